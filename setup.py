@@ -1,9 +1,9 @@
 """Build the compiled core.
 
 Everything else about the package stands in pyproject.toml. Switches (environment variables):
-LOADGEN_DEBUG=1 keeps assertions and symbols, checks indices and counts live objects, LOADGEN_SANITIZE=1
-builds with the address and undefined-behaviour sanitizers, either of which ends the process at a finding,
-LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
+LOADGEN_DEBUG=1 keeps assertions and symbols, checks indices and counts live objects,
+LOADGEN_SANITIZE=1 builds with the address and undefined-behaviour sanitizers, either of which ends
+the process at a finding, LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
 """
 
 import os
@@ -40,7 +40,11 @@ compile_args = ["-O0", "-g3"] if debug else ["-O2", "-g" if sanitize else "-g0"]
 compile_args += ["-Wno-unused-function"]  # Cython's own
 link_args = []
 if sanitize:
-    compile_args += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
+    compile_args += [
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=undefined",
+        "-fno-omit-frame-pointer",
+    ]
     link_args += ["-fsanitize=address,undefined"]
 extensions = [
     Extension(

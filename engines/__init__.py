@@ -1,4 +1,6 @@
-"""Inference engines that loadgen can start, found by name in the entry-point group `loadgen.engines`."""
+"""Inference engines that loadgen can start, found by name in the entry-point group
+`loadgen.engines`.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,17 @@ if TYPE_CHECKING:
     from loadgen.engines.launch.server import Server
     from loadgen.engines.launch.shutdown import Leaked
 
-__all__ = ["Crash", "Engine", "EngineFailed", "Launch", "Launcher", "Leaked", "Place", "Probes", "Server"]
+__all__ = [
+    "Crash",
+    "Engine",
+    "EngineFailed",
+    "Launch",
+    "Launcher",
+    "Leaked",
+    "Place",
+    "Probes",
+    "Server",
+]
 
 _MODULES = {
     "Crash": "launch.crash_cause",
@@ -26,7 +38,9 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: the simulator's own process needs none of them."""
+    """Import a public name when it is first used: the simulator's own process needs none of
+    them.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,6 @@
-"""Program version: what `PROGRAM --version` prints, for engines whose version stands in no installed file."""
+"""Program version: what `PROGRAM --version` prints, for engines whose version stands in no
+installed file.
+"""
 
 import re
 

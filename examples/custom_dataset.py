@@ -25,11 +25,15 @@ class Sums:
         return cls(seed_of(settings, "prompts"))
 
     def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
-        """The same prompts in the same order in every process: drawn from the seed, never from the clock."""
+        """The same prompts in the same order in every process: drawn from the seed, never from
+        the clock.
+        """
         draw = random.Random(self.seed)
         for number in range(count):
             text = f"What is {draw.randrange(10**6)} plus {draw.randrange(10**6)}?"
-            yield loadgen.Prompt(text, input_tokens=16, output_tokens=8, source=f"sums/{self.seed}/{number}")
+            yield loadgen.Prompt(
+                text, input_tokens=16, output_tokens=8, source=f"sums/{self.seed}/{number}"
+            )
 
     def provenance(self) -> dict[str, Any]:
         """The origin of the prompts, for the result."""
@@ -43,7 +47,10 @@ def main(arguments: list[str]) -> None:
         settings = settings.replace(base_url=arguments[0], backend="openai-chat")
     result = loadgen.run_sync(settings, dataset=Sums(seed=0))
     prompts = result.provenance.prompts
-    print(f"{result.verdict}: {result.numbers.completed} {prompts.name}, {prompts.distinct} of them distinct")
+    print(
+        f"{result.verdict}: {result.numbers.completed} {prompts.name}, {prompts.distinct} of them "
+        "distinct"
+    )
 
 
 if __name__ == "__main__":

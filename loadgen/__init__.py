@@ -1,12 +1,14 @@
-"""An open-loop load generator for LLM servers, with a compiled hot path and a verdict on its own runs."""
+"""An open-loop load generator for LLM servers, with a compiled hot path and a verdict on its own
+runs.
+"""
 
 import importlib
 from typing import Any
 
 from loadgen.version import __version__
 
-# Where each public name lives. They are imported when first used: `import loadgen` alone costs a few ms. Type checkers
-# read `__init__.pyi`.
+# Where each public name lives. They are imported when first used: `import loadgen` alone costs a
+# few ms. Type checkers read `__init__.pyi`.
 _HOMES = {
     "BadInput": "errors",
     "Check": "checks",

@@ -1,4 +1,6 @@
-"""The public names, for type checkers; at run time `__init__.py` imports each when it is first used."""
+"""The public names, for type checkers; at run time `__init__.py` imports each when it is first
+used.
+"""
 
 from loadgen.analysis.compare import JudgedComparison as JudgedComparison
 from loadgen.checks import Check as Check

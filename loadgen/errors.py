@@ -12,15 +12,16 @@ class BadInput(LoadgenError):
     """An invalid setting or input file, found before anything is sent.
 
     Args:
-        field: The flag or key as the user wrote it (`--request-rate`); FILE for a file without a flag, whose name then
-            begins `problem`.
+        field: The flag or key as the user wrote it (`--request-rate`); FILE for a file without a
+            flag, whose name then begins `problem`.
         problem: The problem, with the value.
         remedy: What to write instead.
     """
 
     def __init__(self, field: str, problem: str, remedy: str) -> None:
         text = f"{problem}; {remedy}"
-        super().__init__(text if field == "FILE" else f"{field}: {text}")  # without a flag, the file names itself
+        # Without a flag, the file names itself.
+        super().__init__(text if field == "FILE" else f"{field}: {text}")
         self.field, self.problem, self.remedy = field, problem, remedy
 
     def __reduce__(self) -> tuple[type["BadInput"], tuple[str, str, str]]:
@@ -32,7 +33,9 @@ class Unreachable(LoadgenError):
 
 
 class NotWritten(LoadgenError):
-    """A file that could not be written when its content was ready: a full disk, a device that fails."""
+    """A file that could not be written when its content was ready: a full disk, a device that
+    fails.
+    """
 
 
 class GivenUp(LoadgenError):

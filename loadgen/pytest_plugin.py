@@ -1,4 +1,5 @@
-"""The plugin for pytest, which finds it by itself: fixtures that run a load, and fail as the command would.
+"""The plugin for pytest, which finds it by itself: fixtures that run a load, and fail as the
+command would.
 
 Importing it imports nothing else of loadgen; a fixture does, when a test asks for it.
 """
@@ -22,14 +23,18 @@ LONGEST = 120  # letters of a test's id in the name of a file, which may have 25
 
 
 class SuspectRun(UserWarning):
-    """The verdict on a run is SUSPECT: a figure may be off, or the load was not the one that was asked for."""
+    """The verdict on a run is SUSPECT: a figure may be off, or the load was not the one that was
+    asked for.
+    """
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("loadgen", "loadgen: load on LLM servers")
     group.addoption(BASE_URL, metavar="URL", help="the server of runs that name none")
-    group.addoption(SAVE, metavar="DIR", help="keep the result of every run there, named after its test")
+    group.addoption(
+        SAVE, metavar="DIR", help="keep the result of every run there, named after its test"
+    )
 
 
 class Runs:
@@ -46,7 +51,8 @@ class Runs:
         self._count = 0
 
     def settings(self, given: "RunSettings | None", fields: dict[str, Any]) -> "RunSettings":
-        """What a run is asked: the settings, with these fields changed, and the server and files of the options.
+        """What a run is asked: the settings, with these fields changed, and the server and files of
+        the options.
 
         Raises:
             BadInput: A field that there is not; no server is named; or a file cannot be written.
@@ -58,7 +64,10 @@ class Runs:
         asked = (given or RunSettings()).replace(**fields)
         if (asked.engine, asked.base_url, asked.host, asked.port) == (None,) * 4:
             if self._url is None:
-                remedy = f'give base_url=..., or pytest {BASE_URL} URL; engine="sim" is the built-in simulator'
+                remedy = (
+                    f'give base_url=..., or pytest {BASE_URL} URL; engine="sim" is the '
+                    "built-in simulator"
+                )
                 raise BadInput("base_url", "no server is named", remedy)
             asked = asked.replace(base_url=self._url)
         if self._folder is not None:
@@ -73,7 +82,9 @@ class Runs:
             with python_names():
                 output_check.check_writable(asked)
         except BadInput as error:
-            field = SAVE if self._folder is not None and error.field == "result_dir" else error.field
+            field = (
+                SAVE if self._folder is not None and error.field == "result_dir" else error.field
+            )
             raise BadInput(field, error.problem, error.remedy) from error
         return asked
 
@@ -87,7 +98,9 @@ class Runs:
         from loadgen import Verdict
         from loadgen.cli import exit_codes
 
-        match exit_codes.code(result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False):
+        match exit_codes.code(
+            result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False
+        ):
             case exit_codes.INVALID | exit_codes.SUSPECT:
                 pytest.fail(_doubts(result))
             case exit_codes.STOPPED:
@@ -106,15 +119,18 @@ class Runs:
 
 @pytest.fixture
 def loadgen_run(request: pytest.FixtureRequest) -> "Callable[..., Result]":
-    """Run a load and return its `loadgen.Result`: `loadgen_run(request_rate=20, num_prompts=700, slo="ttft_p99<1s")`.
+    """Run a load and return its `loadgen.Result`: `loadgen_run(request_rate=20, num_prompts=700,
+    slo="ttft_p99<1s")`.
 
-    It takes a `loadgen.RunSettings`, or fields of one as keywords, or both; and `dataset`, prompts of your own. A test
-    fails where `loadgen run` would not exit with 0, and warns where the verdict is SUSPECT. For tests that are
-    coroutines there is `loadgen_run_async`.
+    It takes a `loadgen.RunSettings`, or fields of one as keywords, or both; and `dataset`, prompts
+    of your own. A test fails where `loadgen run` would not exit with 0, and warns where the verdict
+    is SUSPECT. For tests that are coroutines there is `loadgen_run_async`.
     """
     runs = Runs(request)
 
-    def measure(settings: "RunSettings | None" = None, *, dataset: "Dataset | None" = None, **fields: Any) -> "Result":
+    def measure(
+        settings: "RunSettings | None" = None, *, dataset: "Dataset | None" = None, **fields: Any
+    ) -> "Result":
         __tracebackhide__ = True
         from loadgen import LoadgenError, UnsavedResult, run_sync
 
@@ -158,7 +174,8 @@ def loadgen_run_async(request: pytest.FixtureRequest) -> "Callable[..., Awaitabl
 
 
 def file_name(node_id: str) -> str:
-    """The name under which a test's result is kept, without an ending: its id, in letters that a file may have.
+    """The name under which a test's result is kept, without an ending: its id, in letters that a
+    file may have.
 
     Where they do not tell it apart from every other, some of its hash stands behind them.
     """

@@ -1,7 +1,7 @@
 """What all tests share.
 
-Tests of a room (`tests/<room>`) are unit tests: they start no process and open no socket, unless they are marked
-`integration`. What lies in tests/slow and tests/qa is marked `slow`.
+Tests of a room (`tests/<room>`) are unit tests: they start no process and open no socket, unless
+they are marked `integration`. What lies in tests/slow and tests/qa is marked `slow`.
 """
 
 import gc
@@ -26,20 +26,12 @@ pytest_plugins = ["loadgen.testing.fixtures"]
 settings.register_profile("loadgen", deadline=None)
 settings.register_profile("unit", deadline=None, max_examples=UNIT_EXAMPLES)  # for the inner loop
 settings.load_profile("loadgen")
-COUNTING = (
-    accumulator,
-    emit,
-    histogram,
-    http1,
-    outlet,
-    planned,
-    record,
-    record_json,
-    sse,
-)  # modules that count live objects and bytes
+# Modules that count live objects and bytes.
+COUNTING = (accumulator, emit, histogram, http1, outlet, planned, record, record_json, sse)
 DEBUG = record.live() is not None
 
-# Under nohup, or in the background of a script, these are ignored, which every program that tests start would inherit.
+# Under nohup, or in the background of a script, these are ignored, which every program that tests
+# start would inherit.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,7 +45,9 @@ unit_test: list[str] = []  # the one that runs
 
 def _stay_inside(event: str, arguments: object) -> None:
     if unit_test and event in REACHES_OUT:
-        raise AssertionError(f"{unit_test[-1]} is a unit test, and {event} is for tests marked integration")
+        raise AssertionError(
+            f"{unit_test[-1]} is a unit test, and {event} is for tests marked integration"
+        )
 
 
 platform.platform()  # starts `uname` the first time; later calls return the same text from memory
@@ -78,8 +72,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Hold unit tests to what they are."""
-    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else "integration"
-    if folder in OUTSIDE_ROOMS or item.get_closest_marker("integration") or item.get_closest_marker("slow"):
+    folder = (
+        item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else "integration"
+    )
+    if (
+        folder in OUTSIDE_ROOMS
+        or item.get_closest_marker("integration")
+        or item.get_closest_marker("slow")
+    ):
         return (yield)
     unit_test.append(item.nodeid)
     try:
@@ -107,7 +107,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _the_build_that_was_asked_for() -> None:
     for module in COUNTING:
-        assert (module.live() is not None) == (os.environ.get("LOADGEN_DEBUG") == "1"), module.__file__
+        assert (module.live() is not None) == (os.environ.get("LOADGEN_DEBUG") == "1"), (
+            module.__file__
+        )
         sanitized = b"__asan_init" in Path(module.__file__).read_bytes()
         assert sanitized == (os.environ.get("LOADGEN_SANITIZE") == "1"), module.__file__
 

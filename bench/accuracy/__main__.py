@@ -19,7 +19,9 @@ from tests.helpers.source import ROOT
 FOLDER = ROOT / "tests/qa/accuracy"
 PATIENCE_S = 300.0  # for still moments, in all
 MAX_S = 3600  # of one test: it may be repeated, and the soak is long
-IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"  # loadgen, by this module
+IMPORTED = (
+    "ignore:Module already imported:pytest.PytestAssertRewriteWarning"  # loadgen, by this module
+)
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end of table -->"
 
@@ -29,15 +31,22 @@ def heading() -> str:
     about = machine.describe()
     return (
         f"loadgen {__version__}; {about['cpu']}, "
-        f"{about['usable_cores']} cores, shared with the server; {about['system']}; Python {about['python']}."
+        f"{about['usable_cores']} cores, shared with the server; {about['system']}; Python "
+        f"{about['python']}."
     )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, and write where asked."""
-    parser = argparse.ArgumentParser(prog="python -m bench.accuracy", description="Measure how accurate loadgen is.")
-    parser.add_argument("--write", action="store_true", help=f"put the rows into the table of {DOCUMENT.name}")
-    parser.add_argument("tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.accuracy", description="Measure how accurate loadgen is."
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"put the rows into the table of {DOCUMENT.name}"
+    )
+    parser.add_argument(
+        "tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments"
+    )
     flags = parser.parse_args(argv)
     patience.left_s = PATIENCE_S
     table = Table()

@@ -1,4 +1,7 @@
-"""Conditions: what disturbs a measuring process. Each is a context that is entered with the id of that process."""
+"""Conditions: what disturbs a measuring process.
+
+Each is a context that is entered with the id of that process.
+"""
 
 import asyncio
 import contextlib
@@ -42,7 +45,9 @@ async def beside_hogs(pid: int) -> AsyncIterator[None]:
 
 
 def limited(share: float, neighbours: int = 0) -> Condition:
-    """Return a condition: the process gets `share` of a core, together with so many programs that never sleep."""
+    """Return a condition: the process gets `share` of a core, together with so many programs
+    that never sleep.
+    """
 
     @contextlib.asynccontextmanager
     async def condition(pid: int) -> AsyncIterator[None]:
@@ -73,7 +78,9 @@ async def stopped(pid: int) -> AsyncIterator[None]:
 @contextlib.contextmanager
 def hogs(count: int) -> Iterator[list[int]]:
     """Run this many programs that never sleep; gives their process ids."""
-    running = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(count)]
+    running = [
+        subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(count)
+    ]
     try:
         for each in running:
             os.sched_setaffinity(each.pid, CORES)
@@ -86,7 +93,9 @@ def hogs(count: int) -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def quota(share: float, pids: list[int]) -> Iterator[None]:
-    """Let processes have `share` of a core together; skips the test where no control group can do that."""
+    """Let processes have `share` of a core together; skips the test where no control group can
+    do that.
+    """
     v2 = Path("/sys/fs/cgroup/cgroup.controllers")
     root = v2.parent if v2.exists() else Path("/sys/fs/cgroup/cpu")
     folder, limit_us = root / f"loadgen-accuracy-{os.getpid()}", int(share * PERIOD_US)

@@ -1,4 +1,6 @@
-"""Judging: each token beside the server's write of it, and each printed figure beside the same figure of the truth."""
+"""Judging: each token beside the server's write of it, and each printed figure beside the same
+figure of the truth.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,7 +17,8 @@ TOKENS_BOUND = "every token within its interval; exact ones: p50 <= 15 us, p99 <
 BOUND = "every figure within its client error; " + TOKENS_BOUND.format(LOADED_P99_NS / 1e3)
 # The plan of runs under disturbances: first token and gaps, ms.
 PLAN = {"first_ms": 20.0, "gap_ms": 4.0}
-ALIASES = {"ttfo_due": "ttft_due", "ttfo_sent": "ttft_sent", "tpot_n1": "tpot", "itl": "icl"}  # one token in each event
+# One token in each event.
+ALIASES = {"ttfo_due": "ttft_due", "ttfo_sent": "ttft_sent", "tpot_n1": "tpot", "itl": "icl"}
 
 
 class Claim(NamedTuple):
@@ -62,7 +65,9 @@ def claims(run: Run) -> list[Claim]:
             assert value is not None
             assert claimed is not None
             low, high = _statistic(least, statistic), _statistic(greatest, statistic)
-            found.append(Claim(name, statistic, value, claimed, max(0.0, low - value, value - high)))
+            found.append(
+                Claim(name, statistic, value, claimed, max(0.0, low - value, value - high))
+            )
     return found
 
 
@@ -74,7 +79,11 @@ def truths(run: Run) -> dict[str, tuple[Int64s, Int64s]]:
     tokens = int(run.counts[0])
     assert np.all(run.counts == tokens)
     begun, done = run.write_ns.reshape(-1, tokens), run.written_ns.reshape(-1, tokens)
-    first, last, due = (begun[:, 0], done[:, 0]), (begun[:, -1], done[:, -1]), (run.due_ns, run.due_ns)
+    first, last, due = (
+        (begun[:, 0], done[:, 0]),
+        (begun[:, -1], done[:, -1]),
+        (run.due_ns, run.due_ns),
+    )
     sent = run.sent_ns, run.left_ns
     least_span, greatest_span = _between(first, last)
     return {
@@ -83,7 +92,10 @@ def truths(run: Run) -> dict[str, tuple[Int64s, Int64s]]:
         "e2el_due": _between(due, last),
         "e2el_sent": _between(sent, last),
         "tpot": (least_span // (tokens - 1), greatest_span // (tokens - 1)),
-        "icl": _between((begun[:, :-1].ravel(), done[:, :-1].ravel()), (begun[:, 1:].ravel(), done[:, 1:].ravel())),
+        "icl": _between(
+            (begun[:, :-1].ravel(), done[:, :-1].ravel()),
+            (begun[:, 1:].ravel(), done[:, 1:].ravel()),
+        ),
     }
 
 
@@ -99,22 +111,35 @@ def stamps(run: Run, p99_ns: int = LOADED_P99_NS) -> Finding:
     if exact.any():
         median, p99 = np.percentile(run.errors_ns[exact], (50, 99))
         p50_after, p99_after = np.percentile(after_ns[exact], (50, 99))
-        told += f", error p50 {us(median)}, p99 {us(p99)} ({us(p50_after)}, {us(p99_after)} after the write began)"
+        told += (
+            f", error p50 {us(median)}, p99 {us(p99)} ({us(p50_after)}, {us(p99_after)} after "
+            "the write began)"
+        )
     late_ns = np.percentile(run.read_ns - run.stamps_ns, 99)
-    told += f"; {1 - exact.mean() - by_user:.2%} read together, {by_user:.2%} by user; read p99 {ms(late_ns)} later"
+    told += (
+        f"; {1 - exact.mean() - by_user:.2%} read together, {by_user:.2%} by user; read p99 "
+        f"{ms(late_ns)} later"
+    )
     if held.any():
-        told += f"; {held.mean():.2%} were held back by the server's TCP, as the client had not read"
+        told += (
+            f"; {held.mean():.2%} were held back by the server's TCP, as the client had not read"
+        )
     if outside:
         told += f"; {outside} of {tokens} outside of their intervals"
     return Finding(told, bool(outside == 0 and median <= MEDIAN_NS and p99 <= p99_ns))
 
 
 def judge(row: Callable[..., None], load: str, run: Run) -> None:
-    """Add the row of a run whose figures and tokens have to be as exact as it claims, whatever its verdict."""
+    """Add the row of a run whose figures and tokens have to be as exact as it claims, whatever
+    its verdict.
+    """
     found, figures = stamps(run), claims(run)
     worst = max(figures, key=lambda claim: claim.true_ms / claim.claimed_ms)
     kept = sum(claim.holds for claim in figures)
-    told = f"{kept} of {len(figures)} figures; nearest to its bound: {worst}; {verdict(run.result)}; {found.measured}"
+    told = (
+        f"{kept} of {len(figures)} figures; nearest to its bound: {worst}; "
+        f"{verdict(run.result)}; {found.measured}"
+    )
     row(load, told, BOUND, found.met and kept == len(figures))
 
 
@@ -125,10 +150,19 @@ def verdict(result: Result) -> str:
 
 
 def _between(start: tuple[Int64s, Int64s], end: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
-    """Return the least and the greatest time between two moments, of each of which the bounds are known."""
+    """Return the least and the greatest time between two moments, of each of which the bounds
+    are known.
+    """
     return end[0] - start[1], end[1] - start[0]
 
 
 def _statistic(values_ns: Int64s, statistic: str) -> float:
     """Compute a mean or a percentile, ms."""
-    return float(values_ns.mean() if statistic == "mean" else np.percentile(values_ns, float(statistic[1:]))) / 1e6
+    return (
+        float(
+            values_ns.mean()
+            if statistic == "mean"
+            else np.percentile(values_ns, float(statistic[1:]))
+        )
+        / 1e6
+    )

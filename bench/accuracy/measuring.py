@@ -30,7 +30,9 @@ from loadgen.workload.prompt import Prompt
 
 Int64s = NDArray[np.int64]
 CONGESTION_WINDOW = 10  # segments
-TOLERANCE_NS = (FLOOR_MS + CLOCK_MS) * 1e6  # what a client error holds beside the intervals of the tokens
+TOLERANCE_NS = (
+    FLOOR_MS + CLOCK_MS
+) * 1e6  # what a client error holds beside the intervals of the tokens
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Short:
 
 @dataclass(frozen=True)
 class Run:
-    """One run as both sides saw it, request by request in the order of the schedule; absolute CLOCK_MONOTONIC ns.
+    """One run as both sides saw it, request by request in the order of the schedule; absolute
+    CLOCK_MONOTONIC ns.
 
     Requests that did not end well are left out of all but `result`.
     """
@@ -99,8 +102,12 @@ class Run:
 
     @cached_property
     def earliest_ns(self) -> Int64s:
-        """When each token can have arrived at the earliest, as the client recorded it, shape (tokens,)."""
-        return np.frombuffer(b"".join(record.earliest_marks for record in self.records), dtype=np.int64)
+        """When each token can have arrived at the earliest, as the client recorded it, shape
+        (tokens,).
+        """
+        return np.frombuffer(
+            b"".join(record.earliest_marks for record in self.records), dtype=np.int64
+        )
 
     @cached_property
     def read_ns(self) -> Int64s:
@@ -119,12 +126,16 @@ class Run:
 
     @property
     def is_exact(self) -> NDArray[np.bool_]:
-        """Of which tokens the client says that they arrived when they were stamped, shape (tokens,)."""
+        """Of which tokens the client says that they arrived when they were stamped, shape
+        (tokens,).
+        """
         return np.equal(self.earliest_ns, self.stamps_ns)
 
     @property
     def is_covered(self) -> NDArray[np.bool_]:
-        """Which tokens were written within the interval that the client recorded, shape (tokens,)."""
+        """Which tokens were written within the interval that the client recorded, shape
+        (tokens,).
+        """
         began: NDArray[np.bool_] = self.earliest_ns <= self.written_ns + TOLERANCE_NS
         ended: NDArray[np.bool_] = self.stamps_ns >= self.write_ns
         return began & ended
@@ -133,18 +144,27 @@ class Run:
     def is_held_back(self) -> NDArray[np.bool_]:
         """Which tokens may have left the server's kernel after their write, shape (tokens,).
 
-        Before a client reads, its kernel acknowledges late; and of what is not acknowledged, a server's kernel sends no
-        more than its congestion window, which is 10 segments at first (RFC 6928).
+        Before a client reads, its kernel acknowledges late; and of what is not acknowledged, a
+        server's kernel sends no more than its congestion window, which is 10 segments at first (RFC
+        6928).
         """
         token = np.arange(len(self.write_ns))
-        has_ten_before: NDArray[np.bool_] = token - np.repeat(self.starts[:-1], self.counts) >= CONGESTION_WINDOW
-        is_unread: NDArray[np.bool_] = self.read_ns[np.maximum(token - CONGESTION_WINDOW, 0)] > self.write_ns
+        has_ten_before: NDArray[np.bool_] = (
+            token - np.repeat(self.starts[:-1], self.counts) >= CONGESTION_WINDOW
+        )
+        is_unread: NDArray[np.bool_] = (
+            self.read_ns[np.maximum(token - CONGESTION_WINDOW, 0)] > self.write_ns
+        )
         return has_ten_before & is_unread
 
     @property
     def errors_ns(self) -> Int64s:
-        """How far each stamp is outside of the server's call that wrote the token, shape (tokens,)."""
-        outside: Int64s = np.maximum(self.write_ns - self.stamps_ns, self.stamps_ns - self.written_ns)
+        """How far each stamp is outside of the server's call that wrote the token, shape
+        (tokens,).
+        """
+        outside: Int64s = np.maximum(
+            self.write_ns - self.stamps_ns, self.stamps_ns - self.written_ns
+        )
         return outside.clip(0)
 
     @property
@@ -189,7 +209,8 @@ async def compared(
         server: The metronome.
         tokens: Of each answer.
         plan: What the requests ask of the metronome in place of its own plan.
-        worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
+        worker: Measure in a process of its own, as the command does; else in this event loop, as
+            the library does.
         beside: What disturbs the measuring process.
         processor: Of the measuring thread; None: any but the server's.
         on_phase: Told a few times a second in which phase the run is.
@@ -217,7 +238,9 @@ async def compared(
         ended_well = [record for record in RecordFile(path) if record.outcome is Outcome.OK]
     ended_well.sort(key=lambda record: record.index)
     truth = Truth.fetch(server.url)
-    assert truth.held_back == 0, "what the server wrote had to wait: the time of a write is not that of its bytes"
+    assert truth.held_back == 0, (
+        "what the server wrote had to wait: the time of a write is not that of its bytes"
+    )
     return Run(result, ended_well, truth)
 
 
@@ -237,7 +260,8 @@ async def measured(
         server: The server.
         settings: Of the run.
         tokens: Of each answer.
-        worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
+        worker: Measure in a process of its own, as the command does; else in this event loop, as
+            the library does.
         beside: What disturbs the measuring process.
         processor: Of the measuring thread; None: any but the server's.
         on_progress: Told a few times a second.
@@ -247,12 +271,16 @@ async def measured(
             pid = participant.pid if participant else None
             async with beside(pid or os.getpid()):
                 return await loadgen.run(
-                    settings, dataset=Short(tokens), participant=participant, on_progress=on_progress
+                    settings,
+                    dataset=Short(tokens),
+                    participant=participant,
+                    on_progress=on_progress,
                 )
 
 
 class Watch:
-    """Looks, from its making to `end`, at what the machine does beside this process, its children and a server.
+    """Looks, from its making to `end`, at what the machine does beside this process, its children
+    and a server.
 
     Attributes:
         quietest: The processor that stood still the least before.

@@ -42,13 +42,17 @@ class Row:
 
 
 class Table:
-    """Rows in the order in which they were measured; as a pytest plugin it makes itself known to the `row` fixture."""
+    """Rows in the order in which they were measured; as a pytest plugin it makes itself known to
+    the `row` fixture.
+    """
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
 
     def add(self, row: Row) -> None:
-        """Keep a row, and say what becomes of the test: a miss fails it, or skips it where others disturbed it."""
+        """Keep a row, and say what becomes of the test: a miss fails it, or skips it where
+        others disturbed it.
+        """
         self.rows.append(row)
         if not row.met and row.disturbance:
             pytest.skip(f"{row.load}: measured {row.measured} for {row.bound}; {row.disturbance}")
@@ -66,11 +70,16 @@ def text(rows: Iterable[Row]) -> str:
     """The rows as aligned text."""
     lines = [COLUMNS, *(cells(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        for line in lines
+    )
 
 
 def markdown(rows: Iterable[Row], before: str = "") -> str:
-    """The rows as a Markdown table; those of the table `before` that were not measured again stay as they are."""
+    """The rows as a Markdown table; those of the table `before` that were not measured again
+    stay as they are.
+    """
     lines = {line[:2]: line for line in cells_of(before)}
     lines |= {(row.test, row.load): cells(row) for row in rows}
     return table(COLUMNS, lines.values())

@@ -1,4 +1,6 @@
-"""Real engines on this machine's CPU: APIs, features, the kit, a load, and shutdowns; `make test-engines` runs this."""
+"""Real engines on this machine's CPU: APIs, features, the kit, a load, and shutdowns; `make
+test-engines` runs this.
+"""
 
 import argparse
 import json
@@ -23,9 +25,15 @@ from tests.helpers.source import ROOT
 from tests.helpers.stream_habits import reasoning_key, usage_with
 
 DOCUMENT = ROOT / "docs/engines.md"
-BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->", "<!-- end of real engines -->"
+BEGIN, END = (
+    "<!-- real engines: written by make test-engines FLAGS=--write -->",
+    "<!-- end of real engines -->",
+)
 APIS = ROOT / "docs/add-endpoint.md"
-APIS_BEGIN, APIS_END = "<!-- APIs: written by make test-engines FLAGS=--write -->", "<!-- end of APIs -->"
+APIS_BEGIN, APIS_END = (
+    "<!-- APIs: written by make test-engines FLAGS=--write -->",
+    "<!-- end of APIs -->",
+)
 FEATURES_BEGIN = "<!-- features: written by make test-engines FLAGS=--write -->"
 FEATURES_END = "<!-- end of features -->"
 KIT = ROOT / "tests/qa/engines/test_conformance.py"
@@ -41,10 +49,18 @@ Rows = list[tuple[str, ...]]
 def main() -> int:
     """Try each engine; the exit code is 1 if one fails or leaves something behind."""
     parser = argparse.ArgumentParser(prog="python -m bench.engines", description=__doc__)
-    parser.add_argument("--only", choices=list(ENGINES), action="append", help="an engine, instead of all")
-    parser.add_argument("--write", action="store_true", help=f"put the rows into {DOCUMENT.name} and {APIS.name}")
-    parser.add_argument("--protocols", action="store_true", help="try the APIs of the engines alone")
-    parser.add_argument("--features", action="store_true", help="try sessions, users who leave and so on alone")
+    parser.add_argument(
+        "--only", choices=list(ENGINES), action="append", help="an engine, instead of all"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"put the rows into {DOCUMENT.name} and {APIS.name}"
+    )
+    parser.add_argument(
+        "--protocols", action="store_true", help="try the APIs of the engines alone"
+    )
+    parser.add_argument(
+        "--features", action="store_true", help="try sessions, users who leave and so on alone"
+    )
     options = parser.parse_args()
     failed = False
     for name in options.only or ENGINES:
@@ -56,9 +72,13 @@ def main() -> int:
         if options.protocols or options.features:
             continue
         streams, loaded = _tried(name, real)
-        stops = {state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()}
+        stops = {
+            state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()
+        }
         kit, passed = _kit(name)
-        failed |= not passed or any(trial.survivors for trials in stops.values() for trial in trials)
+        failed |= not passed or any(
+            trial.survivors for trials in stops.values() for trial in trials
+        )
         *figures, verdict = loaded
         stopped = [_stops(name, state, trials) for state, trials in stops.items()]
         rows: Sequence[Rows] = ([(*streams, kit)], [tuple(figures)], [(name, verdict)], stopped)
@@ -88,7 +108,9 @@ def _try_features(name: str, real: Real, *, write: bool) -> bool:
     failed = any(features.FAILED in row[-1] for row in rows)
     if write and not failed:
         old = cells_of(found_between(DOCUMENT, FEATURES_BEGIN, FEATURES_END))
-        between(DOCUMENT, FEATURES_BEGIN, table(features.HEAD, _merged(name, old, rows)), FEATURES_END)
+        between(
+            DOCUMENT, FEATURES_BEGIN, table(features.HEAD, _merged(name, old, rows)), FEATURES_END
+        )
     return not failed
 
 
@@ -110,11 +132,26 @@ def _write(name: str, rows: Sequence[Rows]) -> None:
 
 def _kit(name: str) -> tuple[str, bool]:
     """What the kit says of an engine: a line of pytest's, and whether all passed."""
-    command = [sys.executable, "-m", "pytest", "-m", "engines", "-q", "--tb=short", str(KIT), "-k", name]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=1800, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "engines",
+        "-q",
+        "--tb=short",
+        str(KIT),
+        "-k",
+        name,
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=1800, check=False
+    )
     if done.returncode:
         print(done.stdout)
-    counts = re.findall(r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.strip().splitlines()[-1])
+    counts = re.findall(
+        r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.strip().splitlines()[-1]
+    )
     return ", ".join(counts), done.returncode == 0
 
 

@@ -1,4 +1,6 @@
-"""The real engines that run on a machine without an accelerator, each in an environment of its own."""
+"""The real engines that run on a machine without an accelerator, each in an environment of its
+own.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +22,22 @@ SCORES = json.dumps({"architectures": ["Qwen3ForSequenceClassification"], "num_l
 VLLM_TASKS = {
     "generate": ("--enable-prompt-tokens-details",),
     "embed": ("--runner", "pooling", "--convert", "embed"),
-    "score": ("--runner", "pooling", "--convert", "classify", "--load-format", "dummy", "--hf-overrides", SCORES),
+    "score": (
+        "--runner",
+        "pooling",
+        "--convert",
+        "classify",
+        "--load-format",
+        "dummy",
+        "--hf-overrides",
+        SCORES,
+    ),
 }
-LLAMACPP_TASKS = {"generate": (), "embed": ("--embedding", "--pooling", "mean"), "score": ("--reranking",)}
+LLAMACPP_TASKS = {
+    "generate": (),
+    "embed": ("--embedding", "--pooling", "mean"),
+    "score": ("--reranking",),
+}
 # Two threads on two busy cores wait for each other in loops.
 VLLM_ON_CPU = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -65,8 +80,17 @@ def vllm_on_cpu() -> Real:
 
 def llama_cpp() -> Real:
     """llama.cpp with SmolLM2, both in the environment of the tests."""
-    case = Case(engine=llamacpp.engine, model=gguf(), knobs=KNOBS, raw=RAW, no_model="/nowhere/m.gguf", ready_s=200.0)
-    lacks = frozenset(("embed", name) for name in ("openai-embeddings-chat", "vllm-pooling", "vllm-rerank"))
+    case = Case(
+        engine=llamacpp.engine,
+        model=gguf(),
+        knobs=KNOBS,
+        raw=RAW,
+        no_model="/nowhere/m.gguf",
+        ready_s=200.0,
+    )
+    lacks = frozenset(
+        ("embed", name) for name in ("openai-embeddings-chat", "vllm-pooling", "vllm-rerank")
+    )
     return Real(case, tokenizer=str(smollm2(CACHE)), tasks=LLAMACPP_TASKS, lacks=lacks)
 
 
@@ -76,7 +100,8 @@ def transformers() -> Real:
     case = Case(
         engine=_inside(transformers_serve.engine, recipes.transformers, {"OMP_NUM_THREADS": "1"}),
         model=model,
-        # Left alone it fills most of the machine's memory with cache before its first token: 20 GB of 24, in a minute.
+        # Left alone it fills most of the machine's memory with cache before its first token: 20 GB
+        # of 24, in a minute.
         raw=("--device", "cpu", "--cb-block-size", "32", "--cb-num-blocks", "1024"),
         ready_s=300.0,
     )
@@ -110,4 +135,6 @@ ENGINES: dict[str, Callable[[], Real]] = {
 def _inside(engine: CommandEngine, recipe: Recipe, env: dict[str, str]) -> CommandEngine:
     """The engine whose program is in a recipe's environment."""
     programs = made(recipe)
-    return replace(engine, head=(str(programs / engine.head[0]), *engine.head[1:]), env={**engine.env, **env})
+    return replace(
+        engine, head=(str(programs / engine.head[0]), *engine.head[1:]), env={**engine.env, **env}
+    )

@@ -1,4 +1,6 @@
-"""Environments: virtual environments with real engines, made once per recipe, in the user's cache folder."""
+"""Environments: virtual environments with real engines, made once per recipe, in the user's
+cache folder.
+"""
 
 import contextlib
 import fcntl
@@ -26,7 +28,8 @@ def _cache_folder() -> Path:
     return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "loadgen" / "engines"
 
 
-# By the XDG base directory specification. The user's own, read before the tests turn to one that they throw away.
+# By the XDG base directory specification. The user's own, read before the tests turn to one that
+# they throw away.
 CACHE = _cache_folder()
 
 
@@ -54,10 +57,13 @@ class Recipe:
         return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
 
 
-def made(recipe: Recipe, cache: Path = CACHE, run: Callable[[Sequence[str]], None] | None = None) -> Path:
+def made(
+    recipe: Recipe, cache: Path = CACHE, run: Callable[[Sequence[str]], None] | None = None
+) -> Path:
     """The folder of programs of a recipe's environment, which is made if it is not there.
 
-    Made whole or not at all: what a maker that was killed has left is thrown away, and two makers wait for each other.
+    Made whole or not at all: what a maker that was killed has left is thrown away, and two makers
+    wait for each other.
 
     Raises:
         CannotBeMade: A step failed.
@@ -67,9 +73,23 @@ def made(recipe: Recipe, cache: Path = CACHE, run: Callable[[Sequence[str]], Non
     with alone(folder.with_suffix(".lock")):
         if not (folder / MADE).exists():
             shutil.rmtree(folder, ignore_errors=True)
-            run([f"python{recipe.python}" if recipe.python else sys.executable, "-m", "venv", str(folder)])
+            run(
+                [
+                    f"python{recipe.python}" if recipe.python else sys.executable,
+                    "-m",
+                    "venv",
+                    str(folder),
+                ]
+            )
             for step in recipe.steps:
-                pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+                pip = [
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "--no-input",
+                ]
                 run([str(folder / "bin" / "python"), *pip, *step])
             if recipe.finish is not None:
                 (packages,) = folder.glob("lib/python3*/site-packages")
@@ -86,7 +106,11 @@ def install(command: Sequence[str]) -> None:
     """
     try:
         done = subprocess.run(
-            ["nice", "-n", "10", *command], capture_output=True, text=True, timeout=MAX_S, check=False
+            ["nice", "-n", "10", *command],
+            capture_output=True,
+            text=True,
+            timeout=MAX_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise CannotBeMade(f"{' '.join(command)}: not done after {MAX_S:.0f} s") from None

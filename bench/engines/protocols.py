@@ -1,4 +1,6 @@
-"""Protocols: `loadgen run` with each of its APIs against a real server, held to the bytes that the server sent."""
+"""Protocols: `loadgen run` with each of its APIs against a real server, held to the bytes that
+the server sent.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +15,17 @@ from loadgen.metrics.records.file import RecordFile
 from tests.helpers.captured_responses import Golden, usage
 from tests.helpers.command_line import loadgen
 
-HEAD = ("engine", "version", "task", "`--backend`", "answered", "input tokens", "output tokens", "ended by", "notes")
+HEAD = (
+    "engine",
+    "version",
+    "task",
+    "`--backend`",
+    "answered",
+    "input tokens",
+    "output tokens",
+    "ended by",
+    "notes",
+)
 OUTPUT_TOKENS = 24  # the tiny Qwen3 has ended its reasoning by then
 PROMPTS = (
     "A ship sails across the wide blue ocean. Name three things that its sailors see at night.",
@@ -21,7 +33,9 @@ PROMPTS = (
     'Which old songs do sailors sing? Answer "briefly",\nplease: été, 海.',
 )
 DOCUMENTS = 3  # of each query
-ABOUT_THE_ANSWERS = "AEF"  # groups of checks; the others are about the machine, the times and the load
+ABOUT_THE_ANSWERS = (
+    "AEF"  # groups of checks; the others are about the machine, the times and the load
+)
 # A front end that waits for a busy CPU writes several tokens at once.
 ABOUT_TIMES = frozenset({"median gap 0"})
 
@@ -38,7 +52,8 @@ class Protocol:
         backend: The API.
         task: What a server has to do: "generate", "embed" or "score".
         flags: Further flags of `loadgen run`.
-        endless: Whether an answer would end by itself at once, because the model was trained on chats.
+        endless: Whether an answer would end by itself at once, because the model was trained on
+            chats.
     """
 
     backend: str
@@ -80,7 +95,9 @@ def protocol_table(name: str, real: Real, folder: Path) -> Iterator[tuple[str, .
         EngineFailed: A server does not start.
     """
     for task, raw in real.tasks.items():
-        served = [each for each in PROTOCOLS if each.task == task and (task, each.name) not in real.lacks]
+        served = [
+            each for each in PROTOCOLS if each.task == task and (task, each.name) not in real.lacks
+        ]
         with real.case.begin(more=raw) as server:
             server.ready(real.case.ready_s)
             for protocol in served:
@@ -88,16 +105,32 @@ def protocol_table(name: str, real: Real, folder: Path) -> Iterator[tuple[str, .
 
 
 def run(real: Real, server: Server, protocol: Protocol, folder: Path) -> tuple[str, ...]:
-    """Run three requests, and hold what loadgen says of them to the usage in the captured bytes; return the row."""
+    """Run three requests, and hold what loadgen says of them to the usage in the captured bytes;
+    return the row.
+    """
     stem = "-".join((server.engine.name, protocol.task, *protocol.name.replace("--", "").split()))
     capture, records = folder / f"{stem}.jsonl", folder / f"{stem}.records.jsonl"
     flags = ["--base-url", server.base_url, "--backend", protocol.backend, "--model", server.model]
-    flags += ["--tokenizer", real.tokenizer, "--max-concurrency", "1", *protocol.flags, *_asked(real, protocol, folder)]
-    done = loadgen("run", *flags, "--capture", str(capture), "--records", str(records), "--json", timeout_s=400)
+    flags += [
+        "--tokenizer",
+        real.tokenizer,
+        "--max-concurrency",
+        "1",
+        *protocol.flags,
+        *_asked(real, protocol, folder),
+    ]
+    done = loadgen(
+        "run", *flags, "--capture", str(capture), "--records", str(records), "--json", timeout_s=400
+    )
     if done.returncode:
-        raise ProtocolFailed(f"{stem}: loadgen run ended with {done.returncode}: {done.stderr[-2000:]}")
+        raise ProtocolFailed(
+            f"{stem}: loadgen run ended with {done.returncode}: {done.stderr[-2000:]}"
+        )
     result = json.loads(done.stdout)
-    answers = [Golden(stem, answer, {"backend": protocol.backend}) for answer in capture.load(str(capture)).responses]
+    answers = [
+        Golden(stem, answer, {"backend": protocol.backend})
+        for answer in capture.load(str(capture)).responses
+    ]
     kept = sorted(RecordFile(records), key=lambda record: record.index)
     problems = [*_problems(protocol, result, kept), *contradictions(answers, kept)]
     if problems:
@@ -110,12 +143,24 @@ def _asked(real: Real, protocol: Protocol, folder: Path) -> list[str]:
     if protocol.backend == "vllm-rerank":
         return [
             *("--dataset-name", "random-rerank", "--random-input-len", "24"),
-            *("--random-batch-size", str(DOCUMENTS), "--num-prompts", str(len(PROMPTS) * DOCUMENTS)),
+            *(
+                "--random-batch-size",
+                str(DOCUMENTS),
+                "--num-prompts",
+                str(len(PROMPTS) * DOCUMENTS),
+            ),
         ]
     path = folder / "prompts.jsonl"
     rows = [{"prompt": prompt, "output_tokens": OUTPUT_TOKENS} for prompt in PROMPTS]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    flags = ["--dataset-name", "jsonl", "--dataset-path", str(path), "--num-prompts", str(len(rows))]
+    flags = [
+        "--dataset-name",
+        "jsonl",
+        "--dataset-path",
+        str(path),
+        "--num-prompts",
+        str(len(rows)),
+    ]
     if protocol.task == "generate":
         flags += ["--temperature", "0"]
     if protocol.endless:
@@ -123,7 +168,9 @@ def _asked(real: Real, protocol: Protocol, folder: Path) -> list[str]:
     return flags
 
 
-def _problems(protocol: Protocol, result: Mapping[str, Any], records: Sequence[Record]) -> Iterable[str]:
+def _problems(
+    protocol: Protocol, result: Mapping[str, Any], records: Sequence[Record]
+) -> Iterable[str]:
     """What a result lacks that every one must have."""
     own = result["loadgen"]
     if own["outcomes"] != {"ok": len(PROMPTS)}:
@@ -133,24 +180,32 @@ def _problems(protocol: Protocol, result: Mapping[str, Any], records: Sequence[R
             yield f"{check['name']}: {check['value']}, limit {check['limit']}"
     if sum(record.prompt_tokens for record in records) != result["total_input_tokens"]:
         yield f"{result['total_input_tokens']} input tokens in all"
-    if "--prompt-token-ids" in protocol.flags and any(each.input_tokens != each.prompt_tokens for each in records):
+    if "--prompt-token-ids" in protocol.flags and any(
+        each.input_tokens != each.prompt_tokens for each in records
+    ):
         yield "the server counts other input tokens than ids were sent"
     if not all(0 < record.sent <= record.first_byte <= record.closed for record in records):
         yield "a time is missing"
     if protocol.task == "generate":
         yield from _missing_tokens(protocol, result, records)
-    elif any(record.results != (DOCUMENTS if protocol.backend == "vllm-rerank" else 1) for record in records):
+    elif any(
+        record.results != (DOCUMENTS if protocol.backend == "vllm-rerank" else 1)
+        for record in records
+    ):
         yield f"{[record.results for record in records]} embeddings or scores"
 
 
-def _missing_tokens(protocol: Protocol, result: Mapping[str, Any], records: Sequence[Record]) -> Iterable[str]:
+def _missing_tokens(
+    protocol: Protocol, result: Mapping[str, Any], records: Sequence[Record]
+) -> Iterable[str]:
     """What a result lacks of the tokens that were generated."""
     if (source := result["loadgen"]["tokens"]["output_counted_by"]) != "usage":
         yield f"output tokens are counted by {source}"
     if sum(record.completion_tokens for record in records) != result["total_output_tokens"]:
         yield f"{result['total_output_tokens']} output tokens in all"
     if protocol.flags != ("--disable-stream",) and not all(
-        record.sent < record.first_token <= record.last_token and record.tpot_ns is not None for record in records
+        record.sent < record.first_token <= record.last_token and record.tpot_ns is not None
+        for record in records
     ):
         yield "the time of a token is missing"
 
@@ -162,16 +217,24 @@ def contradictions(answers: Sequence[Golden], records: Sequence[Record]) -> Iter
     for answer, record in zip(answers, records, strict=False):
         counts, found = usage(answer), (record.prompt_tokens, record.completion_tokens)
         if found != counts:
-            yield f"request {record.index}: counts are {found}, and the server's usage says {counts}"
+            yield (
+                f"request {record.index}: counts are {found}, and the server's usage says {counts}"
+            )
 
 
 def _failed(own: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The checks about the answers that failed, notes among them."""
-    failed = [check for check in own["checks"] if check["ok"] is False and check["group"] in ABOUT_THE_ANSWERS]
+    failed = [
+        check
+        for check in own["checks"]
+        if check["ok"] is False and check["group"] in ABOUT_THE_ANSWERS
+    ]
     return [check for check in failed if check["name"] not in ABOUT_TIMES]
 
 
-def _row(server: Server, protocol: Protocol, result: Mapping[str, Any], records: Sequence[Record]) -> tuple[str, ...]:
+def _row(
+    server: Server, protocol: Protocol, result: Mapping[str, Any], records: Sequence[Record]
+) -> tuple[str, ...]:
     notes = [check["name"] for check in _failed(result["loadgen"])]
     generates = protocol.task == "generate"
     return (

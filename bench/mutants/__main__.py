@@ -1,7 +1,8 @@
-"""`python -m bench.mutants [NAME...]`: tell each lie in a copy of the source; every one must be noticed, by name.
+"""`python -m bench.mutants [NAME...]`: tell each lie in a copy of the source; every one must be
+noticed, by name.
 
-Prints a table of what noticed what, and how soon after the lie was told; ends with 1 if a lie went unnoticed, or if
-what should notice it is red without it, which would prove nothing.
+Prints a table of what noticed what, and how soon after the lie was told; ends with 1 if a lie went
+unnoticed, or if what should notice it is red without it, which would prove nothing.
 """
 
 import argparse
@@ -17,7 +18,9 @@ from bench.mutants.mutant import Mutant
 from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 
-ATTEMPTS = 3  # what judges times may be disturbed by others on the machine, with and without the lie
+ATTEMPTS = (
+    3  # what judges times may be disturbed by others on the machine, with and without the lie
+)
 
 
 DOCUMENT = ROOT / "docs" / "accuracy.md"
@@ -60,7 +63,9 @@ def judge(copy: Copy, lie: Mutant) -> tuple[str, float]:
 
 
 def is_timed(lie: Mutant) -> bool:
-    """Whether what notices it looks at real time, so that it must notice it every time to be more than chance."""
+    """Whether what notices it looks at real time, so that it must notice it every time to be
+    more than chance.
+    """
     return not str(lie.caught_by).startswith("test `tests/unit")
 
 

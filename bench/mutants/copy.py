@@ -16,13 +16,20 @@ MAX_S = 300
 
 
 class Copy:
-    """The source at `folder`, built in place; `loadgen` holds `engines` there, as it does installed."""
+    """The source at `folder`, built in place; `loadgen` holds `engines` there, as it does
+    installed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for part in PARTS:
             if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    ROOT / part,
+                    folder / part,
+                    symlinks=True,
+                    ignore=shutil.ignore_patterns("__pycache__"),
+                )
             else:
                 shutil.copy(ROOT / part, folder / part)
 
@@ -52,19 +59,25 @@ class Copy:
         Raises:
             RuntimeError: Neither: it could not be carried out.
         """
-        return self._test_is_red(watcher) if isinstance(watcher, Test) else self._check_is_red(watcher)
+        return (
+            self._test_is_red(watcher) if isinstance(watcher, Test) else self._check_is_red(watcher)
+        )
 
     def _test_is_red(self, test: Test) -> bool:
         done = self._run("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "", test.node)
         if done.returncode not in (0, 1):
-            raise RuntimeError(f"{test.node}: pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
+            raise RuntimeError(
+                f"{test.node}: pytest ended with {done.returncode}\n{done.stdout}{done.stderr}"
+            )
         return done.returncode == 1
 
     def _check_is_red(self, check: Check) -> bool:
         done = self._run("-m", "loadgen", "run", "--json", *check.flags.split())
         if not done.stdout:
             raise RuntimeError(f"no result of {check.flags}\n{done.stderr}")
-        found = {each["name"]: each["ok"] for each in orjson.loads(done.stdout)["loadgen"]["checks"]}
+        found = {
+            each["name"]: each["ok"] for each in orjson.loads(done.stdout)["loadgen"]["checks"]
+        }
         return found[check.name] is False
 
     def _build(self, files: set[str]) -> None:
@@ -73,8 +86,12 @@ class Copy:
             subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        # The copy goes before what is installed, in this process and, by way of the environment, in its children.
-        environment = os.environ | {"PYTHONPATH": str(self.folder), "XDG_STATE_HOME": str(self.folder / "state")}
+        # The copy goes before what is installed, in this process and, by way of the environment, in
+        # its children.
+        environment = os.environ | {
+            "PYTHONPATH": str(self.folder),
+            "XDG_STATE_HOME": str(self.folder / "state"),
+        }
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,

@@ -2,7 +2,11 @@
 
 from bench.mutants.mutant import Check, Edit, Mutant, Test
 
-RECORD, TALLY, LOAD = "loadgen/core/record.pyx", "loadgen/core/accumulator.pyx", "loadgen/client/load_loop.py"
+RECORD, TALLY, LOAD = (
+    "loadgen/core/record.pyx",
+    "loadgen/core/accumulator.pyx",
+    "loadgen/client/load_loop.py",
+)
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
@@ -13,7 +17,8 @@ STALLS = (
         LOAD,
         "    async def count(self)",
         "    def _stall(self) -> None:\n        import time\n\n        time.sleep(0.005)\n"
-        "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def count(self)",
+        "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def "
+        "count(self)",
     ),
 )
 SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
@@ -39,7 +44,8 @@ LIES = (
         "pace with asyncio.sleep",
         (
             # The pacer's alone: the loop probe's alarm bounds how long a poll waits.
-            Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
+            Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, "
+                                                          "LoopAlarm"),
             Edit(
                 PACER,
                 "\n        self._alarm = self._clock.alarm(asyncio.get_running_loop()",
@@ -52,7 +58,8 @@ LIES = (
                 "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
             ),
         ),
-        Check("gaps off schedule", "--rate 500 --num-prompts 1000 --random-input-len 16 --random-output-len 2"),
+        Check("gaps off schedule", "--rate 500 --num-prompts 1000 --random-input-len 16 "
+                                   "--random-output-len 2"),
     ),
     Mutant(
         "connector limit 100",
@@ -121,7 +128,13 @@ LIES = (
     ),
     Mutant(
         "miss a step of the clock",
-        (Edit("loadgen/core/kernel_clock.pyx", "self.usable = is_first or ", "self.usable = True or is_first or "),),
+        (
+            Edit(
+                "loadgen/core/kernel_clock.pyx",
+                "            is_first\n",
+                "            True\n            or is_first\n",
+            ),
+        ),
         Test("tests/core/test_kernel_clock.py::test_stamps_are_unusable_after_a_step_until_the_next_pair"),
     ),
     Mutant(
@@ -131,7 +144,8 @@ LIES = (
                 "loadgen/metrics/recorder.py",
                 "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
                 "        ok = record.outcome is Outcome.OK\n"
-                "        if ok and record.last_token - record.due > 60_000_000:\n            return\n"
+                "        if ok and record.last_token - record.due > 60_000_000:\n            "
+                "return\n"
                 "        self.ended += 1\n",
             ),
         ),
@@ -149,7 +163,8 @@ LIES = (
                 "loadgen/metrics/snapshot.py",
                 '        for name in ("targets", "classes"):\n            pairs',
                 '        parts = self.histograms.items()\n'
-                '        changes["histograms"] = {name: _mean(part, other.histograms[name]) for name, part in parts}\n'
+                '        changes["histograms"] = {name: _mean(part, other.histograms[name]) for '
+                'name, part in parts}\n'
                 '        for name in ("targets", "classes"):\n            pairs',
             ),
             Edit(
@@ -165,7 +180,8 @@ LIES = (
     ),
     Mutant(
         "count an event as a token",
-        (Edit(RECORD, "            return self.completion_tokens\n", "            return self.events\n"),),
+        (Edit(RECORD, "            return self.completion_tokens\n", "            return "
+                                                                     "self.events\n"),),
         Test("tests/integration/regressions/test_tokens.py::test_usage_counts_the_tokens_and_events_do_not"),
     ),
     Mutant(
@@ -179,7 +195,8 @@ LIES = (
             Edit(
                 PACER,
                 "                self._next += 1\n            if self._slots > 0:",
-                "                self._next += 1\n            if at_ns - due > 1_000_000:\n                continue\n"
+                "                self._next += 1\n            if at_ns - due > 1_000_000:\n       "
+                "         continue\n"
                 "            if self._slots > 0:",
             ),
         ),
@@ -214,7 +231,8 @@ LIES = (
                 "loadgen/core/c/json_scan.pxd",
                 '            ok = is_new_key(&seen_keys, 16) and take_null(c)\n',
                 '            ok = is_new_key(&seen_keys, 16) and take_null(c)\n'
-                '        elif text_is(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT, EMPTY, 0)\n',
+                '        elif text_is(&key, b"role", 4):\n            ok = scan_text(c, out, '
+                'CONTENT, EMPTY, 0)\n',
             ),
         ),
         Test("tests/integration/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),

@@ -24,7 +24,9 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check that a run prints, by its name, and the flags of a run for which it has to turn red."""
+    """A check that a run prints, by its name, and the flags of a run for which it has to turn
+    red.
+    """
 
     name: str
     flags: str

@@ -1,4 +1,6 @@
-"""Agreement: the figures of two results under the same names, and whether they agree where they mean the same."""
+"""Agreement: the figures of two results under the same names, and whether they agree where they
+mean the same.
+"""
 
 import math
 import statistics
@@ -21,7 +23,11 @@ CHUNKS = "every chunk counts there, those with tokens here"
 SECONDS = "whole seconds there, any second here"
 ACTIVE = "requests that touch a whole second there, in flight at once here"
 PACED = "not judged: under a cap a tool's own delays are part of the load"
-AGREE, DISAGREE, NOT_TOLD = "agree", "**DISAGREE**", "no significant difference: the server varies more"
+AGREE, DISAGREE, NOT_TOLD = (
+    "agree",
+    "**DISAGREE**",
+    "no significant difference: the server varies more",
+)
 QUEUED = "the wait before the cap stands apart there, in from-due times here"
 
 
@@ -59,8 +65,8 @@ class Kept:
 class Row:
     """One metric of two tools.
 
-    A server is faster in one minute than in the next. So the tools are compared within each round, and what differs by
-    more than it may is told apart only where the rounds agree that it does.
+    A server is faster in one minute than in the next. So the tools are compared within each round,
+    and what differs by more than it may is told apart only where the rounds agree that it does.
 
     Attributes:
         metric: Which.
@@ -80,9 +86,14 @@ class Row:
         """A metric of the runs of two tools, of which those of a round stand at the same place."""
         medians = (median(runs, lambda run: run.data.get(metric.key)) for runs in (theirs, ours))
         rounds = [
-            (a, b) for a, b in zip(theirs, ours, strict=True) if not all_disturbed([a]) and not all_disturbed([b])
+            (a, b)
+            for a, b in zip(theirs, ours, strict=True)
+            if not all_disturbed([a]) and not all_disturbed([b])
         ]
-        found = [(a.data.get(metric.key), b.data.get(metric.key)) for a, b in rounds or zip(theirs, ours, strict=True)]
+        found = [
+            (a.data.get(metric.key), b.data.get(metric.key))
+            for a, b in rounds or zip(theirs, ours, strict=True)
+        ]
         differences = [b - a for a, b in found if a is not None and b is not None]
         return cls(metric, *medians, *_interval(differences))
 
@@ -110,8 +121,11 @@ class Row:
         if self.theirs is None or self.ours is None:
             apart = "n/a"
         else:
-            apart = f"{self.apart:+,.2f}" + (f" ± {figure(self.within)}" if 0 < self.within < math.inf else "")
-            has_share = self.theirs and not self.metric.key.startswith("std_")  # a share of a spread tells nothing
+            apart = f"{self.apart:+,.2f}" + (
+                f" ± {figure(self.within)}" if 0 < self.within < math.inf else ""
+            )
+            # A share of a spread tells nothing.
+            has_share = self.theirs and not self.metric.key.startswith("std_")
             apart += f", {100 * self.apart / self.theirs:+.1f} %" if has_share else ""
         return self.metric.name, figure(self.theirs), figure(self.ours), apart, self.judgement
 
@@ -121,7 +135,9 @@ def _interval(values: Sequence[float]) -> tuple[float, float]:
     if len(values) < 2:
         return (values[0], math.inf) if values else (0.0, math.inf)
     error = statistics.stdev(values) / math.sqrt(len(values))
-    return statistics.fmean(values), float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
+    return statistics.fmean(values), float(
+        student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)
+    ) * error
 
 
 def metrics(*, chat: bool, judged: bool) -> list[Metric]:
@@ -147,7 +163,11 @@ def metrics(*, chat: bool, judged: bool) -> list[Metric]:
     ]
     for short, differs in (("ttft", first), ("tpot", first), ("itl", gaps), ("e2el", "")):
         for statistic in ("mean", "median", "std", "p90", "p99"):
-            found.append(Metric(f"{statistic}_{short}_ms", f"{statistic} {short.upper()} (ms)", differs or paced))
+            found.append(
+                Metric(
+                    f"{statistic}_{short}_ms", f"{statistic} {short.upper()} (ms)", differs or paced
+                )
+            )
     return [*found, Metric(FROM_DUE, "mean TTFT from due (ms)", QUEUED)]
 
 
@@ -158,7 +178,11 @@ def rows(wanted: Sequence[Metric], theirs: Sequence[Kept], ours: Sequence[Kept])
 
 def verdict_text(own: Mapping[str, Any]) -> str:
     """The verdict of a result of loadgen, and of each check that decided it what was measured."""
-    failed = [f"{each['name']}: {each['value']}" for each in own["checks"] if each["ok"] is False and each["counts"]]
+    failed = [
+        f"{each['name']}: {each['value']}"
+        for each in own["checks"]
+        if each["ok"] is False and each["counts"]
+    ]
     return own["verdict"] + (f" ({'; '.join(failed)})" if failed else "")
 
 
@@ -168,6 +192,9 @@ def kept(result: Mapping[str, Any], others_s: float) -> Kept:
     if "loadgen" in result:
         numbers[FROM_DUE] = result["loadgen"]["latency_ms"]["ttft_due"]["mean"]
         return Kept(numbers, others_s, verdict_text(result["loadgen"]))
-    waits_s = [wait_s + ttft_s for wait_s, ttft_s in zip(result["queue_times"], result["ttfts"], strict=True)]
+    waits_s = [
+        wait_s + ttft_s
+        for wait_s, ttft_s in zip(result["queue_times"], result["ttfts"], strict=True)
+    ]
     numbers[FROM_DUE] = 1e3 * statistics.fmean(waits_s)
     return Kept(numbers, others_s)

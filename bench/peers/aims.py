@@ -36,7 +36,9 @@ class Aim:
 
 
 def excess(trial: Trial) -> float:
-    """The most of its bound that an error of any percentile takes; above 1 a percentile is out of its bound."""
+    """The most of its bound that an error of any percentile takes; above 1 a percentile is out
+    of its bound.
+    """
     shares = []
     for name in METRICS:
         for p in PERCENTILES:
@@ -56,18 +58,30 @@ def aims(ours: Costs, one_core: Costs, tools: Mapping[str, Costs]) -> list[Aim]:
     """
     heavy, light = quiet(one_core.trials.get("W3", ())), ours.trials.get("W1", ())
     cost = ours.us_per_token("W1")
-    others = {name: found for name, each in tools.items() if (found := each.us_per_token("W1")) is not None}
+    others = {
+        name: found
+        for name, each in tools.items()
+        if (found := each.us_per_token("W1")) is not None
+    }
     best = min(others, key=lambda name: others[name], default="")
     ratio = others[best] / cost if best and cost else None
     first_s = median(light, lambda trial: trial.first_request_s)
     memory = [
-        mb for trials in ours.trials.values() for each in trials if (mb := each.reported.measuring_mb) is not None
+        mb
+        for trials in ours.trials.values()
+        for each in trials
+        if (mb := each.reported.measuring_mb) is not None
     ]
     worst = max(map(excess, heavy), default=None)
     return [
-        Aim("W3 on one core: VALID", _verdicts(heavy), all(_valid(trial) for trial in heavy) if heavy else None),
         Aim(
-            f"W3 on one core: p50 and p99 of TTFT, ITL and TPOT {BOUND_MS:g} ms or {BOUND_SHARE:.0%} from the truth",
+            "W3 on one core: VALID",
+            _verdicts(heavy),
+            all(_valid(trial) for trial in heavy) if heavy else None,
+        ),
+        Aim(
+            f"W3 on one core: p50 and p99 of TTFT, ITL and TPOT {BOUND_MS:g} ms or "
+            f"{BOUND_SHARE:.0%} from the truth",
             f"the worst takes {figure(worst)} of its bound",
             None if worst is None else worst <= 1,
         ),
@@ -78,7 +92,9 @@ def aims(ours: Costs, one_core: Costs, tools: Mapping[str, Costs]) -> list[Aim]:
             None if ratio is None else ratio >= MIN_RATIO,
         ),
         _most("s from the command to the first request, W1", first_s, MAX_FIRST_REQUEST_S),
-        _most("MB of the measuring process, in any run", max(memory, default=None), MAX_MEASURING_MB),
+        _most(
+            "MB of the measuring process, in any run", max(memory, default=None), MAX_MEASURING_MB
+        ),
     ]
 
 
@@ -101,11 +117,17 @@ def start_aims(ours: Costs, first: Costs, rival: Costs) -> list[Aim]:
 def _beside(what: str, found: float | None, others: float | None, most: float) -> Aim:
     ratio = found / others if found and others else None
     told = f"{figure(found)}, {figure(ratio)} of {figure(others)}"
-    return Aim(f"{what}: at most {most:g} of the Rust client's", told, None if ratio is None else ratio <= most)
+    return Aim(
+        f"{what}: at most {most:g} of the Rust client's",
+        told,
+        None if ratio is None else ratio <= most,
+    )
 
 
 def _most(what: str, found: float | None, bound: float) -> Aim:
-    return Aim(f"{what}: at most {bound:g}", figure(found), None if found is None else found <= bound)
+    return Aim(
+        f"{what}: at most {bound:g}", figure(found), None if found is None else found <= bound
+    )
 
 
 def _valid(trial: Trial) -> bool:

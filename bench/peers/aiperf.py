@@ -19,7 +19,9 @@ class AIPerf:
     # Told to be offline it takes a local folder for the name of a repository.
     env: Mapping[str, str] = {"HF_HUB_OFFLINE": ""}
     poisson = False
-    settings = "`--endpoint-type chat --streaming --arrival-pattern constant`; workers as it chooses"
+    settings = (
+        "`--endpoint-type chat --streaming --arrival-pattern constant`; workers as it chooses"
+    )
 
     def command(self, task: Task) -> list[str]:
         """See `Peer`."""
@@ -50,11 +52,24 @@ class AIPerf:
         ]
 
     def report(self, folder: Path, said: str) -> Reported:
-        """See `Peer`; its inter-token latency is one mean for each request, its chunk latency the gaps."""
+        """See `Peer`; its inter-token latency is one mean for each request, its chunk latency
+        the gaps.
+        """
         found = json.loads((folder / "profile_export_aiperf.json").read_text())
-        keys = {"ttft": "time_to_first_token", "itl": "inter_chunk_latency", "tpot": "inter_token_latency"}
-        times = {name: percentiles(found[key], PLACES) for name, key in keys.items() if key in found}
+        keys = {
+            "ttft": "time_to_first_token",
+            "itl": "inter_chunk_latency",
+            "tpot": "inter_token_latency",
+        }
+        times = {
+            name: percentiles(found[key], PLACES) for name, key in keys.items() if key in found
+        }
         log = (folder / "logs" / "aiperf.log").read_text(errors="replace")
-        warned = {"event loop took too long": counted(LOOP, log), "CPU usage is high": counted(BUSY, log)}
-        says = ", ".join(f"{count} x {what} (in its log)" for what, count in warned.items() if count)
+        warned = {
+            "event loop took too long": counted(LOOP, log),
+            "CPU usage is high": counted(BUSY, log),
+        }
+        says = ", ".join(
+            f"{count} x {what} (in its log)" for what, count in warned.items() if count
+        )
         return Reported(round(found["total_output_tokens"]["avg"]), times, says)

@@ -55,13 +55,26 @@ QUICK = (
     Load("W2", rate=100, count=100, tokens=2),
     Load("W3", rate=200, count=200, tokens=20),
 )
-TOOLS: tuple[Peer, ...] = (VllmRs(), VllmBench(), GuideLLM(), AIPerf(), InferencePerf(), EvalScope())
+TOOLS: tuple[Peer, ...] = (
+    VllmRs(),
+    VllmBench(),
+    GuideLLM(),
+    AIPerf(),
+    InferencePerf(),
+    EvalScope(),
+)
 PEERS: dict[str, Peer] = {  # by what --only calls them
     "loadgen": OURS[0],
     "loadgen-records": OURS[1],
     "loadgen-one-core": OURS[2],
     "loadgen-first-run": OURS[3],
-    **dict(zip(("vllm-rs", "vllm", "guidellm", "aiperf", "inference-perf", "evalscope"), TOOLS, strict=True)),
+    **dict(
+        zip(
+            ("vllm-rs", "vllm", "guidellm", "aiperf", "inference-perf", "evalscope"),
+            TOOLS,
+            strict=True,
+        )
+    ),
     "plain": PlainClient(),
     "limit": CLimit(),
 }
@@ -105,7 +118,10 @@ RUST = Comparison(
 # What vllm-rs was published with.
 OVERHEAD = Comparison(
     ("vllm-rs", "loadgen"),
-    tuple(_overhead(streams, count) for streams, count in ((1, 10), (10, 50), (100, 300), (1_000, 3_000))),
+    tuple(
+        _overhead(streams, count)
+        for streams, count in ((1, 10), (10, 50), (100, 300), (1_000, 3_000))
+    ),
     first_ms=50,
     gap_ms=10,
     begin="<!-- overhead: written by make compare-peers FLAGS='--overhead --write' -->",
@@ -114,12 +130,20 @@ OVERHEAD = Comparison(
 
 
 def measure(
-    peers: Sequence[Peer], loads: Sequence[Load], truth: Sequence[str], rounds: int, failures: list[str]
+    peers: Sequence[Peer],
+    loads: Sequence[Load],
+    truth: Sequence[str],
+    rounds: int,
+    failures: list[str],
 ) -> dict[str, Costs]:
     """Every peer under every load, in turn and several times; `failures` get what went wrong."""
-    tokenizer, trials = tiny_qwen3(CACHE), defaultdict[str, dict[str, list[Trial]]](lambda: defaultdict(list))
+    tokenizer, trials = (
+        tiny_qwen3(CACHE),
+        defaultdict[str, dict[str, list[Trial]]](lambda: defaultdict(list)),
+    )
     with started("loadgen.testing.metronome", *truth) as server:
-        # The kernel likes to wake who reads where the writer runs; the writer at least shall not move.
+        # The kernel likes to wake who reads where the writer runs; the writer at least shall not
+        # move.
         os.sched_setaffinity(server.pid, {max(os.sched_getaffinity(0))})
         for number in range(rounds):
             for load in loads:
@@ -161,15 +185,23 @@ def installed_mb(peers: Sequence[Peer]) -> dict[str, float]:
                 source.mkdir(exist_ok=True)
                 shutil.copy(ROOT / part, source)
             for part in ("loadgen", "engines", "bench"):
-                shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"))
-            sizes[OURS[0].name] = _size_mb(made(Recipe("loadgen", ((str(source),),)), Path(name)).parent)
+                shutil.copytree(
+                    ROOT / part,
+                    source / part,
+                    ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"),
+                )
+            sizes[OURS[0].name] = _size_mb(
+                made(Recipe("loadgen", ((str(source),),)), Path(name)).parent
+            )
     return sizes
 
 
 def _size_mb(folder: Path) -> float:
     """Return the bytes in its files; what folders take depends on the file system."""
     found = [path.lstat() for path in folder.rglob("*")]
-    files = {(each.st_dev, each.st_ino): each.st_size for each in found if stat.S_ISREG(each.st_mode)}
+    files = {
+        (each.st_dev, each.st_ino): each.st_size for each in found if stat.S_ISREG(each.st_mode)
+    }
     return sum(files.values()) / BYTES_PER_MB
 
 
@@ -185,16 +217,25 @@ def what_we_have_to_be(found: dict[str, Costs]) -> list[Aim]:
 
 def settings_table(peers: Sequence[Peer]) -> str:
     """Version and settings of each."""
-    versions = {peer.name: recipes.version(peer.recipe) if peer.recipe else "this one" for peer in peers}
-    return table(["client", "version", "settings"], ([peer.name, versions[peer.name], peer.settings] for peer in peers))
+    versions = {
+        peer.name: recipes.version(peer.recipe) if peer.recipe else "this one" for peer in peers
+    }
+    return table(
+        ["client", "version", "settings"],
+        ([peer.name, versions[peer.name], peer.settings] for peer in peers),
+    )
 
 
-def report(peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]) -> str:
+def report(
+    peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]
+) -> str:
     """All tables."""
     about = machine.describe()
     heading = (
-        f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with the server; "
-        f"{about['system']}. A run beside which others used more than {DISTURBED_S:g} CPU s is no part of a median; "
+        f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with "
+        "the server; "
+        f"{about['system']}. A run beside which others used more than {DISTURBED_S:g} CPU s is no "
+        "part of a median; "
         f"{MARK}: all were."
     )
     parts = [heading]
@@ -202,23 +243,40 @@ def report(peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, floa
         parts += [aims_table(what_we_have_to_be(found)), costs_table(found, sizes)]
     for load in loads:
         parts += [f"### {load}", load_table(found, load.name)] if load is not START else []
-    return "\n\n".join([*parts, "### Settings", settings_table(peers), "### Every run", runs_table(found)])
+    return "\n\n".join(
+        [*parts, "### Settings", settings_table(peers), "### Every run", runs_table(found)]
+    )
 
 
 def main() -> int:
     """Compare; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m bench.peers.compare_peers", description=__doc__)
-    parser.add_argument("--only", choices=list(PEERS), action="append", help="a peer, instead of all")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.peers.compare_peers", description=__doc__
+    )
+    parser.add_argument(
+        "--only", choices=list(PEERS), action="append", help="a peer, instead of all"
+    )
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--rust", action="store_true", help="vLLM's Rust client, loadgen, and a loop in C")
-    part.add_argument("--overhead", action="store_true", help="the overhead test that vLLM's Rust client came with")
+    part.add_argument(
+        "--rust", action="store_true", help="vLLM's Rust client, loadgen, and a loop in C"
+    )
+    part.add_argument(
+        "--overhead",
+        action="store_true",
+        help="the overhead test that vLLM's Rust client came with",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often the peers take turns (3)")
-    parser.add_argument("--quick", action="store_true", help="one round of a few requests: shows that it works")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round of a few requests: shows that it works"
+    )
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: servers and clients are put away
+    # As Ctrl-C: servers and clients are put away.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.write and (options.only or options.quick):
-        parser.error("--write: the page is of all peers and whole loads; leave out --only and --quick")
+        parser.error(
+            "--write: the page is of all peers and whole loads; leave out --only and --quick"
+        )
     failures: list[str] = []
     comparison = RUST if options.rust else OVERHEAD if options.overhead else ALL
     peers = available([PEERS[name] for name in options.only or comparison.peers], failures)

@@ -1,6 +1,8 @@
-"""SGLang's `bench_serving` and `loadgen run --compat sglang` side by side on the simulator; `make compare-sglang`.
+"""SGLang's `bench_serving` and `loadgen run --compat sglang` side by side on the simulator; `make
+compare-sglang`.
 
-Both are given the same flags, in turn and several times. Exit code 1: figures that mean the same do not agree.
+Both are given the same flags, in turn and several times. Exit code 1: figures that mean the same do
+not agree.
 """
 
 import argparse
@@ -29,7 +31,10 @@ from tests.helpers.sim_server import simulated
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/peers.md"
-BEGIN, END = "<!-- sglang: written by make compare-sglang FLAGS=--write -->", "<!-- end of sglang -->"
+BEGIN, END = (
+    "<!-- sglang: written by make compare-sglang FLAGS=--write -->",
+    "<!-- end of sglang -->",
+)
 STEP_MS, MAX_S = 20, 120.0
 FLAGS = {"--sharegpt-output-len": 16, "--num-prompts": 60, "--max-concurrency": 4, "--seed": 42}
 CONNECTS = "a new connection for each request there, one that is open here"
@@ -53,7 +58,11 @@ METRICS = (
     Metric("max_output_tokens_per_s", "peak output tokens/s", SECONDS),
     Metric("max_concurrent_requests", "peak concurrent requests", ACTIVE),
     *(
-        Metric(f"{statistic}_{key}_ms", f"{statistic} {name} (ms)", middle if statistic in ("mean", "median") else tail)
+        Metric(
+            f"{statistic}_{key}_ms",
+            f"{statistic} {name} (ms)",
+            middle if statistic in ("mean", "median") else tail,
+        )
         for key, (name, middle, tail) in LATENCIES.items()
         for statistic in ("mean", "median", "std", "p90", "p95", "p99")
     ),
@@ -62,11 +71,16 @@ METRICS = (
 
 def turns(programs: Path, rounds: int) -> tuple[list[Kept], list[Kept]]:
     """The runs of both tools, SGLang's first; in every second round loadgen begins."""
-    heads = {"sglang": command(programs), "loadgen": [*LOADGEN, "run", "--compat", "sglang", "--quiet"]}
+    heads = {
+        "sglang": command(programs),
+        "loadgen": [*LOADGEN, "run", "--compat", "sglang", "--quiet"],
+    }
     runs: dict[str, list[Kept]] = {tool: [] for tool in heads}
     with (
         tempfile.TemporaryDirectory(prefix="loadgen-peers-") as name,
-        simulated("sim", step_base_ms=STEP_MS, decode_us_per_seq=0, prefill_us_per_token=0) as server,
+        simulated(
+            "sim", step_base_ms=STEP_MS, decode_us_per_seq=0, prefill_us_per_token=0
+        ) as server,
     ):
         write_files(Path(name), talks=FLAGS["--num-prompts"])
         for number in range(rounds):
@@ -80,14 +94,22 @@ def _run(tool: str, head: Sequence[str], url: str, folder: Path) -> Kept:
     written = folder / f"{tool}.jsonl"
     written.unlink(missing_ok=True)
     told = {"--backend": "sglang", "--base-url": url, "--model": "sim", "--tokenizer": folder}
-    told |= {"--dataset-name": "sharegpt", "--dataset-path": folder / "talks.json", "--output-file": written}
+    told |= {
+        "--dataset-name": "sharegpt",
+        "--dataset-path": folder / "talks.json",
+        "--output-file": written,
+    }
     line = [*head, *words(told), *words(FLAGS), "--disable-tqdm"]
     cost, said = metered(line, folder=folder, env=offline(), timeout_s=MAX_S, name=tool)
     if cost.code:
         raise RuntimeError(f"{' '.join(line)} ended with {cost.code}: {said[-2000:]}")
     result = json.loads(written.read_text())
     numbers = {key: float(value) for key, value in result.items() if isinstance(value, int | float)}
-    return Kept(numbers, max(0.0, cost.elsewhere_s), verdict_text(result["loadgen"]) if "loadgen" in result else "")
+    return Kept(
+        numbers,
+        max(0.0, cost.elsewhere_s),
+        verdict_text(result["loadgen"]) if "loadgen" in result else "",
+    )
 
 
 def section(compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept]) -> str:
@@ -95,8 +117,10 @@ def section(compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept
     about = machine.describe()
     heading = (
         f"{time.strftime('%Y-%m-%d')}, SGLang {recipes.version(recipes.sglang)}, {about['cpu']}, "
-        f"{about['usable_cores']} cores for server and client. {len(theirs)} runs of each tool, in turn, with "
-        f"`{' '.join(words(FLAGS))}`. Medians are of runs beside which others used at most {DISTURBED_S:g} CPU s"
+        f"{about['usable_cores']} cores for server and client. {len(theirs)} runs of each tool, "
+        "in turn, with "
+        f"`{' '.join(words(FLAGS))}`. Medians are of runs beside which others used at most "
+        f"{DISTURBED_S:g} CPU s"
         f"{', or of all where none was' if all_disturbed(theirs) or all_disturbed(ours) else ''}."
     )
     head = ("", "bench_serving", "loadgen", "loadgen - SGLang", "definitions")
@@ -111,11 +135,14 @@ def section(compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept
 
 def main() -> int:
     """Compare; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m bench.peers.compare_sglang", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.peers.compare_sglang", description=__doc__
+    )
     parser.add_argument("--rounds", type=int, default=5, help="how often the tools take turns (5)")
     parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: server and clients are stopped
+    # As Ctrl-C: server and clients are stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     theirs, ours = turns(made(recipes.sglang, recipes.FOLDER), options.rounds)
     compared = rows(METRICS, theirs, ours)
     text = section(compared, theirs, ours)

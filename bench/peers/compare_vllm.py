@@ -1,6 +1,8 @@
-"""`vllm bench serve` and `loadgen run` side by side on one real vLLM server; `make compare-vllm` runs this.
+"""`vllm bench serve` and `loadgen run` side by side on one real vLLM server; `make compare-vllm`
+runs this.
 
-Both are given the same flags, in turn and several times. Exit code 1: figures that mean the same do not agree.
+Both are given the same flags, in turn and several times. Exit code 1: figures that mean the same do
+not agree.
 """
 
 import argparse
@@ -35,7 +37,9 @@ DOCUMENT = ROOT / "docs/peers.md"
 BEGIN, END = "<!-- vllm: written by make compare-vllm FLAGS=--write -->", "<!-- end of vllm -->"
 INPUT_TOKENS, OUTPUT_TOKENS, SEED = 64, 32, 42
 MAX_S = 400.0
-PROMPTS_SCRIPT, FLAGS_SCRIPT = (Path(__file__).with_name(f"vllm_{what}.py") for what in ("prompts", "flags"))
+PROMPTS_SCRIPT, FLAGS_SCRIPT = (
+    Path(__file__).with_name(f"vllm_{what}.py") for what in ("prompts", "flags")
+)
 Flags = dict[str, str | int | float]
 
 
@@ -59,7 +63,12 @@ class Scenario:
 def scenarios(count: int) -> list[Scenario]:
     """All of them, with so many requests each."""
     low: Flags = {"--num-prompts": count, "--request-rate": 4, "--burstiness": "inf"}
-    cap: Flags = {"--num-prompts": 2 * count, "--request-rate": 40, "--burstiness": "inf", "--max-concurrency": 4}
+    cap: Flags = {
+        "--num-prompts": 2 * count,
+        "--request-rate": 40,
+        "--burstiness": "inf",
+        "--max-concurrency": 4,
+    }
     plain: Flags = {"--backend": "openai", "--endpoint": "/v1/completions"}
     chat: Flags = {"--backend": "openai-chat", "--endpoint": "/v1/chat/completions"}
     return [
@@ -90,7 +99,12 @@ class Pair:
     def _run(self, tool: str, scenario: Scenario) -> Kept:
         written = self.folder / f"{tool}.json"
         more = ["--result-dir", str(self.folder), "--result-filename", written.name]
-        command = [*self._head(tool), *common(self.server, self.tokenizer, self.folder), *more, *words(scenario.flags)]
+        command = [
+            *self._head(tool),
+            *common(self.server, self.tokenizer, self.folder),
+            *more,
+            *words(scenario.flags),
+        ]
         before_s = family_cpu_s(self.server)
         cost, said = metered(command, folder=self.folder, env=offline(), timeout_s=MAX_S, name=tool)
         others_s = max(0.0, cost.elsewhere_s - (family_cpu_s(self.server) - before_s))
@@ -105,12 +119,16 @@ class Pair:
         return theirs if tool == "vllm" else [*LOADGEN, "run"]
 
     def same_prompts(self, scenario: Scenario, lengths: Sequence[int]) -> None:
-        """Hold the lengths that the server has counted, request by request, against those of the other tool's runs."""
+        """Hold the lengths that the server has counted, request by request, against those of the
+        other tool's runs.
+        """
         place = self.folder / f"lengths-{'chat' if scenario.chat else 'plain'}-{len(lengths)}.json"
         if not place.exists():
             place.write_text(json.dumps(lengths))
         if json.loads(place.read_text()) != lengths:
-            raise RuntimeError(f"{scenario.name}: the two tools did not send the same prompts in the same order")
+            raise RuntimeError(
+                f"{scenario.name}: the two tools did not send the same prompts in the same order"
+            )
 
 
 def common(server: Server, tokenizer: str, folder: Path) -> list[str]:
@@ -132,13 +150,19 @@ def common(server: Server, tokenizer: str, folder: Path) -> list[str]:
 
 def offline() -> dict[str, str]:
     """The environment in which no tool asks the hub."""
-    return environment() | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    return environment() | {
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
 
 
 def family_cpu_s(server: Server) -> float:
     """Processor time of all processes of a server."""
     leader = psutil.Process(server.pid)
-    return sum(machine.process_cpu_s(each.pid) for each in [leader, *leader.children(recursive=True)])
+    return sum(
+        machine.process_cpu_s(each.pid) for each in [leader, *leader.children(recursive=True)]
+    )
 
 
 def write_prompts(tokenizer: str, folder: Path, count: int) -> None:
@@ -168,15 +192,29 @@ def parsed_flags(programs: Path, folder: Path) -> list[str]:
 
 
 def unknown(found: Sequence[str]) -> list[str]:
-    """Flags of which docs/migrating.md knows nothing, or that it takes for those of this release and are none."""
+    """Flags of which docs/migrating.md knows nothing, or that it takes for those of this release
+    and are none.
+    """
     return sorted(set(found) ^ set(releases("vllm")[real_recipes.VLLM]))
 
 
 def random_alike(programs: Path, tokenizer: str, folder: Path, count: int) -> int:
-    """How many of vLLM's own random prompts are the same, one by one, by --dataset-rule vllm-0.11."""
-    flags: Flags = {"--tokenizer": tokenizer, "--num-prompts": count, "--seed": SEED, "--dataset-rule": "vllm-0.11"}
+    """How many of vLLM's own random prompts are the same, one by one, by --dataset-rule
+    vllm-0.11.
+    """
+    flags: Flags = {
+        "--tokenizer": tokenizer,
+        "--num-prompts": count,
+        "--seed": SEED,
+        "--dataset-rule": "vllm-0.11",
+    }
     flags |= {"--random-input-len": INPUT_TOKENS, "--export": str(folder / "random.jsonl")}
-    theirs = [str(programs / "python"), str(PROMPTS_SCRIPT), tokenizer, *map(str, (SEED, count, INPUT_TOKENS))]
+    theirs = [
+        str(programs / "python"),
+        str(PROMPTS_SCRIPT),
+        tokenizer,
+        *map(str, (SEED, count, INPUT_TOKENS)),
+    ]
     ran: list[tuple[Metered, str]] = [
         metered(command, folder=folder, env=offline(), timeout_s=MAX_S, name="random")
         for command in ([*LOADGEN, "dataset", *words(flags)], theirs)
@@ -185,11 +223,17 @@ def random_alike(programs: Path, tokenizer: str, folder: Path, count: int) -> in
         if cost.code:
             raise RuntimeError(said)
     hashes = [line.split()[1] for line in ran[1][1].splitlines() if line.startswith("prompt ")]
-    prompts = [json.loads(line)["prompt"] for line in (folder / "random.jsonl").read_text().splitlines()]
-    return sum(hashlib.sha256(a.encode()).hexdigest() == b for a, b in zip(prompts, hashes, strict=True))
+    prompts = [
+        json.loads(line)["prompt"] for line in (folder / "random.jsonl").read_text().splitlines()
+    ]
+    return sum(
+        hashlib.sha256(a.encode()).hexdigest() == b for a, b in zip(prompts, hashes, strict=True)
+    )
 
 
-def section(scenario: Scenario, compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept]) -> Iterator[str]:
+def section(
+    scenario: Scenario, compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept]
+) -> Iterator[str]:
     """What the page and the console show of a scenario."""
     yield f"### {scenario.name}"
     yield f"`{' '.join(words(scenario.flags))}`"
@@ -209,14 +253,17 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=60, help="of a run at low load (60)")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: servers and clients are put away
+    # As Ctrl-C: servers and clients are put away.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     real, programs = vllm_on_cpu(), made(real_recipes.vllm)
     parts, agreed = [], True
     with tempfile.TemporaryDirectory(prefix="loadgen-peers-") as name:
         folder = Path(name)
         flags = parsed_flags(programs, folder)
         if others := unknown(flags):
-            raise RuntimeError(f"the parser and tests/data/flags/vllm.json do not have the same flags: {others}")
+            raise RuntimeError(
+                f"the parser and tests/data/flags/vllm.json do not have the same flags: {others}"
+            )
         write_prompts(real.tokenizer, folder, 2 * options.requests)
         alike = random_alike(programs, real.tokenizer, folder, 2 * options.requests)
         server = real.case.begin()
@@ -225,9 +272,12 @@ def main() -> int:
             pair = Pair(server, programs, real.tokenizer, folder)
             about = machine.describe()
             parts.append(
-                f"{time.strftime('%Y-%m-%d')}, vLLM {real_recipes.VLLM} (server and client), {about['cpu']}, "
-                f"{about['usable_cores']} cores for server and client. {options.rounds} runs of each tool, in turn; "
-                f"a run beside which others used more than {DISTURBED_S:g} CPU s is no part of the medians."
+                f"{time.strftime('%Y-%m-%d')}, vLLM {real_recipes.VLLM} (server and client), "
+                f"{about['cpu']}, "
+                f"{about['usable_cores']} cores for server and client. {options.rounds} runs of "
+                "each tool, in turn; "
+                f"a run beside which others used more than {DISTURBED_S:g} CPU s is no part of "
+                "the medians."
             )
             for scenario in scenarios(options.requests):
                 theirs, ours = pair.turns(scenario, options.rounds)
@@ -239,7 +289,8 @@ def main() -> int:
         parts.append(
             f"The parser of the installed `vllm bench serve` has {len(flags)} flags: those of "
             "[migrating.md](migrating.md), all of them.\n\n"
-            f"`--dataset-rule vllm-0.11` makes {alike} of {2 * options.requests} of vLLM's own random prompts alike."
+            f"`--dataset-rule vllm-0.11` makes {alike} of {2 * options.requests} of vLLM's own "
+            "random prompts alike."
         )
     text = "\n\n".join(parts)
     print(text)

@@ -14,14 +14,17 @@ class Costs:
     """Of one peer.
 
     Attributes:
-        trials: Of each load, by the load's name: S is the start-up, W1 has long answers, W2 short ones, W3 is heavy.
+        trials: Of each load, by the load's name: S is the start-up, W1 has long answers, W2 short
+            ones, W3 is heavy.
     """
 
     trials: Mapping[str, Sequence[Trial]]
 
     @property
     def startup_s(self) -> float | None:
-        """Processor time of a run of a few requests, which is what a run costs before it measures anything."""
+        """Processor time of a run of a few requests, which is what a run costs before it
+        measures anything.
+        """
         return self.cpu_s("S")
 
     @property
@@ -43,7 +46,9 @@ class Costs:
 
     @property
     def fit(self) -> tuple[float, float] | None:
-        """Microseconds by request and by token event, from W1 and W2; cost is taken to be linear."""
+        """Microseconds by request and by token event, from W1 and W2; cost is taken to be
+        linear.
+        """
         long, short = self.us_per_request("W1"), self.us_per_request("W2")
         if long is None or short is None:
             return None
@@ -55,4 +60,7 @@ class Costs:
         startup_s = self.startup_s
         if startup_s is None:
             return None
-        return median(self.trials.get(load, ()), lambda trial: (trial.cost.cpu_s - startup_s) / count(trial) * US_PER_S)
+        return median(
+            self.trials.get(load, ()),
+            lambda trial: (trial.cost.cpu_s - startup_s) / count(trial) * US_PER_S,
+        )

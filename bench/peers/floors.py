@@ -1,6 +1,8 @@
-"""Floors: clients that are no tools: a plain one in aiohttp, and a loop in C, both of the bench of loadgen's own cost.
+"""Floors: clients that are no tools: a plain one in aiohttp, and a loop in C, both of the bench of
+loadgen's own cost.
 
-They make no prompts, keep no records and judge nothing; what they cost is what reading the streams costs.
+They make no prompts, keep no records and judge nothing; what they cost is what reading the streams
+costs.
 """
 
 import json
@@ -23,7 +25,9 @@ class _Floor:
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""
         found = json.loads(said)
-        return Reported(found["tokens"], {"ttft": {50: found["ttft_p50_ms"], 99: found["ttft_p99_ms"]}})
+        return Reported(
+            found["tokens"], {"ttft": {50: found["ttft_p50_ms"], 99: found["ttft_p99_ms"]}}
+        )
 
 
 class PlainClient(_Floor):

@@ -28,17 +28,24 @@ class GuideLLM:
             "--tokenizer": f"kind=huggingface_auto,model={task.tokenizer}",
             "--profile": f"kind=constant,rate={load.rate}",
             "--constraint": f"kind=max_requests,count={load.count}",
-            "--data": f"kind=synthetic_text,prompt_tokens={PROMPT_TOKENS},output_tokens={load.tokens}",
+            "--data": (
+                f"kind=synthetic_text,prompt_tokens={PROMPT_TOKENS},output_tokens={load.tokens}"
+            ),
             "--seed": f"kind=static,value={SEED}",
             "--output": f"kind=json,path={task.folder / RESULT}",
         }
         return [str(task.programs / "guidellm"), "run", *words(flags), "--disable-progress"]
 
     def report(self, folder: Path, said: str) -> Reported:
-        """See `Peer`; its inter-token latency is one mean for each request, which is called TPOT elsewhere."""
+        """See `Peer`; its inter-token latency is one mean for each request, which is called TPOT
+        elsewhere.
+        """
         (benchmark,) = json.loads((folder / RESULT).read_text())["benchmarks"]
         metrics = benchmark["metrics"]
         keys = {"ttft": "time_to_first_token_ms", "tpot": "inter_token_latency_ms"}
-        times = {name: percentiles(metrics[key]["successful"]["percentiles"], PLACES) for name, key in keys.items()}
+        times = {
+            name: percentiles(metrics[key]["successful"]["percentiles"], PLACES)
+            for name, key in keys.items()
+        }
         tokens = round(metrics["output_token_count"]["successful"]["total_sum"])
         return Reported(tokens, times, "; ".join(each["message"] for each in benchmark["warnings"]))

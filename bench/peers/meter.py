@@ -1,7 +1,9 @@
-"""Meter: what a command costs, with all the processes that it starts: `python -m bench.peers.meter FILE COMMAND...`.
+"""Meter: what a command costs, with all the processes that it starts: `python -m bench.peers.meter
+FILE COMMAND...`.
 
-Processor time is what the kernel charged to the command and to everything that came from it: the meter adopts whatever
-loses its parent, so that nothing escapes the sum. Memory is read several times a second.
+Processor time is what the kernel charged to the command and to everything that came from it: the
+meter adopts whatever loses its parent, so that nothing escapes the sum. Memory is read several
+times a second.
 """
 
 import contextlib
@@ -38,12 +40,14 @@ class Metered:
         began_ns: When it was started, CLOCK_MONOTONIC.
         wall_s: Until it ended.
         cpu_s: User and system time of all its processes.
-        elsewhere_s: Processor time of everybody else on the machine meanwhile, in seconds over all cores.
+        elsewhere_s: Processor time of everybody else on the machine meanwhile, in seconds over all
+            cores.
         largest_mb: The most memory that one of its processes had resident.
         sum_mb: The most that all of them together had; pages that they share count several times.
         processes: The most that ran at once.
         code: Its exit code; negative: the signal that ended it.
-        survivors: How many of its processes were still there some seconds after its end, and were killed.
+        survivors: How many of its processes were still there some seconds after its end, and were
+            killed.
     """
 
     began_ns: int
@@ -58,7 +62,12 @@ class Metered:
 
 
 def metered(
-    command: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s: float, name: str = "run"
+    command: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    timeout_s: float,
+    name: str = "run",
 ) -> tuple[Metered, str]:
     """Run a command below a meter, in `folder`; returns what it cost and all that it said.
 
@@ -92,7 +101,9 @@ def metered(
 
 
 class Memory(threading.Thread):
-    """Reads the memory of this process's descendants, in bytes, until it is told to stop; keeps the most."""
+    """Reads the memory of this process's descendants, in bytes, until it is told to stop; keeps
+    the most.
+    """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -157,7 +168,9 @@ def _end_children() -> None:
 
 
 def _put_away() -> int:
-    """Wait for adopted processes to end, and kill those that do not; returns how many these were."""
+    """Wait for adopted processes to end, and kill those that do not; returns how many these
+    were.
+    """
     _, alive = psutil.wait_procs(psutil.Process().children(recursive=True), REST_S)
     for process in alive:
         with contextlib.suppress(psutil.NoSuchProcess):

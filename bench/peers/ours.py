@@ -24,8 +24,8 @@ class Loadgen:
         name: What tables call it.
         settings: What it is told beside the load.
         records: Whether it writes a line for each request, with the times of all its tokens.
-        one_core: Whether all of it runs on one core. A connection for every request is opened before the clock starts:
-            later that would take the core from the tokens.
+        one_core: Whether all of it runs on one core. A connection for every request is opened
+            before the clock starts: later that would take the core from the tokens.
         first_run: Whether nothing is cached of earlier runs.
     """
 
@@ -35,7 +35,8 @@ class Loadgen:
     one_core: bool = False
     first_run: bool = False
     recipe: Recipe | None = None
-    # An empty value takes a variable away. Installed packages come with their bytecode, as the peers' do.
+    # An empty value takes a variable away. Installed packages come with their bytecode, as the
+    # peers' do.
     env: Mapping[str, str] = field(default_factory=lambda: {"PYTHONDONTWRITEBYTECODE": ""})
     poisson: bool = False
 
@@ -66,10 +67,13 @@ def read(result: Mapping[str, Any]) -> Reported:
 
 OURS = (
     Loadgen("loadgen", "as it comes"),
-    Loadgen("loadgen --records", "with a line for each request, all its token times in it", records=True),
+    Loadgen(
+        "loadgen --records", "with a line for each request, all its token times in it", records=True
+    ),
     Loadgen(
         "loadgen on one core",
-        "the same, all its processes below `taskset --cpu-list 0`, with `--warm-connections` for all requests",
+        "the same, all its processes below `taskset --cpu-list 0`, with `--warm-connections` for "
+        "all requests",
         records=True,
         one_core=True,
     ),

@@ -22,8 +22,8 @@ class Reported:
 
     Attributes:
         tokens: Output tokens that it counted.
-        times_ms: Of "ttft", "itl" (the gaps of all streams together) and "tpot" (a mean for each request), the
-            percentiles that it tells; those that it does not are left out.
+        times_ms: Of "ttft", "itl" (the gaps of all streams together) and "tpot" (a mean for each
+            request), the percentiles that it tells; those that it does not are left out.
         says: What it says of whether it kept up, short; empty: nothing.
         measuring_mb: The most memory of the process that measures, where it tells.
     """
@@ -86,7 +86,9 @@ def words(flags: Mapping[str, object]) -> list[str]:
     return [str(word) for pair in flags.items() for word in pair]
 
 
-def percentiles(found: Mapping[str, float], names: Mapping[int, str], scale: float = 1.0) -> dict[int, float]:
+def percentiles(
+    found: Mapping[str, float], names: Mapping[int, str], scale: float = 1.0
+) -> dict[int, float]:
     """The percentiles that stand under these names, in ms."""
     return {p: float(found[name]) * scale for p, name in names.items()}
 

@@ -1,4 +1,5 @@
-"""Quiet: which runs count. A run beside which others computed is shown, but is no part of any median.
+"""Quiet: which runs count. A run beside which others computed is shown, but is no part of any
+median.
 
 Medians are of the runs that were not disturbed, or of all, and then marked, where there is none.
 """
@@ -7,7 +8,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-DISTURBED_S = 4.0  # more CPU time than this, of processes that are neither the client nor the server, disturbs a run
+# more CPU time than this, of processes that are neither the client nor the server, disturbs a run
+DISTURBED_S = 4.0
 MARK = "*"
 
 

@@ -10,7 +10,9 @@ from bench.engines.recipes import REQUIREMENTS, TORCH
 FOLDER = CACHE.parent / "peers"
 
 # The distribution with its benchmarks and without a server: what it needs of CUDA is never loaded.
-vllm = Recipe("vllm", ((TORCH,), (*REQUIREMENTS.read_text().split(), "orjson"), ("--no-deps", "vllm==0.33.0")))
+vllm = Recipe(
+    "vllm", ((TORCH,), (*REQUIREMENTS.read_text().split(), "orjson"), ("--no-deps", "vllm==0.33.0"))
+)
 
 
 def only_the_rust_client(packages: Path) -> None:
@@ -25,21 +27,26 @@ vllm_rs = Recipe("vllm-rs", (("--no-deps", "vllm==0.33.0"),), only_the_rust_clie
 
 
 def only_the_request_functions(packages: Path) -> None:
-    """Keep one module of vLLM's distribution: the functions that build and send its requests, which need no torch."""
+    """Keep one module of vLLM's distribution: the functions that build and send its requests,
+    which need no torch.
+    """
     shutil.move(packages / "vllm" / "benchmarks" / "lib" / "endpoint_request_func.py", packages)
     shutil.rmtree(packages / "vllm")
 
 
 vllm_requests = Recipe(
-    "vllm-requests", (("aiohttp", "regex", "tqdm"), ("--no-deps", "vllm==0.33.0")), only_the_request_functions
+    "vllm-requests",
+    (("aiohttp", "regex", "tqdm"), ("--no-deps", "vllm==0.33.0")),
+    only_the_request_functions,
 )
 
 
 def only_the_benchmark(packages: Path) -> None:
-    """Keep the benchmark of SGLang's distribution, and of its server the two modules that the benchmark reads.
+    """Keep the benchmark of SGLang's distribution, and of its server the two modules that the
+    benchmark reads.
 
-    The other modules need torch and CUDA. Of the module about disaggregation only the address is kept that the
-    benchmark imports.
+    The other modules need torch and CUDA. Of the module about disaggregation only the address is
+    kept that the benchmark imports.
     """
     whole = packages / "sglang"
     kept = ("bench_serving.py", "benchmark", "version.py", "srt/utils/network.py")
@@ -58,7 +65,18 @@ def only_the_benchmark(packages: Path) -> None:
 sglang = Recipe(
     "sglang",
     (
-        ("aiohttp", "msgspec", "numpy", "orjson", "pillow", "psutil", "pybase64", "pyzmq", "requests", "tqdm"),
+        (
+            "aiohttp",
+            "msgspec",
+            "numpy",
+            "orjson",
+            "pillow",
+            "psutil",
+            "pybase64",
+            "pyzmq",
+            "requests",
+            "tqdm",
+        ),
         ("datasets", "jinja2", "transformers"),
         ("--no-deps", "sglang==0.5.23"),
     ),

@@ -33,7 +33,10 @@ async def main() -> None:
     """Write the file."""
     with tempfile.TemporaryDirectory() as name:
         found = {case: await sent(case, Path(name)) for case in CASES}
-    about = f"sglang {recipes.version(recipes.sglang)}: the bodies of the measured requests of sglang.bench_serving"
+    about = (
+        f"sglang {recipes.version(recipes.sglang)}: the bodies of the measured requests of "
+        "sglang.bench_serving"
+    )
     RECORDED.write_text(json.dumps({"made_by": about, "bodies": found}, indent=1) + "\n")
 
 

@@ -15,14 +15,30 @@ Found = Mapping[str, Costs]  # by the peer's name
 
 def costs_table(found: Found, installed_mb: Mapping[str, float]) -> str:
     """What each costs."""
-    head = ["client", "us/request", "us/token event", "us/token W1", "us/token W3", "start-up CPU s", "first request s"]
+    head = [
+        "client",
+        "us/request",
+        "us/token event",
+        "us/token W1",
+        "us/token W3",
+        "start-up CPU s",
+        "first request s",
+    ]
     head += ["largest process MB", "all processes MB", "processes", "install MB"]
-    return table(head, (_costs(name, costs, installed_mb.get(name)) for name, costs in found.items()))
+    return table(
+        head, (_costs(name, costs, installed_mb.get(name)) for name, costs in found.items())
+    )
 
 
 def load_table(found: Found, load: str) -> str:
     """How true each was under a load."""
-    head = ["client", "req/s", "latest, ms", *(f"{name.upper()} p50 / p99 ms (truth)" for name in METRICS), "says"]
+    head = [
+        "client",
+        "req/s",
+        "latest, ms",
+        *(f"{name.upper()} p50 / p99 ms (truth)" for name in METRICS),
+        "says",
+    ]
     rows = ((name, costs.trials[load]) for name, costs in found.items() if costs.trials.get(load))
     return table(head, (_truth(name, trials) for name, trials in rows))
 
@@ -64,12 +80,19 @@ def _costs(name: str, costs: Costs, installed_mb: float | None) -> Sequence[str]
 def _truth(name: str, trials: Sequence[Trial]) -> Sequence[str]:
     shown = min(quiet(trials), key=lambda trial: trial.cost.cpu_s)  # all its figures of one run
     times = [
-        f"{pair(shown.reported.times_ms.get(metric))} ({pair(shown.served.times_ms[metric])})" for metric in METRICS
+        f"{pair(shown.reported.times_ms.get(metric))} ({pair(shown.served.times_ms[metric])})"
+        for metric in METRICS
     ]
     return [
-        name + (MARK if all_disturbed(trials) else "") + (" (server late)" if shown.served.overloaded else ""),
+        name
+        + (MARK if all_disturbed(trials) else "")
+        + (" (server late)" if shown.served.overloaded else ""),
         figure(median(trials, lambda trial: trial.served.achieved_rps)),
-        "-" if shown.load.streams else "Poisson" if shown.poisson else figure(shown.served.late_max_ms),
+        "-"
+        if shown.load.streams
+        else "Poisson"
+        if shown.poisson
+        else figure(shown.served.late_max_ms),
         *times,
         shown.reported.says or "nothing",
     ]

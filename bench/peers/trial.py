@@ -1,4 +1,6 @@
-"""Trial: one run of one peer against a metronome, which knows what came when and what it wrote when."""
+"""Trial: one run of one peer against a metronome, which knows what came when and what it wrote
+when.
+"""
 
 import dataclasses
 from collections.abc import Mapping
@@ -58,7 +60,9 @@ class Served:
         taken = writes.all(axis=1)
         asked, writes = asked[taken], writes[taken]
         if len(asked) < 2:
-            raise Failed(f"{len(asked)} answers of {load.tokens} tokens were asked for and taken whole")
+            raise Failed(
+                f"{len(asked)} answers of {load.tokens} tokens were asked for and taken whole"
+            )
         arrivals = np.sort(truth.arrival_ns[asked])
         plan = arrivals[0] + np.arange(len(asked)) * NS_PER_S / load.rate
         gaps = np.diff(writes, axis=1)
@@ -133,12 +137,22 @@ def tried(peer: Peer, load: Load, server: Process, tokenizer: Path, folder: Path
 
 
 def whole(reported: Reported, served: Served, load: Load) -> Reported:
-    """A report that says first of all what is missing: of the answers that were to be asked for, or of the tokens."""
+    """A report that says first of all what is missing: of the answers that were to be asked for,
+    or of the tokens.
+    """
     sent = served.answers * load.tokens
-    missing = [f"asked for {served.answers:,} of {load.count:,} answers"] if served.answers != load.count else []
-    missing += [f"counted {reported.tokens:,} of {sent:,} tokens"] if reported.tokens != sent else []
+    missing = (
+        [f"asked for {served.answers:,} of {load.count:,} answers"]
+        if served.answers != load.count
+        else []
+    )
+    missing += (
+        [f"counted {reported.tokens:,} of {sent:,} tokens"] if reported.tokens != sent else []
+    )
     return dataclasses.replace(reported, says="; ".join([*missing, *filter(None, [reported.says])]))
 
 
 def _percentiles(times_ns: NDArray[np.float64]) -> dict[int, float]:
-    return dict(zip(PERCENTILES, (np.percentile(times_ns, PERCENTILES) / NS_PER_MS).tolist(), strict=True))
+    return dict(
+        zip(PERCENTILES, (np.percentile(times_ns, PERCENTILES) / NS_PER_MS).tolist(), strict=True)
+    )

@@ -31,7 +31,9 @@ class VllmBench:
 
 
 def flags(task: Task) -> list[str]:
-    """The flags that carry a task out: those of vLLM's clients, in Python and in Rust, and loadgen's."""
+    """The flags that carry a task out: those of vLLM's clients, in Python and in Rust, and
+    loadgen's.
+    """
     load = task.load
     named = {
         "--backend": "openai-chat" if load.chat else "openai",

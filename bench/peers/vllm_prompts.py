@@ -11,5 +11,7 @@ from vllm.tokenizers import get_tokenizer
 
 seed, count, input_tokens = map(int, sys.argv[2:])
 dataset = RandomDataset(random_seed=seed)
-for each in dataset.sample(tokenizer=get_tokenizer(sys.argv[1]), num_requests=count, input_len=input_tokens):
+for each in dataset.sample(
+    tokenizer=get_tokenizer(sys.argv[1]), num_requests=count, input_len=input_tokens
+):
     print("prompt", hashlib.sha256(each.prompt.encode()).hexdigest())

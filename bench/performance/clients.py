@@ -1,4 +1,7 @@
-"""Clients: the commands that are compared. Each sends one Load to one server in a process of its own."""
+"""Clients: the commands that are compared.
+
+Each sends one Load to one server in a process of its own.
+"""
 
 import shutil
 import subprocess
@@ -36,7 +39,8 @@ class Client(Protocol):
 
 
 class Loadgen:
-    """`loadgen run` as users run it: every token stamped, counted and checked; the result with all its histograms.
+    """`loadgen run` as users run it: every token stamped, counted and checked; the result with all
+    its histograms.
 
     Args:
         folder: For what it writes.
@@ -69,7 +73,9 @@ class Plain:
 
     @staticmethod
     def command(url: str, model: str, load: Load, connections: int) -> list[str]:
-        """What carries a load out with so many connections opened before it; it runs in the root of the project."""
+        """What carries a load out with so many connections opened before it; it runs in the root
+        of the project.
+        """
         sizes = [load.rate, load.count, load.tokens, "--connections", connections, "--model", model]
         return [sys.executable, "-m", "bench.performance.plain_client", url, *map(str, sizes)]
 
@@ -106,7 +112,9 @@ class Limit:
 
 
 def flags(server: Served, load: Load) -> list[str]:
-    """The flags that make `loadgen run` carry out a load, silently, with its result as JSON on stdout."""
+    """The flags that make `loadgen run` carry out a load, silently, with its result as JSON on
+    stdout.
+    """
     given = {
         "--base-url": server.base_url,
         "--backend": "openai-chat",
@@ -118,7 +126,10 @@ def flags(server: Served, load: Load) -> list[str]:
         "--random-output-len": load.tokens,
         "--warm-connections": load.connections,
     }
-    return [text for name, value in given.items() for text in (name, str(value))] + ["--json", "--quiet"]
+    return [text for name, value in given.items() for text in (name, str(value))] + [
+        "--json",
+        "--quiet",
+    ]
 
 
 def told_by(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,8 +160,16 @@ def call(command: Sequence[str]) -> str:
         RuntimeError: It failed.
     """
     done = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=MAX_S, check=False
+        command,
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=MAX_S,
+        check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+        raise RuntimeError(
+            f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}"
+        )
     return done.stdout

@@ -1,8 +1,10 @@
-"""What the client costs: `python -m bench.performance.cost [--quick] [--rounds N] [--output FILE]`, or `make bench`.
+"""What the client costs: `python -m bench.performance.cost [--quick] [--rounds N] [--output FILE]`,
+or `make bench`.
 
-Three clients send the same loads to the same simulator, in turn and several times: loadgen as users run it, a plain
-aiohttp client, and a loop in C as the limit of what can be had. Only ratios within a run mean anything, since times
-depend on the machine and on what else it does, which is why that is measured beside them. Nothing here passes or fails.
+Three clients send the same loads to the same simulator, in turn and several times: loadgen as users
+run it, a plain aiohttp client, and a loop in C as the limit of what can be had. Only ratios within
+a run mean anything, since times depend on the machine and on what else it does, which is why that
+is measured beside them. Nothing here passes or fails.
 """
 
 import argparse
@@ -53,7 +55,9 @@ def make_clients(folder: Path, plan: Plan, notes: list[str]) -> list[Client]:
     return clients
 
 
-def take_turns(server: Server, clients: Sequence[Client], load: Load, number: int, samples: list[Sample]) -> None:
+def take_turns(
+    server: Server, clients: Sequence[Client], load: Load, number: int, samples: list[Sample]
+) -> None:
     """One run of each client; in every round another one begins."""
     first = number % len(clients)
     for client in [*clients[first:], *clients[:first]]:
@@ -74,18 +78,30 @@ def measure_startup(found: Findings) -> None:
     print("start-up", file=sys.stderr, flush=True)
     seconds["first request of `loadgen run --rate 1000`"] = startup.first_send_s("--rate", "1000")
     if plan.many:
-        seconds[f"first request of the same with {plan.many:,} prompts of 128 tokens"] = startup.first_send_s(
-            "--rate", "1000", "--num-prompts", str(plan.many), "--random-input-len", "128"
+        seconds[f"first request of the same with {plan.many:,} prompts of 128 tokens"] = (
+            startup.first_send_s(
+                "--rate", "1000", "--num-prompts", str(plan.many), "--random-input-len", "128"
+            )
         )
     seconds |= startup.commands_s(plan.repeats)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print the tables, and write them to a file where one is named."""
-    parser = argparse.ArgumentParser(prog="python -m bench.performance.cost", description="What the client costs.")
-    parser.add_argument("--rounds", type=int, help=f"how often the clients take turns ({Plan().rounds})")
-    parser.add_argument("--quick", action="store_true", help="one round of short loads: shows that it works, no more")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="also write the tables to this file")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.performance.cost", description="What the client costs."
+    )
+    parser.add_argument(
+        "--rounds", type=int, help=f"how often the clients take turns ({Plan().rounds})"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of short loads: shows that it works, no more",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="also write the tables to this file"
+    )
     flags = parser.parse_args(argv)
     plan = QUICK if flags.quick else Plan()
     if flags.rounds is not None:

@@ -1,7 +1,9 @@
-"""One run in this process, of which callgrind counts the instructions of `Load.run`; `instructions` starts it.
+"""One run in this process, of which callgrind counts the instructions of `Load.run`; `instructions`
+starts it.
 
-Usage: counted_run.py URL PROMPTS REQUESTS RATE TOKENS LIBRARY. It prints the folder of the package that it measured.
-It imports nothing but `loadgen`, so that it measures any checkout whose folder stands first on PYTHONPATH.
+Usage: counted_run.py URL PROMPTS REQUESTS RATE TOKENS LIBRARY. It prints the folder of the package
+that it measured. It imports nothing but `loadgen`, so that it measures any checkout whose folder
+stands first on PYTHONPATH.
 """
 
 import ctypes
@@ -19,7 +21,8 @@ WARM_CONNECTIONS = "64"
 
 
 def main(url: str, prompts: str, requests: int, rate: float, tokens: int, library: str) -> None:
-    """Carry out a run of `requests` chats, and count the instructions between its first and its last request.
+    """Carry out a run of `requests` chats, and count the instructions between its first and its
+    last request.
 
     Args:
         url: Scheme, host and port of the server.
@@ -40,7 +43,8 @@ def main(url: str, prompts: str, requests: int, rate: float, tokens: int, librar
             callgrind.end_count()
 
     Load.run = counted_run  # type: ignore[method-assign]
-    # What depends on time, not on requests, is left out: reports of progress, and alarms of the probe.
+    # What depends on time, not on requests, is left out: reports of progress, and alarms of the
+    # probe.
     coordinator.PROGRESS_S = 1e6
     loop_probe.PERIOD_NS = loop_probe.STAMPED_PERIOD_NS = 10**15
     settings = loadgen.RunSettings(

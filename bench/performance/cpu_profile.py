@@ -1,7 +1,9 @@
-"""Where the CPU time of a run goes: `python -m bench.performance.cpu_profile [--write]`, a part of `make bench`.
+"""Where the CPU time of a run goes: `python -m bench.performance.cpu_profile [--write]`, a part of
+`make bench`.
 
-`perf` samples all processes of `loadgen run` and of the loop in C, for a load of many short answers. What a run of a
-few requests takes, the start-up, is taken off. --write puts the table into docs/scale.md.
+`perf` samples all processes of `loadgen run` and of the loop in C, for a load of many short
+answers. What a run of a few requests takes, the start-up, is taken off. --write puts the table into
+docs/scale.md.
 """
 
 import argparse
@@ -45,7 +47,10 @@ PROCESSES = {
 PARTS = (
     ("kernel", re.compile(r"\[kernel|\[vdso")),
     ("compiled core", re.compile(r"/loadgen/.*\.so")),
-    ("Python", re.compile(r"libpython|/python[\d.]*$|/_[a-z]+\.cpython|/(array|math|select)\.cpython")),
+    (
+        "Python",
+        re.compile(r"libpython|/python[\d.]*$|/_[a-z]+\.cpython|/(array|math|select)\.cpython"),
+    ),
     ("uvloop", re.compile(r"uvloop")),
     ("libraries", re.compile("")),
 )
@@ -81,15 +86,31 @@ def sampled(all_commands: Sequence[Sequence[str]], folder: Path) -> Costs:
     cost: Costs = Counter()
     data = str(folder / "perf.data")
     for command in all_commands:
-        call(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(HERTZ), "-o", data, "--", *command])
+        call(
+            [
+                "perf",
+                "record",
+                "-q",
+                "-e",
+                "cpu-clock",
+                "-F",
+                str(HERTZ),
+                "-o",
+                data,
+                "--",
+                *command,
+            ]
+        )
         cost += parsed(call(["perf", "script", "-i", data, "-F", "comm,ip,dso"]))
     return cost
 
 
 def parsed(samples: str) -> Costs:
-    """Add up samples: a line each, with the process, an address and the file of the code in brackets.
+    """Add up samples: a line each, with the process, an address and the file of the code in
+    brackets.
 
-    A process with another name is taken for the command: it has the interpreter's until it names itself.
+    A process with another name is taken for the command: it has the interpreter's until it names
+    itself.
     """
     cost: Costs = Counter()
     for process, file in re.findall(r"^\s*(\S+)\s+[0-9a-f]+ \((.*)\)$", samples, re.MULTILINE):
@@ -103,7 +124,8 @@ def report(found: Mapping[tuple[str, str], Sequence[float]], load: Load, rounds:
     about = machine.describe()
     return "\n".join(
         [
-            f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with the server; "
+            f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared "
+            "with the server; "
             f"{load}; us of CPU time per request without the start-up, medians of {rounds} rounds.",
             "",
             table(["process", *(name for name, _ in PARTS), "all"], _rows(found)),
@@ -125,10 +147,15 @@ def middle(values: Sequence[float]) -> float:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.performance.cpu_profile", description="Where the CPU time of a run goes, by perf."
+        prog="python -m bench.performance.cpu_profile",
+        description="Where the CPU time of a run goes, by perf.",
     )
     parser.add_argument("--write", action="store_true", help="put the table into docs/scale.md")
-    parser.add_argument("--quick", action="store_true", help="one round of a short load: shows that it works, no more")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of a short load: shows that it works, no more",
+    )
     chosen = parser.parse_args(argv)
     if shutil.which("perf") is None:
         sys.exit("cpu_profile: needs perf (package linux-tools or linux-perf)")

@@ -1,8 +1,9 @@
-"""How many token events a second one core can write: `python bench/performance/emit_rate.py [STREAMS] [SECONDS]`.
+"""How many token events a second one core can write: `python bench/performance/emit_rate.py
+[STREAMS] [SECONDS]`.
 
-A reader process receives and discards. The same run times bare send() of as many bytes, once from Python and once from
-the write path itself with one raw piece, because only ratios within one run mean anything on a shared machine.
-Rates are per CPU second of the writing process.
+A reader process receives and discards. The same run times bare send() of as many bytes, once from
+Python and once from the write path itself with one raw piece, because only ratios within one run
+mean anything on a shared machine. Rates are per CPU second of the writing process.
 """
 
 import asyncio
@@ -19,8 +20,8 @@ import uvloop
 from loadgen.engines.sim.emit import Stream, Words, emit
 
 HEAD = (
-    b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1700000000,'
-    b'"model":"sim","choices":[{"index":0,"delta":{"content":"'
+    b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk",'
+    b'"created":1700000000,"model":"sim","choices":[{"index":0,"delta":{"content":"'
 )
 TAIL = b'"},"logprobs":null,"finish_reason":null}]}\n\n'
 WORDS = ["fen", "sorum", "telbrain", "aurdola"]
@@ -43,7 +44,9 @@ def discard(port: int, streams: int) -> None:
 
 
 async def rate(seconds: float, write: Callable[[], int]) -> float:
-    """Return the events per CPU second of calling `write`, which returns how many it wrote, again and again."""
+    """Return the events per CPU second of calling `write`, which returns how many it wrote,
+    again and again.
+    """
     events, cpu, end = 0, time.process_time(), time.monotonic() + seconds
     while time.monotonic() < end:
         events += write()
@@ -67,7 +70,9 @@ async def main(count: int, seconds: float) -> None:
         transports.append(transport)
         sockets.append(accepted.dup())
     words = Words(WORDS)
-    streams = [Stream(transport, words, seed, HEAD, TAIL) for seed, transport in enumerate(transports)]
+    streams = [
+        Stream(transport, words, seed, HEAD, TAIL) for seed, transport in enumerate(transports)
+    ]
 
     def emit_all() -> int:
         emit(streams)
@@ -90,9 +95,12 @@ async def main(count: int, seconds: float) -> None:
 
     try:
         for _ in range(3):
-            emitted, raw, bare = [await rate(seconds, write) for write in (emit_all, write_raw, send_all)]
+            emitted, raw, bare = [
+                await rate(seconds, write) for write in (emit_all, write_raw, send_all)
+            ]
             print(
-                f"{count} streams, {len(EVENT)} bytes: emit {emitted:,.0f}/CPU s ({1e6 / emitted:.2f} us); "
+                f"{count} streams, {len(EVENT)} bytes: emit {emitted:,.0f}/CPU s "
+                f"({1e6 / emitted:.2f} us); "
                 f"one raw write each {1e6 / raw:.2f} us; "
                 f"socket.send {1e6 / bare:.2f} us; emit/send {bare / emitted:.2f}"
             )
@@ -107,4 +115,6 @@ async def main(count: int, seconds: float) -> None:
 
 if __name__ == "__main__":
     arguments = [float(each) for each in sys.argv[1:]]
-    uvloop.run(main(int(arguments[0]) if arguments else 1000, arguments[1] if len(arguments) > 1 else 1.0))
+    uvloop.run(
+        main(int(arguments[0]) if arguments else 1000, arguments[1] if len(arguments) > 1 else 1.0)
+    )

@@ -1,4 +1,6 @@
-"""A server of which each write brings several events: `python -m bench.performance.grouped --together N`."""
+"""A server of which each write brings several events: `python -m bench.performance.grouped
+--together N`.
+"""
 
 import asyncio
 import sys
@@ -32,7 +34,10 @@ class Connection(ServerConnection):
                 tokens = ask.stream_tokens(self._together)
                 head, *events = make(tokens)
                 self.transport.write(head)
-                pieces = [b"".join(events[i : i + self._together]) for i in range(0, tokens, self._together)]
+                pieces = [
+                    b"".join(events[i : i + self._together])
+                    for i in range(0, tokens, self._together)
+                ]
                 pieces[-1] += b"".join(events[tokens:])
                 self._write_next(pieces[::-1])
             case "GET", "/v1/models":
@@ -56,11 +61,19 @@ class Connection(ServerConnection):
 @server_main.command
 def main(argv: list[str] | None = None) -> int:
     """Run the server from the command line; returns the exit code."""
-    parser = server_main.parser("bench.performance.grouped", "A server that writes several events at once.")
-    parser.add_argument("--together", type=integer_within(1, 1000), default=1, help="events of a write")
-    parser.add_argument("--gap-ms", type=number, default=10.0, help="time between two writes of a stream")
+    parser = server_main.parser(
+        "bench.performance.grouped", "A server that writes several events at once."
+    )
+    parser.add_argument(
+        "--together", type=integer_within(1, 1000), default=1, help="events of a write"
+    )
+    parser.add_argument(
+        "--gap-ms", type=number, default=10.0, help="time between two writes of a stream"
+    )
     flags = parser.parse_args(argv)
-    return server_main.run(lambda: Connection(flags.together, flags.gap_ms / 1e3), flags.host, flags.port)
+    return server_main.run(
+        lambda: Connection(flags.together, flags.gap_ms / 1e3), flags.host, flags.port
+    )
 
 
 if __name__ == "__main__":

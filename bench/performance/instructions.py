@@ -1,10 +1,11 @@
 """How many instructions a request and an event cost the measuring process: a part of `make bench`.
 
-`python -m bench.performance.instructions [--compare CHECKOUT] [--quick]`. valgrind's callgrind counts the
-instructions in user space of `Load.run`, in runs of different size on a metronome. Differences between the runs are
-what a further request and a further event cost. The figures vary less than times do, but not on a busy machine: where
-the client is late, it reads several events at once and opens more connections. --compare counts another checkout, with
-its modules compiled, in the same way.
+`python -m bench.performance.instructions [--compare CHECKOUT] [--quick]`. valgrind's callgrind
+counts the instructions in user space of `Load.run`, in runs of different size on a metronome.
+Differences between the runs are what a further request and a further event cost. The figures vary
+less than times do, but not on a busy machine: where the client is late, it reads several events at
+once and opens more connections. --compare counts another checkout, with its modules compiled, in
+the same way.
 """
 
 import argparse
@@ -84,7 +85,9 @@ class Callgrind:
         self._output = folder / "callgrind.out"
         self._prompts = folder / "prompts.jsonl"
         self._library = folder / "callgrind_count.so"
-        self._prompts.write_bytes(orjson.dumps({"prompt": PROMPT, "input_tokens": len(PROMPT.split())}) + b"\n")
+        self._prompts.write_bytes(
+            orjson.dumps({"prompt": PROMPT, "input_tokens": len(PROMPT.split())}) + b"\n"
+        )
         for program in ("valgrind", "cc"):
             if shutil.which(program) is None:
                 raise RuntimeError(f"needs {program}")
@@ -108,19 +111,34 @@ class Callgrind:
         """Return the instructions of one run."""
         for file in self._output.parent.glob(f"{self._output.name}*"):
             file.unlink()
-        command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._output}", "-q"]
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            "--instr-atstart=no",
+            f"--callgrind-out-file={self._output}",
+            "-q",
+        ]
         command += [sys.executable, str(COUNTED_RUN), self._url, str(self._prompts)]
         command += [str(requests), str(RATE), str(tokens), str(self._library)]
         environment = os.environ | {"PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
         run = subprocess.run(
-            command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=MAX_S, check=False
+            command,
+            cwd=checkout,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=MAX_S,
+            check=False,
         )
         if run.returncode:
             raise RuntimeError(f"the run ended with {run.returncode}: {run.stderr.strip()[-2000:]}")
         if not Path(run.stdout.strip()).is_relative_to(checkout):
             raise RuntimeError(f"measured {run.stdout.strip()} in place of {checkout}")
         count = instructions_in(self._output.with_name(f"{self._output.name}.1").read_text())
-        print(f"{checkout}: {requests} requests of {tokens} tokens: {count:,} instructions", file=sys.stderr)
+        print(
+            f"{checkout}: {requests} requests of {tokens} tokens: {count:,} instructions",
+            file=sys.stderr,
+        )
         return count
 
 
@@ -137,7 +155,8 @@ def instructions_in(output: str) -> int:
 
 
 def report(rounds: Sequence[Sequence[Instructions]], checkouts: Sequence[Path]) -> str:
-    """Make the table: the median of all rounds for each checkout, and the ratio of the first to the second.
+    """Make the table: the median of all rounds for each checkout, and the ratio of the first to the
+    second.
 
     Args:
         rounds: For each checkout, what each round counted.
@@ -154,22 +173,33 @@ def report(rounds: Sequence[Sequence[Instructions]], checkouts: Sequence[Path]) 
         head.append("ratio")
         rows[0].append(f"{requests[0] / requests[1]:.3f}")
         rows[1].append(f"{events[0] / events[1]:.3f}")
-    return f"{time.strftime('%Y-%m-%d')}; medians of {plural(len(rounds[0]), 'round')}.\n\n{table(head, rows)}"
+    return (
+        f"{time.strftime('%Y-%m-%d')}; medians of "
+        f"{plural(len(rounds[0]), 'round')}.\n\n{table(head, rows)}"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Count, and print the table."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.performance.instructions",
-        description="Instructions per request and per event of the measuring process, by callgrind.",
+        description="Instructions per request and per event of the measuring process, by "
+        "callgrind.",
     )
-    parser.add_argument("--compare", type=Path, metavar="CHECKOUT", help="count this folder of the project, too")
-    parser.add_argument("--quick", action="store_true", help="few requests: shows that it works, no more")
+    parser.add_argument(
+        "--compare", type=Path, metavar="CHECKOUT", help="count this folder of the project, too"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few requests: shows that it works, no more"
+    )
     flags = parser.parse_args(argv)
     plan = QUICK if flags.quick else Plan()
     checkouts = [ROOT] if flags.compare is None else [ROOT, flags.compare.resolve()]
     rounds: list[list[Instructions]] = [[] for _ in checkouts]
-    with tempfile.TemporaryDirectory(prefix="loadgen-bench-") as folder, started("loadgen.testing.metronome") as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="loadgen-bench-") as folder,
+        started("loadgen.testing.metronome") as server,
+    ):
         try:
             callgrind = Callgrind(Path(folder), server.url)
             for _ in range(plan.rounds):

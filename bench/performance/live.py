@@ -1,7 +1,9 @@
-"""What the live view costs the process that measures: `python -m bench.performance.live [--quick] [--rounds N]`.
+"""What the live view costs the process that measures: `python -m bench.performance.live [--quick]
+[--rounds N]`.
 
-`loadgen run` carries out the same load in turn with the view drawn on a terminal, and with --quiet. The process that
-measures tells how far it is in both, so what that takes of it is timed apart. Nothing here passes or fails.
+`loadgen run` carries out the same load in turn with the view drawn on a terminal, and with --quiet.
+The process that measures tells how far it is in both, so what that takes of it is timed apart.
+Nothing here passes or fails.
 """
 
 import argparse
@@ -47,7 +49,8 @@ class Run:
     """What a run says of the process that measured, and the kernel of all its processes.
 
     Attributes:
-        lag_p99_ms, stall_p99_ms: How late requests were sent, and how long tokens waited for the loop.
+        lag_p99_ms, stall_p99_ms: How late requests were sent, and how long tokens waited for the
+            loop.
         measuring_cpu_s: CPU time of the process that measured.
         all_cpu_s: Of all processes of the command.
     """
@@ -85,10 +88,14 @@ def run(server: Served, load: Load, *, shown: bool) -> Run:
 
 
 def telling_us() -> tuple[float, float, int]:
-    """What it takes a loop to tell how far it is once it has measured much: median and most, us; and how many bytes."""
+    """What it takes a loop to tell how far it is once it has measured much: median and most, us;
+    and how many bytes.
+    """
     recorder, rng = Recorder(0, VALUES), np.random.default_rng(1)
     for name, middle in MIDDLES.items():
-        recorder.waits.setdefault(name, Histogram()).record_many(rng.lognormal(middle, 0.7, VALUES).astype(np.int64))
+        recorder.waits.setdefault(name, Histogram()).record_many(
+            rng.lognormal(middle, 0.7, VALUES).astype(np.int64)
+        )
     took, line = [], b""
     for _ in range(TELLINGS):
         began = time.perf_counter_ns()
@@ -99,7 +106,9 @@ def telling_us() -> tuple[float, float, int]:
     return statistics.median(took), max(took), len(line)
 
 
-def report(load: Load, shown: Sequence[Run], hidden: Sequence[Run], telling: tuple[float, float, int]) -> str:
+def report(
+    load: Load, shown: Sequence[Run], hidden: Sequence[Run], telling: tuple[float, float, int]
+) -> str:
     """The figures, as text."""
     rows = {
         "lag p99, ms": "lag_p99_ms",
@@ -115,14 +124,16 @@ def report(load: Load, shown: Sequence[Run], hidden: Sequence[Run], telling: tup
     return (
         f"{len(shown)} runs each, in turn: {load.count:,} requests, {load}.\n\n"
         + table(["median (least to most)", "live view", "--quiet"], cells)
-        + f"\nTelling how far it is takes the loop {median:.0f} us at the median, {most:.0f} us at most, "
-        + f"four times a second, and {size:,} bytes.\n"
+        + f"\nTelling how far it is takes the loop {median:.0f} us at the median, {most:.0f} us "
+        "at most, " + f"four times a second, and {size:,} bytes.\n"
     )
 
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(prog="python -m bench.performance.live", description="What the live view costs.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.performance.live", description="What the live view costs."
+    )
     parser.add_argument("--rounds", type=int, default=5, help="how often each takes its turn (5)")
     parser.add_argument("--quick", action="store_true", help="show that it works: one short round")
     chosen = parser.parse_args()
@@ -131,7 +142,11 @@ def main() -> None:
     with serve(STEP_MS) as server:
         for number in range(rounds):
             for shown in (True, False) if number % 2 else (False, True):
-                print(f"round {number + 1}, {'live view' if shown else '--quiet'}", file=sys.stderr, flush=True)
+                print(
+                    f"round {number + 1}, {'live view' if shown else '--quiet'}",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 found[shown].append(run(server, load, shown=shown))
     print(report(load, found[True], found[False], telling_us()))
 

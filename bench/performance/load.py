@@ -7,7 +7,8 @@ from loadgen.engines import Server
 from loadgen.util.number_format import plural
 from tests.helpers.sim_server import simulated
 
-# Events of a streamed chat answer beside its tokens: the role, the finish reason, the usage and [DONE].
+# Events of a streamed chat answer beside its tokens: the role, the finish reason, the usage and
+# [DONE].
 EVENTS_BESIDE_TOKENS = 4
 PROMPT_TOKENS = 128
 STEP_MS = 20.0
@@ -40,9 +41,11 @@ class Load:
     """`count` requests, each for an answer of `tokens` tokens.
 
     Attributes:
-        rate: Requests per second, at constant gaps; infinite where `streams` says how many are in flight.
+        rate: Requests per second, at constant gaps; infinite where `streams` says how many are in
+            flight.
         warm: How many connections are open before the first request; None: those of two seconds.
-        streams: How many are in flight at a time, each followed by the next as it ends; None: as the rate has it.
+        streams: How many are in flight at a time, each followed by the next as it ends; None: as
+            the rate has it.
         chat: Whether they are chats; else completions, whose streams begin with the first token.
     """
 
@@ -55,7 +58,11 @@ class Load:
     chat: bool = True
 
     def __str__(self) -> str:
-        load = f"{self.rate:,} requests/s" if self.streams is None else f"{plural(self.streams, 'stream')} at a time"
+        load = (
+            f"{self.rate:,} requests/s"
+            if self.streams is None
+            else f"{plural(self.streams, 'stream')} at a time"
+        )
         return f"{self.name}: {load} of {self.tokens} tokens"
 
     @property
@@ -70,7 +77,9 @@ class Load:
 
 
 def serve(step_ms: float = STEP_MS) -> Server:
-    """Start a simulator of which every step takes `step_ms`, whatever its batch, so that all it lacks is a core."""
+    """Start a simulator of which every step takes `step_ms`, whatever its batch, so that all it
+    lacks is a core.
+    """
     return simulated(
         step_base_ms=step_ms,
         prefill_us_per_token=0.0,

@@ -1,10 +1,12 @@
-"""How often an ordinary run is VALID: `python -m bench.performance.ordinary [--quick] [--loadgen COMMAND]`.
+"""How often an ordinary run is VALID: `python -m bench.performance.ordinary [--quick] [--loadgen
+COMMAND]`.
 
-The runs are those of a user's first hours: the commands of the manual, each data set, open and closed loops, and also
-overload, failures and bursts. They run one after the other, with this installation or with another one (`--loadgen
-"/path/to/python -m loadgen"`). A table shows each verdict and what failed. The exit code is 0 if the aim is met: of the
-ordinary runs at least three quarters are VALID, and each SUSPECT one names a figure, its bound and a cause. `--json`
-saves the runs, and `--against` shows saved ones beside these.
+The runs are those of a user's first hours: the commands of the manual, each data set, open and
+closed loops, and also overload, failures and bursts. They run one after the other, with this
+installation or with another one (`--loadgen "/path/to/python -m loadgen"`). A table shows each
+verdict and what failed. The exit code is 0 if the aim is met: of the ordinary runs at least three
+quarters are VALID, and each SUSPECT one names a figure, its bound and a cause. `--json` saves the
+runs, and `--against` shows saved ones beside these.
 """
 
 import argparse
@@ -25,103 +27,26 @@ from typing import Any, Self
 
 import orjson
 
+from bench.performance.ordinary_commands import COMMANDS, GROUPS, ORDINARY, Command
 from bench.table import figure, table
 from loadgen.config import slo
 from loadgen.testing.process import started
 from loadgen.util import machine
-from tests.helpers.command_line import LOADGEN, TOKENIZER, environment
+from tests.helpers.command_line import LOADGEN, environment
 
-ORDINARY, STRESS, FEW = "ordinary", "overload, failures or burst", "one or two requests"
-GROUPS = (ORDINARY, STRESS, FEW)
 MIN_VALID = 0.75  # of the ordinary runs
 MAX_S = 300.0  # of one run
 QUICK_REQUESTS = 20
 
-SLOW_GPU = "--engine sim --engine-arg=--profile=a100-qwen3-14b --engine-arg=--startup-s=0.1"  # sustains 5.5 req/s
-# Sustains 15 req/s.
-OVERLOAD = (
-    "--engine sim --engine-arg max_seqs=8 --rate 40 --num-prompts 300 --random-output-len 64 --slo ttft_p99<500ms"
-)
-LLAMA = "--base-url {llama} --backend openai-chat --tokenizer none --dataset-name jsonl --dataset-path prompts.jsonl"
-FAULTY = f"--base-url {{faulty}} --tokenizer {TOKENIZER} --rate 20 --num-prompts 200 --random-output-len 32"
-TEN_A_SECOND = "--rate 10 --num-prompts 130"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command.
-
-    Attributes:
-        name: What tables call it.
-        group: One of GROUPS.
-        words: What follows `loadgen run`; `{faulty}` and `{llama}` are URLs of servers, files those of `write_files`.
-        times: How often it runs.
-        prefix: What stands before the command.
-    """
-
-    name: str
-    group: str
-    words: str
-    times: int = 1
-    prefix: str = ""
-
-
-COMMANDS = (
-    Command("first command of docs/start.md", ORDINARY, "--rate 100 --num-prompts 500"),
-    Command("1,024 + 128 tokens, 20/s", ORDINARY, "--rate 20 --num-prompts 200"),
-    Command("prose, 30/s", ORDINARY, "--dataset-name prose --rate 30 --num-prompts 300"),
-    Command("prefix_repetition, 30/s", ORDINARY, "--dataset-name prefix_repetition --rate 30 --num-prompts 300"),
-    Command("multi_turn, 30/s", ORDINARY, "--dataset-name multi_turn --rate 30 --num-prompts 300"),
-    Command(
-        "normal lengths, 30/s",
-        ORDINARY,
-        "--random-input-len normal:500:200 --random-output-len 10:200 --rate 30 --num-prompts 300",
-    ),
-    Command("jsonl", ORDINARY, "--dataset-name jsonl --dataset-path prompts.jsonl --rate 10 --num-prompts 60"),
-    Command("csv", ORDINARY, "--dataset-name csv --dataset-path prompts.csv --rate 10 --num-prompts 60"),
-    Command("closed loop of 8", ORDINARY, "--max-concurrency 8 --num-prompts 200"),
-    Command("--duration 10, 20/s", ORDINARY, "--duration 10 --rate 20"),
-    Command("--workers 2, 40/s", ORDINARY, "--workers 2 --rate 40 --num-prompts 400"),
-    Command(
-        "ramp from 2/s to 40/s",
-        ORDINARY,
-        "--ramp-up-strategy linear --ramp-up-start-rps 2 --ramp-up-end-rps 40 --num-prompts 200",
-    ),
-    *(
-        Command(
-            f"{slots} slots, 20/s",
-            ORDINARY,
-            f"--engine sim --engine-arg max_seqs={slots} --rate 20 --num-prompts 300 --random-input-len 256 "
-            "--random-output-len 32",
-        )
-        for slots in (8, 16)
-    ),
-    Command("10/s, 100 requests", ORDINARY, "--rate 10 --num-prompts 100", times=3),
-    Command("100/s, the README's", ORDINARY, "--rate 100 --num-prompts 1000"),
-    Command("a100 profile, 2/s", ORDINARY, f"{SLOW_GPU} --rate 2 --num-prompts 40"),
-    Command("a100 profile, 3/s", ORDINARY, f"{SLOW_GPU} --rate 3 --num-prompts 60"),
-    Command("a100 profile, closed loop of 16", ORDINARY, f"{SLOW_GPU} --max-concurrency 16 --num-prompts 64"),
-    Command("a100 profile, multi_turn", ORDINARY, f"{SLOW_GPU} --dataset-name multi_turn --rate 1 --num-prompts 36"),
-    Command("a100 profile, --workers 2, 3/s", ORDINARY, f"{SLOW_GPU} --workers 2 --rate 3 --num-prompts 60"),
-    Command("llama.cpp, 1/s", ORDINARY, f"{LLAMA} --rate 1 --num-prompts 25"),
-    Command("llama.cpp, closed loop of 2", ORDINARY, f"{LLAMA} --max-concurrency 2 --num-prompts 12"),
-    Command("10/s, 130 requests", ORDINARY, TEN_A_SECOND, times=4),
-    Command("the same, nice -n -15", ORDINARY, TEN_A_SECOND, prefix="nice -n -15"),
-    Command("the same, chrt -r 10", ORDINARY, TEN_A_SECOND, prefix="chrt -r 10"),
-    Command("the same, taskset -c 0", ORDINARY, TEN_A_SECOND, prefix="taskset -c 0"),
-    Command("overload: 40/s, sustained are 15/s", STRESS, OVERLOAD),
-    Command("the same, given up after 0.45 s", STRESS, f"{OVERLOAD} --first-token-timeout 0.45"),
-    Command("100,000/s, 300 requests", STRESS, "--rate 100000 --num-prompts 300"),
-    Command("300 at once", STRESS, "--num-prompts 300"),
-    Command("closed loop of 300", STRESS, "--max-concurrency 300 --num-prompts 600"),
-    Command("a100 profile, 50 at once", STRESS, f"{SLOW_GPU} --num-prompts 50"),
-    Command("40 % HTTP 429", STRESS, FAULTY),
-    Command("100 % HTTP 500", STRESS, f"{FAULTY} --header X-Fault=status:500"),
-    Command("trace of 2 requests", FEW, "--dataset-name trace --dataset-path trace.jsonl"),
-    Command("1 request", FEW, "--num-prompts 1"),
-)
 COLUMNS = ("load average", "other CPU, cores", "client at most, ms", "verdict", "what failed")
-IN_QUICK = ("jsonl", "csv", "closed loop of 8", "300 at once", "100 % HTTP 500", "trace of 2 requests")
+IN_QUICK = (
+    "jsonl",
+    "csv",
+    "closed loop of 8",
+    "300 at once",
+    "100 % HTTP 500",
+    "trace of 2 requests",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +68,9 @@ class Finding:
     @property
     def is_complete(self) -> bool:
         """Whether it names a figure, a bound and a cause."""
-        return bool(re.search(r"\d", self.value) and re.search(r"\d", self.limit) and self.advice.strip())
+        return bool(
+            re.search(r"\d", self.value) and re.search(r"\d", self.limit) and self.advice.strip()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +81,11 @@ class Run:
         name, group: Those of the command.
         load_average: Of the machine in the minute before.
         verdict: VALID, SUSPECT or INVALID; empty: it has not run.
-        client_ms: By how much the client can have moved a printed latency at most, ms; None: the result does not say.
+        client_ms: By how much the client can have moved a printed latency at most, ms; None: the
+            result does not say.
         findings: What failed.
-        others_cores: Cores that processes outside the run kept busy meanwhile; None: it has not run.
+        others_cores: Cores that processes outside the run kept busy meanwhile; None: it has not
+            run.
         note: Why it has not run.
     """
 
@@ -173,13 +102,18 @@ class Run:
     def of(cls, name: str, group: str, load_average: float, own: Mapping[str, Any]) -> Self:
         """Read what `loadgen` says of itself in a result."""
         failed = [check for check in own["checks"] if check["ok"] is False and check["counts"]]
-        findings = (Finding(check["name"], check["value"], check["limit"], check["advice"]) for check in failed)
+        findings = (
+            Finding(check["name"], check["value"], check["limit"], check["advice"])
+            for check in failed
+        )
         return cls(name, group, load_average, own["verdict"], max_client_ms(own), tuple(findings))
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Self:
         """Read a run that `to_json` wrote."""
-        return cls(**{**saved, "findings": tuple(Finding(**finding) for finding in saved["findings"])})
+        return cls(
+            **{**saved, "findings": tuple(Finding(**finding) for finding in saved["findings"])}
+        )
 
     @property
     def is_explained(self) -> bool:
@@ -214,12 +148,17 @@ def _children_s() -> float:
 
 
 def max_client_ms(own: Mapping[str, Any]) -> float | None:
-    """Return the greatest bound on what the client added to a latency on the clock of the run, ms; None: unknown."""
+    """Return the greatest bound on what the client added to a latency on the clock of the run,
+    ms; None: unknown.
+    """
     errors = own.get("client_error_ms")
     if not errors:
         return None
     named = (slo.distribution(metric, own["latency_from"]) for metric in slo.LATENCY_METRICS)
-    return max((error for name in named for error in errors[name].values() if error is not None), default=None)
+    return max(
+        (error for name in named for error in errors[name].values() if error is not None),
+        default=None,
+    )
 
 
 def text(words: str) -> str:
@@ -231,14 +170,18 @@ def shortened(commands: Sequence[Command]) -> list[Command]:
     """Return a few of the commands, each once and with few requests."""
     few = [command for command in commands if command.name in IN_QUICK]
     return [
-        replace(each, words=re.sub(r"(--num-prompts) \d+", rf"\1 {QUICK_REQUESTS}", each.words), times=1)
+        replace(
+            each, words=re.sub(r"(--num-prompts) \d+", rf"\1 {QUICK_REQUESTS}", each.words), times=1
+        )
         for each in few
     ]
 
 
 def write_files(folder: Path) -> None:
     """Write the prompts and the trace that commands name into the folder in which they run."""
-    prompts = [f"Question {number}: name {number % 7 + 2} colours, 日本語 🙂." for number in range(60)]
+    prompts = [
+        f"Question {number}: name {number % 7 + 2} colours, 日本語 🙂." for number in range(60)
+    ]
     rows = [{"prompt": prompt, "output_tokens": 64} for prompt in prompts]
     (folder / "prompts.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     with (folder / "prompts.csv").open("w", newline="") as file:
@@ -246,7 +189,12 @@ def write_files(folder: Path) -> None:
         writer.writerow(["prompt", "output_tokens"])
         writer.writerows([f"{prompt}\nIn two lines.", 64] for prompt in prompts)
     arrivals = (
-        {"timestamp": 1200 * number, "input_length": 700, "output_length": 20, "hash_ids": [1, number]}
+        {
+            "timestamp": 1200 * number,
+            "input_length": 700,
+            "output_length": 20,
+            "hash_ids": [1, number],
+        }
         for number in (2, 3)
     )
     (folder / "trace.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in arrivals))
@@ -269,13 +217,19 @@ def run_all(commands: Sequence[Command], loadgen: Sequence[str], llama: str | No
         write_files(folder)
         for command in commands:
             for number in range(command.times):
-                title = f"{command.name} ({number + 1} of {command.times})" if command.times > 1 else command.name
+                title = (
+                    f"{command.name} ({number + 1} of {command.times})"
+                    if command.times > 1
+                    else command.name
+                )
                 print(title, file=sys.stderr, flush=True)
                 runs.append(run_one(command, title, loadgen, urls, folder))
     return runs
 
 
-def run_one(command: Command, title: str, loadgen: Sequence[str], urls: Mapping[str, str], folder: Path) -> Run:
+def run_one(
+    command: Command, title: str, loadgen: Sequence[str], urls: Mapping[str, str], folder: Path
+) -> Run:
     """Run a command in a folder, which also gets its journals and caches."""
     run = Run(title, command.group, os.getloadavg()[0])
     try:
@@ -286,15 +240,24 @@ def run_one(command: Command, title: str, loadgen: Sequence[str], urls: Mapping[
     own_folders = {"XDG_STATE_HOME": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")}
     watch, result, errors = Watch(), folder / "result.json", folder / "errors.txt"
     try:
-        with result.open("wb") as out, errors.open("wb") as err:  # not pipes, which a process left over would keep open
+        with (
+            result.open("wb") as out,
+            errors.open("wb") as err,
+        ):  # not pipes, which a process left over would keep open
             env = environment() | own_folders
-            subprocess.run(given, cwd=folder, env=env, stdout=out, stderr=err, timeout=MAX_S, check=False)
+            subprocess.run(
+                given, cwd=folder, env=env, stdout=out, stderr=err, timeout=MAX_S, check=False
+            )
         own = orjson.loads(result.read_bytes())["loadgen"]
     except (OSError, subprocess.TimeoutExpired) as error:
         return replace(run, note=str(error))
     except orjson.JSONDecodeError:
-        return replace(run, note=(errors.read_text(errors="replace").strip().splitlines() or ["no result"])[-1])
-    return replace(Run.of(title, command.group, run.load_average, own), others_cores=watch.others_cores())
+        return replace(
+            run, note=(errors.read_text(errors="replace").strip().splitlines() or ["no result"])[-1]
+        )
+    return replace(
+        Run.of(title, command.group, run.load_average, own), others_cores=watch.others_cores()
+    )
 
 
 def ran(runs: Sequence[Run], group: str) -> list[Run]:
@@ -329,8 +292,10 @@ def report(runs: Sequence[Run], before: Sequence[Run] | None = None) -> str:
     parts = [
         "# How often an ordinary run is VALID",
         "",
-        f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores; {about['system']}. "
-        "The load average is that of the minute before; other CPU is what processes outside the run used.",
+        f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores; "
+        f"{about['system']}. "
+        "The load average is that of the minute before; other CPU is what processes outside the "
+        "run used.",
         "",
     ]
     earlier = {run.name: run.cells for run in before or ()}
@@ -338,13 +303,22 @@ def report(runs: Sequence[Run], before: Sequence[Run] | None = None) -> str:
     head = ["run", *(f"{side}{column}" for side in sides for column in COLUMNS)]
     for group in GROUPS:
         rows = [
-            [run.name, *(earlier.get(run.name, ["-"] * len(COLUMNS)) if earlier else ()), *run.cells]
+            [
+                run.name,
+                *(earlier.get(run.name, ["-"] * len(COLUMNS)) if earlier else ()),
+                *run.cells,
+            ]
             for run in runs
             if run.group == group
         ]
         parts += [f"## {group.capitalize()}", "", table(head, rows)]
         if earlier:
-            parts += [f"Before: {counts(before or (), group)}.", "", f"After: {counts(runs, group)}.", ""]
+            parts += [
+                f"Before: {counts(before or (), group)}.",
+                "",
+                f"After: {counts(runs, group)}.",
+                "",
+            ]
         else:
             parts += [f"{counts(runs, group)}.", ""]
     reasons = [
@@ -353,13 +327,20 @@ def report(runs: Sequence[Run], before: Sequence[Run] | None = None) -> str:
         for finding in run.findings
     ]
     parts += ["## Why ordinary runs are not VALID", "", *(reasons or ["All are VALID."]), ""]
-    aim = f"at least {MIN_VALID:.0%} of the ordinary runs are VALID, each SUSPECT one names figure, bound and cause"
+    aim = (
+        f"at least {MIN_VALID:.0%} of the ordinary runs are VALID, each SUSPECT one names "
+        "figure, bound and cause"
+    )
     return "\n".join([*parts, f"Aim: {aim}: {'met' if is_met(runs) else 'MISSED'}."])
 
 
 def to_json(runs: Sequence[Run], loadgen: Sequence[str]) -> bytes:
     """Write the runs as JSON."""
-    saved = {"loadgen": shlex.join(loadgen), "machine": machine.describe(), "runs": [asdict(run) for run in runs]}
+    saved = {
+        "loadgen": shlex.join(loadgen),
+        "machine": machine.describe(),
+        "runs": [asdict(run) for run in runs],
+    }
     return orjson.dumps(saved, option=orjson.OPT_INDENT_2)
 
 
@@ -371,13 +352,26 @@ def from_json(data: bytes) -> list[Run]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all, print the tables, and return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.performance.ordinary", description="How often an ordinary run is VALID."
+        prog="python -m bench.performance.ordinary",
+        description="How often an ordinary run is VALID.",
     )
-    parser.add_argument("--loadgen", metavar="COMMAND", type=shlex.split, default=LOADGEN, help="what starts loadgen")
-    parser.add_argument("--llama", metavar="URL", help="a server of llama.cpp; without it its runs are left out")
+    parser.add_argument(
+        "--loadgen",
+        metavar="COMMAND",
+        type=shlex.split,
+        default=LOADGEN,
+        help="what starts loadgen",
+    )
+    parser.add_argument(
+        "--llama", metavar="URL", help="a server of llama.cpp; without it its runs are left out"
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="also save the runs")
-    parser.add_argument("--against", metavar="FILE", type=Path, help="show these saved runs beside the new ones")
-    parser.add_argument("--quick", action="store_true", help="a few short runs: shows that it works, no more")
+    parser.add_argument(
+        "--against", metavar="FILE", type=Path, help="show these saved runs beside the new ones"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few short runs: shows that it works, no more"
+    )
     flags = parser.parse_args(argv)
     before = from_json(flags.against.read_bytes()) if flags.against else None
     program, *rest = flags.loadgen

@@ -1,9 +1,11 @@
-"""A plain open-loop client, as one writes it without loadgen: aiohttp, uvloop, orjson, one task per request.
+"""A plain open-loop client, as one writes it without loadgen: aiohttp, uvloop, orjson, one task per
+request.
 
     python -m bench.performance.plain_client URL RATE COUNT TOKENS
 
-It paces on absolute times, stamps every token, keeps TTFT and ITL in lists, and prints one line of JSON. CPU seconds
-(user and system) count from the first send to the last end; connections are opened, if wanted, before that.
+It paces on absolute times, stamps every token, keeps TTFT and ITL in lists, and prints one line of
+JSON. CPU seconds (user and system) count from the first send to the last end; connections are
+opened, if wanted, before that.
 """
 
 import argparse
@@ -56,7 +58,9 @@ class Client:
         self.itl.extend(after - before for before, after in itertools.pairwise(stamps))
 
     async def keep_pace(self, rate: float, count: int) -> None:
-        """Send `count` requests at a constant rate, whatever becomes of them, and wait until all have ended."""
+        """Send `count` requests at a constant rate, whatever becomes of them, and wait until all
+        have ended.
+        """
         loop = asyncio.get_running_loop()
         start_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
         tasks = []
@@ -84,7 +88,9 @@ async def main(flags: argparse.Namespace) -> dict[str, Any]:
     """Carry out the run; returns what it found."""
     url = f"{flags.url}/v1/chat/completions"
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None)) as session:
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=aiohttp.ClientTimeout(total=None)
+    ) as session:
         opening = Client(session, url, body(flags.model, 1))
         await asyncio.gather(*(opening.ask(0) for _ in range(flags.connections)))
         client = Client(session, url, body(flags.model, flags.tokens))
@@ -112,9 +118,13 @@ def percentile(values_ns: list[int], p: int) -> float:
 
 
 def peak_mb() -> float:
-    """The most memory this process has had resident; getrusage would tell its parent's, were that larger."""
+    """The most memory this process has had resident; getrusage would tell its parent's, were
+    that larger.
+    """
     with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024 / 1e6
+        return (
+            next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024 / 1e6
+        )
 
 
 def parser() -> argparse.ArgumentParser:
@@ -124,7 +134,9 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("rate", type=float, help="requests per second")
     result.add_argument("count", type=int, help="requests, 2 or more")
     result.add_argument("tokens", type=int, help="tokens of each answer")
-    result.add_argument("--connections", type=int, default=0, help="how many are opened before the first request")
+    result.add_argument(
+        "--connections", type=int, default=0, help="how many are opened before the first request"
+    )
     result.add_argument("--model", default="sim", help="name that the server knows")
     return result
 

@@ -10,7 +10,8 @@ class Plan:
     """How much is measured.
 
     Attributes:
-        loads: What all clients send, for ten seconds: W1 has long answers, W2 short ones, W3 is heavy.
+        loads: What all clients send, for ten seconds: W1 has long answers, W2 short ones, W3 is
+            heavy.
         memory: What loadgen alone sends while its memory is looked at.
         many: Requests of the run whose start-up is measured beside the default one's; 0: none is.
         ways: Whether loadgen also takes part writing every request to a file, and with two workers.

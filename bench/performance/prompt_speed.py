@@ -1,7 +1,8 @@
 """How fast prompts are made: `python -m bench.performance.prompt_speed --tokenizer FILE [--quick]`.
 
-Ways to the same prompts take turns, each in a fresh process, on a ShareGPT file that is made up as big as the published
-one. Ratios are taken within a round. Nothing here passes or fails: the bounds stand beside what was measured.
+Ways to the same prompts take turns, each in a fresh process, on a ShareGPT file that is made up as
+big as the published one. Ratios are taken within a round. Nothing here passes or fails: the bounds
+stand beside what was measured.
 """
 
 import argparse
@@ -115,17 +116,33 @@ def report(found: Findings) -> str:
 
     file = f"{plan.file_bytes / 1e6:.0f} MB, {found.conversations:,} conversations"
     rows = [
-        (f"random, {plan.tokens:,} tokens: exact words, M tokens/s", found.of("exact_words", rate), ""),
+        (
+            f"random, {plan.tokens:,} tokens: exact words, M tokens/s",
+            found.of("exact_words", rate),
+            "",
+        ),
         ("decoded, encoded, cut, decoded, M tokens/s", found.of("encoded_again", rate), ""),
         ("how many times as fast", found.ratios("exact_words", "encoded_again", rate), ">= 10"),
         (f"ShareGPT, {plan.shared:,} prompts of {file}, s", found.of("sampled", seconds), "<= 1"),
         ("file not in memory, s", found.of("cold", seconds), "<= 2"),
-        ("memory beside the mapping, tokenizer included, MB", found.of("sampled", own_mb), "<= 200"),
+        (
+            "memory beside the mapping, tokenizer included, MB",
+            found.of("sampled", own_mb),
+            "<= 200",
+        ),
         ("all loaded, encoded one by one, s", found.of("loaded", seconds), ""),
         ("its memory, MB", found.of("loaded", own_mb), ""),
         ("how many times as fast", found.ratios("loaded", "sampled", seconds), ">= 2.5"),
-        ("how many times as fast, file not in memory", found.ratios("loaded", "cold", seconds), ">= 2.5"),
-        (f"the first {plan.shared:,} in the file's order, not encoded, s", found.of("in_order", seconds), "<= 0.1"),
+        (
+            "how many times as fast, file not in memory",
+            found.ratios("loaded", "cold", seconds),
+            ">= 2.5",
+        ),
+        (
+            f"the first {plan.shared:,} in the file's order, not encoded, s",
+            found.of("in_order", seconds),
+            "<= 0.1",
+        ),
         (
             f"{plan.prepared:,} random prompts of {plan.tokens:,} tokens prepared, s",
             found.of("prepared", seconds),
@@ -134,7 +151,8 @@ def report(found: Findings) -> str:
     ]
     cells = [[name, spread(values), bound] for name, values, bound in rows]
     heading = (
-        "# How fast prompts are made\n\nMedians, with the least and the most; ratios are taken within each round.\n\n"
+        "# How fast prompts are made\n\nMedians, with the least and the most; ratios are "
+        "taken within each round.\n\n"
     )
     return heading + table(["", "measured", "bound"], cells)
 
@@ -144,8 +162,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.performance.prompt_speed", description="How fast prompts are made."
     )
-    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json or its folder")
-    parser.add_argument("--quick", action="store_true", help="one round of little work: shows that it works, no more")
+    parser.add_argument(
+        "--tokenizer", type=Path, required=True, help="tokenizer.json or its folder"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of little work: shows that it works, no more",
+    )
     flags = parser.parse_args(argv)
     print(report(measure_all(QUICK if flags.quick else Plan(), flags.tokenizer)))
 

@@ -1,8 +1,8 @@
 """Ways: how prompts are made, ours and the usual one, each measured in a process of its own.
 
-`python -m bench.performance.prompt_ways WAY TOKENIZER FILE COUNT TOKENS` prints a Taken as JSON. The tokenizer is
-loaded before the clock starts, since that takes as long whichever way is gone; only `prepared` loads its own on it, as
-a run does.
+`python -m bench.performance.prompt_ways WAY TOKENIZER FILE COUNT TOKENS` prints a Taken as JSON.
+The tokenizer is loaded before the clock starts, since that takes as long whichever way is gone;
+only `prepared` loads its own on it, as a run does.
 """
 
 import dataclasses
@@ -37,7 +37,9 @@ MAX_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be made: `count` prompts, of `tokens` each where they are random, else from `file`."""
+    """What is to be made: `count` prompts, of `tokens` each where they are random, else from
+    `file`.
+    """
 
     tokenizer: Path
     file: Path
@@ -72,7 +74,8 @@ def measure(way: str, work: Work) -> Taken:
     return Taken(**json.loads(said))
 
 
-Way = Callable[[Work, Tokenizer], Callable[[], Iterator[Prompt]]]  # what it returns is what is measured
+# What it returns is what is measured.
+Way = Callable[[Work, Tokenizer], Callable[[], Iterator[Prompt]]]
 
 
 def exact_words(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
@@ -82,12 +85,16 @@ def exact_words(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Promp
 
 
 def encoded_again(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
-    """Random prompts as other tools make them: decode random ids, encode the text, cut it, decode it, one by one."""
+    """Random prompts as other tools make them: decode random ids, encode the text, cut it,
+    decode it, one by one.
+    """
 
     def prompts() -> Iterator[Prompt]:
         draw = np.random.default_rng(0)
         for row in range(work.count):
-            ids = (int(draw.integers(tokenizer.own_size)) + np.arange(work.tokens)) % tokenizer.own_size
+            ids = (
+                int(draw.integers(tokenizer.own_size)) + np.arange(work.tokens)
+            ) % tokenizer.own_size
             (found,) = tokenizer.encode_batch(tokenizer.decode_batch([ids.tolist()]))
             left = found[: work.tokens]
             (text,) = tokenizer.decode_batch([left])
@@ -118,7 +125,9 @@ def in_order(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]
 
 
 def loaded(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
-    """ShareGPT prompts as other tools make them: load the whole file, shuffle it, encode one text after the other."""
+    """ShareGPT prompts as other tools make them: load the whole file, shuffle it, encode one
+    text after the other.
+    """
 
     def prompts() -> Iterator[Prompt]:
         with work.file.open(encoding="utf-8") as file:
@@ -138,14 +147,20 @@ def loaded(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
 
 
 def prepared(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
-    """Random prompts as a run prepares them, in a process of their own that loads the tokenizer and writes requests."""
+    """Random prompts as a run prepares them, in a process of their own that loads the tokenizer
+    and writes requests.
+    """
 
     def prompts() -> Iterator[Prompt]:
         settings = _random(work)
         with tempfile.TemporaryDirectory() as folder:
-            order = PrepareOrder(settings, Target.from_settings(settings, "m"), work.count, Path(folder))
+            order = PrepareOrder(
+                settings, Target.from_settings(settings, "m"), work.count, Path(folder)
+            )
             command = [sys.executable, "-m", "loadgen.runner.preparer"]
-            subprocess.run(command, input=child_process.encode(order), stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(
+                command, input=child_process.encode(order), stdout=subprocess.DEVNULL, check=True
+            )
             with Requests(Path(folder)) as requests:
                 for row in range(len(requests)):
                     yield Prompt("", *requests.tokens(row), str(row))
@@ -153,11 +168,15 @@ def prepared(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]
     return prompts
 
 
-WAYS: dict[str, Way] = {way.__name__: way for way in (exact_words, encoded_again, sampled, in_order, loaded, prepared)}
+WAYS: dict[str, Way] = {
+    way.__name__: way for way in (exact_words, encoded_again, sampled, in_order, loaded, prepared)
+}
 
 
 def _random(work: Work) -> RunSettings:
-    return RunSettings(tokenizer=str(work.tokenizer), random_input_len=work.tokens, random_output_len=1)
+    return RunSettings(
+        tokenizer=str(work.tokenizer), random_input_len=work.tokens, random_output_len=1
+    )
 
 
 def main() -> None:
@@ -169,7 +188,9 @@ def main() -> None:
     made = list(go())
     seconds = time.perf_counter() - began_s
     assert len(made) == work.count
-    taken = Taken(seconds, sum(prompt.input_tokens + prompt.output_tokens for prompt in made), _own_mb())
+    taken = Taken(
+        seconds, sum(prompt.input_tokens + prompt.output_tokens for prompt in made), _own_mb()
+    )
     print(json.dumps(dataclasses.asdict(taken)))
 
 

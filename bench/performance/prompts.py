@@ -15,7 +15,9 @@ SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 
 
 def main() -> None:
-    """Build the tokenizer, or take the simulator's small one where its package is missing, and measure."""
+    """Build the tokenizer, or take the simulator's small one where its package is missing, and
+    measure.
+    """
     with tempfile.TemporaryDirectory() as folder:
         try:
             tokenizer = packages.qwen3(Path(folder))

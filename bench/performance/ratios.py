@@ -1,4 +1,6 @@
-"""Ratios: what clients cost by request and by event, and how many times one costs what another does."""
+"""Ratios: what clients cost by request and by event, and how many times one costs what another
+does.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +12,9 @@ Cost = Callable[[str, int], float | None]  # of a client in a round
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """CPU = requests * us_per_request + events * us_per_event, solved from a load of long and one of short answers."""
+    """CPU = requests * us_per_request + events * us_per_event, solved from a load of long and
+    one of short answers.
+    """
 
     us_per_request: float
     us_per_event: float
@@ -18,7 +22,9 @@ class Fit:
     @classmethod
     def of(cls, long: Sample, short: Sample) -> "Fit":
         """Solve the two equations, each divided by its requests."""
-        us_per_event = (long.us_per_request - short.us_per_request) / (long.load.events - short.load.events)
+        us_per_event = (long.us_per_request - short.us_per_request) / (
+            long.load.events - short.load.events
+        )
         return cls(short.us_per_request - us_per_event * short.load.events, us_per_event)
 
 
@@ -26,7 +32,9 @@ class Costs:
     """The samples of a bench, seen as costs."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
-        self._samples = {(sample.client, sample.load.name, sample.round): sample for sample in samples}
+        self._samples = {
+            (sample.client, sample.load.name, sample.round): sample for sample in samples
+        }
         self.rounds = sorted({sample.round for sample in samples})
 
     def sample(self, load: str) -> Callable[[str, int], Sample | None]:

@@ -38,16 +38,22 @@ def _heading(found: Findings) -> str:
         [
             "# What the client costs",
             "",
-            f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores shared with the "
+            f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
+            "shared with the "
             f"server; {about['system']}; Python {about['python']}.",
             "",
-            f"{loads}. Prompts of {PROMPT_TOKENS} tokens, constant arrivals, a token every {found.plan.step_ms:g} ms "
-            "for all streams at once. All clients speak to the same simulator and open as many connections before they "
+            f"{loads}. Prompts of {PROMPT_TOKENS} tokens, constant arrivals, a token every "
+            f"{found.plan.step_ms:g} ms "
+            "for all streams at once. All clients speak to the same simulator and open as many "
+            "connections before they "
             "start.",
             "",
-            "CPU is user and system time, of the measuring process alone and between the first send and the last end "
-            f"unless a row says otherwise. An answer of n tokens is n + {EVENTS_BESIDE_TOKENS} events on the wire. "
-            "Cells are medians over rounds, with the least and the most; ratios are taken within each round. Only "
+            "CPU is user and system time, of the measuring process alone and between the first "
+            "send and the last end "
+            f"unless a row says otherwise. An answer of n tokens is n + {EVENTS_BESIDE_TOKENS} "
+            "events on the wire. "
+            "Cells are medians over rounds, with the least and the most; ratios are taken within "
+            "each round. Only "
             "ratios can be compared between machines.",
             "",
             *(f"{note}\n" for note in found.notes),
@@ -64,7 +70,10 @@ def _costs(found: Findings) -> str:
         ("us per token, W1, all in", costs.by_token("W1")),
         (f"us per {w2.tokens}-token request, W2, all in", costs.by_request("W2")),
         ("us per token, W3, all in", costs.by_token("W3")),
-        *((f"CPU s of all its processes, {load.name}", costs.tree(load.name)) for load in (w1, w2, w3)),
+        *(
+            (f"CPU s of all its processes, {load.name}", costs.tree(load.name))
+            for load in (w1, w2, w3)
+        ),
     ]
     ours, *others = found.clients
     pairs = [(other, ours) for other in others if other == "plain aiohttp"]
@@ -82,7 +91,9 @@ def _heavy(found: Findings) -> str:
     heavy = found.plan.loads[-1]
     rows = []
     for client in found.clients:
-        samples = [sample for sample in found.samples if sample.client == client and sample.load is heavy]
+        samples = [
+            sample for sample in found.samples if sample.client == client and sample.load is heavy
+        ]
         rows.append(
             [
                 client,
@@ -96,7 +107,16 @@ def _heavy(found: Findings) -> str:
                 ", ".join(sample.verdict for sample in samples if sample.verdict) or "-",
             ]
         )
-    head = ["client", "req/s", "late p99 ms", "late max ms", "TTFT p50 ms", "TTFT p99 ms", "core busy %", "peak MB"]
+    head = [
+        "client",
+        "req/s",
+        "late p99 ms",
+        "late max ms",
+        "TTFT p50 ms",
+        "TTFT p99 ms",
+        "core busy %",
+        "peak MB",
+    ]
     return f"{heavy}, {heavy.count:,} requests.\n\n" + table([*head, "says of itself"], rows)
 
 
@@ -108,18 +128,29 @@ def workers_shared(found: Findings) -> list[str]:
     heavy, costs = found.plan.loads[-1], Costs(found.samples)
     rows = []
     for workers, client in (("1", one), ("2", two)):
-        samples = [sample for sample in found.samples if sample.client == client and sample.load is heavy]
+        samples = [
+            sample for sample in found.samples if sample.client == client and sample.load is heavy
+        ]
         rows.append(
             [
                 workers,
                 median([sample.achieved_rps for sample in samples]),
-                median([100 * sample.loop_busy for sample in samples if sample.loop_busy is not None]),
+                median(
+                    [100 * sample.loop_busy for sample in samples if sample.loop_busy is not None]
+                ),
                 median([sample.late_p99_ms for sample in samples]),
                 spread(costs.over_rounds(costs.by_token(heavy.name), client)),
                 spread(costs.ratio(costs.by_token(heavy.name), client, one)),
             ]
         )
-    head = ["workers", "req/s", "busiest loop %", "late p99 ms", "us per token, all of them", "of one worker's"]
+    head = [
+        "workers",
+        "req/s",
+        "busiest loop %",
+        "late p99 ms",
+        "us per token, all of them",
+        "of one worker's",
+    ]
     return ["## Workers\n", f"{heavy}, shared.\n\n" + table(head, rows)]
 
 
@@ -127,20 +158,36 @@ def _startup(found: Findings) -> str:
     rows = []
     if found.memory is not None:
         memory = found.memory
-        what = f"peak MB of the measuring process, {memory.load.count:,} requests of {PROMPT_TOKENS} + "
+        what = (
+            f"peak MB of the measuring process, {memory.load.count:,} requests of "
+            f"{PROMPT_TOKENS} + "
+        )
         what += f"{memory.load.tokens} tokens at {memory.load.rate:,}/s ({memory.verdict})"
         rows.append([what, figure(memory.peak_mb)])
     rows += [[f"seconds, {name}", figure(seconds)] for name, seconds in found.startup_s.items()]
     bare_s = found.startup_s[BARE]
-    rows += [[f"{name} / {BARE}", figure(found.startup_s[name] / bare_s)] for name in COMMANDS if name != BARE]
+    rows += [
+        [f"{name} / {BARE}", figure(found.startup_s[name] / bare_s)]
+        for name in COMMANDS
+        if name != BARE
+    ]
     return table(["", "loadgen"], rows)
 
 
 def _runs(found: Findings) -> str:
-    head = ["run", "CPU s", "of all its processes", "other CPU, cores", "server, cores", "server late, ms", ""]
+    head = [
+        "run",
+        "CPU s",
+        "of all its processes",
+        "other CPU, cores",
+        "server, cores",
+        "server late, ms",
+        "",
+    ]
     samples = [*found.samples, *([found.memory] if found.memory else [])]
     return (
-        "Other CPU is what processes outside the bench used, in cores; the server is late when it falls behind its "
+        "Other CPU is what processes outside the bench used, in cores; the server is late when it "
+        "falls behind its "
         "own plan, and then it is what was measured.\n\n" + table(head, map(_run, samples))
     )
 

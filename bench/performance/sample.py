@@ -19,7 +19,8 @@ class Surroundings:
         tree_cpu_s: Processor time of the client's processes together, start-up and report included.
         others_cores: Cores that processes outside the bench kept busy.
         server_cores: Cores that the server kept busy.
-        overrun_ms: Time by which the server fell behind its own plan; above a few ms it was the bottleneck.
+        overrun_ms: Time by which the server fell behind its own plan; above a few ms it was the
+            bottleneck.
     """
 
     tree_cpu_s: float
@@ -65,14 +66,19 @@ class Sample:
     around: Surroundings
 
     @classmethod
-    def of(cls, client: str, load: Load, number: int, told: Mapping[str, Any], around: Surroundings) -> "Sample":
+    def of(
+        cls, client: str, load: Load, number: int, told: Mapping[str, Any], around: Surroundings
+    ) -> "Sample":
         """Make it of what a client told.
 
         Raises:
-            RuntimeError: The client did not receive what it asked for, so that its cost says nothing.
+            RuntimeError: The client did not receive what it asked for, so that its cost says
+                nothing.
         """
         if told["tokens"] != load.count * load.tokens:
-            raise RuntimeError(f"{client} received {told['tokens']} of {load.count * load.tokens} tokens ({load})")
+            raise RuntimeError(
+                f"{client} received {told['tokens']} of {load.count * load.tokens} tokens ({load})"
+            )
         return cls(
             client,
             load,
@@ -103,7 +109,9 @@ class Sample:
 
 
 class Watch:
-    """Watches the machine while one client runs; begin before it starts, `end()` after it has been reaped."""
+    """Watches the machine while one client runs; begin before it starts, `end()` after it has
+    been reaped.
+    """
 
     def __init__(self, server: Server) -> None:
         self._server = server

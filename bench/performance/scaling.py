@@ -1,10 +1,10 @@
-"""What a token event costs, by how many streams there are at once and by how many events a read brings:
-`python -m bench.performance.scaling [--quick] [--rounds N]`, a part of `make bench`.
+"""What a token event costs, by how many streams there are at once and by how many events a read
+brings: `python -m bench.performance.scaling [--quick] [--rounds N]`, a part of `make bench`.
 
-loadgen and the loop in C read the same streams in turn, 10,000 events a second in all cases: of 1 stream or of 10,000,
-each event written by itself; and of 100 streams, of which each write brings so many events. Each figure is the
-difference of two loads, of which one has streams three times as long, so that what requests and connections cost is in
-none. Nothing here passes or fails.
+loadgen and the loop in C read the same streams in turn, 10,000 events a second in all cases: of 1
+stream or of 10,000, each event written by itself; and of 100 streams, of which each write brings so
+many events. Each figure is the difference of two loads, of which one has streams three times as
+long, so that what requests and connections cost is in none. Nothing here passes or fails.
 """
 
 import argparse
@@ -65,7 +65,9 @@ def of_streams(streams: int, seconds: float) -> Case:
     tokens = max(2, round(seconds * EVENTS_PER_S / streams))
     name, rate = f"streams at once: {streams:,}", min(streams, STARTS_PER_S)
     server = ("loadgen.testing.metronome", "--first-ms", f"{gap_ms:g}", "--gap-ms", f"{gap_ms:g}")
-    short, long = (Load(name, rate, streams, count, warm=streams) for count in (tokens, LONGER * tokens))
+    short, long = (
+        Load(name, rate, streams, count, warm=streams) for count in (tokens, LONGER * tokens)
+    )
     return Case(name, server, short, long)
 
 
@@ -75,7 +77,9 @@ def of_reads(events: int, seconds: float) -> Case:
     tokens = events * max(1, round(seconds * 1e3 / gap_ms))
     name = f"events per read: {events}"
     server = ("bench.performance.grouped", "--together", str(events), "--gap-ms", f"{gap_ms:g}")
-    short, long = (Load(name, streams, streams, count, warm=streams) for count in (tokens, LONGER * tokens))
+    short, long = (
+        Load(name, streams, streams, count, warm=streams) for count in (tokens, LONGER * tokens)
+    )
     return Case(name, server, short, long)
 
 
@@ -101,8 +105,14 @@ def measure(cases: list[Case], rounds: int) -> Findings:
         for number in range(rounds):
             for case in cases:
                 with _serving(case) as server:
-                    for client in clients[number % len(clients) :] + clients[: number % len(clients)]:
-                        print(f"round {number + 1}, {case.name}: {client.name}", file=sys.stderr, flush=True)
+                    for client in (
+                        clients[number % len(clients) :] + clients[: number % len(clients)]
+                    ):
+                        print(
+                            f"round {number + 1}, {case.name}: {client.name}",
+                            file=sys.stderr,
+                            flush=True,
+                        )
                         costs = found.costs.setdefault((case.name, client.name), [])
                         costs.append(_us_per_event(client, server, case))
     return found
@@ -121,7 +131,9 @@ def _clients(folder: Path, notes: list[str]) -> list[Client]:
 def _serving(case: Case) -> Iterator[TestServer]:
     module, *flags = case.server
     command = [sys.executable, "-m", module, *flags]
-    with subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             yield TestServer(process.stdout.readline().split()[-1], module.rpartition(".")[2])
@@ -139,13 +151,18 @@ def _us_per_event(client: Client, server: TestServer, case: Case) -> float:
     for load in (case.short, case.long):
         told = client.run(server, load)
         if told["tokens"] != load.count * load.tokens:
-            raise RuntimeError(f"{client.name} received {told['tokens']} of {load.count * load.tokens} tokens ({load})")
+            raise RuntimeError(
+                f"{client.name} received {told['tokens']} of {load.count * load.tokens} tokens "
+                f"({load})"
+            )
         cpu_s.append(told["cpu_s"])
     return (cpu_s[1] - cpu_s[0]) / case.events * 1e6
 
 
 def report(found: Findings) -> str:
-    """The table: a row for each case, a column for each client, and what loadgen costs in times the limit."""
+    """The table: a row for each case, a column for each client, and what loadgen costs in times
+    the limit.
+    """
     names = list(dict.fromkeys(case for case, _ in found.costs))
     clients = list(dict.fromkeys(client for _, client in found.costs))
     rows = []
@@ -154,7 +171,14 @@ def report(found: Findings) -> str:
         ratios = [a / b for a, b in zip(*costs, strict=True) if b > 0] if len(costs) == 2 else []
         rows.append([name, *map(spread, costs), *([spread(ratios)] if len(clients) == 2 else [])])
     head = ["us per event", *clients, *([" / ".join(clients)] if len(clients) == 2 else [])]
-    return "\n".join(["# What a token event costs", "", *(f"{note}\n" for note in found.notes), table(head, rows)])
+    return "\n".join(
+        [
+            "# What a token event costs",
+            "",
+            *(f"{note}\n" for note in found.notes),
+            table(head, rows),
+        ]
+    )
 
 
 def cases(*, quick: bool) -> list[Case]:
@@ -166,9 +190,17 @@ def cases(*, quick: bool) -> list[Case]:
 
 def main() -> None:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.performance.scaling", description="What an event costs.")
-    parser.add_argument("--rounds", type=int, default=3, help="how often the clients take turns (3)")
-    parser.add_argument("--quick", action="store_true", help="one round of short loads: shows that it works, no more")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.performance.scaling", description="What an event costs."
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="how often the clients take turns (3)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of short loads: shows that it works, no more",
+    )
     flags = parser.parse_args()
     print(report(measure(cases(quick=flags.quick), 1 if flags.quick else max(1, flags.rounds))))
 

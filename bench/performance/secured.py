@@ -1,7 +1,8 @@
-"""A server of streams over TLS, for `tls.py`: every token is an event of its own, each written by itself.
+"""A server of streams over TLS, for `tls.py`: every token is an event of its own, each written by
+itself.
 
-`python -m bench.performance.secured [--gap-ms MS] [--plain]` serves on a free port of loopback until it is stopped.
-Its certificate is made anew each time, so that no client can verify it.
+`python -m bench.performance.secured [--gap-ms MS] [--plain]` serves on a free port of loopback
+until it is stopped. Its certificate is made anew each time, so that no client can verify it.
 """
 
 import argparse
@@ -33,8 +34,12 @@ async def serve(gap_s: float, context: ssl.SSLContext | None) -> None:
 
 def main() -> int:
     """Run the server from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench.performance.secured", description="Streams over TLS.")
-    parser.add_argument("--gap-ms", type=number, default=20.0, help="time between two tokens of a stream (20)")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.performance.secured", description="Streams over TLS."
+    )
+    parser.add_argument(
+        "--gap-ms", type=number, default=20.0, help="time between two tokens of a stream (20)"
+    )
     parser.add_argument("--plain", action="store_true", help="serve without TLS")
     flags = parser.parse_args()
     context = None if flags.plain else ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,8 +1,10 @@
-"""What the kernel's receive stamps are worth: `python -m bench.performance.stamps [--quick] [--rounds N]`.
+"""What the kernel's receive stamps are worth: `python -m bench.performance.stamps [--quick]
+[--rounds N]`.
 
-`stamps.c`, a client without any of loadgen's code, reads streams of a metronome, which knows when it wrote each token.
-It reads them with stamps and without, in turn. The tables show by how much its own time and the kernel's stamp of each
-token are after the write, and what an event costs with stamps and without. Nothing here passes or fails.
+`stamps.c`, a client without any of loadgen's code, reads streams of a metronome, which knows when
+it wrote each token. It reads them with stamps and without, in turn. The tables show by how much its
+own time and the kernel's stamp of each token are after the write, and what an event costs with
+stamps and without. Nothing here passes or fails.
 """
 
 import argparse
@@ -34,7 +36,14 @@ ROUNDS = 3
 
 # As stamps.c writes it.
 EVENT = np.dtype(
-    [("request", "i4"), ("token", "i4"), ("read_ns", "i8"), ("stamp_ns", "i8"), ("behind", "i4"), ("left", "i4")],
+    [
+        ("request", "i4"),
+        ("token", "i4"),
+        ("read_ns", "i8"),
+        ("stamp_ns", "i8"),
+        ("behind", "i4"),
+        ("left", "i4"),
+    ],
     align=True,
 )
 Floats = NDArray[np.float64]
@@ -63,9 +72,10 @@ class Lateness:
     """By how much the times of tokens are after their writes.
 
     Attributes:
-        user_us: The times at which the client read them, less those of the writes, us; shape (tokens,).
-        kernel_us: The same of the kernel's stamps, of the tokens that ended a read which emptied the socket: their
-            stamps are their own; shape (those tokens,).
+        user_us: The times at which the client read them, less those of the writes, us; shape
+            (tokens,).
+        kernel_us: The same of the kernel's stamps, of the tokens that ended a read which emptied
+            the socket: their stamps are their own; shape (those tokens,).
         together: How many tokens were read together with a later one.
         left: How many were read by a read that did not empty the socket.
         unstamped: How many have no stamp.
@@ -97,7 +107,10 @@ class Lateness:
         return cls(
             np.concatenate([part.user_us for part in parts]),
             np.concatenate([part.kernel_us for part in parts]),
-            *(sum(getattr(part, name) for part in parts) for name in ("together", "left", "unstamped")),
+            *(
+                sum(getattr(part, name) for part in parts)
+                for name in ("together", "left", "unstamped")
+            ),
         )
 
 
@@ -152,10 +165,21 @@ class Client:
             RuntimeError: The client failed, or lacks tokens.
         """
         load = case.load
-        sizes = [urlsplit(url).port, load.rate, load.count, load.tokens, load.connections, case.burn_us, int(stamped)]
+        sizes = [
+            urlsplit(url).port,
+            load.rate,
+            load.count,
+            load.tokens,
+            load.connections,
+            case.burn_us,
+            int(stamped),
+        ]
         told = orjson.loads(call([self._program, *map(str, sizes), str(self._log)]))
         if told["events"] != load.count * load.tokens:
-            raise RuntimeError(f"the client received {told['events']} of {load.count * load.tokens} tokens ({case})")
+            raise RuntimeError(
+                f"the client received {told['events']} of {load.count * load.tokens} tokens "
+                f"({case})"
+            )
         return np.fromfile(self._log, dtype=EVENT), told["cpu_s"], told["cpu_s"] / told["wall_s"]
 
 
@@ -191,7 +215,11 @@ def _run(client: Client, server: Process, case: Case, found: Findings, *, stampe
 
 def percentiles(values: Floats) -> str:
     """Write p50, p99 and p99.9."""
-    return " / ".join(map(figure, np.percentile(values, PERCENTILES).tolist())) if len(values) else "n/a"
+    return (
+        " / ".join(map(figure, np.percentile(values, PERCENTILES).tolist()))
+        if len(values)
+        else "n/a"
+    )
 
 
 def percent(part: int, whole: int) -> str:
@@ -209,28 +237,46 @@ def report(found: dict[Case, Findings]) -> str:
         late.append([str(case), percentiles(every.user_us), percentiles(every.kernel_us), *shares])
         ratios = [a / b for a, b in zip(findings.with_us, findings.without_us, strict=True)]
         busy = spread([100 * share for share in findings.busy])
-        costs.append([str(case), *map(spread, (findings.with_us, findings.without_us, ratios)), busy])
+        costs.append(
+            [str(case), *map(spread, (findings.with_us, findings.without_us, ratios)), busy]
+        )
         if findings.held_back:
-            notes.append(f"{case}: the client read so late that the metronome had to wait {findings.held_back} times.")
+            notes.append(
+                f"{case}: the client read so late that the metronome had to wait "
+                f"{findings.held_back} times."
+            )
     about = machine.describe()
     rounds = max(len(findings.lateness) for findings in found.values())
     return "\n".join(
         [
             "# What the kernel's receive stamps are worth",
             "",
-            f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores shared with the "
-            f"server; {about['system']}. A client in C, {plural(rounds, 'run')} each with stamps and without, in turn; "
+            f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
+            "shared with the "
+            f"server; {about['system']}. A client in C, {plural(rounds, 'run')} each with stamps "
+            "and without, in turn; "
             f"a token every {STEP_MS:g} ms for each stream.",
             "",
             *(f"{note}\n" for note in notes),
-            "From the server's write to the stamp, us: p50 / p99 / p99.9 of all runs together. The user stamp is when "
-            "the client read the token. The kernel's stamp is of tokens that ended a read which emptied the socket. "
+            "From the server's write to the stamp, us: p50 / p99 / p99.9 of all runs together. "
+            "The user stamp is when "
+            "the client read the token. The kernel's stamp is of tokens that ended a read which "
+            "emptied the socket. "
             "The last columns show the tokens for which that does not hold.",
             "",
             table(
-                ["load", "user stamp", "kernel stamp", "read with a later one, %", "bytes left, %", "no stamp, %"], late
+                [
+                    "load",
+                    "user stamp",
+                    "kernel stamp",
+                    "read with a later one, %",
+                    "bytes left, %",
+                    "no stamp, %",
+                ],
+                late,
             ),
-            "CPU time per event of the client, us: the median of the runs, with the least and the most.",
+            "CPU time per event of the client, us: the median of the runs, with the least and the "
+            "most.",
             "",
             table(["load", "with stamps", "without", "ratio", "core busy, %"], costs),
         ]
@@ -240,10 +286,17 @@ def report(found: dict[Case, Findings]) -> str:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the tables."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.performance.stamps", description="What the kernel's receive stamps are worth."
+        prog="python -m bench.performance.stamps",
+        description="What the kernel's receive stamps are worth.",
     )
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each load is sent ({ROUNDS})")
-    parser.add_argument("--quick", action="store_true", help="one round of short loads: shows that it works, no more")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"how often each load is sent ({ROUNDS})"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of short loads: shows that it works, no more",
+    )
     flags = parser.parse_args(argv)
     cases, rounds = (QUICK, 1) if flags.quick else (CASES, max(1, flags.rounds))
     machine.raise_open_files_limit()

@@ -1,4 +1,6 @@
-"""Start-up: seconds from a command to what its user waits for; `python -m bench.performance.startup` shows them."""
+"""Start-up: seconds from a command to what its user waits for; `python -m
+bench.performance.startup` shows them.
+"""
 
 import signal
 import statistics
@@ -36,7 +38,9 @@ def first_send_s(*flags: str) -> float:
         command = [*LOADGEN, "run", *flags, "--json", "--save-detailed", "--result-dir", folder]
         pipe = subprocess.PIPE
         began_s = time.monotonic()
-        process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=pipe, stderr=pipe, text=True)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment(), stdout=pipe, stderr=pipe, text=True
+        )
         try:
             assert process.stderr is not None
             said = []
@@ -58,7 +62,9 @@ def first_send_s(*flags: str) -> float:
 
 
 def commands_s(repeats: int) -> dict[str, float]:
-    """Seconds that each of COMMANDS takes from start to end: the medians of so many, called in turn."""
+    """Seconds that each of COMMANDS takes from start to end: the medians of so many, called in
+    turn.
+    """
     taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(repeats):
         for name, command in COMMANDS.items():
@@ -71,7 +77,10 @@ def commands_s(repeats: int) -> dict[str, float]:
 def main() -> None:
     """Measure, and print the table."""
     found = commands_s(REPEATS)
-    rows = [[name, figure(seconds * 1e3), figure(seconds / found[BARE])] for name, seconds in found.items()]
+    rows = [
+        [name, figure(seconds * 1e3), figure(seconds / found[BARE])]
+        for name, seconds in found.items()
+    ]
     print(table(["", "ms", f"of {BARE}"], rows))
 
 

@@ -1,8 +1,9 @@
-"""What reading over TLS costs: `python -m bench.performance.tls [--before PYTHON] [--rounds N] [--quick]`.
+"""What reading over TLS costs: `python -m bench.performance.tls [--before PYTHON] [--rounds N]
+[--quick]`.
 
-`loadgen run` reads the same streams over TLS and without it, in turn. With `--before`, another installation of loadgen
-takes part, such as one whose TLS is read by the event loop: of each pair of runs the ratio is told, and the interval of
-its median. Nothing here passes or fails.
+`loadgen run` reads the same streams over TLS and without it, in turn. With `--before`, another
+installation of loadgen takes part, such as one whose TLS is read by the event loop: of each pair of
+runs the ratio is told, and the interval of its median. Nothing here passes or fails.
 """
 
 import argparse
@@ -29,7 +30,8 @@ from loadgen.util import machine
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 
-LOAD = Load("TLS", rate=50, count=400, tokens=100, warm=120)  # 5,000 events/s of 100 streams at once
+# 5,000 events/s of 100 streams at once
+LOAD = Load("TLS", rate=50, count=400, tokens=100, warm=120)
 QUICK = dataclasses.replace(LOAD, count=20, tokens=10, warm=20)
 ROUNDS = 10
 PLAIN, OURS, BEFORE = "without TLS", "TLS", "TLS, other installation"
@@ -57,15 +59,26 @@ class Client:
         """
         command = [self.python, "-m", "loadgen", "run", *flags(server, load)]
         command += [] if self.plain else ["--insecure"]
-        # Away from this checkout, whose sources would be imported instead of those of the installation.
+        # Away from this checkout, whose sources would be imported instead of those of the
+        # installation.
         done = subprocess.run(
-            command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=MAX_S, check=False
+            command,
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=MAX_S,
+            check=False,
         )
         if done.returncode:
-            raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+            raise RuntimeError(
+                f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}"
+            )
         told = told_by(orjson.loads(done.stdout))
         if told["tokens"] != load.count * load.tokens:
-            raise RuntimeError(f"{self.name} received {told['tokens']} of {load.count * load.tokens} tokens")
+            raise RuntimeError(
+                f"{self.name} received {told['tokens']} of {load.count * load.tokens} tokens"
+            )
         return float(told["cpu_s"] / told["tokens"] * 1e6)
 
 
@@ -126,7 +139,9 @@ def measure(turns: Sequence[Client], load: Load, rounds: int) -> Findings:
 @contextlib.contextmanager
 def _serving(*more: str) -> Iterator[TestServer]:
     command = [sys.executable, "-m", "bench.performance.secured", "--gap-ms", f"{STEP_MS:g}", *more]
-    with subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             yield TestServer(process.stdout.readline().strip(), MODEL)
@@ -142,13 +157,22 @@ def report(found: Findings) -> str:
     for one, other in pairs:
         ratios = found.ratios(one, other)
         low, high = interval(Sorted(ratios), 50)
-        rows.append([f"{one} / {other}", median(ratios), f"{figure(low)} to {figure(high)}", *_extremes(ratios)])
+        rows.append(
+            [
+                f"{one} / {other}",
+                median(ratios),
+                f"{figure(low)} to {figure(high)}",
+                *_extremes(ratios),
+            ]
+        )
     return "\n".join(
         [
             "# What reading over TLS costs",
             "",
-            f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores shared with the "
-            f"server; {about['system']}. {load.count:,} requests, {load}, {len(found.load_averages)} rounds in turn; "
+            f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
+            "shared with the "
+            f"server; {about['system']}. {load.count:,} requests, {load}, "
+            f"{len(found.load_averages)} rounds in turn; "
             f"load average before a round {spread(found.load_averages)}.",
             "",
             table(["CPU time of the measuring process", "us per event"], _costs(found)),
@@ -170,10 +194,22 @@ def _extremes(values: Sequence[float]) -> tuple[str, str]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m bench.performance.tls", description="What reading over TLS costs.")
-    parser.add_argument("--before", metavar="PYTHON", help="the interpreter of another installation, to compare with")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often all take their turns ({ROUNDS})")
-    parser.add_argument("--quick", action="store_true", help="one round of a short load: shows that it works, no more")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.performance.tls", description="What reading over TLS costs."
+    )
+    parser.add_argument(
+        "--before",
+        metavar="PYTHON",
+        help="the interpreter of another installation, to compare with",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"how often all take their turns ({ROUNDS})"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of a short load: shows that it works, no more",
+    )
     chosen = parser.parse_args(argv)
     load, rounds = (QUICK, 1) if chosen.quick else (LOAD, max(1, chosen.rounds))
     print(report(measure(clients(chosen.before), load, rounds)))

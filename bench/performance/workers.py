@@ -1,9 +1,11 @@
-"""What several workers carry on a machine of many cores: `python -m bench.performance.workers [--write]`.
+"""What several workers carry on a machine of many cores: `python -m bench.performance.workers
+[--write]`.
 
-Simulators on the same machine stream answers of 200 tokens, a token every 10 ms, so that 1,000,000 tokens/s are 10,000
-streams. Each load is one run. A row shows how much was asked for, what came, and the client's part in it. Where the
-simulators fall behind their own steps, the row says so: they, and not the client, were the limit. --write puts the
-table into docs/scale.md. Nothing here passes or fails.
+Simulators on the same machine stream answers of 200 tokens, a token every 10 ms, so that 1,000,000
+tokens/s are 10,000 streams. Each load is one run. A row shows how much was asked for, what came,
+and the client's part in it. Where the simulators fall behind their own steps, the row says so:
+they, and not the client, were the limit. --write puts the table into docs/scale.md. Nothing here
+passes or fails.
 """
 
 import argparse
@@ -29,14 +31,19 @@ from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs" / "scale.md"
-BEGIN, END = "<!-- workers: written by python -m bench.performance.workers --write -->", "<!-- end of workers -->"
+BEGIN, END = (
+    "<!-- workers: written by python -m bench.performance.workers --write -->",
+    "<!-- end of workers -->",
+)
 STEP_MS, TOKENS = 10.0, 200
 TOKENS_PER_S = (100_000, 250_000, 500_000, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: what was asked for, what loadgen told of it, and the cores that it and the servers used."""
+    """One run: what was asked for, what loadgen told of it, and the cores that it and the
+    servers used.
+    """
 
     load: Load
     workers: int
@@ -50,7 +57,9 @@ class Run:
         own = self.told["loadgen"]
         client = own["client"]
         tokens = self.told["total_output_tokens"]
-        failed = [check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]]
+        failed = [
+            check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]
+        ]
         return [
             f"{self.load.rate * self.load.tokens:,.0f} in answers of {self.load.tokens}",
             str(self.workers),
@@ -84,7 +93,8 @@ HEAD = (
 def load_of(tokens_per_s: int, tokens: int, seconds: float) -> Load:
     """Return the load of so many tokens a second in answers of so many."""
     rate = tokens_per_s / tokens
-    connections = round(rate * tokens * STEP_MS / 1e3 * 1.1)  # as many as are in flight, and some more
+    # As many as are in flight, and some more.
+    connections = round(rate * tokens * STEP_MS / 1e3 * 1.1)
     return Load("", rate, round(rate * seconds), tokens, warm=connections)
 
 
@@ -96,19 +106,35 @@ def measure(load: Load, workers: int, servers: Sequence[Server]) -> Run:
     """
     watches, begin = [Watch(server) for server in servers], time.monotonic()
     urls = [word for server in servers[1:] for word in ("--base-url", server.base_url)]
-    told = orjson.loads(call([*LOADGEN, "run", *flags(servers[0], load), *urls, "--workers", str(workers)]))
+    told = orjson.loads(
+        call([*LOADGEN, "run", *flags(servers[0], load), *urls, "--workers", str(workers)])
+    )
     seen = [watch.end() for watch in watches]
-    cores, overrun_ms = sum(each.server_cores for each in seen), max(each.overrun_ms for each in seen)
+    cores, overrun_ms = (
+        sum(each.server_cores for each in seen),
+        max(each.overrun_ms for each in seen),
+    )
     return Run(load, workers, told, cores, overrun_ms, time.monotonic() - begin)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.performance.workers", description="What workers carry.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.performance.workers", description="What workers carry."
+    )
     cores = os.cpu_count() or 1
-    parser.add_argument("--rates", type=int, nargs="+", default=TOKENS_PER_S, metavar="N", help="tokens per second")
-    parser.add_argument("--workers", type=int, nargs="+", default=[max(1, cores // 2)], metavar="N", help="how many")
-    parser.add_argument("--servers", type=int, default=max(1, cores // 4), help="simulators (a quarter of the cores)")
+    parser.add_argument(
+        "--rates", type=int, nargs="+", default=TOKENS_PER_S, metavar="N", help="tokens per second"
+    )
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[max(1, cores // 2)], metavar="N", help="how many"
+    )
+    parser.add_argument(
+        "--servers",
+        type=int,
+        default=max(1, cores // 4),
+        help="simulators (a quarter of the cores)",
+    )
     parser.add_argument("--tokens", type=int, default=TOKENS, help=f"of an answer ({TOKENS})")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load (10)")
     parser.add_argument("--write", action="store_true", help="put the table into docs/scale.md")
@@ -119,11 +145,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         rows = []
         for tokens_per_s in chosen.rates:
             for workers in chosen.workers:
-                run = measure(load_of(tokens_per_s, chosen.tokens, chosen.seconds), workers, servers)
+                run = measure(
+                    load_of(tokens_per_s, chosen.tokens, chosen.seconds), workers, servers
+                )
                 rows.append(run.row())
                 print(f"{run.wall_s:.1f} s", *run.row(), sep=" | ", file=sys.stderr, flush=True)
     cpu, servers_told = machine.describe()["cpu"], plural(chosen.servers, "simulator")
-    where = f"{time.strftime('%Y-%m-%d')}; {cpu}, {cores} cores shared with {servers_told}; {chosen.seconds:g} s each."
+    where = (
+        f"{time.strftime('%Y-%m-%d')}; {cpu}, {cores} cores shared with {servers_told}; "
+        f"{chosen.seconds:g} s each."
+    )
     text = f"{where}\n\n{table(HEAD, rows)}"
     print(text)
     if chosen.write:

@@ -32,7 +32,9 @@ def reports() -> None:
     for columns, rows in TERMINALS:
         for case in CASES:
             seen = terminal.capture([*LOADGEN, *case.words], columns, rows, RESULTS)
-            _draw(f"{case.name}-{columns}x{rows}", seen, columns, f"loadgen {shlex.join(case.words)}")
+            _draw(
+                f"{case.name}-{columns}x{rows}", seen, columns, f"loadgen {shlex.join(case.words)}"
+            )
         for name in LIVE:
             replay = [sys.executable, "-m", "bench.screenshots.replay", name]
             seen = terminal.capture(replay, columns, rows, ROOT)

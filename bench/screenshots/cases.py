@@ -66,7 +66,9 @@ def recording(name: str) -> Path:
 
 def progress_of(name: str) -> list[Progress]:
     """Read the recorded progress of a run."""
-    return msgspec.json.decode(gzip.decompress(recording(name).read_bytes()), type=list[Progress], strict=False)
+    return msgspec.json.decode(
+        gzip.decompress(recording(name).read_bytes()), type=list[Progress], strict=False
+    )
 
 
 def settings_of(name: str) -> RunSettings:
@@ -77,7 +79,9 @@ def settings_of(name: str) -> RunSettings:
 
 
 def rendered(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name of each rendered text, and its digest; the files of pages are written into a folder."""
+    """Yield the name of each rendered text, and its digest; the files of pages are written into
+    a folder.
+    """
     for case in CASES:
         page = folder / f"{case.name}.html"
         write_page(case, page)

@@ -1,4 +1,5 @@
-"""Measures the simulator for the screenshots: `python -m bench.screenshots.record [CASE ...]`, some 20 minutes.
+"""Measures the simulator for the screenshots: `python -m bench.screenshots.record [CASE ...]`, some
+20 minutes.
 
 The results replace those in docs/pictures/results; then take the screenshots anew.
 """
@@ -57,7 +58,19 @@ def overloaded() -> None:
 def dead() -> None:
     """A run whose server is killed after six seconds."""
     with served() as (url, server):
-        run = start("run", "--base-url", url, *LENGTHS, "--rate", "40", "--duration", "30s", "--slo", SLO, *_to("dead"))
+        run = start(
+            "run",
+            "--base-url",
+            url,
+            *LENGTHS,
+            "--rate",
+            "40",
+            "--duration",
+            "30s",
+            "--slo",
+            SLO,
+            *_to("dead"),
+        )
         time.sleep(9.0)
         server.kill()
         run.communicate(timeout=120)
@@ -65,23 +78,48 @@ def dead() -> None:
 
 def search() -> None:
     """A search for the highest rate."""
-    _call("search", *EIGHT_AT_ONCE, *LENGTHS, "--slo", "ttft_p90<500ms,tpot_mean<9ms", *_to("search"), timeout_s=900)
+    _call(
+        "search",
+        *EIGHT_AT_ONCE,
+        *LENGTHS,
+        "--slo",
+        "ttft_p90<500ms,tpot_mean<9ms",
+        *_to("search"),
+        timeout_s=900,
+    )
     for path in RESULTS.glob("search-*"):  # the runs, which the result of the search holds, too
         path.unlink()
 
 
 def comparison() -> None:
-    """Three starts of a server that answers eight requests at once, and of one that answers sixteen."""
+    """Three starts of a server that answers eight requests at once, and of one that answers
+    sixteen.
+    """
     for number in range(1, STARTS + 1):
         for side, seqs in (("base", 8), ("new", 16)):
             folder = RESULTS / side
             folder.mkdir(exist_ok=True)
-            engine = ("--engine", "sim", "--engine-arg", f"max_seqs={seqs}", "--metadata", f"start={number}")
-            saved = ("--save-result", "--result-dir", str(folder), "--result-filename", f"start{number}.json")
+            engine = (
+                "--engine",
+                "sim",
+                "--engine-arg",
+                f"max_seqs={seqs}",
+                "--metadata",
+                f"start={number}",
+            )
+            saved = (
+                "--save-result",
+                "--result-dir",
+                str(folder),
+                "--result-filename",
+                f"start{number}.json",
+            )
             _call("run", *engine, *LENGTHS, "--rate", "10", "--num-prompts", "200", *saved)
 
 
-CASES: dict[str, Callable[[], None]] = {one.__name__: one for one in (good, overloaded, dead, search, comparison)}
+CASES: dict[str, Callable[[], None]] = {
+    one.__name__: one for one in (good, overloaded, dead, search, comparison)
+}
 
 
 def _to(name: str) -> tuple[str, ...]:

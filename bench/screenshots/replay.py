@@ -1,4 +1,6 @@
-"""Draws the live view from recorded progress, and waits: `python -m bench.screenshots.replay NAME`."""
+"""Draws the live view from recorded progress, and waits: `python -m bench.screenshots.replay
+NAME`.
+"""
 
 import sys
 import time

@@ -26,7 +26,8 @@ def capture(command: Sequence[str], columns: int, rows: int, folder: Path) -> st
         rows: The height of the terminal.
         folder: Where the command runs.
     """
-    tmux = ["tmux", "-L", f"loadgen-screenshots-{uuid.uuid4()}"]  # a server of its own, which may end when it likes
+    # A server of its own, which may end when it likes.
+    tmux = ["tmux", "-L", f"loadgen-screenshots-{uuid.uuid4()}"]
     shown = f"clear; {shlex.join(command)}; sleep 600"
     size = ["-x", str(columns), "-y", str(rows)]
     subprocess.run([*tmux, "new-session", "-d", *size, "-c", str(folder), shown], check=True)
@@ -34,7 +35,9 @@ def capture(command: Sequence[str], columns: int, rows: int, folder: Path) -> st
         seen, times, deadline = "", 0, time.monotonic() + PATIENCE_S
         while times < SETTLED and time.monotonic() < deadline:
             time.sleep(0.3)
-            now = subprocess.run([*tmux, "capture-pane", "-p", "-e"], capture_output=True, text=True, check=True).stdout
+            now = subprocess.run(
+                [*tmux, "capture-pane", "-p", "-e"], capture_output=True, text=True, check=True
+            ).stdout
             times = times + 1 if now == seen and now.strip() else 0
             seen = now
     finally:
@@ -43,7 +46,9 @@ def capture(command: Sequence[str], columns: int, rows: int, folder: Path) -> st
 
 
 def svg(seen: str, columns: int, title: str) -> str:
-    """Draw a screen; nothing is loaded from elsewhere: whoever looks at it has a font of their own."""
+    """Draw a screen; nothing is loaded from elsewhere: whoever looks at it has a font of their
+    own.
+    """
     console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(seen), soft_wrap=True)
     form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)

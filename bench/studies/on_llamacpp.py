@@ -1,4 +1,5 @@
-"""The study of llama.cpp on this machine, in a folder that stays: `python -m bench.studies.on_llamacpp FOLDER`.
+"""The study of llama.cpp on this machine, in a folder that stays: `python -m
+bench.studies.on_llamacpp FOLDER`.
 
 Run again it goes on, or writes the report once more. `--write` puts that into docs/llamacpp-study.
 """

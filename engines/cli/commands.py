@@ -1,4 +1,6 @@
-"""Entry points of the commands `loadgen serve` (runs an engine) and `loadgen engines` (lists engines)."""
+"""Entry points of the commands `loadgen serve` (runs an engine) and `loadgen engines` (lists
+engines).
+"""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +16,8 @@ NOT_FOUND = "-"
 GROUP = "loadgen.engines"
 USAGE = """\
 usage: loadgen serve ENGINE MODEL [flags] [-- the engine's own flags]
-`loadgen serve ENGINE --help` lists the flags; `loadgen serve sim` is the simulator, which needs no model."""
+`loadgen serve ENGINE --help` lists the flags; `loadgen serve sim` is the simulator, which needs no
+model."""
 
 
 def serve(argv: list[str]) -> int:
@@ -51,7 +54,9 @@ def engines(argv: list[str]) -> int:
     Raises:
         BadInput: A flag cannot be used.
     """
-    parser = OneLineParser("loadgen engines", description="List the engines that `loadgen serve` can start.")
+    parser = OneLineParser(
+        "loadgen engines", description="List the engines that `loadgen serve` can start."
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     flags = parser.parse_args(argv)
 
@@ -62,13 +67,19 @@ def engines(argv: list[str]) -> int:
 
 
 def engine_list(engines: Iterable[Engine]) -> dict[str, Any]:
-    """Return the list as JSON: engines by name, and the meaning of the knobs; no package of an engine is imported.
+    """Return the list as JSON: engines by name, and the meaning of the knobs; no package of an
+    engine is imported.
 
     The version of an engine is None if it is not installed, or if its version is unknown.
     """
     return {
-        "engines": {engine.name: {"version": engine.version(), "knobs": dict(engine.knobs())} for engine in engines},
-        "knobs": {knob.name: {"type": knob.kind.__name__, "help": knob.help} for knob in KNOBS.values()},
+        "engines": {
+            engine.name: {"version": engine.version(), "knobs": dict(engine.knobs())}
+            for engine in engines
+        },
+        "knobs": {
+            knob.name: {"type": knob.kind.__name__, "help": knob.help} for knob in KNOBS.values()
+        },
     }
 
 
@@ -77,7 +88,9 @@ def as_text(listed: dict[str, Any]) -> str:
     engines = listed["engines"]
     width = max(map(len, engines), default=0)
     lines = [f"{'engine':<{width}}  installed version"]
-    lines += [f"{name:<{width}}  {engine['version'] or NOT_FOUND}" for name, engine in engines.items()]
+    lines += [
+        f"{name:<{width}}  {engine['version'] or NOT_FOUND}" for name, engine in engines.items()
+    ]
     for knob, about in listed["knobs"].items():
         lines += ["", f"{knob} ({about['type']}): {about['help']}"]
         engines_by_name: dict[str, list[str]] = {}

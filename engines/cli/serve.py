@@ -49,7 +49,9 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
             return 0
         server = Launcher().begin(engine, flags.model, knobs, raw, **where)
     stop_signals = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup lets the server survive the terminal
+    if (
+        signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+    ):  # nohup lets the server survive the terminal
         stop_signals.append(signal.SIGHUP)
     _handle(stop_signals, _interrupt)
     try:
@@ -59,7 +61,13 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
         for difference in server.differences():
             _print(str(difference))
         tokenizer = [f"tokenizer {server.tokenizer}"] if server.tokenizer else []
-        print(f"listening on {server.base_url}", f"model {server.model}", *tokenizer, sep="\n", flush=True)
+        print(
+            f"listening on {server.base_url}",
+            f"model {server.model}",
+            *tokenizer,
+            sep="\n",
+            flush=True,
+        )
         while not server.wait_ended(3600.0):
             pass
         trouble = server.trouble()
@@ -70,7 +78,8 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
         _print(f"stopping; killed after {GRACE_S:g} s or at the next Ctrl-C")
         return 0
     finally:
-        _handle(stop_signals, server.hurry)  # a second signal must not leave the server half stopped
+        # A second signal must not leave the server half stopped.
+        _handle(stop_signals, server.hurry)
         server.stop(0.0 if sys.exc_info()[0] is not None else GRACE_S)
 
 
@@ -112,16 +121,30 @@ def _parser(engine: Engine) -> argparse.ArgumentParser:
     # Only the simulator has a default: it needs no model.
     model = getattr(engine, "default_model", None)
     model_help = "a folder, a file or a hub name" if model is None else f"any name ({model})"
-    parser.add_argument("model", metavar="MODEL", nargs="?" if model else None, default=model, help=model_help)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=integer_within(1, 65535), help="port to listen on (a free one)")
-    parser.add_argument("--devices", metavar="ID,ID", help="accelerators that it may use (all that it finds)")
     parser.add_argument(
-        "--timeout", type=number, default=READY_S, metavar="S", help="maximum start-up time (%(default)g)"
+        "model", metavar="MODEL", nargs="?" if model else None, default=model, help=model_help
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the command without starting it")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument(
+        "--port", type=integer_within(1, 65535), help="port to listen on (a free one)"
+    )
+    parser.add_argument(
+        "--devices", metavar="ID,ID", help="accelerators that it may use (all that it finds)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=number,
+        default=READY_S,
+        metavar="S",
+        help="maximum start-up time (%(default)g)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the command without starting it"
+    )
     named = engine.knobs()
-    knobs = parser.add_argument_group("knobs", "settings under names that all engines share; [this engine's own name]")
+    knobs = parser.add_argument_group(
+        "knobs", "settings under names that all engines share; [this engine's own name]"
+    )
     for knob in KNOBS.values():
         own = named.get(knob.name, f"{engine.name} has no such knob")
         knobs.add_argument(flag(knob.name), help=f"{knob.help} [{own}]", **_ARGUMENTS[knob.kind])

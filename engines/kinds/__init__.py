@@ -1,1 +1,4 @@
-"""Descriptions of engines: pure functions from a model and settings to a command line. Nothing here runs a process."""
+"""Descriptions of engines: pure functions from a model and settings to a command line.
+
+Nothing here runs a process.
+"""

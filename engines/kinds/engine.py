@@ -1,8 +1,9 @@
 """Engine: the description of one kind of inference server, as data and pure functions.
 
-An engine turns a model, knobs and a place into a `Launch`, which the launcher carries out. It reads installed files and
-the files that the user's flags name. So a command can be shown before it runs, and tested without the engine. Most
-engines are a `CommandEngine`: one command line starts them, and they differ only in data.
+An engine turns a model, knobs and a place into a `Launch`, which the launcher carries out. It reads
+installed files and the files that the user's flags name. So a command can be shown before it runs,
+and tested without the engine. Most engines are a `CommandEngine`: one command line starts them, and
+they differ only in data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,8 @@ from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.kinds.knobs import check_word
 from loadgen.engines.kinds.versions import installed
 
-OFFLINE = {"HF_HUB_OFFLINE": "1"}  # a model in a folder needs no hub, so the engine must not wait for one
+# A model in a folder needs no hub, so the engine must not wait for one.
+OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,16 @@ class Launch:
         env: Environment variables, added to the caller's.
         files: Files to write before the start, readable by their owner only: path to content.
         folder: The working directory; None: the caller's.
-        tokenizer: A tokenizer.json, its folder or a hub name that counts tokens as the engine does; None: unknown.
-        template_tokens: Tokens that the chat template adds to a message; None: unknown before the start.
-        shorthand: The command as published benchmarks write it, without the flags of every server; empty: `argv`.
-        normal: Normal form of the shorthand, equal for commands with the same meaning, each flag with its values;
-            empty: `argv` is compared.
-        context_len: Tokens of prompt and answer that a request may have; None: only the engine knows.
+        tokenizer: A tokenizer.json, its folder or a hub name that counts tokens as the engine does;
+            None: unknown.
+        template_tokens: Tokens that the chat template adds to a message; None: unknown before the
+            start.
+        shorthand: The command as published benchmarks write it, without the flags of every server;
+            empty: `argv`.
+        normal: Normal form of the shorthand, equal for commands with the same meaning, each flag
+            with its values; empty: `argv` is compared.
+        context_len: Tokens of prompt and answer that a request may have; None: only the engine
+            knows.
     """
 
     argv: tuple[str, ...]
@@ -77,7 +83,8 @@ class Probes:
     """URL paths of a running server, each with a leading slash; None: the server has none.
 
     Attributes:
-        health: Answers 200 once requests are accepted; that tokens come is checked by one real request.
+        health: Answers 200 once requests are accepted; that tokens come is checked by one real
+            request.
         metrics: Metrics as Prometheus text.
         version: JSON with the engine's version.
         resolved: JSON with the configuration in effect.
@@ -92,7 +99,9 @@ class Probes:
 
 
 class Engine(Protocol):
-    """One kind of inference server, found by its name in the entry-point group `loadgen.engines`."""
+    """One kind of inference server, found by its name in the entry-point group
+    `loadgen.engines`.
+    """
 
     @property
     def name(self) -> str:
@@ -108,11 +117,13 @@ class Engine(Protocol):
     def knobs(self) -> Mapping[str, str]:
         """Return the supported knobs, each with the name that the installed version has for it.
 
-        Those that are not in `loadgen.engines.kinds.knobs` are the engine's own. Their values are texts from a command
-        line, and have the types of the study file in a study.
+        Those that are not in `loadgen.engines.kinds.knobs` are the engine's own. Their values are
+        texts from a command line, and have the types of the study file in a study.
         """
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         """Return how to serve `model` at `place`.
 
         Args:
@@ -122,8 +133,9 @@ class Engine(Protocol):
             place: Where the server runs.
 
         Raises:
-            BadInput: The engine or its version does not support a knob, a value cannot be used, a knob contradicts
-                another knob or a raw flag, or the engine cannot serve at this place.
+            BadInput: The engine or its version does not support a knob, a value cannot be used, a
+                knob contradicts another knob or a raw flag, or the engine cannot serve at this
+                place.
         """
 
 
@@ -140,7 +152,8 @@ class CommandEngine:
         devices: The variable that selects accelerators; empty: the engine has none.
         env: Environment variables of every server.
         always: Flags of every server, unless the user's own flags set the same thing.
-        release: The version to write the command for; None: the installed one, or the newest if that is unknown.
+        release: The version to write the command for; None: the installed one, or the newest if
+            that is unknown.
     """
 
     name: str
@@ -154,20 +167,25 @@ class CommandEngine:
     release: str | None = None
 
     def version(self) -> str | None:
-        """Return the version in the Python environment of the program in PATH, without starting it."""
+        """Return the version in the Python environment of the program in PATH, without starting
+        it.
+        """
         return self.release or installed(self.head[0], self.packages)
 
     def knobs(self) -> Mapping[str, str]:
         """Return the supported knobs with the engine's own names, as `Engine.knobs`."""
         return self.table.own_names(self.version())
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         """Return how to serve `model`, as `Engine.launch`.
 
         Raises:
             BadInput: As `Engine.launch`.
         """
-        version = self.version() if self.table.version_dependent else None  # asking for it may start a program
+        # Asking for it may start a program.
+        version = self.version() if self.table.version_dependent else None
         checked = self.table.check(knobs)
         served_name = self.served_name(check_word("model", model), checked)
         placement: dict[str, object] = {"host": place.host, "port": place.port}
@@ -182,7 +200,12 @@ class CommandEngine:
         devices = {self.devices: ",".join(place.devices)} if self.devices and place.devices else {}
         shorthand = (*self.shorthand_command(model), *words)
         return Launch(
-            argv=(*self.command(model), *words, *always, *self.table.render(placement, version).words),
+            argv=(
+                *self.command(model),
+                *words,
+                *always,
+                *self.table.render(placement, version).words,
+            ),
             base_url=place.base_url,
             model=served_name,
             env={**self.env, **devices, **(OFFLINE if is_path(model) else {}), **user.env},
@@ -203,12 +226,19 @@ class CommandEngine:
     def configure(
         self, user: CommandParts, knobs: Mapping[str, Any], raw: Sequence[str], place: Place
     ) -> tuple[tuple[str, ...], dict[Path, str]]:
-        """Return the user's own flags as they are passed on, and files to write; engines with a config override it."""
+        """Return the user's own flags as they are passed on, and files to write; engines with a
+        config override it.
+        """
         return tuple(raw), {}
 
     def served_name(self, model: str, knobs: Mapping[str, Any]) -> str:
-        """Return the model name for requests: the knob's, else the model's; of a path its last part."""
-        return str(knobs.get("served_name") or (Path(model).name.removesuffix(".gguf") if is_path(model) else model))
+        """Return the model name for requests: the knob's, else the model's; of a path its last
+        part.
+        """
+        return str(
+            knobs.get("served_name")
+            or (Path(model).name.removesuffix(".gguf") if is_path(model) else model)
+        )
 
 
 def is_path(model: str) -> bool:

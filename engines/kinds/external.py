@@ -27,7 +27,9 @@ class External:
         """Return no knobs: the server cannot be configured."""
         return {}
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         """Refuse to start a server.
 
         Raises:

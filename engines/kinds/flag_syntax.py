@@ -1,4 +1,6 @@
-"""Flag syntax: how an engine parses its command line, so that two commands can be compared by meaning."""
+"""Flag syntax: how an engine parses its command line, so that two commands can be compared by
+meaning.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,15 +35,24 @@ class FlagSyntax:
             name = name.partition(".")[0]
         if name in self.aliases:
             return self.aliases[name]
-        if self.abbreviates and name not in (*self.known, *self.apart) and name.startswith("--") and len(name) > 2:
-            full_names = (full for full in self.known | self.aliases.keys() if full.startswith(name))
+        if (
+            self.abbreviates
+            and name not in (*self.known, *self.apart)
+            and name.startswith("--")
+            and len(name) > 2
+        ):
+            full_names = (
+                full for full in self.known | self.aliases.keys() if full.startswith(name)
+            )
             candidates = {self.aliases.get(full, full) for full in full_names}
             if len(candidates) == 1:
                 return candidates.pop()
         return name
 
     def parse(self, words: Iterable[str]) -> list[tuple[str, ...]]:
-        """Return each flag with its values, in order; the words before the first flag stand under an empty name."""
+        """Return each flag with its values, in order; the words before the first flag stand
+        under an empty name.
+        """
         parsed: list[tuple[str, ...]] = [("",)]
         for word in words:
             if not is_flag(word):
@@ -55,15 +66,17 @@ class FlagSyntax:
     def normalize(self, words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return a normal form that is equal for two commands with the same meaning.
 
-        A flag has one name, `=` equals a space, JSON has no spaces and sorted keys, and flags are sorted. The words
-        before the first flag keep their order.
+        A flag has one name, `=` equals a space, JSON has no spaces and sorted keys, and flags are
+        sorted. The words before the first flag keep their order.
         """
         head, *flags = self.parse(words)
         return head, *sorted((name, *map(_normal_value, values)) for name, *values in flags)
 
 
 def is_flag(word: str) -> bool:
-    """Return whether a word of a command line is a flag and not a value; negative numbers are values."""
+    """Return whether a word of a command line is a flag and not a value; negative numbers are
+    values.
+    """
     return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and word[1] != "."
 
 

@@ -1,4 +1,6 @@
-"""Knob forms: how an engine writes a knob, as a flag, a pair of flags, a config entry or an environment variable."""
+"""Knob forms: how an engine writes a knob, as a flag, a pair of flags, a config entry or an
+environment variable.
+"""
 
 import abc
 import json
@@ -17,7 +19,9 @@ def unchanged(value: Any, knobs: Mapping[str, Any]) -> Any:
 
 
 def tensor_parallel_size(on: bool, knobs: Mapping[str, Any]) -> int | None:
-    """Return the size of the tensor-parallel group if the knob is on: experts are spread over all of it."""
+    """Return the size of the tensor-parallel group if the knob is on: experts are spread over
+    all of it.
+    """
     return knobs.get("tensor_parallel", 1) if on else None
 
 
@@ -41,9 +45,11 @@ class KnobForm(abc.ABC):
     """One form in which an engine takes a knob.
 
     Attributes:
-        since: First version of the engine that has this form; None: every version that loadgen supports.
+        since: First version of the engine that has this form; None: every version that loadgen
+            supports.
         until: First version that no longer has it; None: it still exists.
-        convert: From the knob's value and all knobs to the value that is written; it returns None to write nothing.
+        convert: From the knob's value and all knobs to the value that is written; it returns None
+            to write nothing.
         note: What `convert` does to the value, for the documentation.
     """
 
@@ -86,7 +92,8 @@ class Flag(KnobForm):
     Attributes:
         name: The flag's name as loadgen writes it.
         aliases: The flag's other names.
-        key: Path of the entry in the engine's configuration file that sets the same thing; empty: there is none.
+        key: Path of the entry in the engine's configuration file that sets the same thing; empty:
+            there is none.
     """
 
     name: str
@@ -99,7 +106,11 @@ class Flag(KnobForm):
 
     def add(self, value: Any, parts: CommandParts) -> None:
         """Add the flag and its value; a mapping is written as JSON."""
-        text = json.dumps(dict(value), separators=(",", ":")) if isinstance(value, Mapping) else str(value)
+        text = (
+            json.dumps(dict(value), separators=(",", ":"))
+            if isinstance(value, Mapping)
+            else str(value)
+        )
         parts.words += [self.name, text]
 
 
@@ -131,12 +142,18 @@ class Switch(KnobForm):
 
     def flags(self) -> Mapping[str, tuple[str, ...]]:
         """Return the first word of `on` and of `off`."""
-        return {words[0]: self.aliases if words is self.on else () for words in (self.on, self.off) if words}
+        return {
+            words[0]: self.aliases if words is self.on else ()
+            for words in (self.on, self.off)
+            if words
+        }
 
     @property
     def label(self) -> str:
         """The words for on and for off, in this order."""
-        return " / ".join(f"`{' '.join(words)}`" if words else "by itself" for words in (self.on, self.off))
+        return " / ".join(
+            f"`{' '.join(words)}`" if words else "by itself" for words in (self.on, self.off)
+        )
 
     def add(self, value: Any, parts: CommandParts) -> None:
         """Add the words for on or for off."""

@@ -1,4 +1,6 @@
-"""Knob table: the forms in which one engine takes each knob, and the checks of a user's own flags against them."""
+"""Knob table: the forms in which one engine takes each knob, and the checks of a user's own
+flags against them.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +21,8 @@ class KnobTable:
 
     Attributes:
         engine: The engine's name.
-        forms: Knob to its forms; the first one that a version supports is used. `host`, `port` and `model` stand here
-            too.
+        forms: Knob to its forms; the first one that a version supports is used. `host`, `port` and
+            `model` stand here too.
         nearest: Knobs that the engine does not have, to the nearest setting that it has.
         underscores, dotted, abbreviates, apart: As in `FlagSyntax`.
     """
@@ -39,8 +41,13 @@ class KnobTable:
         return [name for name in KNOBS if name in self.forms]
 
     def own_names(self, version: str | None) -> dict[str, str]:
-        """Return the knobs that a version supports, each with the engine's own name; None: the newest version."""
-        supported = {name: [form for form in self.forms[name] if form.supported_by(version)] for name in self.knobs}
+        """Return the knobs that a version supports, each with the engine's own name; None: the
+        newest version.
+        """
+        supported = {
+            name: [form for form in self.forms[name] if form.supported_by(version)]
+            for name in self.knobs
+        }
         return {name: forms[0].label.replace("`", "") for name, forms in supported.items() if forms}
 
     @cached_property
@@ -51,10 +58,14 @@ class KnobTable:
     @cached_property
     def flag_syntax(self) -> FlagSyntax:
         """How the engine's command line is parsed."""
-        flags = [item for forms in self.forms.values() for form in forms for item in form.flags().items()]
+        flags = [
+            item for forms in self.forms.values() for form in forms for item in form.flags().items()
+        ]
         aliases = {other: name for name, others in flags for other in others}
         known = frozenset(name for name, _ in flags)
-        return FlagSyntax(aliases, self.underscores, self.dotted, self.abbreviates, known, self.apart)
+        return FlagSyntax(
+            aliases, self.underscores, self.dotted, self.abbreviates, known, self.apart
+        )
 
     def check(self, knobs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the knobs with checked values, in the order of `KNOBS`.
@@ -66,9 +77,15 @@ class KnobTable:
             if name in PLACEMENT:
                 raise BadInput(name, "the launcher sets it", "leave it out")
             if name in self.nearest:
-                raise BadInput(name, f"{self.engine} has no such setting", f"the nearest is {self.nearest[name]}")
+                raise BadInput(
+                    name,
+                    f"{self.engine} has no such setting",
+                    f"the nearest is {self.nearest[name]}",
+                )
             if name not in self.forms:
-                raise BadInput(name, f"{self.engine} has no such knob", f"use one of {', '.join(self.knobs)}")
+                raise BadInput(
+                    name, f"{self.engine} has no such knob", f"use one of {', '.join(self.knobs)}"
+                )
         return {name: KNOBS[name].check(knobs[name]) for name in KNOBS if name in knobs}
 
     def render(self, knobs: Mapping[str, Any], version: str | None) -> CommandParts:
@@ -88,7 +105,9 @@ class KnobTable:
                 form.add(converted, parts)
         return parts
 
-    def check_raw_flags(self, raw: Sequence[str], knobs: Collection[str], version: str | None) -> None:
+    def check_raw_flags(
+        self, raw: Sequence[str], knobs: Collection[str], version: str | None
+    ) -> None:
         """Check the user's own flags.
 
         Args:
@@ -97,15 +116,25 @@ class KnobTable:
             version: As in `render`.
 
         Raises:
-            BadInput: A flag sets the same thing as a knob or as the launcher, or the version does not have it.
+            BadInput: A flag sets the same thing as a knob or as the launcher, or the version does
+                not have it.
         """
         for flag in self.raw_flags(raw):
-            owners = [(name, form) for name, forms in self.forms.items() for form in forms if flag in form.flags()]
+            owners = [
+                (name, form)
+                for name, forms in self.forms.items()
+                for form in forms
+                if flag in form.flags()
+            ]
             for name, _ in owners:
                 if name in PLACEMENT:
                     raise BadInput(flag, f"the launcher sets the {name}", "leave the flag out")
                 if name in knobs:
-                    raise BadInput(flag, f"it sets the same thing as the knob {name}", f"use one of them, best {name}")
+                    raise BadInput(
+                        flag,
+                        f"it sets the same thing as the knob {name}",
+                        f"use one of them, best {name}",
+                    )
             forms = [form for _, form in owners]
             if forms and not any(form.supported_by(version) for form in forms):
                 raise BadInput(flag, *self._unsupported(forms, version))
@@ -118,9 +147,15 @@ class KnobTable:
         """
         for word in raw:
             if not isinstance(word, str) or "\0" in word:
-                raise BadInput("raw", f"{word!r} cannot stand on a command line", "give flags and values as text")
+                raise BadInput(
+                    "raw",
+                    f"{word!r} cannot stand on a command line",
+                    "give flags and values as text",
+                )
         if raw and not is_flag(raw[0]):
-            raise BadInput("raw", f"{raw[0]!r} follows no flag", "give flags, each followed by its values")
+            raise BadInput(
+                "raw", f"{raw[0]!r} follows no flag", "give flags, each followed by its values"
+            )
         return [name for name, *_ in self.flag_syntax.parse(raw)[1:]]
 
     def _form(self, name: str, version: str | None) -> KnobForm:

@@ -1,4 +1,6 @@
-"""llama.cpp: `llama-server` if it is in PATH, else the same server from the Python package xllamacpp."""
+"""llama.cpp: `llama-server` if it is in PATH, else the same server from the Python package
+xllamacpp.
+"""
 
 import importlib.metadata
 import shutil
@@ -20,7 +22,9 @@ SLOTS = 4  # the default of the releases that choose a number
 
 
 def _context(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
-    """Return the flags of a context size; the server divides it over its slots, so their number is set with it."""
+    """Return the flags of a context size; the server divides it over its slots, so their number
+    is set with it.
+    """
     slots = knobs.get("max_seqs", SLOTS)
     words = ["--ctx-size", str(tokens * slots)]
     return words if "max_seqs" in knobs else [*words, "--parallel", str(slots)]
@@ -29,7 +33,9 @@ def _context(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
 def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
     draft = parse_speculation(value, {"draft_model": "draft"})
     if draft.model is None:
-        raise BadInput("speculative.model", "is missing", "give the path of a .gguf file with the draft model")
+        raise BadInput(
+            "speculative.model", "is missing", "give the path of a .gguf file with the draft model"
+        )
     return ["--model-draft", draft.model, "--spec-draft-n-max", str(draft.tokens)]
 
 
@@ -45,16 +51,25 @@ TABLE = KnobTable(
                 "reasoning_parser": "--reasoning-format",
             }
         ),
-        "model": (FlagGroup({"--model": ("-m",), "--hf-repo": ("-hf", "-hfr"), "--model-url": ("-mu",)}),),
+        "model": (
+            FlagGroup({"--model": ("-m",), "--hf-repo": ("-hf", "-hfr"), "--model-url": ("-mu",)}),
+        ),
         "context_len": (
             FlagGroup(
-                {"--ctx-size": ("-c",), "--parallel": ("-np",)}, convert=_context, note=f"times max_seqs, or {SLOTS}"
+                {"--ctx-size": ("-c",), "--parallel": ("-np",)},
+                convert=_context,
+                note=f"times max_seqs, or {SLOTS}",
             ),
         ),
         "max_batched_tokens": (
             FlagGroup(
                 {"--batch-size": ("-b",), "--ubatch-size": ("-ub",)},
-                convert=lambda tokens, knobs: ["--batch-size", str(tokens), "--ubatch-size", str(tokens)],
+                convert=lambda tokens, knobs: [
+                    "--batch-size",
+                    str(tokens),
+                    "--ubatch-size",
+                    str(tokens),
+                ],
             ),
         ),
         "prefix_cache": (Switch(("--cache-prompt",), ("--no-cache-prompt",)),),
@@ -67,7 +82,10 @@ TABLE = KnobTable(
         "attention_backend": (Flag("--flash-attn", ("-fa",), note="on, off or auto"),),
         "speculative": (
             FlagGroup(
-                {"--model-draft": ("-md", "--spec-draft-model"), "--spec-draft-n-max": ("--draft-max", "--draft")},
+                {
+                    "--model-draft": ("-md", "--spec-draft-model"),
+                    "--spec-draft-n-max": ("--draft-max", "--draft"),
+                },
                 convert=_speculative,
             ),
         ),
@@ -96,15 +114,20 @@ class LlamaCpp(CommandEngine):
         except importlib.metadata.PackageNotFoundError:
             return None
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        """Return how to serve `model`, the path of a .gguf file or, if the binary is installed, a hub name.
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
+        """Return how to serve `model`, the path of a .gguf file or, if the binary is installed, a
+        hub name.
 
         Raises:
             BadInput: As `Engine.launch`, or a hub name is given without the binary.
         """
         if not is_path(model) and not shutil.which(BINARY):
             raise BadInput(
-                "model", f"{model!r} is not a file, and {BINARY} is not installed", "give the path of a .gguf file"
+                "model",
+                f"{model!r} is not a file, and {BINARY} is not installed",
+                "give the path of a .gguf file",
             )
         return super().launch(model, knobs, raw, place)
 

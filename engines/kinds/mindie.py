@@ -1,4 +1,6 @@
-"""MindIE: a daemon that reads its settings from config.json; each server gets its own copy of that file."""
+"""MindIE: a daemon that reads its settings from config.json; each server gets its own copy of
+that file.
+"""
 
 import ipaddress
 import json
@@ -16,8 +18,8 @@ from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.kinds.knobs import check_word, parse_speculation
 from loadgen.errors import BadInput
 
-# Variables of every server, as the GPUStack project's back end sets them; those that flags change stand in
-# `mindie_config.variables`.
+# Variables of every server, as the GPUStack project's back end sets them; those that flags change
+# stand in `mindie_config.variables`.
 ENV = {
     "ATB_CONVERT_NCHW_TO_ND": "1",
     "ATB_LAYER_INTERNAL_TENSOR_REUSE": "1",
@@ -68,7 +70,10 @@ TABLE = KnobTable(
         ),
         "expert_parallel": (
             Flag(
-                "--moe-expert-parallel-size", ("-moe-ep",), convert=_experts, note="the product of the parallel sizes"
+                "--moe-expert-parallel-size",
+                ("-moe-ep",),
+                convert=_experts,
+                note="the product of the parallel sizes",
             ),
         ),
         "context_len": (Flag("--max-seq-len", note="8192 unless given"),),
@@ -77,7 +82,8 @@ TABLE = KnobTable(
         "prefix_cache": (Switch(("--enable-prefix-caching",), ("--no-enable-prefix-caching",)),),
         "speculative": (
             FlagGroup(
-                {"--enable-multi-token-prediction": (), "--multi-token-prediction-tokens": ()}, convert=_speculative
+                {"--enable-multi-token-prediction": (), "--multi-token-prediction-tokens": ()},
+                convert=_speculative,
             ),
         ),
         "memory_fraction": (Flag("--npu-memory-fraction", note="0.8 unless given"),),
@@ -118,27 +124,38 @@ class MindIE:
         """Return the supported knobs with MindIE's own names, as `Engine.knobs`."""
         return TABLE.own_names(self.version())
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         """Return how to serve `model`, which must be a local folder, as MindIE downloads nothing.
 
         Raises:
-            BadInput: As `Engine.launch`, or the model is a hub name, or the host is a loopback address, where MindIE
-                does not report its health.
+            BadInput: As `Engine.launch`, or the model is a hub name, or the host is a loopback
+                address, where MindIE does not report its health.
         """
         if _is_loopback(place.host):
             raise BadInput(
-                "host", f"MindIE does not answer at {place.host}", "give an address of this machine's network"
+                "host",
+                f"MindIE does not answer at {place.host}",
+                "give an address of this machine's network",
             )
         if not is_path(check_word("model", model)):
-            remedy = f"download it, and name its folder, such as ./{Path(model).name} or /models/{Path(model).name}"
-            raise BadInput("model", f"MindIE downloads nothing, and {model} is not a folder", remedy)
+            remedy = (
+                f"download it, and name its folder, such as ./{Path(model).name} or "
+                f"/models/{Path(model).name}"
+            )
+            raise BadInput(
+                "model", f"MindIE downloads nothing, and {model} is not a folder", remedy
+            )
         version = self.version()
         checked = TABLE.check(knobs)
         served_name = str(checked.pop("served_name", None) or Path(model).name)
         TABLE.check_raw_flags(raw, {*checked, "served_name"}, version)
         words = (*TABLE.render(checked, version).words, *raw)
         flags = mindie_config.parse(words)
-        config = mindie_config.configure(self._installed(), flags, os.path.abspath(model), served_name, place)
+        config = mindie_config.configure(
+            self._installed(), flags, os.path.abspath(model), served_name, place
+        )
         target = place.folder / "config.json"
         shorthand = ("mindie", "serve", model, *words)
         env = ENV | mindie_config.variables(flags)
@@ -159,14 +176,18 @@ class MindIE:
         )
 
     def _installed(self) -> dict[str, Any]:
-        """Return the installed configuration; empty without an installation, so that a plan needs none."""
+        """Return the installed configuration; empty without an installation, so that a plan
+        needs none.
+        """
         path = self.install / "conf/config.json"
         try:
             content = json.loads(path.read_text())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise BadInput(str(path), f"it cannot be read ({type(error).__name__})", "install MindIE again") from error
+            raise BadInput(
+                str(path), f"it cannot be read ({type(error).__name__})", "install MindIE again"
+            ) from error
         return dict(content)
 
 

@@ -1,7 +1,9 @@
-"""MindIE configuration: config.json and environment variables from flags and a place, with the rules for the flags.
+"""MindIE configuration: config.json and environment variables from flags and a place, with the
+rules for the flags.
 
-The flags are those of the GPUStack project's back end for MindIE, as published benchmarks write them: MindIE has no
-command-line flags of its own. Each one sets an entry of config.json, or a variable.
+The flags are those of the GPUStack project's back end for MindIE, as published benchmarks write
+them: MindIE has no command-line flags of its own. Each one sets an entry of config.json, or a
+variable.
 """
 
 import copy
@@ -47,11 +49,12 @@ class Setting:
     """One flag and what it sets.
 
     Attributes:
-        kind: Type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of flags, the second
-            with `--no-`.
+        kind: Type of the value: int, float, str, dict (a JSON object) or bool, which is a pair of
+            flags, the second with `--no-`.
         section: Keys of the part of config.json that has its entry.
         key: Key of its entry there; empty: it sets a variable, or several entries with other flags.
-        default: The value if the flag is not given; None: the value of config.json or of another flag.
+        default: The value if the flag is not given; None: the value of config.json or of another
+            flag.
         minimum: Smallest number.
         maximum: Largest number.
         alias: Short name.
@@ -122,30 +125,40 @@ SETTINGS: Mapping[str, Setting] = {
 }
 
 
-FLAG_SYNTAX = FlagSyntax({setting.alias: name for name, setting in SETTINGS.items() if setting.alias})
+FLAG_SYNTAX = FlagSyntax(
+    {setting.alias: name for name, setting in SETTINGS.items() if setting.alias}
+)
 
 
 def parse(words: Sequence[str]) -> dict[str, Any]:
     """Return every flag with its value, given or default.
 
     Raises:
-        BadInput: A flag is unknown, which MindIE's own tools ignore silently, or its value cannot be used.
+        BadInput: A flag is unknown, which MindIE's own tools ignore silently, or its value cannot
+            be used.
     """
     values = {name: setting.default for name, setting in SETTINGS.items()}
     head, *flags = FLAG_SYNTAX.parse(words)
     if len(head) > 1:
-        raise BadInput("raw", f"{head[1]!r} follows no flag", "give flags, each followed by its value")
+        raise BadInput(
+            "raw", f"{head[1]!r} follows no flag", "give flags, each followed by its value"
+        )
     for flag, *texts in flags:
         name = flag.replace("--no-", "--", 1) if flag not in SETTINGS else flag
         setting = SETTINGS.get(name)
         if name in OF_MODEL:
-            remedy = f"make the change in {OF_MODEL[name]} of a copy of the model's folder, and name that folder"
+            remedy = (
+                f"make the change in {OF_MODEL[name]} of a copy of the model's folder, and "
+                "name that folder"
+            )
             raise BadInput(flag, "loadgen changes no file of a model", remedy)
         if setting is None or (name != flag and setting.kind is not bool):
             raise BadInput(flag, "mindie has no such flag", f"use one of {', '.join(SETTINGS)}")
         if setting.kind is bool:
             if texts:
-                raise BadInput(flag, f"it takes no value, but {texts[0]!r} follows", "leave the value out")
+                raise BadInput(
+                    flag, f"it takes no value, but {texts[0]!r} follows", "leave the value out"
+                )
             values[name] = flag == name
         else:
             values[name] = _value(flag, setting, texts)
@@ -165,7 +178,9 @@ def _value(name: str, setting: Setting, texts: Sequence[str]) -> Any:
         remedy = "give a JSON object" if setting.kind is dict else "give a number"
         raise BadInput(name, f"{texts[0]!r} is not {KINDS[setting.kind]}", remedy) from None
     if not setting.minimum <= value <= setting.maximum:
-        raise BadInput(name, f"{value} is out of range", f"give {setting.minimum:g} to {setting.maximum:g}")
+        raise BadInput(
+            name, f"{value} is out of range", f"give {setting.minimum:g} to {setting.maximum:g}"
+        )
     return value
 
 
@@ -187,20 +202,35 @@ def world_size(flags: Mapping[str, Any], place: Place) -> int:
     for name in PARALLEL:
         size = flags[f"--{name}-parallel-size"]
         if size is not None and size & (size - 1):
-            raise BadInput(f"--{name}-parallel-size", f"{size} is not a power of 2", "give 1, 2, 4, 8, ...")
-    for flag, size, other, other_size in (("pipeline", pp, "data", dp), ("data", dp, "context", cp)):
+            raise BadInput(
+                f"--{name}-parallel-size", f"{size} is not a power of 2", "give 1, 2, 4, 8, ..."
+            )
+    for flag, size, other, other_size in (
+        ("pipeline", pp, "data", dp),
+        ("data", dp, "context", cp),
+    ):
         if (size or 1) > 1 and (other_size or 1) > 1:
             raise _either(f"--{flag}-parallel-size", f"{other} parallelism")
     devices = len(place.devices) or None
     others = (pp or 1) * (dp or 1) * (cp or 1)
     world = others * tp if tp else max(devices or 1, others)
     if devices is not None and devices != world:
-        raise BadInput("devices", f"{devices} devices, but the parallel sizes need {world}", "make them equal")
+        raise BadInput(
+            "devices", f"{devices} devices, but the parallel sizes need {world}", "make them equal"
+        )
     if sp is not None and sp != (tp or world):
-        raise BadInput("--sequence-parallel-size", f"{sp} is not the tensor parallel size", f"give {tp or world}")
-    if (moe_ep or moe_tp) and (moe_ep or world // (moe_tp or 1)) * (moe_tp or world // (moe_ep or 1)) != world:
+        raise BadInput(
+            "--sequence-parallel-size",
+            f"{sp} is not the tensor parallel size",
+            f"give {tp or world}",
+        )
+    if (moe_ep or moe_tp) and (moe_ep or world // (moe_tp or 1)) * (
+        moe_tp or world // (moe_ep or 1)
+    ) != world:
         remedy = f"give sizes with the product {world}"
-        raise BadInput("--moe-expert-parallel-size", "the expert sizes do not match the devices", remedy)
+        raise BadInput(
+            "--moe-expert-parallel-size", "the expert sizes do not match the devices", remedy
+        )
     return world
 
 
@@ -230,11 +260,17 @@ def configure(
     for section, entries in _fixed(model, served_name, place, world).items():
         for key, value in entries.items():
             put(config, (*section, key), value)
-    config["ServerConfig"].pop("managementIpAddress", None)  # else management listens there and not at the host
+    # Else management listens there and not at the host.
+    config["ServerConfig"].pop("managementIpAddress", None)
     if flags["--enable-split"]:
-        split = {"policyType": flags["--policy-type"], "splitChunkTokens": flags["--split-chunk-tokens"]}
+        split = {
+            "policyType": flags["--policy-type"],
+            "splitChunkTokens": flags["--split-chunk-tokens"],
+        }
         split |= {"splitStartBatchSize": flags["--split-start-batch-size"]}
-        for key, value in (split | {"templateType": "Mix", "splitType": False, "splitStartType": False}).items():
+        for key, value in (
+            split | {"templateType": "Mix", "splitType": False, "splitStartType": False}
+        ).items():
             put(config, (*SCHEDULE, key), value)
     if gamma := _speculation_gamma(flags):
         put(config, (*DEPLOY, "speculationGamma"), gamma)
@@ -252,7 +288,9 @@ def variables(flags: Mapping[str, Any]) -> dict[str, str]:
         "ATB_OPERATION_EXECUTE_ASYNC": "0" if eager else "1",
         "MIES_SERVICE_MONITOR_MODE": "0" if flags["--no-metrics"] else "1",
         "MIES_USE_MB_SWAPPER": "1" if flags["--cpu-mem-size"] else "0",
-        "MINDIE_ASYNC_SCHEDULING_ENABLE": "0" if eager or flags["--max-batch-size"] <= SMALL_BATCH else "1",
+        "MINDIE_ASYNC_SCHEDULING_ENABLE": "0"
+        if eager or flags["--max-batch-size"] <= SMALL_BATCH
+        else "1",
         "NPU_MEMORY_FRACTION": str(flags["--npu-memory-fraction"]),
         "TASK_QUEUE_ENABLE": "0" if eager else "1",
     }
@@ -291,7 +329,9 @@ def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
     ):
         if derived[less] > derived[more]:
             raise BadInput(
-                less, f"{derived[less]} is more than {more} ({derived[more]})", "lower the first or raise the second"
+                less,
+                f"{derived[less]} is more than {more} ({derived[more]})",
+                "lower the first or raise the second",
             )
     if derived["--split-chunk-tokens"] % 16:
         raise BadInput(
@@ -302,9 +342,15 @@ def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
     if derived["--enable-buffer-response"]:
         for name in ("--prefill-expected-time-ms", "--decode-expected-time-ms"):
             if derived[name] is None:
-                raise BadInput(name, "missing, and --enable-buffer-response needs it", "give milliseconds")
+                raise BadInput(
+                    name, "missing, and --enable-buffer-response needs it", "give milliseconds"
+                )
     if derived["--policy-type"] not in (0, 4, 5, 6, 7):
-        raise BadInput("--policy-type", f"unknown policy {derived['--policy-type']}", "use one of 0, 4, 5, 6, 7")
+        raise BadInput(
+            "--policy-type",
+            f"unknown policy {derived['--policy-type']}",
+            "use one of 0, 4, 5, 6, 7",
+        )
     return derived
 
 
@@ -323,9 +369,15 @@ def _fixed(model: str, served_name: str, place: Place, world: int) -> dict[Path,
         BACKEND: {
             "interNodeTLSEnabled": False,
             "multiNodesInferEnabled": False,
-            "npuDeviceIds": [list(range(world))],  # numbered among the devices that the process sees
+            # numbered among the devices that the process sees
+            "npuDeviceIds": [list(range(world))],
         },
-        MODEL: {"modelName": served_name, "modelWeightPath": model, "worldSize": world, "backendType": "atb"},
+        MODEL: {
+            "modelName": served_name,
+            "modelWeightPath": model,
+            "worldSize": world,
+            "backendType": "atb",
+        },
     }
 
 
@@ -334,7 +386,8 @@ def _either(flag: str, other: str) -> BadInput:
 
 
 def _plugins(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plugins; one entry names them all, so setting it for each in turn would leave only the last.
+    """Return the plugins; one entry names them all, so setting it for each in turn would leave only
+    the last.
 
     Raises:
         BadInput: They do not work together, or with data parallelism.

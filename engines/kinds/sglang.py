@@ -4,21 +4,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.engines.kinds.engine import CommandEngine, Probes
-from loadgen.engines.kinds.knob_forms import Flag, FlagGroup, Switch, plain_flags, tensor_parallel_size
+from loadgen.engines.kinds.knob_forms import (
+    Flag,
+    FlagGroup,
+    Switch,
+    plain_flags,
+    tensor_parallel_size,
+)
 from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.kinds.knobs import parse_speculation
 
-METHODS = {"mtp": "NEXTN", "eagle": "EAGLE", "eagle3": "EAGLE3", "ngram": "NGRAM", "draft_model": "STANDALONE"}
+METHODS = {
+    "mtp": "NEXTN",
+    "eagle": "EAGLE",
+    "eagle3": "EAGLE3",
+    "ngram": "NGRAM",
+    "draft_model": "STANDALONE",
+}
 
 
 def _step_limits(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
-    """Return the flags that bound a step: the size of a prompt's chunk, and the prompt tokens taken together."""
+    """Return the flags that bound a step: the size of a prompt's chunk, and the prompt tokens
+    taken together.
+    """
     chunk = [] if knobs.get("chunked_prefill") is False else ["--chunked-prefill-size", str(tokens)]
     return [*chunk, "--max-prefill-tokens", str(tokens)]
 
 
 def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
-    """Return the flags of a draft chain: a step drafts one token, and the last accepted token is verified too."""
+    """Return the flags of a draft chain: a step drafts one token, and the last accepted token is
+    verified too.
+    """
     draft = parse_speculation(value, METHODS)
     words = ["--speculative-algorithm", draft.method]
     if draft.model is not None:
@@ -58,7 +74,9 @@ TABLE = KnobTable(
             ),
         ),
         "max_batched_tokens": (
-            FlagGroup({"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, convert=_step_limits),
+            FlagGroup(
+                {"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, convert=_step_limits
+            ),
         ),
         "chunked_prefill": (Switch(off=("--chunked-prefill-size", "-1")),),
         "prefix_cache": (Switch(off=("--disable-radix-cache",)),),

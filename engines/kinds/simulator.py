@@ -12,12 +12,25 @@ from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.sim.tokenizer import TOKENIZER
 
 SUPPORTED_KNOBS = {
-    *("host", "port", "served_name", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_len"),
-    *("max_batched_tokens", "max_seqs", "chunked_prefill", "prefix_cache", "quantization", "kv_dtype"),
+    "host",
+    "port",
+    "served_name",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "data_parallel",
+    "context_len",
+    "max_batched_tokens",
+    "max_seqs",
+    "chunked_prefill",
+    "prefix_cache",
+    "quantization",
+    "kv_dtype",
     "memory_fraction",
 }
 TEMPLATE_FLAG = "--chat-template-tokens"
-TABLE = KnobTable("sim", {name: forms for name, forms in vllm.TABLE.forms.items() if name in SUPPORTED_KNOBS})
+TABLE = KnobTable(
+    "sim", {name: forms for name, forms in vllm.TABLE.forms.items() if name in SUPPORTED_KNOBS}
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,8 +49,11 @@ class Simulator(CommandEngine):
 
         return __version__
 
-    def launch(self, model: str, knobs: Mapping[str, Any], raw: Sequence[str], place: Place) -> Launch:
-        """Return how to serve `model`, as `Engine.launch`; tokenizer and template are the simulator's own.
+    def launch(
+        self, model: str, knobs: Mapping[str, Any], raw: Sequence[str], place: Place
+    ) -> Launch:
+        """Return how to serve `model`, as `Engine.launch`; tokenizer and template are the
+        simulator's own.
 
         Raises:
             BadInput: As `Engine.launch`, and if the simulator would refuse its command line.
@@ -45,10 +61,14 @@ class Simulator(CommandEngine):
         launch = super().launch(model, knobs, raw, place)
         from loadgen.engines.sim import deployment, settings  # slow to import
 
-        with contextlib.suppress(deployment.StartFailed):  # it starts, and then fails as a real engine does
+        with contextlib.suppress(
+            deployment.StartFailed
+        ):  # it starts, and then fails as a real engine does
             settings.read(launch.argv[len(self.head) :], add_help=False)
         template = [
-            values[0] for name, *values in self.table.flag_syntax.parse(raw) if name == TEMPLATE_FLAG and values
+            values[0]
+            for name, *values in self.table.flag_syntax.parse(raw)
+            if name == TEMPLATE_FLAG and values
         ]
         tokens = int(template[-1]) if template and template[-1].isdecimal() else 0
         return replace(launch, tokenizer=str(TOKENIZER), template_tokens=tokens)

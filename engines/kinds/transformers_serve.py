@@ -9,7 +9,9 @@ from loadgen.engines.kinds.knob_table import KnobTable
 
 
 class Transformers(CommandEngine):
-    """`transformers serve`, whose requests must name the model exactly as the server's command does."""
+    """`transformers serve`, whose requests must name the model exactly as the server's command
+    does.
+    """
 
     def served_name(self, model: str, knobs: Mapping[str, Any]) -> str:
         """Return the model as the user gave it."""

@@ -1,4 +1,6 @@
-"""TensorRT-LLM: flags for some knobs, a YAML file for others; the file overrides the flags without a word."""
+"""TensorRT-LLM: flags for some knobs, a YAML file for others; the file overrides the flags
+without a word.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +26,15 @@ METHODS = {"mtp": "MTP", "eagle3": "Eagle", "ngram": "NGram", "draft_model": "Dr
 
 
 def _attention_dp(copies: int, knobs: Mapping[str, Any]) -> bool | None:
-    """Return whether attention is copied to every accelerator of the tensor-parallel group; it is all or none."""
+    """Return whether attention is copied to every accelerator of the tensor-parallel group; it
+    is all or none.
+    """
     width = knobs.get("tensor_parallel", 1)
     if copies not in (1, width):
         raise BadInput(
-            "data_parallel", f"{copies} copies in a group of {width}", f"give 1 or tensor_parallel's {width}"
+            "data_parallel",
+            f"{copies} copies in a group of {width}",
+            f"give 1 or tensor_parallel's {width}",
         )
     return True if copies > 1 else None
 
@@ -45,11 +51,17 @@ TABLE = KnobTable(
     "trtllm",
     {
         **plain_flags({"host": "--host", "port": "--port"}),
-        "tensor_parallel": (Flag("--tp_size", ("--tensor_parallel_size",), key=("tensor_parallel_size",)),),
-        "pipeline_parallel": (Flag("--pp_size", ("--pipeline_parallel_size",), key=("pipeline_parallel_size",)),),
+        "tensor_parallel": (
+            Flag("--tp_size", ("--tensor_parallel_size",), key=("tensor_parallel_size",)),
+        ),
+        "pipeline_parallel": (
+            Flag("--pp_size", ("--pipeline_parallel_size",), key=("pipeline_parallel_size",)),
+        ),
         "data_parallel": (
             ConfigEntry(
-                ("enable_attention_dp",), convert=_attention_dp, note="true where it is tensor_parallel's size"
+                ("enable_attention_dp",),
+                convert=_attention_dp,
+                note="true where it is tensor_parallel's size",
             ),
         ),
         "expert_parallel": (
@@ -64,7 +76,9 @@ TABLE = KnobTable(
         "context_len": (Flag("--max_seq_len", key=("max_seq_len",)),),
         "max_batched_tokens": (Flag("--max_num_tokens", key=("max_num_tokens",)),),
         "max_seqs": (Flag("--max_batch_size", key=("max_batch_size",)),),
-        "chunked_prefill": (Switch(("--enable_chunked_prefill",), key=("enable_chunked_prefill",)),),
+        "chunked_prefill": (
+            Switch(("--enable_chunked_prefill",), key=("enable_chunked_prefill",)),
+        ),
         "prefix_cache": (ConfigEntry(("kv_cache_config", "enable_block_reuse")),),
         "kv_dtype": (ConfigEntry(("kv_cache_config", "dtype")),),
         "attention_backend": (ConfigEntry(("attn_backend",)),),
@@ -93,7 +107,8 @@ class TensorRTLLM(CommandEngine):
     def configure(
         self, user: CommandParts, knobs: Mapping[str, Any], raw: Sequence[str], place: Place
     ) -> tuple[tuple[str, ...], dict[Path, str]]:
-        """Return the user's flags and the configuration file: the knobs' entries merged with the user's own file.
+        """Return the user's flags and the configuration file: the knobs' entries merged with the
+        user's own file.
 
         Raises:
             BadInput: The user's file cannot be read, or sets the same thing as a knob or a flag.
@@ -104,13 +119,22 @@ class TensorRTLLM(CommandEngine):
             for form in self.table.forms[name]:
                 path = form.path if isinstance(form, ConfigEntry) else getattr(form, "key", ())
                 if path and _has(config, path):
-                    raise BadInput(CONFIG, f"the file and the knob {name} both set {'.'.join(path)}", "set it once")
-        if ("kv_cache_config" in config or any(path[0] == "kv_cache_config" for path in user.entries)) and (
-            "--kv_cache_free_gpu_memory_fraction" in self.table.raw_flags(words)
-        ):
-            remedy = "give memory_fraction or the entry kv_cache_config.free_gpu_memory_fraction instead"
+                    raise BadInput(
+                        CONFIG,
+                        f"the file and the knob {name} both set {'.'.join(path)}",
+                        "set it once",
+                    )
+        if (
+            "kv_cache_config" in config
+            or any(path[0] == "kv_cache_config" for path in user.entries)
+        ) and ("--kv_cache_free_gpu_memory_fraction" in self.table.raw_flags(words)):
+            remedy = (
+                "give memory_fraction or the entry kv_cache_config.free_gpu_memory_fraction instead"
+            )
             raise BadInput(
-                "--kv_cache_free_gpu_memory_fraction", "the file's kv_cache_config would override it", remedy
+                "--kv_cache_free_gpu_memory_fraction",
+                "the file's kv_cache_config would override it",
+                remedy,
             )
         if not user.entries:
             return tuple(raw), {}
@@ -134,7 +158,11 @@ def _split(raw: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
             continue
         value = value if equals else next(rest, "")
         if path is not None or not value or is_flag(value):
-            raise BadInput(name, "it names no file, or a second file", "give it once, with the path of a YAML file")
+            raise BadInput(
+                name,
+                "it names no file, or a second file",
+                "give it once, with the path of a YAML file",
+            )
         path = value
     return tuple(words), path
 
@@ -145,7 +173,9 @@ def _read(path: str) -> dict[str, Any]:
     try:
         content = yaml.safe_load(Path(path).read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(CONFIG, f"{path} cannot be read as YAML ({type(error).__name__})", "give a YAML file") from error
+        raise BadInput(
+            CONFIG, f"{path} cannot be read as YAML ({type(error).__name__})", "give a YAML file"
+        ) from error
     if not isinstance(content, dict | None):
         raise BadInput(CONFIG, f"{path} is not a mapping", "write keys and values")
     return content or {}

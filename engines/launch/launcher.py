@@ -1,4 +1,6 @@
-"""Launcher: starts engines on this machine, each at its own port, and finds servers that other programs left behind."""
+"""Launcher: starts engines on this machine, each at its own port, and finds servers that other
+programs left behind.
+"""
 
 import contextlib
 import json
@@ -20,7 +22,12 @@ from loadgen.engines.launch import ports, processes
 from loadgen.engines.launch.crash_cause import Crash, EngineFailed, LogFile
 from loadgen.engines.launch.processes import Process
 from loadgen.engines.launch.server import READY_S, OnProgress, Server, ServerResources
-from loadgen.engines.launch.server_registry import Orphan, ServerEntry, ServerRegistry, StartupHistory
+from loadgen.engines.launch.server_registry import (
+    Orphan,
+    ServerEntry,
+    ServerRegistry,
+    StartupHistory,
+)
 from loadgen.engines.launch.shutdown import GpuMemory
 from loadgen.engines.launch.supervisor import SupervisedProcess
 from loadgen.errors import BadInput, EngineError
@@ -47,14 +54,17 @@ UNSUPPORTED_SYSTEM = (
 logger = logging.getLogger("loadgen.engines")
 
 
-def split_engine_args(words: Sequence[str], own: Iterable[str] = ()) -> tuple[dict[str, object], list[str]]:
+def split_engine_args(
+    words: Sequence[str], own: Iterable[str] = ()
+) -> tuple[dict[str, object], list[str]]:
     """Split words into knobs, `KNOB=VALUE`, and the engine's own flags, which start with a dash.
 
     A flag may stand in one word with its values; that word is split as a shell does.
 
     Args:
         words: The words.
-        own: Names of the knobs that the engine has; the values of those that engines do not share stay texts.
+        own: Names of the knobs that the engine has; the values of those that engines do not share
+            stay texts.
 
     Returns:
         The knobs, and the words of the flags.
@@ -76,7 +86,9 @@ def split_engine_args(words: Sequence[str], own: Iterable[str] = ()) -> tuple[di
         name, equals, text = word.partition("=")
         name = name.replace("-", "_")
         if not equals or name not in names:
-            remedy = f"write KNOB=VALUE, or a flag of the engine's own; the knobs are {', '.join(names)}"
+            remedy = (
+                f"write KNOB=VALUE, or a flag of the engine's own; the knobs are {', '.join(names)}"
+            )
             raise BadInput(name, f"{word!r} is neither a knob nor a flag", remedy)
         if name in knobs:
             raise BadInput(name, "is given twice", "give it once")
@@ -89,7 +101,9 @@ def _parse_value(knob: Knob, text: str) -> Any:
         return _PARSERS[knob.kind](text)
     except (KeyError, ValueError):
         raise BadInput(
-            knob.name, f"{text!r} is not {KINDS[knob.kind]}", f"give {KINDS[knob.kind]}: {knob.help}"
+            knob.name,
+            f"{text!r} is not {KINDS[knob.kind]}",
+            f"give {KINDS[knob.kind]}: {knob.help}",
         ) from None
 
 
@@ -97,14 +111,14 @@ class Launcher:
     """Starts servers on this machine.
 
     Args:
-        folder: Folder in which each launch gets a folder for its log and its files, which are kept. None: the user's
-            state folder, in which only files of failed engines are kept.
+        folder: Folder in which each launch gets a folder for its log and its files, which are kept.
+            None: the user's state folder, in which only files of failed engines are kept.
 
     Attributes:
         given: Splits words into knobs and raw flags, as `split_engine_args`.
         knobs: Names of the engine-neutral knobs.
-        never_started: Engines of which loadgen's own tests have never started a server, so that their commands follow
-            the engines' sources, to where it was not started; empty: nowhere.
+        never_started: Engines of which loadgen's own tests have never started a server, so that
+            their commands follow the engines' sources, to where it was not started; empty: nowhere.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -113,7 +127,13 @@ class Launcher:
 
     given = staticmethod(split_engine_args)
     knobs = tuple(KNOBS)
-    never_started: Mapping[str, str] = {"vllm": "on a GPU", "vllm-ascend": "", "sglang": "", "trtllm": "", "mindie": ""}
+    never_started: Mapping[str, str] = {
+        "vllm": "on a GPU",
+        "vllm-ascend": "",
+        "sglang": "",
+        "trtllm": "",
+        "mindie": "",
+    }
 
     @staticmethod
     def shown(
@@ -135,7 +155,9 @@ class Launcher:
 
     @staticmethod
     def usual_start_s(engine: str, model: str) -> float | None:
-        """Return the usual start-up time of an engine with a model, s; None if it has never started here."""
+        """Return the usual start-up time of an engine with a model, s; None if it has never
+        started here.
+        """
         return StartupHistory().usual_s(engine, model)
 
     def orphans(self) -> list[Orphan]:
@@ -166,7 +188,8 @@ class Launcher:
 
         Raises:
             BadInput: A knob or the port cannot be used.
-            EngineError: This system is not Linux, the engine is not installed, or its files cannot be written.
+            EngineError: This system is not Linux, the engine is not installed, or its files cannot
+                be written.
         """
         if sys.platform != "linux":
             raise EngineError(UNSUPPORTED_SYSTEM)
@@ -181,7 +204,9 @@ class Launcher:
             temporary = tempfile.mkdtemp(prefix="loadgen-")
             undo.callback(shutil.rmtree, temporary, ignore_errors=True)
             gpu_memory = GpuMemory(devices)
-            launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
+            launch = engine.launch(
+                model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices))
+            )
             since_s = time.time()
             process = self._start_process(engine, launch, run_id, folder, temporary)
             log = LogFile(folder / LOG_NAME)
@@ -247,19 +272,26 @@ class Launcher:
         def register(pid: int, supervisor_pid: int) -> None:
             owner, *started = (Process.at(number) for number in (os.getpid(), supervisor_pid, pid))
             with contextlib.suppress(OSError):  # only the report of orphans depends on it
-                self._registry.write(ServerEntry(run_id, engine.name, launch.base_url, str(log), owner, *started))
+                self._registry.write(
+                    ServerEntry(run_id, engine.name, launch.base_url, str(log), owner, *started)
+                )
 
-        return SupervisedProcess([program, *launch.argv[1:]], env, launch.folder, log, temporary, register)
+        return SupervisedProcess(
+            [program, *launch.argv[1:]], env, launch.folder, log, temporary, register
+        )
 
     def _new_folder(self, run_id: str) -> Path:
         root = self._folder or files.state_folder() / "engines"
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder = root / run_id
-            folder.mkdir(mode=0o700, parents=True)  # another program may have removed root with its last server
+            # Another program may have removed root with its last server.
+            folder.mkdir(mode=0o700, parents=True)
         except OSError as error:
             if self._folder is not None:
-                raise EngineError(f"{root} cannot be written ({error.strerror}); name another folder") from error
+                raise EngineError(
+                    f"{root} cannot be written ({error.strerror}); name another folder"
+                ) from error
             return Path(tempfile.mkdtemp(prefix="loadgen-engine-"))
         if self._folder is None:
             _remove_old(root)
@@ -267,9 +299,11 @@ class Launcher:
 
 
 def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
-    """Return the environment of a server: the caller's without the API key, the launch's, TMPDIR and the tag.
+    """Return the environment of a server: the caller's without the API key, the launch's, TMPDIR
+    and the tag.
 
-    TMPDIR is removed with the server, since engines leave sockets and files in it. What PyTorch compiles is kept.
+    TMPDIR is removed with the server, since engines leave sockets and files in it. What PyTorch
+    compiles is kept.
     """
     inherited = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     defaults = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
@@ -283,11 +317,19 @@ def _write(launch: Launch) -> None:
             with open(path, "w", opener=files.private_opener) as file:
                 file.write(text)
         except OSError as error:
-            raise EngineError(f"{path} cannot be written ({error.strerror}); name another folder") from error
+            raise EngineError(
+                f"{path} cannot be written ({error.strerror}); name another folder"
+            ) from error
 
 
 def _remove_old(root: Path) -> None:
-    """Remove the oldest folders of failed launches; servers that run have an entry and are left alone."""
-    done = [path for path in sorted(root.iterdir()) if path.is_dir() and not path.with_suffix(".json").exists()]
+    """Remove the oldest folders of failed launches; servers that run have an entry and are left
+    alone.
+    """
+    done = [
+        path
+        for path in sorted(root.iterdir())
+        if path.is_dir() and not path.with_suffix(".json").exists()
+    ]
     for path in done[: -MAX_FAILED_LOGS - 1]:
         shutil.rmtree(path, ignore_errors=True)

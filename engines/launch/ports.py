@@ -1,4 +1,6 @@
-"""Ports: reserving a port for a server, outside the range of outgoing connections, and finding who holds a port."""
+"""Ports: reserving a port for a server, outside the range of outgoing connections, and finding
+who holds a port.
+"""
 
 import contextlib
 import errno
@@ -24,7 +26,8 @@ class Reservation:
     Attributes:
         host: The address.
         port: The port.
-        lock: An abstract socket named after the port; the kernel frees the name when the process ends.
+        lock: An abstract socket named after the port; the kernel frees the name when the process
+            ends.
     """
 
     host: str
@@ -39,11 +42,12 @@ class Reservation:
 def reserve(host: str, port: int | None = None) -> Reservation:
     """Reserve `port`, or a free one.
 
-    A free one lies outside the range from which the kernel takes the ports of outgoing connections. Otherwise a load of
-    thousands of connections could take it between two servers.
+    A free one lies outside the range from which the kernel takes the ports of outgoing connections.
+    Otherwise a load of thousands of connections could take it between two servers.
 
     Raises:
-        BadInput: The requested port is taken; the message names the process that holds it, if it is visible.
+        BadInput: The requested port is taken; the message names the process that holds it, if it is
+            visible.
         EngineError: No port is free.
     """
     for candidate in _candidates() if port is None else [port]:
@@ -59,8 +63,15 @@ def reserve(host: str, port: int | None = None) -> Reservation:
             if lock is not None:
                 lock.close()
     if port is not None:
-        raise BadInput("port", f"{port} is taken by {holder(port)}", "give another, or none to have loadgen choose one")
-    raise EngineError(f"none of {TRIES} ports between {MIN_PORT} and {MAX_PORT} is free on {host}; end some servers")
+        raise BadInput(
+            "port",
+            f"{port} is taken by {holder(port)}",
+            "give another, or none to have loadgen choose one",
+        )
+    raise EngineError(
+        f"none of {TRIES} ports between {MIN_PORT} and {MAX_PORT} is free on {host}; end some "
+        "servers"
+    )
 
 
 def is_free(host: str, port: int) -> bool:
@@ -76,11 +87,15 @@ def is_free(host: str, port: int) -> bool:
             tried.bind((host, port))
             tried.listen(1)  # with SO_REUSEADDR two sockets may bind, but only one may listen
         except PermissionError:
-            raise BadInput("port", f"only root may listen on {port}", "give one above 1023") from None
+            raise BadInput(
+                "port", f"only root may listen on {port}", "give one above 1023"
+            ) from None
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return False
-            raise BadInput("host", f"cannot listen on {host} ({error.strerror})", "give 127.0.0.1") from None
+            raise BadInput(
+                "host", f"cannot listen on {host} ({error.strerror})", "give 127.0.0.1"
+            ) from None
     return True
 
 
@@ -89,7 +104,10 @@ def holder(port: int) -> str:
     inodes = set(_listening(port))
     for pid in processes.process_ids():
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            if any(os.readlink(f"/proc/{pid}/fd/{file}") in inodes for file in os.listdir(f"/proc/{pid}/fd")):
+            if any(
+                os.readlink(f"/proc/{pid}/fd/{file}") in inodes
+                for file in os.listdir(f"/proc/{pid}/fd")
+            ):
                 return f"process {pid} ({processes.command(pid)})"
     return "a process of another user" if inodes else "a server that is about to start"
 
@@ -107,7 +125,9 @@ def _listening(port: int) -> Iterator[str]:
 def _candidates() -> Iterator[int]:
     path = Path("/proc/sys/net/ipv4/ip_local_port_range")
     low, high = map(int, path.read_text().split()) if path.exists() else (32_768, 60_999)
-    outside = [*range(MIN_PORT, low), *range(max(MIN_PORT, high + 1), MAX_PORT + 1)] or range(MIN_PORT, MAX_PORT + 1)
+    outside = [*range(MIN_PORT, low), *range(max(MIN_PORT, high + 1), MAX_PORT + 1)] or range(
+        MIN_PORT, MAX_PORT + 1
+    )
     return (random.choice(outside) for _ in range(TRIES))
 
 

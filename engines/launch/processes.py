@@ -1,4 +1,6 @@
-"""Processes: identifying a process by id and start time, and finding descendants and tagged processes in /proc."""
+"""Processes: identifying a process by id and start time, and finding descendants and tagged
+processes in /proc.
+"""
 
 import contextlib
 import os
@@ -29,10 +31,16 @@ class Process:
 
     @classmethod
     def at(cls, pid: int) -> Self | None:
-        """Return the process with an id; None if there is none, or if it has ended and is not yet reaped."""
+        """Return the process with an id; None if there is none, or if it has ended and is not
+        yet reaped.
+        """
         try:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-            return None if fields[0] in (b"Z", b"X") else cls(pid, int(fields[19]), BOOT.read_text().strip())
+            return (
+                None
+                if fields[0] in (b"Z", b"X")
+                else cls(pid, int(fields[19]), BOOT.read_text().strip())
+            )
         except OSError:
             return None
 
@@ -42,7 +50,9 @@ class Process:
         return type(self).at(self.pid) == self
 
     def wait_ended(self, timeout_s: float, *, kill: bool = False) -> None:
-        """Wait until the process has ended, at most `timeout_s`; with `kill`, send SIGKILL first."""
+        """Wait until the process has ended, at most `timeout_s`; with `kill`, send SIGKILL
+        first.
+        """
         with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(self.pid)  # names this process, even if it ends now
             try:
@@ -60,9 +70,17 @@ class Process:
 
 
 def command(pid: int) -> str:
-    """Return the command line of a process, at most 120 characters; its name if that is hidden; "gone" if it ended."""
+    """Return the command line of a process, at most 120 characters; its name if that is hidden;
+    "gone" if it ended.
+    """
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        words = (
+            Path(f"/proc/{pid}/cmdline")
+            .read_bytes()
+            .replace(b"\0", b" ")
+            .decode(errors="replace")
+            .strip()
+        )
         return (words or Path(f"/proc/{pid}/comm").read_text().strip())[:MAX_COMMAND_CHARS]
     except OSError:
         return "gone"
@@ -95,7 +113,9 @@ def tagged(run_id: str) -> list[Process]:
     tagged_processes = []
     for pid in process_ids():
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            has_tag = pid != os.getpid() and tag in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            has_tag = pid != os.getpid() and tag in Path(f"/proc/{pid}/environ").read_bytes().split(
+                b"\0"
+            )
             if has_tag and (process := Process.at(pid)) is not None:
                 tagged_processes.append(process)
     return tagged_processes

@@ -1,4 +1,5 @@
-"""Readiness: whether a server answers with one real token, an embedding or a score, as the requested model.
+"""Readiness: whether a server answers with one real token, an embedding or a score, as the
+requested model.
 
 A ready server may also report its version and settings, which are compared with its command.
 """
@@ -26,7 +27,9 @@ Ask = Callable[[str, Any], Reply]  # POSTs a body to a URL
 
 
 class NoNetwork(EngineError):
-    """The address of the server has no network, such as 127.0.0.1 where the loopback interface is down."""
+    """The address of the server has no network, such as 127.0.0.1 where the loopback interface
+    is down.
+    """
 
 
 class BadHealth(EngineError):
@@ -53,10 +56,14 @@ def health_problem(
         NoNetwork: No request can reach it.
     """
     try:
-        response = request(base_url + (probes.health or "/v1/models"), timeout_s=timeout_s, on_wait=on_wait)
+        response = request(
+            base_url + (probes.health or "/v1/models"), timeout_s=timeout_s, on_wait=on_wait
+        )
     except Unreachable as error:
         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENETUNREACH:
-            raise NoNetwork(f"{error}; bring the network of that address up: ip link set lo up") from error
+            raise NoNetwork(
+                f"{error}; bring the network of that address up: ip link set lo up"
+            ) from error
         return str(error)
     if probes.health and response.status != 200:
         raise BadHealth(f"{probes.health} answers {response}")
@@ -70,7 +77,8 @@ def readiness_problem(
     on_wait: Callable[[], object],
     chat: bool | None = None,
 ) -> str | None:
-    """Return why a healthy server is not ready yet; None once it has answered with one token, embedding or score.
+    """Return why a healthy server is not ready yet; None once it has answered with one token,
+    embedding or score.
 
     Args:
         base_url: Scheme, host and port.
@@ -91,7 +99,8 @@ def readiness_problem(
             raise EngineError(f"the server has {served} and not {model!r}; name one of its models")
         response = _request_token(ask, base_url, model, chat)
         if response.status in REFUSALS and any(
-            ask(base_url + path, {"model": model} | fields).status == 200 for path, fields in POOLED.items()
+            ask(base_url + path, {"model": model} | fields).status == 200
+            for path, fields in POOLED.items()
         ):
             return None
     except Unreachable as error:
@@ -159,8 +168,8 @@ class Difference:
 def differences(argv: Sequence[str], reported: Any) -> list[Difference]:
     """Return the flags of a command for which the server reports another value.
 
-    Only flags with one value can be compared, and only if the server reports the same name, at any depth. If it reports
-    a name several times, one equal value is enough.
+    Only flags with one value can be compared, and only if the server reports the same name, at any
+    depth. If it reports a name several times, one equal value is enough.
 
     Args:
         argv: The command.
@@ -177,7 +186,9 @@ def differences(argv: Sequence[str], reported: Any) -> list[Difference]:
 
 
 def reported_version(reported: Any) -> str | None:
-    """Return the version in the JSON of an engine's `version` probe; None if there is none or it is "unknown"."""
+    """Return the version in the JSON of an engine's `version` probe; None if there is none or it
+    is "unknown".
+    """
     for key in ("version", "build_info", "server_version"):
         for name, value in _leaves(reported):
             if name == key and isinstance(value, str) and "unknown" not in value:

@@ -23,18 +23,25 @@ from loadgen.engines.launch.readiness import (
     readiness_problem,
     reported_version,
 )
-from loadgen.engines.launch.shutdown import GpuMemory, remove_shared_memory, shared_memory_segments, stop_and_verify
+from loadgen.engines.launch.shutdown import (
+    GpuMemory,
+    remove_shared_memory,
+    shared_memory_segments,
+    stop_and_verify,
+)
 from loadgen.engines.launch.supervisor import SupervisedProcess
 from loadgen.errors import EngineError, Unreachable
 from loadgen.util.http_client import request
 
-OnProgress = Callable[[float, str], None]  # called with the seconds since the start and the log's last line
+# Called with the seconds since the start and the log's last line.
+OnProgress = Callable[[float, str], None]
 
 READY_S = 600.0
 GRACE_S = 30.0
 MIN_POLL_S, MAX_POLL_S = 0.01, 0.5  # between two checks of readiness: at first, and later
 FIRST_TOKEN_S = 180.0
-# Of bad health after a good one, or of answers without a token: a server that still warms up may give some.
+# Of bad health after a good one, or of answers without a token: a server that still warms up may
+# give some.
 FAILING_S = 10.0
 TAIL_LINES = 20
 # Kinds of crash that other users of the GPU may cause.
@@ -65,7 +72,8 @@ class ServerResources:
 
 
 class Server:
-    """A running engine, created by `Launcher`; as a context manager it waits until the server is ready, and stops it.
+    """A running engine, created by `Launcher`; as a context manager it waits until the server is
+    ready, and stops it.
 
     Args:
         resources: Its process, port, log and GPU memory.
@@ -78,7 +86,8 @@ class Server:
         base_url: URL of the server: scheme, host and port.
         model: Model name for requests.
         tokenizer: A tokenizer that counts as the engine does; None: unknown.
-        template_tokens: Tokens that the chat template adds to a message; None: unknown before the start.
+        template_tokens: Tokens that the chat template adds to a message; None: unknown before the
+            start.
         log: The log file.
         run_id: Value of LOADGEN_RUN_ID in the environment of all its processes.
         usual_s: Usual start-up time, s; None: this engine has never started with this model here.
@@ -127,9 +136,14 @@ class Server:
         return self._process.alive
 
     def ready(
-        self, timeout_s: float = READY_S, on_progress: OnProgress | None = None, *, chat: bool | None = None
+        self,
+        timeout_s: float = READY_S,
+        on_progress: OnProgress | None = None,
+        *,
+        chat: bool | None = None,
     ) -> str:
-        """Wait until the server has answered a prompt, and return its URL; a server that fails is stopped.
+        """Wait until the server has answered a prompt, and return its URL; a server that fails is
+        stopped.
 
         Args:
             timeout_s: Maximum time from now, s.
@@ -137,8 +151,8 @@ class Server:
             chat: Whether to ask a chat, or a completion; None: what the server has.
 
         Raises:
-            EngineFailed: It ended, is not ready in time, refuses the model, or answers without a token time after time;
-                the message has the end of its log.
+            EngineFailed: It ended, is not ready in time, refuses the model, or answers without a
+                token time after time; the message has the end of its log.
             EngineError: It was stopped meanwhile.
         """
         end_s = time.monotonic() + timeout_s
@@ -151,7 +165,10 @@ class Server:
                     self._note_shared_memory()
                 elif time.monotonic() >= end_s:
                     raise self._failure(
-                        Crash("start_timeout", f"no token after {timeout_s:g} s: {problem}{self._log_complaint()}")
+                        Crash(
+                            "start_timeout",
+                            f"no token after {timeout_s:g} s: {problem}{self._log_complaint()}",
+                        )
                     )
                 else:
                     since_s = time.monotonic() - self._started_s
@@ -162,10 +179,11 @@ class Server:
         return self.base_url
 
     def trouble(self, timeout_s: float = HEALTH_S, *, token: bool = False) -> EngineFailed | None:
-        """Return what is wrong with a server that has been ready; None if it runs and its health is good.
+        """Return what is wrong with a server that has been ready; None if it runs and its health is
+        good.
 
-        A running process proves nothing: some engines answer 503 for ever after a worker has died. Good health proves
-        little: vLLM's stays good while its worker hangs.
+        A running process proves nothing: some engines answer 503 for ever after a worker has died.
+        Good health proves little: vLLM's stays good while its worker hangs.
 
         Args:
             timeout_s: Timeout of the health request and of the token, s.
@@ -198,7 +216,9 @@ class Server:
                 try:
                     response = request(self.base_url + path, post=True, timeout_s=60.0)
                 except Unreachable as error:
-                    raise EngineError(f"{self.engine.name}: its caches cannot be emptied: {error}") from error
+                    raise EngineError(
+                        f"{self.engine.name}: its caches cannot be emptied: {error}"
+                    ) from error
                 if response.status < 300:
                     break
                 self._process.wait_ended(FLUSH_RETRY_S)
@@ -215,15 +235,22 @@ class Server:
         return self._get_json(self.engine.probes.resolved)
 
     def differences(self) -> list[Difference]:
-        """Return the settings for which the server reports other values than requested, and another version."""
+        """Return the settings for which the server reports other values than requested, and
+        another version.
+        """
         installed, reported = self.engine.version(), self.version()
         # A suffix after a plus names a build; not every server reports it.
         differs = installed and reported and installed.partition("+")[0] not in reported
-        version = [Difference("version", installed, reported)] if installed and reported and differs else []
+        version = (
+            [Difference("version", installed, reported)]
+            if installed and reported and differs
+            else []
+        )
         return version + differences(self.launch.argv, self.resolved())
 
     def stop(self, grace_s: float = GRACE_S) -> None:
-        """Stop the server and all its processes: SIGTERM, after `grace_s` SIGKILL; does nothing if it is stopped.
+        """Stop the server and all its processes: SIGTERM, after `grace_s` SIGKILL; does nothing if
+        it is stopped.
 
         Raises:
             Leaked: Something of the server is left.
@@ -234,28 +261,46 @@ class Server:
                 return
             port = self._resources.reservation if self._ready else None
             self._note_shared_memory()
-            stop_and_verify(self.engine.name, self._process, self.run_id, port, self._resources.gpu_memory, grace_s)
+            stop_and_verify(
+                self.engine.name,
+                self._process,
+                self.run_id,
+                port,
+                self._resources.gpu_memory,
+                grace_s,
+            )
             remove_shared_memory(self._shared, self._resources.since_s)
             self._stopped = True
             self._on_stopped(self._failed)
 
     def hurry(self) -> None:
-        """End the grace time of a `stop` in another thread or below a signal handler: what is left is killed now."""
+        """End the grace time of a `stop` in another thread or below a signal handler: what is
+        left is killed now.
+        """
         self._process.request_stop(0.0)
 
     def _note_shared_memory(self) -> None:
-        """Note the shared memory of the server's processes; after their end it is unknown whose it was."""
+        """Note the shared memory of the server's processes; after their end it is unknown whose
+        it was.
+        """
         self._shared |= shared_memory_segments(processes.descendants(self._process.supervisor_pid))
 
-    def _readiness_problem(self, end_s: float, on_progress: OnProgress | None, chat: bool | None) -> str | None:
+    def _readiness_problem(
+        self, end_s: float, on_progress: OnProgress | None, chat: bool | None
+    ) -> str | None:
         def on_wait() -> None:
             if not self.alive():
-                raise EngineError("the server was stopped while it was starting") if self._stopping else self._ended()
+                raise (
+                    EngineError("the server was stopped while it was starting")
+                    if self._stopping
+                    else self._ended()
+                )
             if on_progress is not None:
                 on_progress(time.monotonic() - self._started_s, self.log.last_line())
 
         on_wait()
-        # The last check must leave time for an answer: else it would hide what the check before has found.
+        # The last check must leave time for an answer: else it would hide what the check before has
+        # found.
         left_s = min(FIRST_TOKEN_S, max(MAX_POLL_S, end_s - time.monotonic()))
         try:
             problem = health_problem(self.base_url, self.engine.probes, on_wait=on_wait)
@@ -285,7 +330,9 @@ class Server:
         return self._failure(diagnose(self.log.text(), self._process.code, was_ready=self._ready))
 
     def _crash_while_starting(self, error: BadHealth | NoToken) -> Crash:
-        """Return why a server that still runs will not be ready: its process runs on where only a worker has died."""
+        """Return why a server that still runs will not be ready: its process runs on where only
+        a worker has died.
+        """
         observed = f"for {FAILING_S:g} s, {error}"
         if isinstance(error, NoToken):
             return Crash("no_token", observed + self._log_complaint())

@@ -1,6 +1,8 @@
-"""Server registry: the servers that this user's programs have started, to find those that a program left behind.
+"""Server registry: the servers that this user's programs have started, to find those that a program
+left behind.
 
-Beside it is the startup history: how long servers took to become ready, to show the usual time while one starts.
+Beside it is the startup history: how long servers took to become ready, to show the usual time
+while one starts.
 """
 
 import contextlib
@@ -44,8 +46,14 @@ class ServerEntry:
 
     def survivors(self) -> list[Process]:
         """Return its processes that still run: the recorded ones and those with its tag."""
-        recorded = [process for process in (self.keeper, self.process) if process is not None and process.alive]
-        return list({process.pid: process for process in recorded + processes.tagged(self.run_id)}.values())
+        recorded = [
+            process
+            for process in (self.keeper, self.process)
+            if process is not None and process.alive
+        ]
+        return list(
+            {process.pid: process for process in recorded + processes.tagged(self.run_id)}.values()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,8 @@ class Orphan:
     def __str__(self) -> str:
         running = ", ".join(map(str, self.processes))
         return (
-            f"{self.entry.engine} at {self.entry.base_url}, started by a program that has ended, still runs: {running}"
+            f"{self.entry.engine} at {self.entry.base_url}, started by a program that has "
+            f"ended, still runs: {running}"
         )
 
 
@@ -93,7 +102,8 @@ class ServerRegistry:
             self._path(run_id).unlink()
 
     def orphans(self) -> list[Orphan]:
-        """Return the servers that still run without their program, and remove the entries of those that do not run.
+        """Return the servers that still run without their program, and remove the entries of those
+        that do not run.
 
         Waits for supervisors that are stopping their engine.
         """
@@ -136,7 +146,9 @@ class StartupHistory:
         self._path = files.state_folder() / FILE
 
     def usual_s(self, engine: str, model: str) -> float | None:
-        """Return the median start-up time, s; None if this engine has never started with this model here."""
+        """Return the median start-up time, s; None if this engine has never started with this
+        model here.
+        """
         times = self._read().get(f"{engine} {model}")
         return statistics.median(times) if times else None
 

@@ -21,7 +21,9 @@ TOLERANCE_BYTES = 256 << 20  # drivers and displays allocate and free as much at
 MIN_USED_SHARE = 0.05  # of a GPU's memory; less is not worth mentioning
 GIB = 1 << 30
 SHARED_MEMORY = Path("/dev/shm")
-KILL_TIMEOUT_S = 10.0  # from SIGKILL to the end of a process: the kernel may have much memory to free
+KILL_TIMEOUT_S = (
+    10.0  # from SIGKILL to the end of a process: the kernel may have much memory to free
+)
 MEMORY_RELEASE_S = 30.0  # for a driver to free the memory of processes that have ended
 
 
@@ -33,7 +35,9 @@ class Leaked(EngineError):
     """
 
     def __init__(self, engine: str, left: Sequence[str], survivors: Sequence[Process] = ()) -> None:
-        super().__init__(f"{engine}: leaked: {'; '.join(left)}; end this before anything else is measured here")
+        super().__init__(
+            f"{engine}: leaked: {'; '.join(left)}; end this before anything else is measured here"
+        )
         self.processes = tuple(survivors)
 
 
@@ -41,7 +45,8 @@ class GpuMemory:
     """Memory of the GPUs that a server may use, measured before its start; without NVML, of no GPU.
 
     Args:
-        devices: Numbers of the GPUs; if there are none, or one is not a number, all GPUs are measured.
+        devices: Numbers of the GPUs; if there are none, or one is not a number, all GPUs are
+            measured.
     """
 
     def __init__(self, devices: Sequence[str] = ()) -> None:
@@ -51,18 +56,23 @@ class GpuMemory:
             self._before = self._measure(nvml)
 
     def in_use(self) -> str:
-        """Return a text on the GPUs of which others used more than 5 % before the start; empty if there are none."""
+        """Return a text on the GPUs of which others used more than 5 % before the start; empty
+        if there are none.
+        """
         return "; ".join(
-            f"GPU {number}: {memory.used / GIB:.1f} of {memory.total / GIB:.1f} GiB were in use before the start, "
+            f"GPU {number}: {memory.used / GIB:.1f} of {memory.total / GIB:.1f} GiB were in use "
+            "before the start, "
             f"by {_process_names(memory.holders)}"
             for number, memory in self._before.items()
             if memory.used > MIN_USED_SHARE * memory.total
         )
 
     def not_released(self, timeout_s: float) -> list[str]:
-        """Return the GPUs that have more memory in use than before the start, after at most `timeout_s`.
+        """Return the GPUs that have more memory in use than before the start, after at most
+        `timeout_s`.
 
-        A GPU that a new process uses is left out: its memory cannot be distinguished from memory that was not released.
+        A GPU that a new process uses is left out: its memory cannot be distinguished from memory
+        that was not released.
         """
         end_s = time.monotonic() + timeout_s
         with Nvml.opened() as nvml:
@@ -85,11 +95,18 @@ class GpuMemory:
 
     def _measure(self, nvml: Nvml | None) -> dict[int, MemoryUse]:
         memories = enumerate(nvml.memory() if nvml else ())
-        return {n: memory for n, memory in memories if memory is not None and (not self._numbers or n in self._numbers)}
+        return {
+            n: memory
+            for n, memory in memories
+            if memory is not None and (not self._numbers or n in self._numbers)
+        }
 
 
 def _process_names(holders: frozenset[int]) -> str:
-    return ", ".join(f"process {pid} ({command(pid)})" for pid in sorted(holders)) or "processes of other users"
+    return (
+        ", ".join(f"process {pid} ({command(pid)})" for pid in sorted(holders))
+        or "processes of other users"
+    )
 
 
 def stop_and_verify(
@@ -100,13 +117,15 @@ def stop_and_verify(
     gpu_memory: GpuMemory,
     grace_s: float,
 ) -> None:
-    """Send SIGTERM to the process group, after `grace_s` SIGKILL to every descendant, and check that nothing is left.
+    """Send SIGTERM to the process group, after `grace_s` SIGKILL to every descendant, and check
+    that nothing is left.
 
     Args:
         engine: The engine's name.
         process: The server's process.
         run_id: The tag of its processes.
-        reservation: Its port; None if it has never answered there, since another program may hold the port.
+        reservation: Its port; None if it has never answered there, since another program may hold
+            the port.
         gpu_memory: GPU memory as it was before the start.
         grace_s: Time between the two signals, s.
 
@@ -115,8 +134,12 @@ def stop_and_verify(
     """
     left = []
     if not process.stop(grace_s, grace_s + KILL_TIMEOUT_S):
-        left.append(f"its supervisor, process {process.supervisor_pid}, waits for a process that SIGKILL does not end")
-    # A supervisor knows all descendants. If it was killed itself, only their tag tells whose they are.
+        left.append(
+            f"its supervisor, process {process.supervisor_pid}, waits for a process that SIGKILL "
+            "does not end"
+        )
+    # A supervisor knows all descendants. If it was killed itself, only their tag tells whose they
+    # are.
     survivors = _kill_tagged(run_id)
     left += [f"process {survivor} survived SIGKILL" for survivor in survivors]
     if reservation is not None and not ports.is_free(reservation.host, reservation.port):

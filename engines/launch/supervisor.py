@@ -23,10 +23,12 @@ class SupervisedProcess:
         folder: The working directory; None: the caller's.
         log: File for the engine's stdout and stderr.
         temporary: A folder that is removed when no process of the engine is left.
-        on_started: Called once, in another thread, with the process ids of the engine and the supervisor.
+        on_started: Called once, in another thread, with the process ids of the engine and the
+            supervisor.
 
     Attributes:
-        code: The engine's exit code (negative: the signal); None while it runs, or if the supervisor was killed.
+        code: The engine's exit code (negative: the signal); None while it runs, or if the
+            supervisor was killed.
         supervisor_pid: Process id of the supervisor.
     """
 
@@ -45,7 +47,15 @@ class SupervisedProcess:
         self._changed = threading.Condition()
         self._on_started = on_started
         places = [str(log), str(folder or ""), temporary]
-        command = [sys.executable, "-I", "-S", supervisor_main.__file__, str(os.getpid()), *places, *argv]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            supervisor_main.__file__,
+            str(os.getpid()),
+            *places,
+            *argv,
+        ]
         log_fd = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._process = subprocess.Popen(
@@ -60,7 +70,9 @@ class SupervisedProcess:
         finally:
             os.close(log_fd)
         self.supervisor_pid = self._process.pid
-        self._listener = threading.Thread(target=self._listen, name=f"supervisor {self.supervisor_pid}", daemon=True)
+        self._listener = threading.Thread(
+            target=self._listen, name=f"supervisor {self.supervisor_pid}", daemon=True
+        )
         self._listener.start()
 
     @property
@@ -73,7 +85,9 @@ class SupervisedProcess:
         with self._changed:
             self._changed.wait_for(lambda: self._pid is not None or self._gone, START_S)
         if self._pid is None:
-            raise EngineError("the supervisor of the engine has ended or hangs; look at the engine's log")
+            raise EngineError(
+                "the supervisor of the engine has ended or hangs; look at the engine's log"
+            )
         return self._pid
 
     @property
@@ -87,13 +101,19 @@ class SupervisedProcess:
             return self._changed.wait_for(lambda: not self.alive, timeout_s)
 
     def request_stop(self, grace_s: float) -> None:
-        """Ask the engine to end, and have it killed after `grace_s`; the shortest time of several requests counts."""
-        with contextlib.suppress(BrokenPipeError, ValueError):  # the supervisor has ended, or its pipe is closed
+        """Ask the engine to end, and have it killed after `grace_s`; the shortest time of
+        several requests counts.
+        """
+        with contextlib.suppress(
+            BrokenPipeError, ValueError
+        ):  # the supervisor has ended, or its pipe is closed
             assert self._process.stdin is not None
             self._process.stdin.write(b"stop %f\n" % grace_s)
 
     def stop(self, grace_s: float, timeout_s: float) -> bool:
-        """Ask the engine to end, kill it after `grace_s`; return whether no process is left after `timeout_s`."""
+        """Ask the engine to end, kill it after `grace_s`; return whether no process is left
+        after `timeout_s`.
+        """
         self.request_stop(grace_s)
         with self._changed:
             gone = self._changed.wait_for(lambda: self._gone, timeout_s)

@@ -1,17 +1,21 @@
-"""Supervisor process: the parent of one engine, which lets no descendant outlive itself or the loadgen process.
+"""Supervisor process: the parent of one engine, which lets no descendant outlive itself or the
+loadgen process.
 
-It runs as a script, `python -I -S supervisor_main.py PARENT LOG FOLDER TEMPORARY COMMAND...`. It must be a process of
-its own, because it becomes the subreaper of all that the engine starts, and because it must survive the loadgen
-process. It imports little, and only from the standard library, because every start of an engine waits for it.
+It runs as a script, `python -I -S supervisor_main.py PARENT LOG FOLDER TEMPORARY COMMAND...`. It
+must be a process of its own, because it becomes the subreaper of all that the engine starts, and
+because it must survive the loadgen process. It imports little, and only from the standard library,
+because every start of an engine waits for it.
 
 Protocol, one line each:
 
-- stdin `stop SECONDS`: ask the engine to end, and kill what is left after that time; of several times the shortest
-  counts. End of file on stdin, the end of the parent process and SIGTERM: kill at once.
-- stdout `started PID`, then `ended CODE` when the engine's process has ended (negative: the signal).
+- stdin `stop SECONDS`: ask the engine to end, and kill what is left after that time; of several
+  times the shortest counts. End of file on stdin, the end of the parent process and SIGTERM: kill
+  at once.
+- stdout `started PID`, then `ended CODE` when the engine's process has ended (negative: the
+  signal).
 
-The supervisor ends when it has no child left, so its end proves that no descendant of the engine runs. Before it ends,
-it removes the folder TEMPORARY, which a killed loadgen process cannot remove.
+The supervisor ends when it has no child left, so its end proves that no descendant of the engine
+runs. Before it ends, it removes the folder TEMPORARY, which a killed loadgen process cannot remove.
 """
 
 import ctypes
@@ -71,9 +75,14 @@ def main(parent: int, log: str, folder: str, command: list[str]) -> None:
             words = os.read(descriptor, 4096).split() if descriptor != parent_fd else []
             if words:
                 stop_requested = True
-                kill_at_s = min(kill_at_s, *(time.monotonic() + float(seconds) for seconds in words[1::2]))
+                kill_at_s = min(
+                    kill_at_s, *(time.monotonic() + float(seconds) for seconds in words[1::2])
+                )
                 if running:  # not reaped yet, so its process id is still its own
-                    for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped process handles SIGTERM after SIGCONT
+                    for number in (
+                        signal.SIGTERM,
+                        signal.SIGCONT,
+                    ):  # a stopped process handles SIGTERM after SIGCONT
                         send_signal(-engine, number)
             else:
                 poll.unregister(descriptor)
@@ -81,16 +90,19 @@ def main(parent: int, log: str, folder: str, command: list[str]) -> None:
 
 
 def fork_engine(command: list[str], folder: str) -> int:
-    """Start the engine in its own session, with its output on this process's stderr; return its process id.
+    """Start the engine in its own session, with its output on this process's stderr; return its
+    process id.
 
-    This returns once the child has called execv or has ended, so that a signal to its process group reaches it.
+    This returns once the child has called execv or has ended, so that a signal to its process group
+    reaches it.
     """
     supervisor = os.getpid()
     read_fd, write_fd = os.pipe2(os.O_CLOEXEC)
     child = os.fork()
     if child:
         os.close(write_fd)
-        os.read(read_fd, 1)  # end of file: execv, or the end of the child, has closed its copy of write_fd
+        # End of file: execv, or the end of the child, has closed its copy of write_fd.
+        os.read(read_fd, 1)
         os.close(read_fd)
         return child
     try:
@@ -98,7 +110,13 @@ def fork_engine(command: list[str], folder: str) -> int:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:
             os._exit(1)
-        for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
+        for number in (
+            signal.SIGINT,
+            signal.SIGPIPE,
+            signal.SIGTERM,
+            signal.SIGCHLD,
+            signal.SIGHUP,
+        ):
             signal.signal(number, signal.SIG_DFL)
         # No core dump as large as a model; as many connections as the system allows.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -116,7 +134,9 @@ def fork_engine(command: list[str], folder: str) -> int:
 
 
 def reap_children() -> list[tuple[int | None, int]]:
-    """Return the ids and exit codes of children that have ended; (None, 0) comes last if no child is left."""
+    """Return the ids and exit codes of children that have ended; (None, 0) comes last if no
+    child is left.
+    """
     reaped: list[tuple[int | None, int]] = []
     while True:
         try:
@@ -129,7 +149,9 @@ def reap_children() -> list[tuple[int | None, int]]:
 
 
 def kill_descendants() -> None:
-    """Send SIGKILL to every descendant of this process; the next call kills those that are forked meanwhile."""
+    """Send SIGKILL to every descendant of this process; the next call kills those that are
+    forked meanwhile.
+    """
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdecimal():
@@ -154,7 +176,9 @@ def send_signal(pid: int, number: int) -> None:
 
 
 def truncate_log(log: str) -> None:
-    """Truncate a log that is too long; its beginning is kept in LOG.first, and writers append at its new start."""
+    """Truncate a log that is too long; its beginning is kept in LOG.first, and writers append at
+    its new start.
+    """
     if os.fstat(2).st_size <= MAX_LOG_BYTES:
         return
     beginning = f"{log}.first"

@@ -31,7 +31,9 @@ class Answer(Sequence):
 
     def __init__(self, client: ServerConnection, request: CompletionRequest) -> None:
         blocks = request.blocks or ()
-        super().__init__(request.prompt_tokens, request.output_tokens, blocks=blocks, priority=request.priority)
+        super().__init__(
+            request.prompt_tokens, request.output_tokens, blocks=blocks, priority=request.priority
+        )
         self.client = client
         self.request = request
         self.stream: emit.Stream | None = None
@@ -47,7 +49,10 @@ class Answer(Sequence):
         """The token counts so far."""
         reasoning = min(self.request.reasoning_tokens, self.generated)
         return Usage(
-            self.prompt_tokens, self.generated, reasoning, None if self.request.blocks is None else self.cached
+            self.prompt_tokens,
+            self.generated,
+            reasoning,
+            None if self.request.blocks is None else self.cached,
         )
 
     def start(self) -> None:
@@ -77,7 +82,11 @@ class TextAnswer(Answer):
     __slots__ = ("words", "writer")
 
     def __init__(
-        self, client: ServerConnection, request: CompletionRequest, writer: ResponseWriter, words: emit.Words
+        self,
+        client: ServerConnection,
+        request: CompletionRequest,
+        writer: ResponseWriter,
+        words: emit.Words,
     ) -> None:
         super().__init__(client, request)
         self.writer = writer
@@ -92,7 +101,11 @@ class StreamedAnswer(TextAnswer):
     stream: emit.Stream
 
     def __init__(
-        self, client: ServerConnection, request: CompletionRequest, writer: ResponseWriter, words: emit.Words
+        self,
+        client: ServerConnection,
+        request: CompletionRequest,
+        writer: ResponseWriter,
+        words: emit.Words,
     ) -> None:
         super().__init__(client, request, writer, words)
         self.stream = _stream(client, request, writer, words)
@@ -104,9 +117,9 @@ class StreamedAnswer(TextAnswer):
     def finish(self) -> None:
         """Send the last token and the closing events.
 
-        At the token limit, the finish reason stands in the event of the last token, unless the API has an event of its
-        own for it. An answer that ends by itself has the reason in an event without text, since the token that stops an
-        engine has no text.
+        At the token limit, the finish reason stands in the event of the last token, unless the API
+        has an event of its own for it. An answer that ends by itself has the reason in an event
+        without text, since the token that stops an engine has no text.
         """
         request = self.request
         writer = self.writer
@@ -150,7 +163,9 @@ class WholeAnswer(TextAnswer):
         usage = self.usage
         reasoning_tokens = usage.reasoning_tokens
         reasoning = self.words.text(request.seed, reasoning_tokens) if reasoning_tokens else None
-        content = self.words.text(request.seed, self.generated - reasoning_tokens, skip=reasoning_tokens)
+        content = self.words.text(
+            request.seed, self.generated - reasoning_tokens, skip=reasoning_tokens
+        )
         self.client.reply(self.writer.whole(content, reasoning, usage))
 
 

@@ -13,7 +13,12 @@ import orjson
 from loadgen.engines.sim import metrics, pooling
 from loadgen.engines.sim.answers import Answer, StreamedAnswer, WholeAnswer
 from loadgen.engines.sim.api_format import CompletionWriter, GenerateWriter, ResponseWriter
-from loadgen.engines.sim.completion_request import check_model, parse_chat, parse_prompt, parse_request
+from loadgen.engines.sim.completion_request import (
+    check_model,
+    parse_chat,
+    parse_prompt,
+    parse_request,
+)
 from loadgen.engines.sim.connection import ServerConnection
 from loadgen.engines.sim.engine_core import CorePool
 from loadgen.engines.sim.http1 import Request, RequestError
@@ -50,11 +55,13 @@ class Api:
         tokenizer: The simulator's tokenizer.
 
     Attributes:
-        state: loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are refused; silent:
-            prompts are accepted and never answered.
+        state: loading: healthy, but prompts are refused; unavailable: not healthy, and prompts are
+            refused; silent: prompts are accepted and never answered.
     """
 
-    def __init__(self, settings: SimSettings, faults: Faults, cores: CorePool, tokenizer: SimTokenizer) -> None:
+    def __init__(
+        self, settings: SimSettings, faults: Faults, cores: CorePool, tokenizer: SimTokenizer
+    ) -> None:
         self.cores = cores
         self.state: Literal["ready", "loading", "unavailable", "silent"] = "ready"
         self._settings = settings
@@ -64,8 +71,13 @@ class Api:
         self._started = int(time.time())
         self._run_id = os.urandom(4).hex()
         self._requests = 0
-        self._routes: dict[str, tuple[str, Callable[[Request, ServerConnection], Answer | None]]] = {
-            **{path: ("POST", partial(self._complete, writer)) for path, writer in COMPLETIONS_AT.items()},
+        self._routes: dict[
+            str, tuple[str, Callable[[Request, ServerConnection], Answer | None]]
+        ] = {
+            **{
+                path: ("POST", partial(self._complete, writer))
+                for path, writer in COMPLETIONS_AT.items()
+            },
             **{path: ("POST", partial(self._pool, make)) for path, make in POOLED_AT.items()},
             "/v1/models": ("GET", self._models),
             "/tokenize": ("POST", self._tokenize),
@@ -78,7 +90,8 @@ class Api:
         }
 
     def answer(self, request: Request, client: ServerConnection) -> Answer | None:
-        """Send the response, and return None; or return an answer that an engine core will complete and send.
+        """Send the response, and return None; or return an answer that an engine core will complete
+        and send.
 
         Raises:
             RequestError: The request is refused.
@@ -130,11 +143,15 @@ class Api:
             self.cores.submit(answer)
         return answer
 
-    def _complete(self, form: type[ResponseWriter], request: Request, client: ServerConnection) -> Answer:
+    def _complete(
+        self, form: type[ResponseWriter], request: Request, client: ServerConnection
+    ) -> Answer:
         """Begin the answer to a request for tokens."""
         body = form.as_openai(self._begin(request), self._settings.served_model_name)
         # The answer depends on the server and on the number of the request, and on nothing else.
-        parsed = parse_request(body, form.api, self._settings, self._settings.seed * 1_000_003 + self._requests)
+        parsed = parse_request(
+            body, form.api, self._settings, self._settings.seed * 1_000_003 + self._requests
+        )
         writer = form(self._answer_id, int(time.time()), self._model, parsed.finish_reason)
         kind = StreamedAnswer if parsed.stream else WholeAnswer
         return self._submit(kind(client, parsed, writer, self._tokenizer.words))
@@ -161,7 +178,10 @@ class Api:
         template = self._settings.chat_template_tokens if prompt.is_chat else 0
         encoded = (token for text in prompt.texts for token in self._tokenizer.encode(text))
         tokens = [*([0] * template), *prompt.ids, *encoded]
-        _send(client, {"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens})
+        _send(
+            client,
+            {"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens},
+        )
 
     def _metrics(self, request: Request, client: ServerConnection) -> None:
         client.reply(self.cores.exposition().encode(), kind=metrics.CONTENT_TYPE)

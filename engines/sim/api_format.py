@@ -1,6 +1,8 @@
-"""API formats: the JSON of chat completions and completions, as vLLM writes it, and of SGLang's own API.
+"""API formats: the JSON of chat completions and completions, as vLLM writes it, and of SGLang's own
+API.
 
-The simulator and the servers of `loadgen.testing` write answers with these writers and those of `typed_format`.
+The simulator and the servers of `loadgen.testing` write answers with these writers and those of
+`typed_format`.
 """
 
 from dataclasses import dataclass
@@ -101,7 +103,8 @@ def event(**fields: Any) -> bytes:
 
 
 class ResponseWriter:
-    """Writes the events or the single response of one answer: a chat, unless a subclass has another API.
+    """Writes the events or the single response of one answer: a chat, unless a subclass has another
+    API.
 
     Args:
         answer_id: Unique part of the answer's id.
@@ -112,8 +115,8 @@ class ResponseWriter:
     Attributes:
         api: The API of OpenAI whose rules the requests follow.
         done: The event that ends a stream; empty: the API has none.
-        counts_at_end: Whether the finish reason has events of its own, with the token counts; otherwise the event of
-            the last token has it, and the counts have an event of their own.
+        counts_at_end: Whether the finish reason has events of its own, with the token counts;
+            otherwise the event of the last token has it, and the counts have an event of their own.
     """
 
     api = CHAT
@@ -127,7 +130,8 @@ class ResponseWriter:
         self._reason = reason
         self._id = self.api.id_prefix + answer_id
         self._opening = (
-            f'data: {{"id":"{self._id}","object":"{self.api.part}","created":{created},"model":{model},"choices":['
+            f'data: {{"id":"{self._id}","object":"{self.api.part}",'
+            f'"created":{created},"model":{model},"choices":['
         )
 
     @staticmethod
@@ -158,11 +162,14 @@ class ResponseWriter:
         return f"{self._complete_choice(self.api.token_end, last=last)}]}}\n\n".encode()
 
     def token(self, text: str) -> bytes:
-        """Return the event of an answer token, which is not the last; `text` needs no escaping in JSON."""
+        """Return the event of an answer token, which is not the last; `text` needs no escaping
+        in JSON.
+        """
         return self.token_head + text.encode() + self.token_tail()
 
     def counted_tail(self, prompt_tokens: int, *, last: bool = False) -> tuple[bytes, bytes, bytes]:
-        """Return the rest of a token's event with usage, in three parts around its two token counts.
+        """Return the rest of a token's event with usage, in three parts around its two token
+        counts.
 
         Args:
             prompt_tokens: Tokens of the prompt.
@@ -173,7 +180,9 @@ class ResponseWriter:
         return tail.encode(), b',"completion_tokens":', b"}}\n\n"
 
     def role(self, usage: Usage | None = None) -> bytes:
-        """Return the event before the first token, with the counts if they are given; empty if the API has none."""
+        """Return the event before the first token, with the counts if they are given; empty if
+        the API has none.
+        """
         return self._event(self.api.role, usage) if self.api.role else b""
 
     def finish(self, usage: Usage | None = None) -> bytes:
@@ -203,7 +212,12 @@ class ResponseWriter:
             reasoning: Text of the reasoning; None: there is none.
             usage: The token counts.
         """
-        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self._reason, "stop_reason": None}
+        choice: dict[str, Any] = {
+            "index": 0,
+            "logprobs": None,
+            "finish_reason": self._reason,
+            "stop_reason": None,
+        }
         if self.api is CHAT:
             choice["message"] = {"role": "assistant", "content": content, "reasoning": reasoning}
         else:
@@ -229,7 +243,8 @@ class CompletionWriter(ResponseWriter):
 class GenerateWriter(ResponseWriter):
     """Writes the answer of SGLang's own API, which has neither a time nor the name of a model.
 
-    Each event has the text of its own tokens, as from SGLang with incremental streaming, and the counts so far.
+    Each event has the text of its own tokens, as from SGLang with incremental streaming, and the
+    counts so far.
     """
 
     api = COMPLETION
@@ -260,7 +275,9 @@ class GenerateWriter(ResponseWriter):
 
     def counted_tail(self, prompt_tokens: int, *, last: bool = False) -> tuple[bytes, bytes, bytes]:
         """Return the rest of a token's event, in three parts around its two token counts."""
-        meta = orjson.dumps(self._meta(last=last) | {"prompt_tokens": prompt_tokens}).removesuffix(b"}")
+        meta = orjson.dumps(self._meta(last=last) | {"prompt_tokens": prompt_tokens}).removesuffix(
+            b"}"
+        )
         return b'","meta_info":' + meta + b',"total_tokens":', b',"completion_tokens":', b"}}\n\n"
 
     def finish(self, usage: Usage | None = None) -> bytes:

@@ -1,6 +1,8 @@
-"""Capacity of a simulated server, and its latencies below that rate, by the equations of its cost model.
+"""Capacity of a simulated server, and its latencies below that rate, by the equations of its cost
+model.
 
-All requests have the same lengths of prompt and answer, and nothing is cached. docs/simulator.md derives the equations.
+All requests have the same lengths of prompt and answer, and nothing is cached. docs/simulator.md
+derives the equations.
 """
 
 import math
@@ -34,7 +36,8 @@ class _Steps:
     Attributes:
         rest: Length without what follows.
         prompt: Additional length for each prompt.
-        spared: Time that reading the weights takes beyond the computation of a step without prompts.
+        spared: Time that reading the weights takes beyond the computation of a step without
+            prompts.
     """
 
     rest: float
@@ -42,7 +45,9 @@ class _Steps:
     spared: float
 
     @classmethod
-    def of(cls, settings: SimSettings, running: float, prompt_tokens: int, output_tokens: int) -> "_Steps":
+    def of(
+        cls, settings: SimSettings, running: float, prompt_tokens: int, output_tokens: int
+    ) -> "_Steps":
         costs = settings.costs
         decodes = running * (output_tokens - 1) / output_tokens
         context = running * (prompt_tokens + (output_tokens - 1) / 2)
@@ -50,11 +55,16 @@ class _Steps:
         spared = max(0.0, costs.weights_ns - costs.matmul_ns_per_token * decodes)
         per_token = costs.matmul_ns_per_token + costs.prefill_ns_per_token
         pairs = prompt_tokens * (prompt_tokens + 1) / 2
-        return cls(without - spared, per_token * prompt_tokens + costs.attention_ns_per_pair * pairs, spared)
+        return cls(
+            without - spared,
+            per_token * prompt_tokens + costs.attention_ns_per_pair * pairs,
+            spared,
+        )
 
 
 def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int) -> float:
-    """Return the maximum rate that the server sustains, requests/s: as many sequences run as fit at once.
+    """Return the maximum rate that the server sustains, requests/s: as many sequences run as fit at
+    once.
 
     Args:
         settings: Settings of the server.
@@ -75,7 +85,9 @@ def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int
     return settings.data_parallel_size * running / (steps * step_ns / 1e9)
 
 
-def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, output_tokens: int) -> Forecast:
+def forecast(
+    settings: SimSettings, rate_per_s: float, prompt_tokens: int, output_tokens: int
+) -> Forecast:
     """Return the expected latencies for Poisson arrivals.
 
     Args:
@@ -101,25 +113,32 @@ def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, outpu
         running = rate * step_ns * output_tokens
         if abs(step_ns - before) <= TOLERANCE * step_ns:
             break
-    # The mean square of the step lengths; a step's number of prompts is Poisson, given the step before.
+    # The mean square of the step lengths; a step's number of prompts is Poisson, given the step
+    # before.
     rest = lengths.rest
     prompt = lengths.prompt
     spared = lengths.spared
     mixed = 2 * rest * (prompt * rate * step_ns + spared * without)
-    square = (rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed) / (1 - (rate * prompt) ** 2)
+    square = (rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed) / (
+        1 - (rate * prompt) ** 2
+    )
     step_met_ns = square / step_ns  # mean length of the step that an arrival falls into
     wait_ns = (1 - math.exp(-running)) * step_met_ns * (0.5 + rate * prompt)
     ttft_ns = settings.frontend_ms * 1e6 + wait_ns + rest + prompt
     costs = settings.costs
-    decode_ns = costs.duration_ns(0, 1, prompt_tokens + output_tokens / 2) - costs.duration_ns(0, 0, 0)
+    decode_ns = costs.duration_ns(0, 1, prompt_tokens + output_tokens / 2) - costs.duration_ns(
+        0, 0, 0
+    )
     return Forecast(ttft_ns / 1e6, (step_ns + decode_ns) / 1e6, running)
 
 
 def _without_prompts(lengths: _Steps, rate: float) -> float:
-    """Return the share of steps without prompts, if each step prefills what arrived in the step before.
+    """Return the share of steps without prompts, if each step prefills what arrived in the step
+    before.
 
-    The generating function G of prompts in a step has G(z) = e(z) [G(y) + G(0) h(z)], y = exp(rate prompt (z - 1)),
-    e(z) = exp(rate rest (z - 1)), h(z) = exp(rate spared (z - 1)) - 1; from z = 0, y goes to 1, where G is 1.
+    The generating function G of prompts in a step has G(z) = e(z) [G(y) + G(0) h(z)], y = exp(rate
+    prompt (z - 1)), e(z) = exp(rate rest (z - 1)), h(z) = exp(rate spared (z - 1)) - 1; from z = 0,
+    y goes to 1, where G is 1.
     """
     z = 0.0
     product = 1.0

@@ -85,7 +85,9 @@ class Prompt:
         return template + images + len(self.ids) + sum(map(count_tokens, self.texts))
 
     def blocks(self, settings: SimSettings, count: int) -> tuple[int, ...] | None:
-        """Return the names of the blocks of its first `count` tokens; None if the prefix cache is off."""
+        """Return the names of the blocks of its first `count` tokens; None if the prefix cache
+        is off.
+        """
         if not settings.enable_prefix_caching:
             return None
         template = [None] * settings.chat_template_tokens if self.is_chat else []
@@ -102,11 +104,14 @@ def parse_chat(body: dict[str, Any]) -> Prompt:
     """
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise RequestError(400, "messages must be a list with at least one message", param="messages")
+        raise RequestError(
+            400, "messages must be a list with at least one message", param="messages"
+        )
     chat = Prompt(is_chat=True)
     for message in messages:
         content, calls = (
-            message.get(name) if isinstance(message, dict) else None for name in ("content", "tool_calls")
+            message.get(name) if isinstance(message, dict) else None
+            for name in ("content", "tool_calls")
         )
         if calls:
             chat.texts.append(orjson.dumps(calls).decode())
@@ -118,7 +123,10 @@ def parse_chat(body: dict[str, Any]) -> Prompt:
             if is_image and isinstance(value, dict):
                 value = value.get("url")
             if not isinstance(value, str):
-                message_form = "each message must be an object with text, or parts of text and images, as content"
+                message_form = (
+                    "each message must be an object with text, or parts of text and "
+                    "images, as content"
+                )
                 raise RequestError(400, message_form, param="messages")
             (chat.images if is_image else chat.texts).append(value)
     return chat
@@ -140,7 +148,9 @@ def parse_prompt(body: dict[str, Any]) -> Prompt:
     raise RequestError(400, "prompt must be one text or one list of token ids", param="prompt")
 
 
-def parse_request(body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int) -> CompletionRequest:
+def parse_request(
+    body: dict[str, Any], api: ApiFormat, settings: SimSettings, seed: int
+) -> CompletionRequest:
     """Return the checked request.
 
     Args:
@@ -187,12 +197,18 @@ def _priority(body: dict[str, Any], settings: SimSettings) -> int:
     priority = _integer(body, "priority") or 0
     if priority and settings.scheduling_policy != PRIORITY:
         problem = f"Got priority {priority} but Priority scheduling is not enabled."
-        raise RequestError(400, f"{problem} Start the server with --scheduling-policy priority.", param="priority")
+        raise RequestError(
+            400, f"{problem} Start the server with --scheduling-policy priority.", param="priority"
+        )
     return priority
 
 
-def _token_limit(body: dict[str, Any], api: ApiFormat, tokens: int, max_model_len: int) -> int | None:
-    """Return the requested maximum of answer tokens, which must fit with the prompt; None: no maximum."""
+def _token_limit(
+    body: dict[str, Any], api: ApiFormat, tokens: int, max_model_len: int
+) -> int | None:
+    """Return the requested maximum of answer tokens, which must fit with the prompt; None: no
+    maximum.
+    """
     param = "max_tokens"
     if api is CHAT and body.get("max_completion_tokens") is not None:
         param = "max_completion_tokens"
@@ -200,13 +216,18 @@ def _token_limit(body: dict[str, Any], api: ApiFormat, tokens: int, max_model_le
     if limit is None and api is COMPLETION:
         limit = COMPLETION_TOKENS
     if tokens == 0:
-        raise RequestError(400, "the prompt is empty; send at least one token", param="input_tokens")
+        raise RequestError(
+            400, "the prompt is empty; send at least one token", param="input_tokens"
+        )
     window = f"This model's maximum context length is {max_model_len} tokens"
     if tokens >= max_model_len:
         message = f"{window}, but the prompt alone has {tokens}. Send a shorter prompt."
         raise RequestError(400, message, param="input_tokens")
     if limit is not None and tokens + limit > max_model_len:
-        message = f"{window}, but the prompt has {tokens} and {param}={limit} asks for more than the rest. Lower one."
+        message = (
+            f"{window}, but the prompt has {tokens} and {param}={limit} asks for more than "
+            "the rest. Lower one."
+        )
         raise RequestError(400, message, param=param)
     return limit
 
@@ -218,9 +239,17 @@ def _natural_end(body: dict[str, Any], api: ApiFormat, mean: float, seed: int) -
         return None
     if mean:
         # Geometric: after each token the answer ends with the same probability.
-        drawn = math.log(1.0 - random.Random(seed).random()) / math.log1p(-1.0 / mean) if mean > 1 else 0.0
+        drawn = (
+            math.log(1.0 - random.Random(seed).random()) / math.log1p(-1.0 / mean)
+            if mean > 1
+            else 0.0
+        )
         return max(least, 1 + math.floor(drawn))
-    limited = api is COMPLETION or body.get("max_tokens") is not None or body.get("max_completion_tokens") is not None
+    limited = (
+        api is COMPLETION
+        or body.get("max_tokens") is not None
+        or body.get("max_completion_tokens") is not None
+    )
     return None if limited else max(least, CHAT_TOKENS)
 
 

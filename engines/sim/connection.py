@@ -1,4 +1,6 @@
-"""Server connection: one connection of the simulator or of a test server, HTTP/1.1, one request at a time."""
+"""Server connection: one connection of the simulator or of a test server, HTTP/1.1, one request
+at a time.
+"""
 
 import asyncio
 import os
@@ -8,7 +10,15 @@ import struct
 from collections.abc import Callable
 from typing import cast
 
-from loadgen.engines.sim.http1 import CONTINUE, JSON, Request, RequestError, RequestReader, error_body, whole
+from loadgen.engines.sim.http1 import (
+    CONTINUE,
+    JSON,
+    Request,
+    RequestError,
+    RequestReader,
+    error_body,
+    whole,
+)
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.util.clock import now_ns
 
@@ -60,10 +70,16 @@ class ServerConnection(asyncio.Protocol):
     def refuse(self, error: RequestError) -> None:
         """Answer the request with an error."""
         fields = [f"retry-after: {error.retry_after_s}"] if error.retry_after_s else []
-        self.reply(error_body(error.message, error.status, error.param, error.kind), *fields, status=error.status)
+        self.reply(
+            error_body(error.message, error.status, error.param, error.kind),
+            *fields,
+            status=error.status,
+        )
 
     def finish(self) -> None:
-        """Note that the response is complete; read the next request in a later turn of the loop, or close."""
+        """Note that the response is complete; read the next request in a later turn of the loop,
+        or close.
+        """
         self._busy = False
         if not self.keep_alive:
             self.transport.close()
@@ -72,7 +88,9 @@ class ServerConnection(asyncio.Protocol):
 
     def reset(self) -> None:
         """End the connection with a TCP reset."""
-        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+        self.transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER
+        )
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -116,7 +134,10 @@ class ServerConnection(asyncio.Protocol):
 
 
 async def listen(
-    protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, tls: ssl.SSLContext | None = None
+    protocol: Callable[[], asyncio.BaseProtocol],
+    host: str,
+    port: int,
+    tls: ssl.SSLContext | None = None,
 ) -> asyncio.Server:
     """Listen in the running event loop.
 
@@ -130,7 +151,9 @@ async def listen(
         LoadgenError: The address cannot be used.
     """
     try:
-        return await asyncio.get_running_loop().create_server(protocol, host, port, backlog=BACKLOG, ssl=tls)
+        return await asyncio.get_running_loop().create_server(
+            protocol, host, port, backlog=BACKLOG, ssl=tls
+        )
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         problem = f"cannot listen on {host}:{port}: {reason}"

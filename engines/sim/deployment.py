@@ -53,7 +53,8 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A dense decoder with grouped-query attention and a gated feed-forward network, by its published configuration.
+    """A dense decoder with grouped-query attention and a gated feed-forward network, by its
+    published configuration.
 
     Attributes:
         layers: Number of layers, each with attention and a feed-forward network.
@@ -62,7 +63,8 @@ class Model:
         kv_heads: Number of key-value heads.
         head_dim: Width of each head.
         intermediate: Width inside the feed-forward network.
-        vocabulary: Number of tokens; embedding and output layer are two matrices of hidden times vocabulary.
+        vocabulary: Number of tokens; embedding and output layer are two matrices of hidden times
+            vocabulary.
         context: Maximum tokens of prompt and answer together.
     """
 
@@ -138,14 +140,23 @@ class Deployment:
     def weight_bytes(self) -> float:
         """Bytes of all weights on one GPU."""
         model = self.model
-        whole = model.layer_parameters * self.weights.bytes + 2 * model.output_parameters * BF16_BYTES
+        whole = (
+            model.layer_parameters * self.weights.bytes + 2 * model.output_parameters * BF16_BYTES
+        )
         return whole / (self.tensor_parallel * self.pipeline_parallel)
 
     @property
     def kv_token_bytes(self) -> float:
         """Bytes of one token's keys and values on one GPU, which holds at least one head."""
         heads = max(1.0, self.model.kv_heads / self.tensor_parallel)
-        return 2 * self.model.layers / self.pipeline_parallel * heads * self.model.head_dim * self.kv_bytes
+        return (
+            2
+            * self.model.layers
+            / self.pipeline_parallel
+            * heads
+            * self.model.head_dim
+            * self.kv_bytes
+        )
 
     @property
     def startup_s(self) -> float:
@@ -153,26 +164,39 @@ class Deployment:
         return STARTUP_S + self.weight_bytes / LOAD_BYTES_PER_S
 
     def step_costs(self) -> StepCosts:
-        """Return the costs of an engine step: one batch, or one batch in each stage of a pipeline."""
+        """Return the costs of an engine step: one batch, or one batch in each stage of a
+        pipeline.
+        """
         gpu = self.gpu
         model = self.model
         shared = self.tensor_parallel
         stages = self.pipeline_parallel
         compute = gpu.flops * COMPUTE_SHARE * shared
-        layers = compute * (gpu.flops_fp8 / gpu.flops if self.weights.fp8 and gpu.flops_fp8 else 1.0)
+        layers = compute * (
+            gpu.flops_fp8 / gpu.flops if self.weights.fp8 and gpu.flops_fp8 else 1.0
+        )
         read = gpu.bytes_per_s * BANDWIDTH_SHARE
         collectives = 2 * model.layers if shared > 1 else 0
         moved = 2 * (shared - 1) / shared * model.hidden * BF16_BYTES
         exchange_s = collectives * moved / (gpu.link_bytes_per_s * LINK_SHARE) / stages
-        once = (model.layer_parameters * self.weights.bytes + model.output_parameters * BF16_BYTES) / shared
+        once = (
+            model.layer_parameters * self.weights.bytes + model.output_parameters * BF16_BYTES
+        ) / shared
         return StepCosts(
             base_ns=(STEP_S * stages + collectives * ALL_REDUCE_S) * 1e9,
             prefill_ns_per_token=exchange_s * 1e9,
-            decode_ns_per_seq=(exchange_s + SEQUENCE_S + 2 * model.output_parameters / compute) * 1e9,
+            decode_ns_per_seq=(exchange_s + SEQUENCE_S + 2 * model.output_parameters / compute)
+            * 1e9,
             kv_ns_per_token=self.kv_token_bytes / read * 1e9,
             weights_ns=once / read * 1e9,
             matmul_ns_per_token=2 * model.layer_parameters / layers / stages * 1e9,
-            attention_ns_per_pair=4 * model.layers * model.heads * model.head_dim / compute / stages * 1e9,
+            attention_ns_per_pair=4
+            * model.layers
+            * model.heads
+            * model.head_dim
+            / compute
+            / stages
+            * 1e9,
         )
 
     def kv_tokens(self, max_num_batched_tokens: int, max_model_len: int) -> int:
@@ -188,33 +212,43 @@ class Deployment:
         gpu = self.gpu
         model = self.model
         activations = (
-            max_num_batched_tokens * (4 * model.hidden + 2 * model.intermediate / self.tensor_parallel) * BF16_BYTES
+            max_num_batched_tokens
+            * (4 * model.hidden + 2 * model.intermediate / self.tensor_parallel)
+            * BF16_BYTES
         )
         if self.weight_bytes + RUNTIME_BYTES > gpu.memory_bytes:
             tried = model.hidden * model.intermediate * self.weights.bytes / self.tensor_parallel
             raise StartFailed(
-                f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {tried / 2**20:.2f} MiB. GPU 0 has a "
-                f"total capacity of {gpu.memory_bytes / GIB:.2f} GiB of which {tried / 2**21:.2f} MiB is free."
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+                f"{tried / 2**20:.2f} MiB. GPU 0 has a "
+                f"total capacity of {gpu.memory_bytes / GIB:.2f} GiB of which {tried / 2**21:.2f} "
+                "MiB is free."
             )
         free = gpu.memory_bytes * self.utilization - self.weight_bytes - RUNTIME_BYTES - activations
         if free <= 0:
             raise StartFailed(
-                "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
+                "ValueError: No available memory for the cache blocks. Try increasing "
+                "`gpu_memory_utilization` when "
                 "initializing the engine."
             )
         tokens = int(free / self.kv_token_bytes)
         if tokens < max_model_len:
             raise StartFailed(
-                f"ValueError: To serve at least one request with the models's max seq len ({max_model_len}), "
-                f"({max_model_len * self.kv_token_bytes / GIB:.2f} GiB KV cache is needed, which is larger than the "
-                f"available KV cache memory ({free / GIB:.2f} GiB). Based on the available memory, the estimated "
-                f"maximum model length is {tokens}. Try increasing `gpu_memory_utilization` or decreasing "
+                "ValueError: To serve at least one request with the models's max seq len "
+                f"({max_model_len}), "
+                f"({max_model_len * self.kv_token_bytes / GIB:.2f} GiB KV cache is needed, which "
+                "is larger than the "
+                f"available KV cache memory ({free / GIB:.2f} GiB). Based on the available "
+                "memory, the estimated "
+                f"maximum model length is {tokens}. Try increasing `gpu_memory_utilization` or "
+                "decreasing "
                 "`max_model_len` when initializing the engine."
             )
         return tokens
 
 
-# Data sheets of NVIDIA's SXM modules, without sparsity; the last two numbers are vLLM's defaults for such a GPU.
+# Data sheets of NVIDIA's SXM modules, without sparsity; the last two numbers are vLLM's defaults
+# for such a GPU.
 GPUS = {
     "a100": Gpu(312e12, 0, 2.039e12, 80 * GIB, 300e9, 256, 2048),
     "h100": Gpu(989e12, 1979e12, 3.35e12, 80 * GIB, 450e9, 1024, 8192),
@@ -228,9 +262,15 @@ MODELS = {
 }
 PROFILES = tuple(f"{gpu}-{model}" for gpu in GPUS for model in MODELS)
 # Groups of 128 four-bit weights have a scale and a zero point of two bytes each.
-FORMATS = {"": Format(2.0), "fp8": Format(1.0, fp8=True), "awq": Format(0.5 + 4 / 128), "gptq": Format(0.5 + 4 / 128)}
+FORMATS = {
+    "": Format(2.0),
+    "fp8": Format(1.0, fp8=True),
+    "awq": Format(0.5 + 4 / 128),
+    "gptq": Format(0.5 + 4 / 128),
+}
 KV_BYTES = {"auto": 2.0, "bfloat16": 2.0, "fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0}
-# Settings that give the costs of a step: the coefficient of `StepCosts`, and how many ns the unit has.
+# Settings that give the costs of a step: the coefficient of `StepCosts`, and how many ns the unit
+# has.
 COSTS = {
     "step_base_ms": ("base_ns", 1e6),
     "weights_ms": ("weights_ns", 1e6),
@@ -251,7 +291,9 @@ def deployment(settings: Mapping[str, Any]) -> Deployment:
     """
     name = settings["profile"]
     if name not in PROFILES:
-        raise BadInput("--profile", f"unknown profile {name!r}", f"use one of {', '.join(PROFILES)}")
+        raise BadInput(
+            "--profile", f"unknown profile {name!r}", f"use one of {', '.join(PROFILES)}"
+        )
     gpu, _, model = name.partition("-")
     return Deployment(
         gpu=GPUS[gpu],
@@ -287,7 +329,10 @@ def profile_settings(settings: Mapping[str, Any], given: Mapping[str, Any]) -> d
         "max_num_seqs": seqs,
         "max_num_batched_tokens": batch,
         "enable_prefix_caching": True,
-        **{name: getattr(costs, coefficient) / unit_ns for name, (coefficient, unit_ns) in COSTS.items()},
+        **{
+            name: getattr(costs, coefficient) / unit_ns
+            for name, (coefficient, unit_ns) in COSTS.items()
+        },
         "frontend_ms": FRONTEND_MS,
         "startup_s": deployed.startup_s,
     }

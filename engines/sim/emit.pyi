@@ -29,7 +29,9 @@ class Stream(Outlet):
         reasoning_tokens: int = 0,
         limit: int = 4194304,
     ) -> None: ...
-    def write(self, before: bytes = b"", tokens: int = 0, after: bytes = b"", tail: bytes | None = None) -> None: ...
+    def write(
+        self, before: bytes = b"", tokens: int = 0, after: bytes = b"", tail: bytes | None = None
+    ) -> None: ...
 
 class Grouped(Stream):
     """A stream whose events hold several tokens each, or say how many there have been."""

@@ -1,8 +1,9 @@
 # cython: language_level=3
-"""Streams of tokens: the simulator's answers as server-sent events, written to many sockets at C speed.
+"""Streams of tokens: the simulator's answers as server-sent events, written to many sockets at C
+speed.
 
-Budget per token: one random draw, one event put together in the output buffer, one send(2); no Python object. It also
-counts the tokens of a text.
+Budget per token: one random draw, one event put together in the output buffer, one send(2); no
+Python object. It also counts the tokens of a text.
 """
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t
@@ -13,7 +14,9 @@ from loadgen.core.c.digits cimport PLACES, put_decimal
 from loadgen.core.c.memory cimport (
     BYTES, COUNTING, VOCABULARIES, count_allocated, count_freed, count_objects, live_count,
 )
-from loadgen.engines.sim.outlet cimport CHUNK_OVERHEAD, Outlet, put_bytes, put_hex, reserve, scratch, scratch_size
+from loadgen.engines.sim.outlet cimport (
+    CHUNK_OVERHEAD, Outlet, put_bytes, put_hex, reserve, scratch, scratch_size,
+)
 
 
 cdef extern from "Python.h":
@@ -31,8 +34,12 @@ cdef inline uint64_t draw(uint64_t *state) noexcept:
 
 
 def live():
-    """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
-    return {"vocabularies": live_count(VOCABULARIES), "bytes": live_count(BYTES)} if COUNTING else None
+    """Return the number of this module's live objects and their bytes; None unless it is a debug
+    build.
+    """
+    if not COUNTING:
+        return None
+    return {"vocabularies": live_count(VOCABULARIES), "bytes": live_count(BYTES)}
 
 
 cdef class Words:
@@ -73,7 +80,9 @@ cdef class Words:
         free(self._starts)
 
     def text(self, uint64_t seed, Py_ssize_t tokens, Py_ssize_t skip=0):
-        """Return what a `Stream` with this seed writes as its tokens `skip` to `skip + tokens`, joined."""
+        """Return what a `Stream` with this seed writes as its tokens `skip` to `skip + tokens`,
+        joined.
+        """
         cdef Py_ssize_t i, index
         cdef list parts = []
         for i in range(skip + tokens):
@@ -100,19 +109,23 @@ cdef class Stream(Outlet):
         tokens: Tokens written so far.
     """
 
-    def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None, bytes tail not None, *,
-                 bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0, Py_ssize_t limit=4 << 20):
+    def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None,
+                 bytes tail not None, *,
+                 bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0,
+                 Py_ssize_t limit=4 << 20):
         Outlet.__init__(self, transport, limit=limit)
         self._words, self._random = words, seed
         self._head, self._tail, self._reasoning_head = head, tail, reasoning_head
         self._reasoning_tokens = reasoning_tokens
         reserve(self._room())
 
-    def write(self, bytes before not None=b"", Py_ssize_t tokens=0, bytes after not None=b"", bytes tail=None):
-        """Write `before`, then `tokens` events, then `after`, with one system call where the socket takes it.
+    def write(self, bytes before not None=b"", Py_ssize_t tokens=0, bytes after not None=b"",
+              bytes tail=None):
+        """Write `before`, then `tokens` events, then `after`, with one system call where the socket
+        takes it.
 
-        `before` and `after` go out as they are: framing them as HTTP chunks is the caller's. `tail` is that of these
-        tokens and all that follow, in place of the one that there was.
+        `before` and `after` go out as they are: framing them as HTTP chunks is the caller's. `tail`
+        is that of these tokens and all that follow, in place of the one that there was.
         """
         if self._fd < 0:
             return
@@ -130,7 +143,8 @@ cdef class Stream(Outlet):
 
     cdef Py_ssize_t _room(self) noexcept:
         """Most bytes that one token's event can take."""
-        cdef Py_ssize_t head = max(PyBytes_GET_SIZE(self._head), PyBytes_GET_SIZE(self._reasoning_head))
+        cdef Py_ssize_t head = max(PyBytes_GET_SIZE(self._head),
+                                   PyBytes_GET_SIZE(self._reasoning_head))
         return CHUNK_OVERHEAD + head + self._words.longest + PyBytes_GET_SIZE(self._tail)
 
     cdef char *_put_rest(self, char *out) noexcept:
@@ -142,7 +156,9 @@ cdef class Stream(Outlet):
         cdef Py_ssize_t index = (draw(&self._random) >> 32) * self._words.count >> 32
         cdef uint32_t start = starts[index]
         cdef Py_ssize_t size = starts[index + 1] - start
-        cdef bytes head = self._reasoning_head if self.tokens < self._reasoning_tokens else self._head
+        cdef bytes head = self._head
+        if self.tokens < self._reasoning_tokens:
+            head = self._reasoning_head
         if self.tokens == 0 or self.tokens == self._reasoning_tokens:
             # A text begins with a word that has no space before it.
             start += 1
@@ -163,22 +179,32 @@ cdef class Grouped(Stream):
     Args:
         transport, words, seed, head, reasoning_head, reasoning_tokens, limit: As a `Stream`'s.
         tail: As a `Stream`'s; where there are counts, up to that of all tokens.
-        group: Tokens that an event holds; the last of the reasoning and the last of all may hold fewer.
+        group: Tokens that an event holds; the last of the reasoning and the last of all may hold
+            fewer.
         prompt_tokens: What the count of all tokens begins with; -1: events say no counts.
         between: From that count to the one of the answer's tokens.
         end: The rest of the event.
     """
 
-    def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None, bytes tail not None, *,
-                 Py_ssize_t group=1, Py_ssize_t prompt_tokens=-1, bytes between not None=b"", bytes end not None=b"",
-                 bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0, Py_ssize_t limit=4 << 20):
-        self._group, self._prompt_tokens, self._between, self._end = group, prompt_tokens, between, end
+    def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None,
+                 bytes tail not None, *,
+                 Py_ssize_t group=1, Py_ssize_t prompt_tokens=-1, bytes between not None=b"",
+                 bytes end not None=b"",
+                 bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0,
+                 Py_ssize_t limit=4 << 20):
+        self._group = group
+        self._prompt_tokens = prompt_tokens
+        self._between = between
+        self._end = end
         Stream.__init__(self, transport, words, seed, head, tail,
-                        reasoning_head=reasoning_head, reasoning_tokens=reasoning_tokens, limit=limit)
+                        reasoning_head=reasoning_head, reasoning_tokens=reasoning_tokens,
+                        limit=limit)
 
     cdef Py_ssize_t _room(self) noexcept:
-        cdef Py_ssize_t counts = PyBytes_GET_SIZE(self._between) + PyBytes_GET_SIZE(self._end) + 2 * PLACES
-        # The text of a whole group may be written with its last token, and its size is known only behind it.
+        cdef Py_ssize_t around = PyBytes_GET_SIZE(self._between) + PyBytes_GET_SIZE(self._end)
+        cdef Py_ssize_t counts = around + 2 * PLACES
+        # The text of a whole group may be written with its last token, and its size is known only
+        # behind it.
         return Stream._room(self) + CHUNK_OVERHEAD + self._group * self._words.longest + counts
 
     cdef char *_put_token(self, char *out) noexcept:
@@ -222,7 +248,9 @@ cdef class Grouped(Stream):
 
 
 def emit(list streams not None):
-    """Write the next token to each of the streams, in this order; None stands for an answer that is not streamed."""
+    """Write the next token to each of the streams, in this order; None stands for an answer that
+    is not streamed.
+    """
     cdef Stream stream
     cdef Py_ssize_t size
     for item in streams:
@@ -255,7 +283,8 @@ for byte in range(256):
 def count_tokens(str text not None):
     """Return how many tokens the simulator's tokenizer makes of `text`, without making them.
 
-    A token is a run of ASCII letters or up to three digits, either with one space before it, or else one character.
+    A token is a run of ASCII letters or up to three digits, either with one space before it, or
+    else one character.
     """
     cdef Py_ssize_t size, i = 0, tokens = 0, end
     cdef const unsigned char *data = <const unsigned char *>PyUnicode_AsUTF8AndSize(text, &size)

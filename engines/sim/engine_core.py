@@ -1,4 +1,6 @@
-"""Engine core: runs the scheduler's steps by the clock and sends the tokens of each step; and the cores of a server."""
+"""Engine core: runs the scheduler's steps by the clock and sends the tokens of each step; and
+the cores of a server.
+"""
 
 import asyncio
 import math
@@ -13,10 +15,11 @@ from loadgen.util.clock import Alarm, now_ns
 
 
 class EngineCore:
-    """Runs steps on an absolute plan: a step begins when the one before was planned to end, even if the loop woke late.
+    """Runs steps on an absolute plan: a step begins when the one before was planned to end, even if
+    the loop woke late.
 
-    A step ends late only if writing the tokens of the step before took longer than the whole step. The metrics count
-    that time.
+    A step ends late only if writing the tokens of the step before took longer than the whole step.
+    The metrics count that time.
 
     Args:
         settings: Settings of each core.
@@ -26,11 +29,17 @@ class EngineCore:
     """
 
     def __init__(
-        self, settings: SimSettings, loop: asyncio.AbstractEventLoop, metrics: Metrics, number: int = 0
+        self,
+        settings: SimSettings,
+        loop: asyncio.AbstractEventLoop,
+        metrics: Metrics,
+        number: int = 0,
     ) -> None:
         self.metrics = metrics
         self.number = number
-        noise = Noise(settings.noise, settings.start_noise, settings.seed + settings.noise_seed + number)
+        noise = Noise(
+            settings.noise, settings.start_noise, settings.seed + settings.noise_seed + number
+        )
         self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs, noise)
         self._frontend_ns = round(settings.frontend_ms * 1e6)
         self._step: Step[Answer] | None = None
@@ -50,7 +59,9 @@ class EngineCore:
             self._begin(answer.arrival_ns)
 
     def abort(self, answer: Answer) -> None:
-        """Drop an answer whose client has disconnected; a finished one stays counted as finished."""
+        """Drop an answer whose client has disconnected; a finished one stays counted as
+        finished.
+        """
         if answer.generated < answer.output_tokens:
             self.scheduler.cancel(answer)
             self.metrics.finished["abort"] += 1
@@ -116,7 +127,8 @@ class EngineCore:
 
 
 class CorePool:
-    """The engine cores, each with its own scheduler and prefix cache; a request goes to the one with fewest requests.
+    """The engine cores, each with its own scheduler and prefix cache; a request goes to the one
+    with fewest requests.
 
     Args:
         settings: Settings of each core; `data_parallel_size` is their number.
@@ -130,7 +142,8 @@ class CorePool:
         self.metrics = Metrics()
         self._settings = settings
         self._cores = [
-            EngineCore(settings, loop, self.metrics, number) for number in range(settings.data_parallel_size)
+            EngineCore(settings, loop, self.metrics, number)
+            for number in range(settings.data_parallel_size)
         ]
 
     @property

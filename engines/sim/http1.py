@@ -1,6 +1,8 @@
-"""HTTP/1.1 for servers, bytes in and bytes out: a reader of requests, and the bytes of responses and errors.
+"""HTTP/1.1 for servers, bytes in and bytes out: a reader of requests, and the bytes of responses
+and errors.
 
-The simulator and the servers of `loadgen.testing` share it. Bodies of requests need a Content-Length.
+The simulator and the servers of `loadgen.testing` share it. Bodies of requests need a
+Content-Length.
 """
 
 import http
@@ -14,7 +16,8 @@ import orjson
 MAX_HEAD_BYTES = 64 << 10
 MAX_BODY_BYTES = 64 << 20
 MAX_TOKENS = 1 << 20
-LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")  # of an answer, in the words of several APIs
+# Of an answer, in the words of several APIs.
+LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
@@ -35,7 +38,9 @@ _INDEX = re.compile(r"(?:^|-)(\d{1,18})\Z", re.ASCII)
 
 def head(status: int, *fields: str) -> bytes:
     """Return the head of a response; `fields` are its header lines."""
-    return "\r\n".join([f"HTTP/1.1 {status} {PHRASES.get(status, 'Unknown')}", *fields, "", ""]).encode()
+    return "\r\n".join(
+        [f"HTTP/1.1 {status} {PHRASES.get(status, 'Unknown')}", *fields, "", ""]
+    ).encode()
 
 
 def whole(status: int, body: bytes, *fields: str, kind: str = JSON) -> bytes:
@@ -65,7 +70,9 @@ def error_body(message: str, status: int, param: str | None = None, kind: str = 
         kind: The error class; empty: that of the status.
     """
     kind = kind or KINDS.get(status, "BadRequestError")
-    return orjson.dumps({"error": {"message": message, "type": kind, "param": param, "code": status}})
+    return orjson.dumps(
+        {"error": {"message": message, "type": kind, "param": param, "code": status}}
+    )
 
 
 class RequestError(Exception):
@@ -80,7 +87,13 @@ class RequestError(Exception):
     """
 
     def __init__(
-        self, status: int, message: str, *, param: str | None = None, kind: str = "", retry_after_s: int = 0
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        kind: str = "",
+        retry_after_s: int = 0,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -100,8 +113,8 @@ class Request:
         head: Request line and headers as received, each with its line end.
         headers: Values by lower-case name.
         body: The body.
-        arrival_ns: When its last byte was read (CLOCK_MONOTONIC, ns), but not before the answer to the request before
-            it; 0: unknown.
+        arrival_ns: When its last byte was read (CLOCK_MONOTONIC, ns), but not before the answer to
+            the request before it; 0: unknown.
     """
 
     method: str
@@ -123,7 +136,9 @@ class Request:
 
     @property
     def index(self) -> int | None:
-        """The number after the last hyphen of the id: in a run of loadgen, the request's index; None: there is none."""
+        """The number after the last hyphen of the id: in a run of loadgen, the request's index;
+        None: there is none.
+        """
         match = _INDEX.search(self.headers.get("x-request-id", ""))
         return int(match[1]) if match else None
 
@@ -137,9 +152,13 @@ class Request:
         try:
             value = orjson.loads(self.body)
         except orjson.JSONDecodeError as error:
-            raise RequestError(400, f"JSON decode error: {error}", param="body", kind="Bad Request") from None
+            raise RequestError(
+                400, f"JSON decode error: {error}", param="body", kind="Bad Request"
+            ) from None
         if not isinstance(value, dict):
-            raise RequestError(400, "the body must be a JSON object", param="body", kind="Bad Request")
+            raise RequestError(
+                400, "the body must be a JSON object", param="body", kind="Bad Request"
+            )
         return value
 
     @cached_property
@@ -189,7 +208,8 @@ class RequestReader:
     """Reads requests from a stream of bytes that may be cut anywhere.
 
     Attributes:
-        continue_wanted: Whether the client waits for "100 Continue"; the caller resets it after sending that.
+        continue_wanted: Whether the client waits for "100 Continue"; the caller resets it after
+            sending that.
     """
 
     def __init__(self) -> None:
@@ -211,7 +231,11 @@ class RequestReader:
         """
         self._buffer += data
         if len(self._buffer) > MAX_HEAD_BYTES + MAX_BODY_BYTES:
-            raise RequestError(413, f"more than {MAX_BODY_BYTES} bytes wait; send one request at a time", param="body")
+            raise RequestError(
+                413,
+                f"more than {MAX_BODY_BYTES} bytes wait; send one request at a time",
+                param="body",
+            )
 
     def next_request(self, arrival_ns: int = 0) -> Request | None:
         """Return the next complete request; None until more bytes are fed.
@@ -234,10 +258,16 @@ class RequestReader:
     def _read_head(self) -> bool:
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
-            if self._buffer and not self._buffer[:1].isalpha():  # perhaps TLS, whose client waits for an answer
+            if (
+                self._buffer and not self._buffer[:1].isalpha()
+            ):  # perhaps TLS, whose client waits for an answer
                 raise RequestError(400, "the request line is not HTTP/1.1", param="request line")
             if len(self._buffer) > MAX_HEAD_BYTES:
-                raise RequestError(431, f"the request's head is longer than {MAX_HEAD_BYTES} bytes", param="headers")
+                raise RequestError(
+                    431,
+                    f"the request's head is longer than {MAX_HEAD_BYTES} bytes",
+                    param="headers",
+                )
             return False
         head = bytes(self._buffer[: end + 2])
         del self._buffer[: end + 4]
@@ -246,22 +276,30 @@ class RequestReader:
         if len(words) != 3 or not words[0].isalpha() or not words[2].startswith("HTTP/"):
             raise RequestError(400, "the request line is not HTTP/1.1", param="request line")
         if words[2] != "HTTP/1.1":
-            raise RequestError(505, f"{words[2][:16]} is not supported; use HTTP/1.1", param="request line")
+            raise RequestError(
+                505, f"{words[2][:16]} is not supported; use HTTP/1.1", param="request line"
+            )
         headers: dict[str, str] = {}
         for line in lines:
             name, colon, value = line.partition(":")
             if not colon or not name or name != name.strip():
-                raise RequestError(400, "a header line is not of the form Name: value", param="headers")
+                raise RequestError(
+                    400, "a header line is not of the form Name: value", param="headers"
+                )
             headers[name.lower()] = value.strip()
         if "transfer-encoding" in headers:
             raise RequestError(
-                411, "a request body needs a Content-Length; chunked requests are not supported", param="headers"
+                411,
+                "a request body needs a Content-Length; chunked requests are not supported",
+                param="headers",
             )
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
             raise RequestError(400, "Content-Length is not a number", param="headers")
         if len(length) > 12 or int(length) > MAX_BODY_BYTES:
-            raise RequestError(413, f"the request's body is longer than {MAX_BODY_BYTES} bytes", param="body")
+            raise RequestError(
+                413, f"the request's body is longer than {MAX_BODY_BYTES} bytes", param="body"
+            )
         self._body_bytes = int(length)
         self.continue_wanted = headers.get("expect", "").lower() == "100-continue"
         self._head = words[0], words[1].partition("?")[0], head, headers

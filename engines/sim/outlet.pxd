@@ -4,7 +4,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
 cdef enum:
-    CHUNK_OVERHEAD = 20  # a size line of at most 16 hex digits and CR LF, and the CR LF that ends the chunk
+    # a size line of at most 16 hex digits and CR LF, and the CR LF that ends the chunk
+    CHUNK_OVERHEAD = 20
 
 cdef char *scratch  # the output buffer, used by one call at a time
 cdef Py_ssize_t scratch_size

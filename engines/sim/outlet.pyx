@@ -1,9 +1,10 @@
 # cython: language_level=3
 """Outlet: the way to one socket for one response, at C speed.
 
-A test server that streams 200,000 tokens/s has 5 us for each, and send(2) alone takes most of them. So an event is
-put together in one C buffer and goes straight to the socket; the event loop's transport is used only for what the
-socket did not take, and until its buffer is empty again everything goes that way, so that the order holds.
+A test server that streams 200,000 tokens/s has 5 us for each, and send(2) alone takes most of them.
+So an event is put together in one C buffer and goes straight to the socket; the event loop's
+transport is used only for what the socket did not take, and until its buffer is empty again
+everything goes that way, so that the order holds.
 """
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ENOMEM, errno
@@ -39,7 +40,8 @@ def live():
 
 
 cdef class Outlet:
-    """The way to one socket for one response: straight to it, or through the transport while that holds anything.
+    """The way to one socket for one response: straight to it, or through the transport while that
+    holds anything.
 
     Nothing else may write to the transport until the response has ended.
 
@@ -91,7 +93,9 @@ cdef class Outlet:
         return self._hand_over(data + sent, size - sent)
 
     cdef int _hand_over(self, const char *data, Py_ssize_t size) except -1:
-        """Have the transport write it when the socket has room; cut the connection if too much waits already."""
+        """Have the transport write it when the socket has room; cut the connection if too much
+        waits already.
+        """
         if self._transport.get_write_buffer_size() + size > self._limit:
             self.cut = True
             self._fd = -1

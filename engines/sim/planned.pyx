@@ -1,5 +1,7 @@
 # cython: language_level=3
-"""Planned streams: events written at set times, each with that time and the time at which it is written."""
+"""Planned streams: events written at set times, each with that time and the time at which it is
+written.
+"""
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
@@ -33,11 +35,13 @@ def live():
 
 
 cdef class Planned(Outlet):
-    """One response body whose events are written at set times, each with that time and the one at which it is written.
+    """One response body whose events are written at set times, each with that time and the one at
+    which it is written.
 
     Args:
         transport: As an `Outlet`'s.
-        event: One event as it goes out, but with BLANK_TIME where its planned time goes, and further on its own.
+        event: One event as it goes out, but with BLANK_TIME where its planned time goes, and
+            further on its own.
         after: What follows the last event at once.
         plan_ns: When each event is due, CLOCK_MONOTONIC ns, sorted; shape (n,), n >= 1.
         write_ns: Filled with when each was given to the socket, read just before; shape (n,).
@@ -48,8 +52,10 @@ cdef class Planned(Outlet):
         written: Events written so far.
     """
 
-    def __init__(self, transport, bytes event not None, bytes after not None, const int64_t[::1] plan_ns not None,
-                 int64_t[::1] write_ns not None, int64_t[::1] written_ns not None, *, Py_ssize_t limit=4 << 20):
+    def __init__(self, transport, bytes event not None, bytes after not None,
+                 const int64_t[::1] plan_ns not None,
+                 int64_t[::1] write_ns not None, int64_t[::1] written_ns not None, *,
+                 Py_ssize_t limit=4 << 20):
         Outlet.__init__(self, transport, limit=limit)
         self._plan, self._writes, self._written = plan_ns, write_ns, written_ns
         if not 0 < plan_ns.shape[0] == write_ns.shape[0] == written_ns.shape[0]:
@@ -79,7 +85,8 @@ cdef class Ticker:
     """Writes what many `Planned` streams have due.
 
     Args:
-        on_end: Called as on_end(stream) after a stream's last event, or when an event is due of one that has closed.
+        on_end: Called as on_end(stream) after a stream's last event, or when an event is due of one
+            that has closed.
     """
 
     def __init__(self, on_end):
@@ -99,7 +106,9 @@ cdef class Ticker:
         return self._heap.entries[0].at_ns
 
     def tick(self):
-        """Write the events that are due, for a millisecond at most; returns when the next one is, ns, or 0: never."""
+        """Write the events that are due, for a millisecond at most; returns when the next one
+        is, ns, or 0: never.
+        """
         cdef Planned stream
         cdef int64_t at_ns = now_ns(), ends_ns = at_ns + TURN_NS
         while self._heap.size and self._heap.entries[0].at_ns <= at_ns <= ends_ns:

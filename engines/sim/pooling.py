@@ -1,4 +1,6 @@
-"""Pooling: embeddings and scores of one or several texts, each a sequence that ends with its prefill."""
+"""Pooling: embeddings and scores of one or several texts, each a sequence that ends with its
+prefill.
+"""
 
 import random
 from typing import Any
@@ -6,7 +8,12 @@ from typing import Any
 import orjson
 
 from loadgen.engines.sim.answers import Answer
-from loadgen.engines.sim.completion_request import CompletionRequest, Prompt, check_model, parse_chat
+from loadgen.engines.sim.completion_request import (
+    CompletionRequest,
+    Prompt,
+    check_model,
+    parse_chat,
+)
 from loadgen.engines.sim.connection import ServerConnection
 from loadgen.engines.sim.http1 import RequestError
 from loadgen.engines.sim.settings import SimSettings
@@ -14,7 +21,8 @@ from loadgen.engines.sim.settings import SimSettings
 DIMENSIONS = 384  # of an embedding, as a small model has
 _GENERATOR = random.Random(0)
 _FLOATS = [round(_GENERATOR.uniform(-1.0, 1.0), 8) for _ in range(DIMENSIONS)]
-VECTORS = {"float": orjson.dumps(_FLOATS), "base64": b'"' + b"A" * (DIMENSIONS * 16 // 3) + b'"'}  # the same for all
+# The same for all.
+VECTORS = {"float": orjson.dumps(_FLOATS), "base64": b'"' + b"A" * (DIMENSIONS * 16 // 3) + b'"'}
 SEPARATOR = "\n"  # between a query and a document: one token
 
 
@@ -33,7 +41,9 @@ class PooledAnswer(Answer):
 
     generates = False
 
-    def __init__(self, batch: "Batch", client: ServerConnection, request: CompletionRequest) -> None:
+    def __init__(
+        self, batch: "Batch", client: ServerConnection, request: CompletionRequest
+    ) -> None:
         super().__init__(client, request)
         self.batch = batch
 
@@ -66,7 +76,11 @@ class Batch:
     """
 
     def __init__(
-        self, client: ServerConnection, requests: list[CompletionRequest], head: dict[str, Any], results: bytes
+        self,
+        client: ServerConnection,
+        requests: list[CompletionRequest],
+        head: dict[str, Any],
+        results: bytes,
     ) -> None:
         self.client: ServerConnection | None = client
         self._head = head
@@ -81,10 +95,22 @@ class Batch:
         if self._left or client is None:
             return
         tokens = sum(sequence.prompt_tokens for sequence in self.sequences)
-        usage: dict[str, Any] = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
+        usage: dict[str, Any] = {
+            "prompt_tokens": tokens,
+            "total_tokens": tokens,
+            "completion_tokens": 0,
+        }
         if self.sequences[0].request.blocks is not None:
-            usage["prompt_tokens_details"] = {"cached_tokens": sum(sequence.cached for sequence in self.sequences)}
-        body = orjson.dumps(self._head).removesuffix(b"}") + self._results + b',"usage":' + orjson.dumps(usage) + b"}"
+            usage["prompt_tokens_details"] = {
+                "cached_tokens": sum(sequence.cached for sequence in self.sequences)
+            }
+        body = (
+            orjson.dumps(self._head).removesuffix(b"}")
+            + self._results
+            + b',"usage":'
+            + orjson.dumps(usage)
+            + b"}"
+        )
         client.reply(body)
 
 
@@ -116,16 +142,29 @@ def vectors(
     check_model(body, settings.model_names)
     encoding = body.get("encoding_format") or "float"
     if encoding not in VECTORS:
-        raise RequestError(400, f"encoding_format must be float or base64, got {encoding!r}", param="encoding_format")
+        raise RequestError(
+            400,
+            f"encoding_format must be float or base64, got {encoding!r}",
+            param="encoding_format",
+        )
     requests = [_request(prompt, body, settings) for prompt in _prompts(body)]
     result = b'"object":"%b","%b":%b}' % (kind.encode(), member.encode(), VECTORS[encoding])
     results = b",".join(b'{"index":%d,%b' % (index, result) for index in range(len(requests)))
-    head = {"id": f"{prefix}-{answer_id}", "created": created, "object": "list", "model": settings.served_model_name}
+    head = {
+        "id": f"{prefix}-{answer_id}",
+        "created": created,
+        "object": "list",
+        "model": settings.served_model_name,
+    }
     return Batch(client, requests, head, b',"data":[' + results + b"]").sequences[0]
 
 
 def rerank(
-    body: dict[str, Any], client: ServerConnection, settings: SimSettings, answer_id: str, created: int
+    body: dict[str, Any],
+    client: ServerConnection,
+    settings: SimSettings,
+    answer_id: str,
+    created: int,
 ) -> Answer:
     """Answer a request for the scores of documents; the arguments are those of `vectors`.
 
@@ -135,20 +174,27 @@ def rerank(
     query = body.get("query")
     documents = body.get("documents")
     if not isinstance(query, str) or not isinstance(documents, list) or not documents:
-        raise RequestError(400, "query must be a text and documents a list of texts", param="documents")
+        raise RequestError(
+            400, "query must be a text and documents a list of texts", param="documents"
+        )
     if not all(isinstance(document, str) for document in documents):
         raise RequestError(400, "each document must be a text", param="documents")
     check_model(body, settings.model_names)
-    requests = [_request(Prompt([f"{query}{SEPARATOR}{document}"]), body, settings) for document in documents]
+    requests = [
+        _request(Prompt([f"{query}{SEPARATOR}{document}"]), body, settings)
+        for document in documents
+    ]
     results = [
-        {"index": index, "document": {"text": text}, "relevance_score": 0.5} for index, text in enumerate(documents)
+        {"index": index, "document": {"text": text}, "relevance_score": 0.5}
+        for index, text in enumerate(documents)
     ]
     head = {"id": f"rerank-{answer_id}", "model": settings.served_model_name}
     return Batch(client, requests, head, b',"results":' + orjson.dumps(results)).sequences[0]
 
 
 def _prompts(body: dict[str, Any]) -> list[Prompt]:
-    """Return the inputs: a text, token ids, or a list of either; the messages of a chat are one input.
+    """Return the inputs: a text, token ids, or a list of either; the messages of a chat are one
+    input.
 
     Raises:
         RequestError: An input is neither.
@@ -165,7 +211,9 @@ def _prompts(body: dict[str, Any]) -> list[Prompt]:
         elif isinstance(content, list) and content and all(type(token) is int for token in content):
             prompts.append(Prompt(ids=content))
         else:
-            raise RequestError(400, "input must be a text, a list of token ids, or a list of either", param="input")
+            raise RequestError(
+                400, "input must be a text, a list of token ids, or a list of either", param="input"
+            )
     return prompts
 
 

@@ -1,4 +1,6 @@
-"""Prefix cache: blocks of KV cache that sequences with a common prefix share, kept until their memory is needed."""
+"""Prefix cache: blocks of KV cache that sequences with a common prefix share, kept until their
+memory is needed.
+"""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -7,7 +9,9 @@ BLOCK = 16  # tokens
 
 
 def block_names(pieces: Sequence[object]) -> tuple[int, ...]:
-    """Return a name for each full block of a prompt; two names are equal if all tokens up to the block's end are."""
+    """Return a name for each full block of a prompt; two names are equal if all tokens up to the
+    block's end are.
+    """
     names: list[int] = []
     name = 0
     for begin in range(0, len(pieces) - BLOCK + 1, BLOCK):
@@ -59,7 +63,9 @@ class PrefixCache:
         return BLOCK * fresh
 
     def release(self, names: Sequence[int]) -> int:
-        """Release blocks, the end of the prompt first; return the tokens of those that no sequence uses now."""
+        """Release blocks, the end of the prompt first; return the tokens of those that no
+        sequence uses now.
+        """
         freed = 0
         for name in reversed(names):
             self._users[name] -= 1

@@ -1,4 +1,5 @@
-"""Scheduler: continuous batching in virtual time: the sequences of each engine step, and the length of the step.
+"""Scheduler: continuous batching in virtual time: the sequences of each engine step, and the length
+of the step.
 
 Nothing here reads a clock or uses a socket. Times are int64 ns that the caller supplies.
 """
@@ -65,7 +66,9 @@ class StepCosts:
     matmul_ns_per_token: float = 0.0
     attention_ns_per_pair: float = 0.0
 
-    def duration_ns(self, prefill_tokens: float, decodes: float, kv_tokens: float, pairs: float = 0.0) -> float:
+    def duration_ns(
+        self, prefill_tokens: float, decodes: float, kv_tokens: float, pairs: float = 0.0
+    ) -> float:
         """Return the length of a step, ns.
 
         Args:
@@ -90,9 +93,12 @@ class Limits:
 
     Attributes:
         max_num_seqs: Running sequences.
-        max_num_batched_tokens: Tokens computed in one step; at least `max_num_seqs`, so that every decode fits.
-        num_kv_tokens: Tokens of KV cache over all running sequences; no single sequence may need more.
-        chunked_prefill: Whether a prompt may be computed in several steps; otherwise each must fit into one step.
+        max_num_batched_tokens: Tokens computed in one step; at least `max_num_seqs`, so that every
+            decode fits.
+        num_kv_tokens: Tokens of KV cache over all running sequences; no single sequence may need
+            more.
+        chunked_prefill: Whether a prompt may be computed in several steps; otherwise each must fit
+            into one step.
     """
 
     max_num_seqs: int
@@ -136,7 +142,8 @@ class Progress(Generic[S]):
 
 
 class WaitingQueue(Generic[S]):
-    """The sequences that wait to hold KV cache, by priority, and first come, first served within one.
+    """The sequences that wait to hold KV cache, by priority, and first come, first served within
+    one.
 
     Sequences of one priority are added in the order in which they are ready.
     """
@@ -166,7 +173,9 @@ class WaitingQueue(Generic[S]):
             level.move_to_end(sequence, last=False)
 
     def first(self, now_ns: int) -> S | None:
-        """Return the sequence whose turn it is among those that are ready at `now_ns`; None if none is."""
+        """Return the sequence whose turn it is among those that are ready at `now_ns`; None if
+        none is.
+        """
         for level in self._levels.values():
             sequence = next(iter(level))
             if sequence.ready_ns <= now_ns:
@@ -187,9 +196,11 @@ def no_noise() -> float:
 
 
 class Scheduler(Generic[S]):
-    """Serves by priority, and first come, first served within one, with chunked prefill and shared prefixes.
+    """Serves by priority, and first come, first served within one, with chunked prefill and shared
+    prefixes.
 
-    A sequence that runs is preempted where others need its cache, never for a priority, and is then recomputed.
+    A sequence that runs is preempted where others need its cache, never for a priority, and is then
+    recomputed.
 
     Call `plan` and `complete` in turn; `add` and `cancel` at any time.
 
@@ -204,13 +215,17 @@ class Scheduler(Generic[S]):
         cache: The prefix cache.
     """
 
-    def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise) -> None:
+    def __init__(
+        self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = no_noise
+    ) -> None:
         self.limits = limits
         self.costs = costs
         self._noise = noise
         self.kv_tokens = self.preemptions = 0
         self.cache = PrefixCache()
-        self._shared_extra = 0  # tokens of shared blocks, counted once for each user after the first
+        self._shared_extra = (
+            0  # tokens of shared blocks, counted once for each user after the first
+        )
         self._waiting: WaitingQueue[S] = WaitingQueue()
         # In order of admission; all decoding sequences were admitted before all prefilling ones.
         self._prefilling: dict[S, None] = {}
@@ -232,7 +247,9 @@ class Scheduler(Generic[S]):
         return self._waiting.next_ready_ns
 
     def add(self, sequence: S) -> None:
-        """Queue a sequence; its `ready_ns` must not be before that of the last one of its priority."""
+        """Queue a sequence; its `ready_ns` must not be before that of the last one of its
+        priority.
+        """
         self._waiting.add(sequence)
 
     def cancel(self, sequence: S) -> None:
@@ -274,8 +291,12 @@ class Scheduler(Generic[S]):
             return None
         self.cache.shrink(self.limits.num_kv_tokens - self.kv_tokens)
         prefill_tokens = self.limits.max_num_batched_tokens - decodes - budget
-        cost_ns = self.costs.duration_ns(prefill_tokens, decodes, self.kv_tokens + self._shared_extra, pairs)
-        return Step(begin_ns, begin_ns + round(cost_ns * self._noise()), decodes, chunks, prefill_tokens)
+        cost_ns = self.costs.duration_ns(
+            prefill_tokens, decodes, self.kv_tokens + self._shared_extra, pairs
+        )
+        return Step(
+            begin_ns, begin_ns + round(cost_ns * self._noise()), decodes, chunks, prefill_tokens
+        )
 
     def complete(self, step: Step[S]) -> Progress[S]:
         """Add the tokens of the planned step to its sequences, and remove the finished ones."""
@@ -330,7 +351,10 @@ class Scheduler(Generic[S]):
         # The last token is always computed, since the next one comes from it.
         cached_blocks = self.cache.count_cached(sequence.blocks[: (context - 1) // BLOCK])
         alone = context - BLOCK * cached_blocks
-        if self.kv_tokens + alone + self.cache.unused(sequence.blocks[:cached_blocks]) > self.limits.num_kv_tokens:
+        if (
+            self.kv_tokens + alone + self.cache.unused(sequence.blocks[:cached_blocks])
+            > self.limits.num_kv_tokens
+        ):
             return None
         if not self.limits.chunked_prefill and alone > budget:
             return None

@@ -1,4 +1,6 @@
-"""The simulator's process: wait for the simulated start-up time, listen, and serve until SIGINT or SIGTERM."""
+"""The simulator's process: wait for the simulated start-up time, listen, and serve until SIGINT
+or SIGTERM.
+"""
 
 import asyncio
 import contextlib
@@ -24,7 +26,9 @@ from loadgen.engines.sim.tokenizer import TOKENIZER, SimTokenizer
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.util import garbage_collection
 
-START_SEED = "LOADGEN_START_SEED"  # variable with the seed of the noise, unless --noise-seed gives it
+START_SEED = (
+    "LOADGEN_START_SEED"  # variable with the seed of the noise, unless --noise-seed gives it
+)
 
 
 class SimConnection(ServerConnection):
@@ -63,7 +67,9 @@ class SimConnection(ServerConnection):
 
 @functools.lru_cache(1)
 def _date(second: int) -> str:
-    """Return the header line with the date at a Unix time, s; formatting it takes longer than the rest of a head."""
+    """Return the header line with the date at a Unix time, s; formatting it takes longer than
+    the rest of a head.
+    """
     return time.strftime("date: %a, %d %b %Y %H:%M:%S GMT", time.gmtime(second))
 
 
@@ -120,13 +126,18 @@ def noise_seed() -> dict[str, int]:
     """Return the seed of the noise that the program which starts this server has set."""
     text = os.environ.get(START_SEED, "")
     if text and not text.isdecimal():
-        raise BadInput(START_SEED, f"{text!r} is not a whole number", "unset it, or give a whole number")
+        raise BadInput(
+            START_SEED, f"{text!r} is not a whole number", "unset it, or give a whole number"
+        )
     return {"noise_seed": int(text)} if text else {}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the server from the command line; return the exit code: 0, 1 (it cannot start) or 2 (bad flag)."""
-    # Requests leave no reference cycles; a full garbage collection would stop the engine for many steps.
+    """Run the server from the command line; return the exit code: 0, 1 (it cannot start) or 2
+    (bad flag).
+    """
+    # Requests leave no reference cycles; a full garbage collection would stop the engine for many
+    # steps.
     gc.freeze()
     garbage_collection.collect_rarely()
     try:

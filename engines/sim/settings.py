@@ -1,4 +1,6 @@
-"""Settings of the simulator: how it serves and which fault it has, each field a flag; and its command line."""
+"""Settings of the simulator: how it serves and which fault it has, each field a flag; and its
+command line.
+"""
 
 import argparse
 import dataclasses
@@ -32,7 +34,13 @@ def setting(
         choices: The words that it takes; empty: any.
         short: A short name of the flag; empty: none.
     """
-    metadata = {"help": text, "minimum": minimum, "maximum": maximum, "choices": tuple(choices), "short": short}
+    metadata = {
+        "help": text,
+        "minimum": minimum,
+        "maximum": maximum,
+        "choices": tuple(choices),
+        "short": short,
+    }
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -62,14 +70,18 @@ def check(settings: Any) -> None:
 
 
 def add(parser: argparse.ArgumentParser, settings: type, title: str) -> None:
-    """Add a flag for every field of a dataclass; the parsed result has only the flags that were given."""
+    """Add a flag for every field of a dataclass; the parsed result has only the flags that were
+    given.
+    """
     group = parser.add_argument_group(title)
     for field in dataclasses.fields(settings):
         names = [flag(field.name), *filter(None, [field.metadata["short"]])]
         text = field.metadata["help"].replace("%", "%%")
         if isinstance(field.default, bool):
             action = argparse.BooleanOptionalAction
-            group.add_argument(*names, action=action, default=argparse.SUPPRESS, help=f"{text} ({field.default})")
+            group.add_argument(
+                *names, action=action, default=argparse.SUPPRESS, help=f"{text} ({field.default})"
+            )
             continue
         group.add_argument(
             *names,
@@ -82,7 +94,11 @@ def add(parser: argparse.ArgumentParser, settings: type, title: str) -> None:
 
 def given(flags: argparse.Namespace, settings: type) -> dict[str, Any]:
     """Return the fields of a dataclass that were given on the command line."""
-    return {field.name: getattr(flags, field.name) for field in dataclasses.fields(settings) if field.name in flags}
+    return {
+        field.name: getattr(flags, field.name)
+        for field in dataclasses.fields(settings)
+        if field.name in flags
+    }
 
 
 POLICIES = FCFS, PRIORITY = ("fcfs", "priority")
@@ -100,8 +116,9 @@ NEEDS_PROFILE = (
 class SimSettings:
     """How the simulated engine serves; settings that vLLM has too have its names.
 
-    The defaults describe a large, fast deployment that sustains 1,000 requests/s of 1,024-token prompts and 128-token
-    answers at half its capacity. A profile has other defaults, which `of` applies.
+    The defaults describe a large, fast deployment that sustains 1,000 requests/s of 1,024-token
+    prompts and 128-token answers at half its capacity. A profile has other defaults, which `of`
+    applies.
 
     Raises:
         BadInput: A value is out of range, or two contradict each other.
@@ -110,19 +127,33 @@ class SimSettings:
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8000, "port to listen on; 0 takes a free one", minimum=0, maximum=65535)
     served_model_name: str = setting("sim", "model name that requests must use")
-    lora_modules: str = setting("", "names of LoRA adapters that requests may use in its place, with commas")
+    lora_modules: str = setting(
+        "", "names of LoRA adapters that requests may use in its place, with commas"
+    )
     seed: int = setting(0, "seed of the answers' words and lengths, and of the noise")
-    noise_seed: int = setting(0, "added to --seed for the noise alone; a study gives each start another one")
+    noise_seed: int = setting(
+        0, "added to --seed for the noise alone; a study gives each start another one"
+    )
 
-    profile: str = setting("", f"GPU and model whose costs and sizes are simulated: {', '.join(PROFILES)}")
-    tensor_parallel_size: int = setting(1, "GPUs of the profile that share each layer", minimum=1, short="-tp")
-    pipeline_parallel_size: int = setting(1, "groups of its layers, each on its own GPUs", minimum=1, short="-pp")
+    profile: str = setting(
+        "", f"GPU and model whose costs and sizes are simulated: {', '.join(PROFILES)}"
+    )
+    tensor_parallel_size: int = setting(
+        1, "GPUs of the profile that share each layer", minimum=1, short="-tp"
+    )
+    pipeline_parallel_size: int = setting(
+        1, "groups of its layers, each on its own GPUs", minimum=1, short="-pp"
+    )
     data_parallel_size: int = setting(
         1, "engine cores of this server, each with these settings", minimum=1, short="-dp"
     )
-    quantization: str = setting("", "format of its weights: fp8, awq or gptq", choices=tuple(FORMATS), short="-q")
+    quantization: str = setting(
+        "", "format of its weights: fp8, awq or gptq", choices=tuple(FORMATS), short="-q"
+    )
     kv_cache_dtype: str = setting("auto", "type of its KV cache", choices=tuple(KV_BYTES))
-    gpu_memory_utilization: float = setting(0.9, "share of its GPUs' memory that is used", minimum=0.01, maximum=1.0)
+    gpu_memory_utilization: float = setting(
+        0.9, "share of its GPUs' memory that is used", minimum=0.01, maximum=1.0
+    )
 
     max_model_len: int = setting(65536, "maximum tokens of prompt and answer together", minimum=2)
     max_num_seqs: int = setting(4096, "maximum sequences running at once", minimum=1)
@@ -134,31 +165,56 @@ class SimSettings:
     max_num_batched_tokens: int = setting(32768, "maximum tokens computed in one step", minimum=1)
     num_kv_tokens: int = setting(4194304, "tokens of KV cache", minimum=1)
     enable_chunked_prefill: bool = setting(True, "compute long prompts in chunks, between decodes")
-    enable_prefix_caching: bool = setting(False, "keep the KV cache of prompts, and reuse common prefixes")
+    enable_prefix_caching: bool = setting(
+        False, "keep the KV cache of prompts, and reuse common prefixes"
+    )
 
     step_base_ms: float = setting(8.0, "time of an engine step without work", minimum=0.001)
-    weights_ms: float = setting(0.0, "minimum time of a step's matrix products: reading the weights", minimum=0)
-    matmul_us_per_token: float = setting(0.0, "time of matrix products for each token, if that is longer", minimum=0)
-    prefill_us_per_token: float = setting(0.1, "additional step time for each prompt token", minimum=0)
-    decode_us_per_seq: float = setting(0.5, "additional step time for each decoding sequence", minimum=0)
-    kv_ns_per_token: float = setting(0.0, "additional step time for each token of KV cache that it reads", minimum=0)
+    weights_ms: float = setting(
+        0.0, "minimum time of a step's matrix products: reading the weights", minimum=0
+    )
+    matmul_us_per_token: float = setting(
+        0.0, "time of matrix products for each token, if that is longer", minimum=0
+    )
+    prefill_us_per_token: float = setting(
+        0.1, "additional step time for each prompt token", minimum=0
+    )
+    decode_us_per_seq: float = setting(
+        0.5, "additional step time for each decoding sequence", minimum=0
+    )
+    kv_ns_per_token: float = setting(
+        0.0, "additional step time for each token of KV cache that it reads", minimum=0
+    )
     attention_ns_per_pair: float = setting(
         0.0, "additional step time for each prompt token and token before it", minimum=0
     )
-    frontend_ms: float = setting(12.0, "time from a request's arrival until the scheduler sees it", minimum=0)
-    noise: float = setting(0.0, "relative standard deviation of a step's time", minimum=0, maximum=1)
-    start_noise: float = setting(0.0, "the same for all steps together, drawn once for a start", minimum=0, maximum=1)
-    startup_s: float = setting(0.0, "time from the start of the process until it listens", minimum=0)
+    frontend_ms: float = setting(
+        12.0, "time from a request's arrival until the scheduler sees it", minimum=0
+    )
+    noise: float = setting(
+        0.0, "relative standard deviation of a step's time", minimum=0, maximum=1
+    )
+    start_noise: float = setting(
+        0.0, "the same for all steps together, drawn once for a start", minimum=0, maximum=1
+    )
+    startup_s: float = setting(
+        0.0, "time from the start of the process until it listens", minimum=0
+    )
 
     mean_answer_tokens: float = setting(
         0.0,
-        "mean of the geometric length at which answers end by themselves, unless ignore_eos; 0: at max_tokens",
+        "mean of the geometric length at which answers end by themselves, unless ignore_eos; 0: "
+        "at max_tokens",
         minimum=0,
     )
-    reasoning_tokens: int = setting(0, "tokens at the start of each answer that are reasoning", minimum=0)
+    reasoning_tokens: int = setting(
+        0, "tokens at the start of each answer that are reasoning", minimum=0
+    )
     tokens_per_event: int = setting(1, "tokens in one event of a stream", minimum=1, maximum=4096)
     image_tokens: int = setting(256, "tokens of each image of a prompt", minimum=0)
-    chat_template_tokens: int = setting(0, "tokens that a chat template adds to each prompt", minimum=0)
+    chat_template_tokens: int = setting(
+        0, "tokens that a chat template adds to each prompt", minimum=0
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -166,13 +222,15 @@ class SimSettings:
             raise BadInput(
                 "--max-num-batched-tokens",
                 f"{self.max_num_batched_tokens} is less than --max-num-seqs {self.max_num_seqs}",
-                "raise it, or lower --max-num-seqs: each running sequence takes a token of every step",
+                "raise it, or lower --max-num-seqs: each running sequence takes a token of every "
+                "step",
             )
         if not self.enable_chunked_prefill and self.max_num_batched_tokens < self.max_model_len:
             raise BadInput(
                 "--max-num-batched-tokens",
                 f"{self.max_num_batched_tokens} is less than --max-model-len {self.max_model_len}",
-                "raise it, lower --max-model-len, or allow --enable-chunked-prefill: a prompt must fit into one step",
+                "raise it, lower --max-model-len, or allow --enable-chunked-prefill: a prompt "
+                "must fit into one step",
             )
         if self.num_kv_tokens < self.max_model_len:
             raise BadInput(
@@ -195,7 +253,9 @@ class SimSettings:
         default = cls()
         for name in NEEDS_PROFILE:
             if getattr(plain, name) != getattr(default, name):
-                raise BadInput(flag(name), "it has no effect without a profile", "give --profile too")
+                raise BadInput(
+                    flag(name), "it has no effect without a profile", "give --profile too"
+                )
         return cls(**given)
 
     @property
@@ -206,29 +266,42 @@ class SimSettings:
     @property
     def limits(self) -> Limits:
         """The scheduler's limits."""
-        return Limits(self.max_num_seqs, self.max_num_batched_tokens, self.num_kv_tokens, self.enable_chunked_prefill)
+        return Limits(
+            self.max_num_seqs,
+            self.max_num_batched_tokens,
+            self.num_kv_tokens,
+            self.enable_chunked_prefill,
+        )
 
     @property
     def costs(self) -> StepCosts:
         """The coefficients of the cost model, ns."""
         costs = COSTS.items()
-        return StepCosts(**{coefficient: getattr(self, name) * unit_ns for name, (coefficient, unit_ns) in costs})
+        return StepCosts(
+            **{coefficient: getattr(self, name) * unit_ns for name, (coefficient, unit_ns) in costs}
+        )
 
 
 HANG = "hang"
 UNAVAILABLE = "unavailable"
 # Messages of vLLM and its libraries; the keys are kinds of `loadgen.engines.launch.crash_cause`.
 CRASHES = {
-    "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+    "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
+    "total capacity of "
     "79.11 GiB of which 1.02 GiB is free.",
-    "oom_kv": "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
+    "oom_kv": "ValueError: No available memory for the cache blocks. Try increasing "
+    "`gpu_memory_utilization` when "
     "initializing the engine.",
-    "leaked_memory": "ValueError: Free memory on device (20.11/79.11 GiB) on startup is less than desired GPU memory "
-    "utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+    "leaked_memory": "ValueError: Free memory on device (20.11/79.11 GiB) on startup is less than "
+    "desired GPU memory "
+    "utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by "
+    "other processes.",
     "bad_checkpoint": "KeyError: 'layers.0.mlp.down_proj.weight'",
-    "model_missing": "OSError: nowhere/model is not a local folder and is not a valid model identifier",
+    "model_missing": "OSError: nowhere/model is not a local folder and is not a valid model "
+    "identifier",
     "unsupported_hw": "RuntimeError: Unsupported SM version for FP8 block scaling GEMM",
-    "unsupported_combo": "ValueError: Selected backend AttentionBackendEnum.CUTLASS_MLA is not valid for this "
+    "unsupported_combo": "ValueError: Selected backend AttentionBackendEnum.CUTLASS_MLA is not "
+    "valid for this "
     "configuration. Reason: ['head_size not supported']",
     "distributed": "RuntimeError: NCCL error: unhandled system error",
     "killed": "Worker proc VllmWorker-0 died unexpectedly, shutting down executor.",
@@ -248,12 +321,18 @@ class Faults:
         f"the fault: {HANG} (healthy, but no more tokens), {UNAVAILABLE} (503 for ever), a crash "
         f"({', '.join(CRASHES)}), or the path of a file with the output of a crash",
     )
-    fault_after: int = setting(0, "number of requests before the fault, the readiness check included", minimum=0)
+    fault_after: int = setting(
+        0, "number of requests before the fault, the readiness check included", minimum=0
+    )
     max_concurrent_requests: int = setting(
-        0, "requests that it works on at once; a further one is refused with status 429 (0: no limit)", minimum=0
+        0,
+        "requests that it works on at once; a further one is refused with status 429 (0: no limit)",
+        minimum=0,
     )
     retry_after_s: int = setting(1, "Retry-After of these refusals (0: none)", minimum=0)
-    early_health: bool = setting(False, "listen and be healthy already during --startup-s, and refuse prompts with 503")
+    early_health: bool = setting(
+        False, "listen and be healthy already during --startup-s, and refuse prompts with 503"
+    )
     orphan: bool = setting(False, "start a process in its own session, and leave it behind")
     ignore_sigterm: bool = setting(False, "ignore SIGTERM")
 
@@ -261,7 +340,9 @@ class Faults:
         check(self)
         if self.fault and self.crash is None and self.fault not in (HANG, UNAVAILABLE):
             names = ", ".join((HANG, UNAVAILABLE, *CRASHES))
-            raise BadInput("--fault", f"unknown fault {self.fault!r}", f"use one of {names}, or name a file")
+            raise BadInput(
+                "--fault", f"unknown fault {self.fault!r}", f"use one of {names}, or name a file"
+            )
 
     @property
     def crash(self) -> str | None:
@@ -273,12 +354,16 @@ class Faults:
 
 
 def log_of(cause: str) -> str:
-    """Return the end of vLLM's log after an exception in its engine core: the cause, then its wrapper."""
+    """Return the end of vLLM's log after an exception in its engine core: the cause, then its
+    wrapper.
+    """
     core = "(EngineCore_DP0 pid=2) ERROR 01-01 00:00:00 [core.py:708]"
     server = "(APIServer pid=1)"
     return (
-        f"{core} EngineCore failed to start.\n{core} Traceback (maximum recent call last):\n{core} {cause}\n"
-        f"{server} RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{}}\n"
+        f"{core} EngineCore failed to start.\n{core} Traceback (maximum recent call "
+        f"last):\n{core} {cause}\n"
+        f"{server} RuntimeError: Engine core initialization failed. See root cause above. Failed "
+        f"core proc(s): {{}}\n"
     )
 
 
@@ -290,7 +375,9 @@ def parser(*, add_help: bool = True) -> OneLineParser:
     """
     about = "Serve a simulated engine with the model name MODEL."
     result = OneLineParser("python -m loadgen.engines.sim", description=about, add_help=add_help)
-    result.add_argument("model", nargs="?", metavar="MODEL", help="any name; the model name in requests (sim)")
+    result.add_argument(
+        "model", nargs="?", metavar="MODEL", help="any name; the model name in requests (sim)"
+    )
     add(result, SimSettings, "settings; flags that vLLM has too have its names")
     add(result, Faults, "faults, to test programs that start servers")
     return result

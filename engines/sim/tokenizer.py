@@ -1,7 +1,7 @@
 """The simulator's tokenizer: its vocabulary, token ids of a text, and the words of answers.
 
-`python -m loadgen.engines.sim.tokenizer` writes tokenizer.json, which the library tokenizers reads; a test compares it
-with the shipped file.
+`python -m loadgen.engines.sim.tokenizer` writes tokenizer.json, which the library tokenizers reads;
+a test compares it with the shipped file.
 """
 
 import itertools
@@ -18,10 +18,32 @@ from loadgen.engines.sim.emit import Words
 TOKENIZER = Path(__file__).with_name("tokenizer.json")
 WORDS = 4096
 UNKNOWN = "<unk>"
-# Each match is one token whether the vocabulary has it or not, so that counting tokens needs no vocabulary.
+# Each match is one token whether the vocabulary has it or not, so that counting tokens needs no
+# vocabulary.
 PIECE = r" ?[A-Za-z]+| ?[0-9]{1,3}|[\s\S]"
 
-ONSETS = ("b", "d", "f", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "dr", "pl", "st", "tr")
+ONSETS = (
+    "b",
+    "d",
+    "f",
+    "h",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "t",
+    "v",
+    "z",
+    "br",
+    "dr",
+    "pl",
+    "st",
+    "tr",
+)
 VOWELS = ("a", "e", "i", "o", "u", "ai", "au")
 CODAS = ("", "", "", "l", "m", "n", "r")
 SYLLABLES = (1, 2, 2, 2, 3, 3, 3, 4)
@@ -36,7 +58,8 @@ def pieces(text: str) -> list[str]:
 
 
 class SimTokenizer:
-    """The shipped tokenizer.json; to count tokens only, `loadgen.engines.sim.emit.count_tokens` is faster.
+    """The shipped tokenizer.json; to count tokens only, `loadgen.engines.sim.emit.count_tokens` is
+    faster.
 
     Attributes:
         words: The words of which answers are made.
@@ -47,7 +70,9 @@ class SimTokenizer:
         self._ids: dict[str, int] = model["vocab"]
         # A word is a token that may follow a space; single characters and numbers are not words.
         self.words = Words(
-            token[1:] for token in self._ids if len(token) > 2 and token[1:].isalpha() and token[0] == " "
+            token[1:]
+            for token in self._ids
+            if len(token) > 2 and token[1:].isalpha() and token[0] == " "
         )
 
     def encode(self, text: str) -> list[int]:
@@ -67,15 +92,23 @@ def words() -> list[str]:
 
     unique: dict[str, None] = {}
     while len(unique) < WORDS:
-        word = "".join(f"{pick(ONSETS)}{pick(VOWELS)}{pick(CODAS)}" for _ in range(int(pick(SYLLABLES))))
+        word = "".join(
+            f"{pick(ONSETS)}{pick(VOWELS)}{pick(CODAS)}" for _ in range(int(pick(SYLLABLES)))
+        )
         if len(word) <= 14:
             unique[word] = None
     return list(unique)
 
 
 def vocabulary() -> dict[str, int]:
-    """Return every token with its id: the unknown token, characters, numbers and words, each also after a space."""
-    numbers = ["".join(digits) for length in (1, 2, 3) for digits in itertools.product(string.digits, repeat=length)]
+    """Return every token with its id: the unknown token, characters, numbers and words, each
+    also after a space.
+    """
+    numbers = [
+        "".join(digits)
+        for length in (1, 2, 3)
+        for digits in itertools.product(string.digits, repeat=length)
+    ]
     runs = words() + numbers
     characters = [character for character in string.printable if not character.isdigit()]
     tokens = [UNKNOWN, *characters, *runs, *(" " + run for run in runs)]
@@ -90,7 +123,12 @@ def description() -> dict[str, object]:
         "padding": None,
         "added_tokens": [],
         "normalizer": None,
-        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": PIECE}, "behavior": "Isolated", "invert": False},
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": PIECE},
+            "behavior": "Isolated",
+            "invert": False,
+        },
         "post_processor": None,
         "decoder": {"type": "Fuse"},
         "model": {"type": "WordLevel", "vocab": vocabulary(), "unk_token": UNKNOWN},

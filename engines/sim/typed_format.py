@@ -1,4 +1,5 @@
-"""Typed formats: the JSON of OpenAI's Responses and Anthropic's Messages, whose events name their type.
+"""Typed formats: the JSON of OpenAI's Responses and Anthropic's Messages, whose events name their
+type.
 
 Their requests follow the rules of chats.
 """
@@ -46,7 +47,9 @@ class ResponsesWriter(ResponseWriter):
         system = body.get("instructions")
         if question is None:
             raise RequestError(400, "input must be given", param="input")
-        messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
+        messages = (
+            [{"role": "user", "content": question}] if isinstance(question, str) else question
+        )
         if system is not None and isinstance(messages, list):
             messages = [{"role": "system", "content": system}, *messages]
         limit = {"max_completion_tokens": body.get("max_output_tokens")}
@@ -74,7 +77,9 @@ class ResponsesWriter(ResponseWriter):
             (
                 typed_event("response.created", response=begun),
                 typed_event("response.in_progress", response=begun),
-                typed_event("response.output_item.added", output_index=0, item=self._item | {"content": []}),
+                typed_event(
+                    "response.output_item.added", output_index=0, item=self._item | {"content": []}
+                ),
                 typed_event("response.content_part.added", **self._place, part=part),
             )
         )
@@ -87,7 +92,11 @@ class ResponsesWriter(ResponseWriter):
             (
                 typed_event("response.output_text.done", **self._place, text="", logprobs=[]),
                 typed_event("response.content_part.done", **self._place, part=part),
-                typed_event("response.output_item.done", output_index=0, item=self._item | {"content": [part]}),
+                typed_event(
+                    "response.output_item.done",
+                    output_index=0,
+                    item=self._item | {"content": [part]},
+                ),
                 typed_event(kind, response=self._ended([], usage)),
             )
         )
@@ -131,7 +140,8 @@ def _head(index: int, **delta: str) -> bytes:
 class MessagesWriter(ResponseWriter):
     """Writes the answer of Anthropic's Messages, which has no time.
 
-    Thinking is a block of its own before that of the answer; both are opened at the start and closed at the end.
+    Thinking is a block of its own before that of the answer; both are opened at the start and
+    closed at the end.
     """
 
     done = typed_event("message_stop")
@@ -141,7 +151,12 @@ class MessagesWriter(ResponseWriter):
 
     def __init__(self, answer_id: str, created: int, model: str, reason: str) -> None:
         super().__init__(answer_id, created, model, reason)
-        self._message = {"id": f"msg_{answer_id}", "type": "message", "role": "assistant", "model": orjson.loads(model)}
+        self._message = {
+            "id": f"msg_{answer_id}",
+            "type": "message",
+            "role": "assistant",
+            "model": orjson.loads(model),
+        }
         self._ended = {"stop_reason": REASONS[reason], "stop_sequence": None}
 
     @staticmethod
@@ -149,7 +164,8 @@ class MessagesWriter(ResponseWriter):
         """Return the body of a chat request that asks for the same.
 
         Raises:
-            RequestError: There is no limit of tokens, which this API needs, or the messages are no list.
+            RequestError: There is no limit of tokens, which this API needs, or the messages are no
+                list.
         """
         system = body.get("system")
         messages = body.get("messages")
@@ -168,12 +184,23 @@ class MessagesWriter(ResponseWriter):
     def role(self, usage: Usage | None = None) -> bytes:
         """Return the events before the first token."""
         usage_so_far = {"input_tokens": 0, "output_tokens": 0}
-        message = self._message | {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage_so_far}
+        message = self._message | {
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": usage_so_far,
+        }
         return b"".join(
             (
                 typed_event("message_start", message=message),
-                typed_event("content_block_start", index=0, content_block={"type": "thinking", "thinking": ""}),
-                typed_event("content_block_start", index=1, content_block={"type": "text", "text": ""}),
+                typed_event(
+                    "content_block_start",
+                    index=0,
+                    content_block={"type": "thinking", "thinking": ""},
+                ),
+                typed_event(
+                    "content_block_start", index=1, content_block={"type": "text", "text": ""}
+                ),
             )
         )
 
@@ -196,11 +223,16 @@ class MessagesWriter(ResponseWriter):
         """Return the body of an answer in one piece."""
         blocks = [{"type": "thinking", "thinking": reasoning}] if reasoning is not None else []
         blocks.append({"type": "text", "text": content})
-        return orjson.dumps(self._message | {"content": blocks} | self._ended | {"usage": _counts(usage)})
+        return orjson.dumps(
+            self._message | {"content": blocks} | self._ended | {"usage": _counts(usage)}
+        )
 
 
 def _counts(usage: Usage) -> dict[str, int]:
     """Return the counts. Tokens that were in the prefix cache are not among `input_tokens`."""
     cached = usage.cached_tokens or 0
-    counts = {"input_tokens": usage.prompt_tokens - cached, "output_tokens": usage.completion_tokens}
+    counts = {
+        "input_tokens": usage.prompt_tokens - cached,
+        "output_tokens": usage.completion_tokens,
+    }
     return counts if usage.cached_tokens is None else counts | {"cache_read_input_tokens": cached}

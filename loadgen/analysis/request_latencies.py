@@ -1,4 +1,6 @@
-"""The latencies of one request, read from its record, with what the client may have added to them or taken."""
+"""The latencies of one request, read from its record, with what the client may have added to
+them or taken.
+"""
 
 from typing import NamedTuple
 
@@ -48,13 +50,16 @@ def latency(record: Record, metric: str, settings: RunSettings) -> Latency | Non
     Args:
         record: The request.
         metric: ttft, ttfo, tpot or e2el.
-        settings: The settings of the run; `latency_from` says whether latencies start when a request is due or sent.
+        settings: The settings of the run; `latency_from` says whether latencies start when a
+            request is due or sent.
     """
     if metric == "tpot":
         value, bounds = record.tpot_ns, record.tpot_bounds_ns
         return None if value is None or bounds is None else _bounded(value, *bounds)
     from_due = settings.latency_from == "due"
-    start, latest_start = (record.due, record.due) if from_due else (record.sent, max(record.sent, record.written))
+    start, latest_start = (
+        (record.due, record.due) if from_due else (record.sent, max(record.sent, record.written))
+    )
     ended, earliest = {
         "ttft": (record.first_token, record.earliest_at(0) if record.events else 0),
         "ttfo": (record.first_answer, record.first_answer_earliest),
@@ -66,8 +71,8 @@ def latency(record: Record, metric: str, settings: RunSettings) -> Latency | Non
 def gaps(record: Record, metric: str) -> Gaps:
     """Return the gaps of a request; empty if it failed.
 
-    For icl these are the gaps between events with tokens. For itl they are the gaps between tokens: the gap before an
-    event of k tokens counts as k gaps of a k-th of it.
+    For icl these are the gaps between events with tokens. For itl they are the gaps between tokens:
+    the gap before an event of k tokens counts as k gaps of a k-th of it.
     """
     stamps = np.frombuffer(record.marks, dtype=np.int64)
     earliest = np.frombuffer(record.earliest_marks, dtype=np.int64)
@@ -80,7 +85,12 @@ def gaps(record: Record, metric: str) -> Gaps:
         stamps, earliest, count = stamps[bearing], earliest[bearing], tokens[bearing[1:]]
     ends = (stamps[1:] - stamps[:-1], earliest[1:] - stamps[:-1], stamps[1:] - earliest[:-1])
     values, least, greatest = (end // count / 1e6 for end in ends)
-    return Gaps(values, np.maximum(0.0, least - STAMP_ERROR_MS), greatest + STAMP_ERROR_MS, count.astype(float))
+    return Gaps(
+        values,
+        np.maximum(0.0, least - STAMP_ERROR_MS),
+        greatest + STAMP_ERROR_MS,
+        count.astype(float),
+    )
 
 
 def _bounded(value_ns: int, least_ns: int, greatest_ns: int) -> Latency:

@@ -1,4 +1,6 @@
-"""Checks: statements about whether a run may be believed, and the verdict that follows from them."""
+"""Checks: statements about whether a run may be believed, and the verdict that follows from
+them.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -67,8 +69,19 @@ SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consi
 # Checks of tokens and their times: none where answers come in one piece.
 TOKEN_CHECKS = frozenset(
     (
-        *("answers miscounted", READ_TOGETHER, GAPS_BELOW_50_US, "output length off", PAST_THE_END, TOKENS_PER_EVENT),
-        *("latencies disagree", "sums disagree", "peak below the mean", "median gap 0", "timeline tokens differ"),
+        *(
+            "answers miscounted",
+            READ_TOGETHER,
+            GAPS_BELOW_50_US,
+            "output length off",
+            PAST_THE_END,
+            TOKENS_PER_EVENT,
+        ),
+        "latencies disagree",
+        "sums disagree",
+        "peak below the mean",
+        "median gap 0",
+        "timeline tokens differ",
         *(server.TTFT, server.SOONER, server.TOKENS),
     )
 )

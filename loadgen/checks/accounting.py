@@ -23,36 +23,72 @@ def accounting(run: RunData) -> list[Check]:
     disordered = snapshot.counters["disordered"]
     # The load is that which was asked for, unless the client failed to send requests.
     unsent = snapshot.failures.client
-    load = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
+    load = (
+        f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
+    )
     rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
     out_of_range = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
     # Of all workers that were there at the end, whether they had drawn the schedule of the report.
-    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {run.schedule.sha256}
+    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {
+        run.schedule.sha256
+    }
     return [
         _requests(snapshot),
-        Check("load not sent", unsent <= MAX_UNSENT * snapshot.scheduled, load, percent(MAX_UNSENT), LACKED),
+        Check(
+            "load not sent",
+            unsent <= MAX_UNSENT * snapshot.scheduled,
+            load,
+            percent(MAX_UNSENT),
+            LACKED,
+        ),
         _answers(snapshot),
         _histograms(run),
-        Check("values out of range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", out_of_range),
+        Check(
+            "values out of range",
+            rejects == 0,
+            f"{plural(rejects, 'value')} out of range",
+            "0",
+            out_of_range,
+        ),
         *shared(run),
-        Check("stamps out of order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
+        Check(
+            "stamps out of order",
+            disordered == 0,
+            f"{plural(disordered, 'record')} out of order",
+            "0",
+            _BUG,
+        ),
         *_departures(run),
         *_workers(run),
-        Check("another schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
+        Check(
+            "another schedule",
+            same,
+            "the same" if same else "another",
+            "the schedule of the report",
+            _BUG,
+        ),
         _engine(run),
     ]
 
 
 def _workers(run: RunData) -> Iterator[Check]:
-    """Whether every worker came to its end; nothing where there is one, whose end is that of the run."""
+    """Whether every worker came to its end; nothing where there is one, whose end is that of the
+    run.
+    """
     count = len(run.workers)
     if count == 1:
         return
-    name, lost = "workers missing", [(worker.number, worker.lost) for worker in run.workers if worker.lost]
+    name, lost = (
+        "workers missing",
+        [(worker.number, worker.lost) for worker in run.workers if worker.lost],
+    )
     if not lost and not all(worker.client.known for worker in run.workers):
         yield inapplicable(name, UNKNOWN)
         return
-    value = "; ".join(f"worker {number + 1} of {count} {how}" for number, how in lost) or f"{count} of {count}"
+    value = (
+        "; ".join(f"worker {number + 1} of {count} {how}" for number, how in lost)
+        or f"{count} of {count}"
+    )
     advice = "what it had not written is missing: find out what ended it, and run again"
     yield Check(name, not lost, value, "all of them", advice)
 
@@ -65,7 +101,9 @@ def _departures(run: RunData) -> Iterator[Check]:
     left = snapshot.index[(snapshot.ttft == DISCONNECTED) & (snapshot.sent >= 0)].tolist()
     drawn = [index for index in left if departures is not None and departures.drawn(index)]
     value = f"{len(drawn)} of {plural(len(left), 'user')} who left were drawn"
-    yield Check("users left who were not drawn", len(drawn) == len(left), value, "all of them", _BUG)
+    yield Check(
+        "users left who were not drawn", len(drawn) == len(left), value, "all of them", _BUG
+    )
 
 
 def _engine(run: RunData) -> Check:
@@ -89,7 +127,9 @@ def _requests(snapshot: Snapshot) -> Check:
         f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled"
         + (f", {twice} of them repeated" if twice else ""),
         "equal",
-        "the run ended early: its numbers describe only the requests that ended" if snapshot.partial else _BUG,
+        "the run ended early: its numbers describe only the requests that ended"
+        if snapshot.partial
+        else _BUG,
     )
 
 
@@ -97,7 +137,9 @@ def _answers(snapshot: Snapshot) -> Check:
     """Each ok request has one finish reason, and its output tokens were counted in one way."""
     counters = snapshot.counters
     finished = sum(snapshot.finishes.values())
-    counted = sum(counters[f"{source}_requests"] for source in ("usage", "id", "tokenizer", "event"))
+    counted = sum(
+        counters[f"{source}_requests"] for source in ("usage", "id", "tokenizer", "event")
+    )
     value = f"{finished} finish reasons and {counted} token counts of {snapshot.ok} answers"
     return Check("answers miscounted", finished == counted == snapshot.ok, value, "equal", _BUG)
 
@@ -106,10 +148,14 @@ def _histograms(run: RunData) -> Check:
     snapshot = run.snapshot
     counters, histograms = snapshot.counters, snapshot.histograms
     latencies = ("ttft", "e2el") if run.settings.streams else ("e2el",)
-    expected = {f"{latency}_{clock}": snapshot.ok for latency in latencies for clock in ("due", "sent")}
+    expected = {
+        f"{latency}_{clock}": snapshot.ok for latency in latencies for clock in ("due", "sent")
+    }
     expected |= dict.fromkeys(("lag", "pool_wait", "connect"), int((snapshot.sent >= 0).sum()))
     expected["icl"] = counters["token_events"] - snapshot.ok
-    if not any(counters[name] for name in ("unseen_tokens", "surplus_events", "tokenizer_requests")):
+    if not any(
+        counters[name] for name in ("unseen_tokens", "surplus_events", "tokenizer_requests")
+    ):
         # The events showed all tokens.
         expected["itl"] = counters["decode_tokens"]
     wrong = [
@@ -117,4 +163,10 @@ def _histograms(run: RunData) -> Check:
         for name, count in expected.items()
         if histograms[name].count + histograms[name].rejects != count
     ]
-    return Check("histograms incomplete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
+    return Check(
+        "histograms incomplete",
+        not wrong,
+        ", ".join(wrong) or "all counts agree",
+        "counts agree",
+        _BUG,
+    )

@@ -27,21 +27,32 @@ class Check:
         default="", kw_only=True
     )
     name: Annotated[str, Meta(description="Short name of the check.")]
-    ok: Annotated[bool | None, Meta(description="Whether the check passed; null: it does not apply to this run.")]
+    ok: Annotated[
+        bool | None,
+        Meta(description="Whether the check passed; null: it does not apply to this run."),
+    ]
     value: Annotated[str, Meta(description="Measured value, with its unit.")]
-    limit: Annotated[str, Meta(description="Allowed value, with its unit, or why the check does not apply.")]
+    limit: Annotated[
+        str, Meta(description="Allowed value, with its unit, or why the check does not apply.")
+    ]
     advice: Annotated[str, Meta(description="What to do when it fails, in one line.")]
     counts: Annotated[
-        bool, Meta(description="Whether the check affects the verdict; a check that does not is a note.")
+        bool,
+        Meta(description="Whether the check affects the verdict; a check that does not is a note."),
     ] = True
     explains: Annotated[
         bool,
-        Meta(description="Whether a failure only explains others: it is shown beside them, and alone it says nothing."),
+        Meta(
+            description="Whether a failure only explains others: it is shown beside them, and "
+            "alone it says nothing."
+        ),
     ] = False
 
     @property
     def finding(self) -> str:
-        """What was seen, and what was allowed; a value whose limit is 0 says by itself that it is too much."""
+        """What was seen, and what was allowed; a value whose limit is 0 says by itself that it
+        is too much.
+        """
         return self.value if self.limit == "0" else f"{self.value}, limit {self.limit}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,7 +66,9 @@ def inapplicable(name: str, why: str) -> Check:
 
 
 def explanation(check: Check) -> Check:
-    """Return a check that neither affects the verdict nor is a note, but explains why other checks fail."""
+    """Return a check that neither affects the verdict nor is a note, but explains why other
+    checks fail.
+    """
     return replace(check, counts=False, explains=True)
 
 
@@ -71,7 +84,9 @@ def reasons(checks: Iterable[Check], group: str = "") -> list[str]:
 
 
 def verdict(checks: Iterable[Check]) -> Verdict:
-    """INVALID if accounting (group A) fails, SUSPECT if any other check that counts does, else VALID."""
+    """INVALID if accounting (group A) fails, SUSPECT if any other check that counts does, else
+    VALID.
+    """
     failed = {check.group for check in checks if check.ok is False and check.counts}
     if "A" in failed:
         return Verdict.INVALID

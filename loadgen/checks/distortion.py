@@ -1,4 +1,6 @@
-"""Group C: did the client distort what it measured? How far it may have moved each printed latency, and why."""
+"""Group C: did the client distort what it measured? How far it may have moved each printed
+latency, and why.
+"""
 
 import math
 from collections.abc import Iterator
@@ -16,17 +18,19 @@ from loadgen.util.number_format import four_digits, ms, percent, percentile, plu
 CLIENT_ERROR = "client error too large"
 MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
 NAMED = 3  # figures that are named
-# Latencies that are the same as another one where each event bore one token, or there was no reasoning.
+# Latencies that are the same as another one where each event bore one token, or there was no
+# reasoning.
 TWINS = {"icl": "itl", "ttfo": "ttft"}
 BUSY = "loop busy"
 READ_TOGETHER, GAPS_BELOW_50_US = "events read together", "gaps below 50 us"
 MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
-# A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
-# is held against their median. Half a millisecond is what stamps are good to; and stalls of 5 ms are not good whatever
-# the gaps are.
+# A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps
+# between events: so it is held against their median. Half a millisecond is what stamps are good to;
+# and stalls of 5 ms are not good whatever the gaps are.
 STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 4e5, 4e6
 MIN_BEATS = 1000
-# A client takes CPU from a server on the same machine only where there is none left, and it uses enough to matter.
+# A client takes CPU from a server on the same machine only where there is none left, and it uses
+# enough to matter.
 MIN_IDLE, MAX_OF_SERVER = 0.05, 0.05
 # What takes a hundredth of the time can move a p99.
 MAX_TIME_LOST = 0.01
@@ -69,9 +73,13 @@ def distortion(run: RunData) -> list[Check]:
     """Check what the measuring side may have added to the numbers, and what explains it."""
     count, ended = run.snapshot.counters["by_reader"], run.snapshot.ended
     value = f"{count} of {ended} responses read by the slow reader"
-    advice = "the server compresses its streams, so their time stamps are late: turn compression off"
+    advice = (
+        "the server compresses its streams, so their time stamps are late: turn compression off"
+    )
     limit = percent(MAX_BY_READER)
-    by_reader = Check("read by the slow reader", count <= MAX_BY_READER * ended, value, limit, advice)
+    by_reader = Check(
+        "read by the slow reader", count <= MAX_BY_READER * ended, value, limit, advice
+    )
     symptoms = [
         _stalls(run),
         _busy(run),
@@ -88,7 +96,11 @@ def client_error(run: RunData) -> Check:
     printed = sorted(figures(run), key=lambda figure: figure.excess, reverse=True)
     if not printed:
         is_unbounded = run.snapshot.counters["unbounded_events"] > 0
-        why = "the records do not say how late tokens were read" if is_unbounded else "no request was ok"
+        why = (
+            "the records do not say how late tokens were read"
+            if is_unbounded
+            else "no request was ok"
+        )
         return inapplicable(CLIENT_ERROR, why)
     beyond = [figure for figure in printed if figure.excess > 1]
     shown = beyond[:NAMED] or [max(printed, key=lambda figure: figure.error_ms)]
@@ -105,7 +117,9 @@ def figures(run: RunData) -> Iterator[Figure]:
     failures = {(metric, statistic): 0 for metric in slo.LATENCY_METRICS for statistic in printed}
     for limit in slo.required_limits(settings.slo) if settings.slo else ():
         if limit.metric in slo.LATENCY_METRICS:
-            failures[limit.metric, limit.statistic] = 0 if limit.of_survivors else snapshot.failures.failed
+            failures[limit.metric, limit.statistic] = (
+                0 if limit.of_survivors else snapshot.failures.failed
+            )
     for (metric, statistic), failed in failures.items():
         name = slo.distribution(metric, settings.latency_from)
         value = statistic_ms(snapshot.histograms[name], statistic, failed)
@@ -113,14 +127,24 @@ def figures(run: RunData) -> Iterator[Figure]:
         if value is None or error is None or not math.isfinite(value):
             continue
         twin = TWINS.get(metric)
-        if twin and snapshot.histograms[name] == snapshot.histograms[slo.distribution(twin, settings.latency_from)]:
+        if (
+            twin
+            and snapshot.histograms[name]
+            == snapshot.histograms[slo.distribution(twin, settings.latency_from)]
+        ):
             continue
         yield Figure(metric, statistic, value, error)
 
 
 def most_stall_ns(gap: float | None) -> float:
-    """How long tokens may wait for the loop at p99, where the median gap between events is known, or not; ns."""
-    return STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
+    """How long tokens may wait for the loop at p99, where the median gap between events is
+    known, or not; ns.
+    """
+    return (
+        STALL_CEILING_NS
+        if gap is None
+        else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
+    )
 
 
 def _advice(run: RunData) -> str:
@@ -129,7 +153,10 @@ def _advice(run: RunData) -> str:
     events, by_user = counters["token_events"], counters["user_stamped_events"]
     if 2 * by_user > counters["inexact_events"]:
         share = percent(by_user / events) if events else "all"
-        return f"{share} of the tokens have no stamp of the kernel's, only the time at which they were read"
+        return (
+            f"{share} of the tokens have no stamp of the kernel's, only the time at which they "
+            "were read"
+        )
     return f"tokens that came one after the other were read together: {relief(run)}"
 
 
@@ -137,7 +164,10 @@ def _window(snapshot: Snapshot) -> Check:
     """A server that has filled the receive window has to wait until the client reads."""
     held = snapshot.counters["window_filled"]
     value = f"{plural(held, 'answer')} had 48 KiB or more to read at once"
-    advice = "the client read so late that the server had to wait: lower the load, or give the client a faster core"
+    advice = (
+        "the client read so late that the server had to wait: lower the load, or give the "
+        "client a faster core"
+    )
     return Check("receive window filled", held == 0, value, "0", advice)
 
 
@@ -148,11 +178,19 @@ def _shared_cpu(run: RunData) -> Check:
         return inapplicable(name, "the server is on another machine")
     if client.idle_share is None or client.machine_cpu_s is None or client.cpu_s is None:
         return inapplicable(name, UNKNOWN)
-    theirs = client.machine_cpu_s - client.cpu_s if client.engine_cpu_s is None else client.engine_cpu_s
+    theirs = (
+        client.machine_cpu_s - client.cpu_s if client.engine_cpu_s is None else client.engine_cpu_s
+    )
     ours = client.cpu_s / theirs if theirs > 0 else 0.0
-    value = f"{percent(client.idle_share, 1)} idle, the client used {percent(ours, 1)} of the server's CPU time"
+    value = (
+        f"{percent(client.idle_share, 1)} idle, the client used {percent(ours, 1)} of the "
+        "server's CPU time"
+    )
     limit = f"{percent(MIN_IDLE)} idle, or {percent(MAX_OF_SERVER)} of the server's CPU"
-    advice = "client and server compete for the cores of this machine: run the client on another one, or lower the load"
+    advice = (
+        "client and server compete for the cores of this machine: run the client on another "
+        "one, or lower the load"
+    )
     return Check(name, client.idle_share >= MIN_IDLE or ours <= MAX_OF_SERVER, value, limit, advice)
 
 
@@ -165,7 +203,13 @@ def _stalls(run: RunData) -> Check:
         return inapplicable(name, "the run is too short to tell")
     limit = most_stall_ns(run.snapshot.histograms["icl"].percentile(50))
     value = f"p99 {ms(p99)} (max {ms(stalls.max)})"
-    return Check(name, p99 <= limit, value, ms(limit), because(f"tokens waited for the client: {relief(run)}", run))
+    return Check(
+        name,
+        p99 <= limit,
+        value,
+        ms(limit),
+        because(f"tokens waited for the client: {relief(run)}", run),
+    )
 
 
 def _busy(run: RunData) -> Check:
@@ -179,19 +223,34 @@ def _busy(run: RunData) -> Check:
 def _time_lost(run: RunData) -> Iterator[Check]:
     """Shares of the run's time for which the client could not have run."""
     client, pauses = run.client, run.snapshot.histograms["gc_pause"]
-    is_measured = client.wall_s and client.throttled_s is not None and client.stolen_share is not None
+    is_measured = (
+        client.wall_s and client.throttled_s is not None and client.stolen_share is not None
+    )
     wall_s = client.wall_s or 1.0
     longest = f", the longest {ms(pauses.max)}" if pauses.count else ""
     unlimited = "raise or remove the CPU limit of the container the client runs in"
-    larger = "the host gives this virtual machine too little: measure from another, or from one with cores of its own"
+    larger = (
+        "the host gives this virtual machine too little: measure from another, or from one "
+        "with cores of its own"
+    )
     frozen = "keep fewer objects in this process, or call gc.freeze() before the run"
     for name, share, limit, advice, seen in (
         ("CPU throttled", (client.throttled_s or 0.0) / wall_s, MAX_TIME_LOST, unlimited, ""),
         ("CPU stolen", client.stolen_share or 0.0, MAX_STOLEN_SHARE, larger, ""),
-        ("GC pauses", pauses.total / 1e9 / wall_s / len(run.workers), MAX_TIME_LOST, frozen, longest),
+        (
+            "GC pauses",
+            pauses.total / 1e9 / wall_s / len(run.workers),
+            MAX_TIME_LOST,
+            frozen,
+            longest,
+        ),
     ):
         value = f"{percent(share, 2)} of the time{seen}"
-        yield Check(name, share <= limit, value, percent(limit), advice) if is_measured else inapplicable(name, UNKNOWN)
+        yield (
+            Check(name, share <= limit, value, percent(limit), advice)
+            if is_measured
+            else inapplicable(name, UNKNOWN)
+        )
 
 
 def _reads(run: RunData) -> Check:
@@ -203,9 +262,13 @@ def _reads(run: RunData) -> Check:
     together = 1 - reads / events
     stalled = _stalls(run).ok is False or _busy(run).ok is False
     advice = (
-        because(f"the client looked late, so gaps between tokens are not the server's: {relief(run)}", run)
+        because(
+            f"the client looked late, so gaps between tokens are not the server's: {relief(run)}",
+            run,
+        )
         if stalled
-        else "the server or a proxy sends several events in one piece: this causes gaps of 0; read TPOT"
+        else "the server or a proxy sends several events in one piece: this causes gaps of 0; "
+        "read TPOT"
     )
     value = f"{events / reads:.3f} events per read, {percent(together, 1)} came with another"
     return Check(name, together <= MAX_TOGETHER, value, percent(MAX_TOGETHER), advice)
@@ -219,5 +282,14 @@ def _short_gaps(snapshot: Snapshot) -> Check:
     if gaps <= 0:
         return inapplicable(name, "no answer came in two reads or more")
     share = (snapshot.histograms["icl"].count_at_or_below(SHORT_GAP_NS) - together) / gaps
-    advice = "the server or a proxy holds events back and sends them in bursts: turn off its buffering, or read TPOT"
-    return Check(name, share <= MAX_TOGETHER, f"{percent(share, 1)} of gaps are shorter", percent(MAX_TOGETHER), advice)
+    advice = (
+        "the server or a proxy holds events back and sends them in bursts: turn off its "
+        "buffering, or read TPOT"
+    )
+    return Check(
+        name,
+        share <= MAX_TOGETHER,
+        f"{percent(share, 1)} of gaps are shorter",
+        percent(MAX_TOGETHER),
+        advice,
+    )

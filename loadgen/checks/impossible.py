@@ -20,7 +20,13 @@ def impossible(run: RunData) -> list[Check]:
     over_time, tokens = int(snapshot.bins.sum()), snapshot.counters["output_tokens"]
     value = f"{over_time} tokens over time, {tokens} in all"
     return [
-        Check("latencies disagree", unequal == 0, f"TTFT + decoding is not E2EL in {unequal} of {ok}", "0", _BUG)
+        Check(
+            "latencies disagree",
+            unequal == 0,
+            f"TTFT + decoding is not E2EL in {unequal} of {ok}",
+            "0",
+            _BUG,
+        )
         if ok
         else inapplicable("latencies disagree", "no request was ok"),
         _sums(snapshot),
@@ -32,13 +38,17 @@ def impossible(run: RunData) -> list[Check]:
 
 
 def _sums(snapshot: Snapshot) -> Check:
-    """The time from first to last token, summed over requests in three ways, each an exact integer."""
+    """The time from first to last token, summed over requests in three ways, each an exact
+    integer.
+    """
     name, histograms = "sums disagree", snapshot.histograms
     e2el, ttft, icl = (histograms[metric] for metric in ("e2el_sent", "ttft_sent", "icl"))
     if e2el.rejects or ttft.rejects or icl.rejects:
         return inapplicable(name, "values out of range were left out")
     sums = {e2el.total - ttft.total, icl.total, snapshot.counters["stream_ns"]}
-    value = "E2EL - TTFT, gaps and streams: " + " / ".join(f"{ns / 1e9:.9f} s" for ns in sorted(sums))
+    value = "E2EL - TTFT, gaps and streams: " + " / ".join(
+        f"{ns / 1e9:.9f} s" for ns in sorted(sums)
+    )
     return Check(name, len(sums) == 1, value, "equal", _BUG)
 
 
@@ -58,20 +68,27 @@ def _median_gap(snapshot: Snapshot) -> Check:
     if median is None:
         return inapplicable(name, "no answer came in two events or more")
     advice = (
-        "events come in bundles: turn off buffering in the server or a proxy before it, or read TPOT and E2EL alone"
+        "events come in bundles: turn off buffering in the server or a proxy before it, or "
+        "read TPOT and E2EL alone"
     )
     return Check(name, median > 0, f"median ICL {ms(median)}", "above 0", advice)
 
 
 def _little(snapshot: Snapshot) -> Check:
-    """Little's identity: requests in flight, integrated over the run, are the sojourns of all requests."""
+    """Little's identity: requests in flight, integrated over the run, are the sojourns of all
+    requests.
+    """
     name, was_sent = "Little's identity", snapshot.sent >= 0
     if not was_sent.any():
         return inapplicable(name, "nothing was sent")
     times = np.concatenate((snapshot.sent[was_sent], snapshot.closed[was_sent]))
     steps = np.repeat(np.array([1, -1]), was_sent.sum())
     order = np.argsort(times, kind="stable")
-    integral = float(np.dot(np.cumsum(steps[order])[:-1].astype(float), np.diff(times[order]).astype(float)))
+    integral = float(
+        np.dot(np.cumsum(steps[order])[:-1].astype(float), np.diff(times[order]).astype(float))
+    )
     sojourn = snapshot.counters["sojourn_ns"]
     off = abs(integral - sojourn) / max(sojourn, 1)
-    return Check(name, off <= LITTLE_TOLERANCE, f"off by {off:.1e}", f"{LITTLE_TOLERANCE:.0e}", _BUG)
+    return Check(
+        name, off <= LITTLE_TOLERANCE, f"off by {off:.1e}", f"{LITTLE_TOLERANCE:.0e}", _BUG
+    )

@@ -1,4 +1,7 @@
-"""Caching: what a server took from its prefix cache, beside what the prompts of the run allow. A part of group E."""
+"""Caching: what a server took from its prefix cache, beside what the prompts of the run allow.
+
+A part of group E.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,13 +14,20 @@ from loadgen.util.number_format import percent
 
 Source = Literal["usage", "server metrics"]
 NAME = "prefix cache not as asked"
-MIN_SHARE = 0.05  # of the input: less may be tokens of a chat template, or prompts that begin alike by chance
+# of the input: less may be tokens of a chat template, or prompts that begin alike by chance
+MIN_SHARE = 0.05
 MIN_WARM = 0.5  # of what could be found: below it, most of what was sent before had been lost
-ADVICE = "the server knew these prompts from an earlier run: give --cache cold or salted, or another --seed"
+ADVICE = (
+    "the server knew these prompts from an earlier run: give --cache cold or salted, or "
+    "another --seed"
+)
 ADVICE_BY_PROTOCOL = {
-    COLD: "the server has not emptied all of its cache, or other clients send the same prompts: restart it",
-    SALTED: "the server found what no earlier run can have left: see whether its count of cached tokens is right",
-    WARM: "the cache is off or too small, or the requests came to other servers: see the server's settings",
+    COLD: "the server has not emptied all of its cache, or other clients send the same prompts: "
+    "restart it",
+    SALTED: "the server found what no earlier run can have left: see whether its count of cached "
+    "tokens is right",
+    WARM: "the cache is off or too small, or the requests came to other servers: see the server's "
+    "settings",
 }
 
 
@@ -49,7 +59,8 @@ class BestHits:
         return self.shared_tokens / self.tokens
 
     def unpredicted(self, input_tokens: int) -> float:
-        """The share of the input that a server counted beyond the prediction: a chat template that is unknown here.
+        """The share of the input that a server counted beyond the prediction: a chat template that
+        is unknown here.
 
         Args:
             input_tokens: Input tokens of all requests.
@@ -57,16 +68,16 @@ class BestHits:
         return max(0.0, 1 - self.tokens / input_tokens) if input_tokens else 0.0
 
     def allowed(self, input_tokens: int) -> float:
-        """The share of the input that could be found, and what is unpredicted, which all requests may share."""
+        """The share of the input that could be found, and what is unpredicted, which all
+        requests may share.
+        """
         unpredicted = self.unpredicted(input_tokens)
         return self.rate * (1 - unpredicted) + unpredicted
 
 
-def unexplained(
-    tokens: Mapping[str, int],
-    prompts: Mapping[str, Any],
-) -> float:
-    """The share of the input that the server had cached beyond what the prompts allow; 0 where it is unknown.
+def unexplained(tokens: Mapping[str, int], prompts: Mapping[str, Any]) -> float:
+    """The share of the input that the server had cached beyond what the prompts allow; 0 where it
+    is unknown.
 
     Args:
         tokens: The sums of a run, by the names of `snapshot.TOKENS`.
@@ -80,7 +91,9 @@ def unexplained(
 
 
 def hit_rate(run: RunData) -> tuple[float, Source] | None:
-    """The share of the input that the server says it took from its prefix cache, and where it says so; or None."""
+    """The share of the input that the server says it took from its prefix cache, and where it
+    says so; or None.
+    """
     counters, telemetry = run.snapshot.counters, run.telemetry
     if counters["cached_counted"] and counters["input_tokens"]:
         return counters["cached_tokens"] / counters["input_tokens"], "usage"
@@ -89,7 +102,9 @@ def hit_rate(run: RunData) -> tuple[float, Source] | None:
 
 
 def as_asked(run: RunData) -> Iterator[Check]:
-    """Check that the cache was in the state that --cache asks for; nothing where it asks for none."""
+    """Check that the cache was in the state that --cache asks for; nothing where it asks for
+    none.
+    """
     protocol = run.settings.cache
     if protocol == AS_IS:
         return
@@ -99,7 +114,13 @@ def as_asked(run: RunData) -> Iterator[Check]:
     to_warm = int(plan.get("warm_requests", 0)) * max(1, len(run.settings.urls))  # of all targets
     if warmed < to_warm:
         value = f"{warmed} of {to_warm} requests that were to warm the cache up succeeded"
-        yield Check(NAME, False, value, "all of them", "see why the server refuses them: ask for fewer at a time")
+        yield Check(
+            NAME,
+            False,
+            value,
+            "all of them",
+            "see why the server refuses them: ask for fewer at a time",
+        )
     elif best is None:
         yield inapplicable(NAME, "it is unknown what the prompts have in common")
     elif hits is None:
@@ -107,7 +128,9 @@ def as_asked(run: RunData) -> Iterator[Check]:
     elif run.snapshot.partial is not None:
         yield inapplicable(NAME, "not all prompts were sent")
     elif run.snapshot.ok != best.requests:
-        yield inapplicable(NAME, "not all requests succeeded, and it is known only what all prompts have in common")
+        yield inapplicable(
+            NAME, "not all requests succeeded, and it is known only what all prompts have in common"
+        )
     else:
         yield _compared(run, best, *hits)
 

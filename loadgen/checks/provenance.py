@@ -25,9 +25,17 @@ def provenance(run: RunData) -> list[Check]:
             missing.append(part)
             continue
         missing += [f"{part} {name}" for name in names if saved.get(name) in (None, [], "")]
-    in_metadata = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in run.settings.metadata)
+    in_metadata = any(
+        pair.partition("=")[0].strip() == ENGINE_VERSION for pair in run.settings.metadata
+    )
     version = run.header.simulated or in_metadata or run.header.provenance["engine"].get("version")
-    if run.relied_on and not version:  # many servers do not tell: nobody reads a remark that every run repeats
+    if (
+        run.relied_on and not version
+    ):  # many servers do not tell: nobody reads a remark that every run repeats
         missing.append("engine version")
     value = f"unknown: {', '.join(missing)}" if missing else "complete"
-    return [Check("provenance incomplete", not missing, value, "complete", _ADVICE, counts=run.relied_on)]
+    return [
+        Check(
+            "provenance incomplete", not missing, value, "complete", _ADVICE, counts=run.relied_on
+        )
+    ]

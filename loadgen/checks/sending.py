@@ -21,11 +21,17 @@ LATE_FLOOR_NS, LATE_SHARE_OF_TTFT, MAX_LATE = 5e6, 0.1, 0.01
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 MIN_FOR_RATE = 100
-LACKED = "the examples below name the limit that the client reached; `loadgen doctor` says how to raise it"
+LACKED = (
+    "the examples below name the limit that the client reached; `loadgen doctor` says how to "
+    "raise it"
+)
 SMALL_RATE, SMALL_CAP = 10.0, 10  # requests/s, or in flight: so few keep no machine busy
 _BUG = "this is a bug in loadgen: please report it"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_BURST = "all requests are due at once, and sending each takes time: set --max-concurrency, or give a rate"
+_BURST = (
+    "all requests are due at once, and sending each takes time: set --max-concurrency, or "
+    "give a rate"
+)
 
 
 def sending(run: RunData) -> list[Check]:
@@ -35,11 +41,21 @@ def sending(run: RunData) -> list[Check]:
     early, unsent = run.snapshot.counters["early"], run.snapshot.failures.client
     return [
         _on_time(run, _BURST if burst else advice),
-        Check("early sends", early == 0, f"{plural(early, 'request')} more than 50 us early", "0", _BUG),
+        Check(
+            "early sends",
+            early == 0,
+            f"{plural(early, 'request')} more than 50 us early",
+            "0",
+            _BUG,
+        ),
         _rate(run, advice),
         explanation(_gaps(run, advice)),
         Check(
-            "requests unsent", unsent == 0, f"{plural(unsent, 'request')} dropped or failed by the client", "0", LACKED
+            "requests unsent",
+            unsent == 0,
+            f"{plural(unsent, 'request')} dropped or failed by the client",
+            "0",
+            LACKED,
         ),
         _cut_short(run),
         *_session_tokens(run),
@@ -47,7 +63,9 @@ def sending(run: RunData) -> list[Check]:
 
 
 def _session_tokens(run: RunData) -> Iterator[Check]:
-    """Whether the later turns of sessions had a token to send back; nothing where none was asked for."""
+    """Whether the later turns of sessions had a token to send back; nothing where none was asked
+    for.
+    """
     header = run.settings.session_token
     if header is None or run.schedule.begins.all():
         return
@@ -57,7 +75,8 @@ def _session_tokens(run: RunData) -> Iterator[Check]:
         not missing,
         f"{plural(missing, 'later turn')} of sessions had no {header} to send back",
         "0",
-        "the router did not return it, so it may have scattered these turns over its servers: give --session-token the "
+        "the router did not return it, so it may have scattered these turns over its servers: "
+        "give --session-token the "
         "name of the header that it returns",
     )
 
@@ -75,7 +94,10 @@ def relief(run: RunData) -> str:
     capped = run.closed_loop
     small = run.settings.max_concurrency or math.inf if capped else run.schedule.rate
     if small <= (SMALL_CAP if capped else SMALL_RATE):
-        return "this machine's timers are late even under a small load; free a core, or stop what else runs on it"
+        return (
+            "this machine's timers are late even under a small load; free a core, or stop what "
+            "else runs on it"
+        )
     lower = "--max-concurrency" if capped else "the rate"
     return f"free a core, lower {lower}, or stop what else runs on this machine"
 
@@ -89,35 +111,52 @@ def late_limit_ns(ttft_p50: float | None) -> float:
     """Return how long after it could be sent a request counts as late, ns.
 
     Args:
-        ttft_p50: The median TTFT from sent, or E2EL where answers have no tokens, ns; None: not measured.
+        ttft_p50: The median TTFT from sent, or E2EL where answers have no tokens, ns; None: not
+            measured.
     """
     return max(LATE_FLOOR_NS, LATE_SHARE_OF_TTFT * (ttft_p50 or 0.0))
 
 
 def _on_time(run: RunData, advice: str) -> Check:
-    """Requests that the client itself sent late. From-due latencies contain that, from-sent ones do not."""
+    """Requests that the client itself sent late.
+
+    From-due latencies contain that, from-sent ones do not.
+    """
     histograms = run.snapshot.histograms
     lag, connect = histograms["lag"], histograms["connect"]
     if not lag.count:
         return inapplicable(LATE_SENDS, "nothing was sent")
-    limit = late_limit_ns(histograms["ttft_sent" if run.settings.streams else "e2el_sent"].percentile(50))
+    limit = late_limit_ns(
+        histograms["ttft_sent" if run.settings.streams else "e2el_sent"].percentile(50)
+    )
     late = lag.count - lag.count_at_or_below(limit)
     unconnected = connect.count - connect.count_at_or_below(limit)
-    if run.client.connections_reused is False:  # opening a connection is then a part of each request
+    if (
+        run.client.connections_reused is False
+    ):  # opening a connection is then a part of each request
         unconnected = 0
     share = min(1.0, (late + unconnected) / lag.count)
-    value = f"{percent(share, 1)} of the requests late (lag p99 {ms(lag.percentile(99))}, max {ms(lag.max)})"
+    value = (
+        f"{percent(share, 1)} of the requests late (lag p99 {ms(lag.percentile(99))}, max "
+        f"{ms(lag.max)})"
+    )
     if unconnected > late:
-        peak, warm = throughput.peak_concurrency(run.snapshot), run.snapshot.counters["warm_connections"]
+        peak, warm = (
+            throughput.peak_concurrency(run.snapshot),
+            run.snapshot.counters["warm_connections"],
+        )
         value = f"{percent(share, 1)} of the requests late: {unconnected} waited for a connection"
         value += f", {late} for the client" if late else ""
         connections = peak if warm < peak else 2 * peak if warm < 2 * peak else 2 * warm
         advice = f"open connections before the clock starts: --warm-connections {connections}"
-    return Check(LATE_SENDS, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice)
+    return Check(
+        LATE_SENDS, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice
+    )
 
 
 def _times(run: RunData) -> tuple[Int64s, Int64s, str | None]:
-    """Due and sent times, ns, of what was sent of the arrival process, which begins sessions, in its order.
+    """Due and sent times, ns, of what was sent of the arrival process, which begins sessions, in
+    its order.
 
     Returns:
         Also why they cannot be held against each other, if they cannot.
@@ -142,7 +181,13 @@ def _rate(run: RunData, advice: str) -> Check:
     share = planned / achieved if achieved > 0 else math.inf
     rate = (len(due) - 1) / achieved * 1e9 if achieved > 0 else math.inf
     value = f"{rate:.2f} req/s, {percent(share, 2)} of the schedule's"
-    return Check(OFF_SCHEDULE, abs(share - 1) <= RATE_TOLERANCE, value, f"within {percent(RATE_TOLERANCE, 1)}", advice)
+    return Check(
+        OFF_SCHEDULE,
+        abs(share - 1) <= RATE_TOLERANCE,
+        value,
+        f"within {percent(RATE_TOLERANCE, 1)}",
+        advice,
+    )
 
 
 def _gaps(run: RunData, advice: str) -> Check:
@@ -153,14 +198,17 @@ def _gaps(run: RunData, advice: str) -> Check:
     planned: Int64s = np.sort(np.diff(due))
     seen: Int64s = np.sort(np.diff(np.sort(sent)))
     distance = _distance(planned, seen, max(GAP_GRAIN_NS, float(np.mean(planned)) / 10))
-    return Check(name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
+    return Check(
+        name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice
+    )
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
-    """Largest difference between two distributions, given sorted; values within `tolerance` count as equal.
+    """Largest difference between two distributions, given sorted; values within `tolerance` count
+    as equal.
 
-    The Kolmogorov-Smirnov distance, made deaf to jitter: without that a constant schedule, whose gaps are all
-    one value, could never be met.
+    The Kolmogorov-Smirnov distance, made deaf to jitter: without that a constant schedule, whose
+    gaps are all one value, could never be met.
     """
 
     def excess(low: Int64s, high: Int64s) -> float:
@@ -187,9 +235,15 @@ def _cut_short(run: RunData) -> Check:
     if run.closed_loop and duration_s is not None and snapshot.partial:  # it ended before its time
         is_short = is_short or bool(snapshot.closed.max(initial=0) < duration_s * NS_PER_S)
     why = f"the run was ended early: {snapshot.partial}" if is_short and snapshot.partial else ""
-    value = ", as ".join(filter(None, (f"requests: {lost or '0 cut off'}" if lost or not why else "", why)))
+    value = ", as ".join(
+        filter(None, (f"requests: {lost or '0 cut off'}" if lost or not why else "", why))
+    )
     advice = "let the run end by itself"
     if why:
         advice = "the numbers describe only the time before"
-        advice += "" if snapshot.partial == INTERRUPTED else "; if the server is gone, read its log and measure again"
+        advice += (
+            ""
+            if snapshot.partial == INTERRUPTED
+            else "; if the server is gone, read its log and measure again"
+        )
     return Check(CUT_SHORT, not is_short, value, "0", advice)

@@ -7,8 +7,9 @@ from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import ms, plural
 
-# Between our send and the moment from which a server counts lie the network and its HTTP front end, tokenizing often
-# included, and the way back from its first token to ours. Scrapes bound what a connection and a request take.
+# Between our send and the moment from which a server counts lie the network and its HTTP front end,
+# tokenizing often included, and the way back from its first token to ours. Scrapes bound what a
+# connection and a request take.
 SLACK_NS, SLACK_SHARE = 5e6, 0.05
 BELOW_NS, BELOW_SHARE = 1e6, 0.01  # what clocks and rounding can make of it
 TOKENS_SHARE = 0.001
@@ -30,22 +31,33 @@ def distortion(run: RunData) -> list[Check]:
     limit = max(SLACK_NS, SLACK_SHARE * theirs) + 1e6 * (run.telemetry.fastest_ms or 0.0)
     value = f"mean TTFT {ms(ours)} from sent, {ms(theirs)} by the server"
     advice = (
-        "the difference arises in the network, in a proxy, or in the server before its TTFT starts (HTTP, tokenizing): "
+        "the difference arises in the network, in a proxy, or in the server before its TTFT "
+        "starts (HTTP, tokenizing): "
         "how far this client can be off is its client error"
     )
     return [Check(TTFT, ours - theirs <= limit, value, f"{ms(limit)} apart", advice, counts=False)]
 
 
 def workload(run: RunData) -> list[Check]:
-    """Group E: do all servers have metrics; did they serve this run, and nothing else; did our calls succeed?
+    """Group E: do all servers have metrics; did they serve this run, and nothing else; did our
+    calls succeed?
 
     The servers without metrics are named where others have some.
     """
     missing = []
     if names := run.telemetry.missing:
-        advice = "name the metrics of every server with --server-metrics, or start it so that it has any"
+        advice = (
+            "name the metrics of every server with --server-metrics, or start it so that it has any"
+        )
         missing.append(
-            Check(ALL, False, f"none from {', '.join(names)}", "all servers, or none", advice, run.relied_on)
+            Check(
+                ALL,
+                False,
+                f"none from {', '.join(names)}",
+                "all servers, or none",
+                advice,
+                run.relied_on,
+            )
         )
     return [*missing, *_to_us_alone(run), *call_checks(run)]
 
@@ -61,7 +73,10 @@ def _to_us_alone(run: RunData) -> list[Check]:
         return [inapplicable(ALONE, "the server counts no requests")]
     if count is None:
         peak, given_up = throughput.peak_concurrency(run.snapshot), _given_up(run)
-        value, limit = f"up to {_most_at_once(run):.0f} requests at once by the server", f"our {peak:.0f}"
+        value, limit = (
+            f"up to {_most_at_once(run):.0f} requests at once by the server",
+            f"our {peak:.0f}",
+        )
         if given_up:
             limit += f", and {given_up} that ended without an answer"
     else:
@@ -80,7 +95,9 @@ def consistency(run: RunData) -> list[Check]:
     restarts = inapplicable(RESTARTS, unknown_because(run))
     if run.telemetry.sources:
         count = run.telemetry.restarts
-        advice = "the server restarted during the run, or several servers share the URL: read its log"
+        advice = (
+            "the server restarted during the run, or several servers share the URL: read its log"
+        )
         restarts = Check(RESTARTS, count == 0, f"counters were reset {count} times", "0", advice)
     return [restarts, _sooner(run), _tokens(run)]
 
@@ -91,7 +108,10 @@ def _sooner(run: RunData) -> Check:
         return inapplicable(SOONER, why)
     limit = max(BELOW_NS, BELOW_SHARE * theirs)
     value = f"mean {ms(ours)} from sent, {ms(theirs)} by the server"
-    advice = "a token cannot arrive before the server has it: the client's stamps or the server's clock are wrong"
+    advice = (
+        "a token cannot arrive before the server has it: the client's stamps or the server's "
+        "clock are wrong"
+    )
     return Check(SOONER, theirs - ours <= limit, value, f"at most {ms(limit)} below", advice)
 
 
@@ -106,7 +126,8 @@ def _tokens(run: RunData) -> Check:
     advice = (
         "the server's usage and its metrics differ: compare both with its log"
         if by_server
-        else "loadgen's own count may be wrong: request usage, or give the server's tokenizer with --tokenizer"
+        else "loadgen's own count may be wrong: request usage, or give the server's tokenizer "
+        "with --tokenizer"
     )
     value = f"{ours} output tokens, {theirs:.0f} by the server"
     return Check(TOKENS, abs(theirs - ours) <= TOKENS_SHARE * theirs, value, "0.1% apart", advice)
@@ -136,12 +157,16 @@ def _why_not(run: RunData) -> str:
         return "the server's numbers include probes"
     failed = _given_up(run)
     return (
-        f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown" if failed else ""
+        f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown"
+        if failed
+        else ""
     )
 
 
 def served_alone(run: RunData) -> bool | None:
-    """Whether all that was served was ours, and all of ours; None where the server does not tell."""
+    """Whether all that was served was ours, and all of ours; None where the server does not
+    tell.
+    """
     count = run.telemetry.increase("requests")
     if count is not None:
         return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= sent(run)
@@ -151,7 +176,9 @@ def served_alone(run: RunData) -> bool | None:
 
 
 def _given_up(run: RunData) -> int:
-    """How many requests were sent and have no answer: the server may go on with them while the next ones come."""
+    """How many requests were sent and have no answer: the server may go on with them while the
+    next ones come.
+    """
     return int((run.snapshot.sent >= 0).sum()) - run.snapshot.ok
 
 
@@ -161,13 +188,17 @@ def _most_at_once(run: RunData) -> float | None:
 
 
 def sent(run: RunData) -> int:
-    """How many requests were sent, every attempt of those that were sent again and the probes among them."""
+    """How many requests were sent, every attempt of those that were sent again and the probes
+    among them.
+    """
     again = run.snapshot.retried["attempts"]
     return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + run.probes
 
 
 def _ttft_ns(run: RunData) -> tuple[str, float, float]:
-    """Why the mean TTFT of the same requests is not known by both; else empty, and it by the server and from sent."""
+    """Why the mean TTFT of the same requests is not known by both; else empty, and it by the
+    server and from sent.
+    """
     theirs, ours = run.telemetry.ttft, run.snapshot.histograms["ttft_sent"]
     if why := _why_not(run):
         return why, 0.0, 0.0
@@ -190,9 +221,19 @@ def call_checks(run: RunData) -> Iterator[Check]:
     if threshold is not None:
         started = any(call.moment == "during" for call in run.trailer.calls)
         most = max(run.telemetry.levels("running"), default=None)
-        value, advice = "started", "lower --profile-batch-threshold, or raise the load; metrics are read once a second"
+        value, advice = (
+            "started",
+            "lower --profile-batch-threshold, or raise the load; metrics are read once a second",
+        )
         if not started:
-            value = "unknown how many requests ran" if most is None else f"at most {most:.0f} requests running"
+            value = (
+                "unknown how many requests ran"
+                if most is None
+                else f"at most {most:.0f} requests running"
+            )
         if most is None:
-            advice = "the server's metrics do not say how many requests run: give --metrics-url, or leave the flag out"
+            advice = (
+                "the server's metrics do not say how many requests run: give --metrics-url, "
+                "or leave the flag out"
+            )
         yield Check(NOT_BUSY, started, value, f"{threshold} or more", advice, counts=False)

@@ -22,12 +22,13 @@ from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import ms, percentile, plural, three_digits
 
 MIN_BEGUN = 200  # requests, or sessions
-# The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.
+# The first of them show how long one takes before any queue has grown: so many, or so large a share
+# if that is more.
 FIRST, FIRST_SHARE = 20, 0.02
 MIN_SOJOURNS = 5  # length of the window
 POINTS = 200
-# A rise counts when it stands out of the noise (one run in a thousand does by chance), when it is a straight one rather
-# than an excursion of a busy queue, and when it matters.
+# A rise counts when it stands out of the noise (one run in a thousand does by chance), when it is a
+# straight one rather than an excursion of a busy queue, and when it matters.
 SIGMAS, MIN_FIT, MIN_GROWTH = 3.1, 0.5, 0.2
 PILE_UP = "requests pile up"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
@@ -35,7 +36,8 @@ _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Requests due and not ended, or sessions, along a straight line fitted to the steady part of a run.
+    """Requests due and not ended, or sessions, along a straight line fitted to the steady part of a
+    run.
 
     Attributes:
         start, end: Their number on the line where the window begins and ends.
@@ -61,7 +63,8 @@ class Backlog:
         sojourn_s: float,
         burstiness: float,
     ) -> Self:
-        """Make it of a straight line through the number at moments that are evenly spread over a window.
+        """Make it of a straight line through the number at moments that are evenly spread over a
+        window.
 
         Args:
             slope: Of the line, per second.
@@ -95,9 +98,15 @@ def sufficiency(run: RunData) -> list[Check]:
 
 
 def unfinished_p99_ns(run: RunData) -> float | None:
-    """The p99 E2EL from due with requests that were given up counted as if they had ended then; a lower bound."""
+    """The p99 E2EL from due with requests that were given up counted as if they had ended then;
+    a lower bound.
+    """
     histograms = run.snapshot.histograms
-    return float(p99) if (p99 := (histograms["e2el_due"] + histograms[UNFINISHED]).percentile(99)) is not None else None
+    return (
+        float(p99)
+        if (p99 := (histograms["e2el_due"] + histograms[UNFINISHED]).percentile(99)) is not None
+        else None
+    )
 
 
 def why_unknown(run: RunData) -> str | None:
@@ -113,13 +122,15 @@ def why_unknown(run: RunData) -> str | None:
 
 
 def backlog(run: RunData) -> Backlog | None:
-    """Fit the number of requests that are due and not ended; None where the run is too short to say.
+    """Fit the number of requests that are due and not ended; None where the run is too short to
+    say.
 
-    The window begins when the first requests have had time to end and ends with the last due one. That time is the
-    p99 sojourn of the first requests, since under overload those of the whole run grow with it. Where the server keeps
-    up, the number at two moments further apart than a sojourn is independent and has a Poisson variance, from which
-    follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
-    What arrives is a session, which has ended when the last of its turns has.
+    The window begins when the first requests have had time to end and ends with the last due one.
+    That time is the p99 sojourn of the first requests, since under overload those of the whole run
+    grow with it. Where the server keeps up, the number at two moments further apart than a sojourn
+    is independent and has a Poisson variance, from which follows the noise of the fitted rise:
+    sqrt(12 * mean number * sojourn / window), more where arrivals are burstier. What arrives is a
+    session, which has ended when the last of its turns has.
     """
     snapshot, schedule = run.snapshot, run.schedule
     was_sent = snapshot.sent >= 0
@@ -137,7 +148,9 @@ def backlog(run: RunData) -> Backlog | None:
     if end - begin < MIN_SOJOURNS * sojourn:
         return None
     at = np.linspace(begin, end, POINTS)
-    number = np.searchsorted(np.sort(due), at, side="right") - np.searchsorted(np.sort(ends), at, side="right")
+    number = np.searchsorted(np.sort(due), at, side="right") - np.searchsorted(
+        np.sort(ends), at, side="right"
+    )
     slope, _ = np.polyfit(at - begin, number, 1)
     return Backlog.fitted(
         float(slope) * 1e9,
@@ -205,7 +218,9 @@ def _given_up(run: RunData) -> Check:
     if bound is None:
         return inapplicable(name, "nothing ended")
     value, without = f"{given_up} given up", histograms["e2el_due"].percentile(99)
-    if given_up and (without is None or bound > without):  # a bound below what was measured tells nothing
+    if given_up and (
+        without is None or bound > without
+    ):  # a bound below what was measured tells nothing
         value += f", p99 E2EL from due at least {ms(bound)} with them"
         value += "" if without is None else f", {ms(without)} without"
     advice = "latencies are of the answers that ended"

@@ -14,10 +14,15 @@ from loadgen.stats.percentile_confidence_interval import CONFIDENCE
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percent
 
-SHARED, FEWEST, FAILING, SLOWER = "targets out of turn", "balance not kept", "targets fail unevenly", "slower targets"
-# A request on its way to a connection of its own is in flight without having been sent, so that one more or less in
-# flight is no mistake, of each worker, which knows of its own requests alone; nor is what follows from a hundredth of
-# the requests.
+SHARED, FEWEST, FAILING, SLOWER = (
+    "targets out of turn",
+    "balance not kept",
+    "targets fail unevenly",
+    "slower targets",
+)
+# A request on its way to a connection of its own is in flight without having been sent, so that one
+# more or less in flight is no mistake, of each worker, which knows of its own requests alone; nor
+# is what follows from a hundredth of the requests.
 MAX_MISSENT, BESIDE = 0.01, 1
 # As much as the client itself may add to a latency before it is held to distort it.
 MUCH_SLOWER = 0.05
@@ -26,19 +31,27 @@ STRETCHES, MIN_IN_A_STRETCH = 10, 5
 
 
 def shared(run: RunData) -> Iterator[Check]:
-    """Check, of a run in turn, that every request was sent to the target whose turn it was; else nothing."""
+    """Check, of a run in turn, that every request was sent to the target whose turn it was; else
+    nothing.
+    """
     targets = run.snapshot.targets
     if not targets or run.settings.balance == "least-outstanding":
         return
     session = np.asarray(run.schedule.session_numbers)
-    wrong = sum(int((session[part.index] % len(targets) != k).sum()) for k, part in enumerate(targets))
-    value = f"{', '.join(str(part.ended) for part in targets)} requests, {wrong} of them out of turn"
+    wrong = sum(
+        int((session[part.index] % len(targets) != k).sum()) for k, part in enumerate(targets)
+    )
+    value = (
+        f"{', '.join(str(part.ended) for part in targets)} requests, {wrong} of them out of turn"
+    )
     advice = "this is a bug in loadgen: please report it with the result file"
     yield Check(SHARED, wrong == 0, value, "0 out of turn", advice)
 
 
 def alike(run: RunData) -> Iterator[Check]:
-    """Check that the targets were loaded as asked and behaved as one; nothing where there is only one."""
+    """Check that the targets were loaded as asked and behaved as one; nothing where there is
+    only one.
+    """
     if not run.snapshot.targets:
         return
     if run.settings.balance == "least-outstanding":
@@ -48,7 +61,9 @@ def alike(run: RunData) -> Iterator[Check]:
 
 
 def _fewest(run: RunData) -> Check:
-    """Of each request that a target was chosen for: whether another one had fewer in flight as it was sent."""
+    """Of each request that a target was chosen for: whether another one had fewer in flight as
+    it was sent.
+    """
     targets, beside = run.snapshot.targets, BESIDE * len(run.workers)
     wrong = count = 0
     for part in targets:
@@ -58,22 +73,36 @@ def _fewest(run: RunData) -> Check:
         count += len(times)
     if not count:
         return inapplicable(FEWEST, "nothing was sent")
-    value = f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than elsewhere"
+    value = (
+        f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than "
+        "elsewhere"
+    )
     peak = throughput.peak_concurrency(run.snapshot)
-    advice = f"connections were slow to open: open more before the clock starts, as --warm-connections {2 * peak}"
-    return Check(FEWEST, wrong <= MAX_MISSENT * count, value, percent(MAX_MISSENT), advice, run.relied_on)
+    advice = (
+        "connections were slow to open: open more before the clock starts, as "
+        f"--warm-connections {2 * peak}"
+    )
+    return Check(
+        FEWEST, wrong <= MAX_MISSENT * count, value, percent(MAX_MISSENT), advice, run.relied_on
+    )
 
 
 def _in_flight(part: Snapshot, times: Int64s) -> Int64s:
-    """How many requests were in flight right before each time; one that closes then has made room."""
+    """How many requests were in flight right before each time; one that closes then has made
+    room.
+    """
     was_sent = part.sent >= 0
     sent, closed = np.sort(part.sent[was_sent]), np.sort(part.closed[was_sent])
-    count: Int64s = np.searchsorted(sent, times, side="left") - np.searchsorted(closed, times, side="right")
+    count: Int64s = np.searchsorted(sent, times, side="left") - np.searchsorted(
+        closed, times, side="right"
+    )
     return count
 
 
 def _failing(run: RunData) -> Check:
-    """How likely each target's failures, or more, are to be among its requests if all fail alike."""
+    """How likely each target's failures, or more, are to be among its requests if all fail
+    alike.
+    """
     targets, urls = run.snapshot.targets, shown_urls(run.settings)
     failed = [part.not_ok for part in targets]
     ended = [part.ok + part.not_ok for part in targets]
@@ -88,7 +117,8 @@ def _failing(run: RunData) -> Check:
     named = odd or [chances.index(min(chances))]
     value = ", ".join(f"{urls[k]} failed {failed[k]} of {ended[k]}" for k in named)
     limit = (
-        f"what chance gives one of {len(targets)} alike in {percent(CONFIDENCE)} of runs, {sum(failed)} of all failed"
+        f"what chance gives one of {len(targets)} alike in {percent(CONFIDENCE)} of runs, "
+        f"{sum(failed)} of all failed"
     )
     advice = "this target fails more often than the others: read its log, or leave it out"
     useless = any(not targets[k].ok for k in odd)  # so many servers were never measured
@@ -98,8 +128,8 @@ def _failing(run: RunData) -> Check:
 def _slower(run: RunData) -> Check:
     """Each target against the others in the same stretches of the run, E2EL from sent.
 
-    Answers that queue remember each other: over a whole run two queues that are alike come out as far apart as if they
-    were not, but hardly with the same one behind in every stretch.
+    Answers that queue remember each other: over a whole run two queues that are alike come out as
+    far apart as if they were not, but hardly with the same one behind in every stretch.
     """
     if _failing(run).ok is False:
         return inapplicable(SLOWER, "the targets do not fail alike")
@@ -108,18 +138,25 @@ def _slower(run: RunData) -> Check:
     if not all(len(ratios) for ratios in seen):
         return inapplicable(SLOWER, "the answers are too few to tell")
     # First who was slower in most stretches, then by how much.
-    behind, ratio, k = max((int((ratios > 1).sum()), float(np.median(ratios)), k) for k, ratios in enumerate(seen))
-    value = f"{urls[k]} took longer than the others in {behind} of {STRETCHES} stretches, {ratio:.2f} times as long"
+    behind, ratio, k = max(
+        (int((ratios > 1).sum()), float(np.median(ratios)), k) for k, ratios in enumerate(seen)
+    )
+    value = (
+        f"{urls[k]} took longer than the others in {behind} of {STRETCHES} stretches, "
+        f"{ratio:.2f} times as long"
+    )
     limit = f"{STRETCHES} stretches and {1 + MUCH_SLOWER:.2f} times"
     advice = (
-        "the totals mix fast and slow targets: read the numbers of each target, and find out why this one is slower"
+        "the totals mix fast and slow targets: read the numbers of each target, and find out "
+        "why this one is slower"
     )
     alike = behind < STRETCHES or ratio <= 1 + MUCH_SLOWER
     return Check(SLOWER, alike, value, limit, advice, run.relied_on)
 
 
 def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
-    """How many times as long as at the others an answer of the `k`-th target took, in each stretch: medians.
+    """How many times as long as at the others an answer of the `k`-th target took, in each stretch:
+    medians.
 
     Empty where a stretch has too few answers.
     """

@@ -14,7 +14,8 @@ from loadgen.workload import missed_length
 TOKENS_PER_EVENT = "several tokens per event"
 PAST_THE_END = "answers past their end"
 MIN_AS_PLANNED = 0.999
-# Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what else is not shown.
+# Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what
+# else is not shown.
 MAX_TOKENS_PER_EVENT, MIN_TOKENS_PER_EVENT = 1.1, 0.9
 MAX_BROKEN_OFF = 0.05
 MAX_REPEATED = 0.01  # what so few requests save cannot move any percentile but the lowest
@@ -22,7 +23,14 @@ MAX_REPEATED = 0.01  # what so few requests save cannot move any percentile but 
 
 def workload(run: RunData) -> list[Check]:
     """Check what was asked and answered against what the settings say."""
-    return [_input(run), _output(run), *_past_the_end(run), _events(run), _repeats(run), *prefix_cache.as_asked(run)]
+    return [
+        _input(run),
+        _output(run),
+        *_past_the_end(run),
+        _events(run),
+        _repeats(run),
+        *prefix_cache.as_asked(run),
+    ]
 
 
 def repeated_prompts(run: RunData) -> int:
@@ -42,11 +50,15 @@ def _input(run: RunData) -> Check:
         return inapplicable(name, "only the server counts the tokens of images")
     if missed := _missed_length(run):
         advice = f"{missed_length.CAUSE}: {missed_length.REMEDY}"
-        return Check(name, False, missed, f"within {percent(missed_length.MAX_MISS)}", advice, run.relied_on)
+        return Check(
+            name, False, missed, f"within {percent(missed_length.MAX_MISS)}", advice, run.relied_on
+        )
     if not counted:
         if run.settings.tokenizer == NO_TOKENIZER:
             return inapplicable(name, "with --tokenizer none no length is planned")
-        return inapplicable(name, "prompts repeat answers" if unplanned else "the server counts no prompt tokens")
+        return inapplicable(
+            name, "prompts repeat answers" if unplanned else "the server counts no prompt tokens"
+        )
     share = counters["input_as_planned"] / counted
     more = counters["unexpected_input_tokens"] / counted
     word = "more" if more >= 0 else "fewer"
@@ -63,25 +75,35 @@ def _input(run: RunData) -> Check:
 
 
 def _missed_length(run: RunData) -> str:
-    """Describe prompts that the rule of another tool has made far from the requested length; empty: there are none."""
+    """Describe prompts that the rule of another tool has made far from the requested length;
+    empty: there are none.
+    """
     prompts, ok = run.header.provenance["prompts"], run.snapshot.ok
     if not ok or run.settings.dataset_rule is None or prompts.get("name") != "random":
         return ""
     low, high = (prompts.get("prefix_tokens", 0) + tokens for tokens in prompts["input_tokens"])
-    return missed_length.describe_miss(run.snapshot.counters["planned_input_tokens"] / ok, low, high)
+    return missed_length.describe_miss(
+        run.snapshot.counters["planned_input_tokens"] / ok, low, high
+    )
 
 
 def _advice_on_input(run: RunData, predicted: bool) -> str:
     prediction = run.header.provenance["prompts"].get("server_tokens") or {}
     if not predicted:
         return (
-            "--tokenizer is not the server's, or its chat template adds tokens: name the folder with the server's own "
+            "--tokenizer is not the server's, or its chat template adds tokens: name the folder "
+            "with the server's own "
             "tokenizer and template, or plan for the difference"
         )
-    added = "" if prediction.get("overhead") is None else f"; {prediction['overhead']} tokens beyond the text's"
+    added = (
+        ""
+        if prediction.get("overhead") is None
+        else f"; {prediction['overhead']} tokens beyond the text's"
+    )
     source = prediction.get("source") or "the data set"
     return (
-        f"the server's count differs from the prediction ({source}{added}): name the folder with the server's own "
+        f"the server's count differs from the prediction ({source}{added}): name the folder with "
+        "the server's own "
         "tokenizer and template"
     )
 
@@ -92,14 +114,19 @@ def _output(run: RunData) -> Check:
     if ok == counters["event_requests"]:
         return inapplicable(name, "the server counts no output tokens")
     share = counters["output_as_planned"] / ok
-    means = f"{counters['output_tokens'] / ok:.1f} of {counters['planned_output_tokens'] / ok:.1f} tokens on average"
+    means = (
+        f"{counters['output_tokens'] / ok:.1f} of "
+        f"{counters['planned_output_tokens'] / ok:.1f} tokens on average"
+    )
     ends = f"finish reasons: {_listed(snapshot.finishes)}"
     if early := snapshot.early_stops:
         ends = f"{sum(early.values())} ended early: {_listed(early)}"
     longer = counters["output_tokens"] > counters["planned_output_tokens"]
     advice = "add --ignore-eos where every answer is to have its full length"
     if run.settings.ignore_eos:
-        advice = "the server ended answers early although ignore_eos was sent: see the finish reasons"
+        advice = (
+            "the server ended answers early although ignore_eos was sent: see the finish reasons"
+        )
     return Check(
         name,
         share >= MIN_AS_PLANNED,
@@ -115,8 +142,8 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def _past_the_end(run: RunData) -> Iterator[Check]:
-    """Whether answers that are to go on past their end do so, which some models' templates turn into errors; nothing
-    where they are not to, or none broke off.
+    """Whether answers that are to go on past their end do so, which some models' templates turn
+    into errors; nothing where they are not to, or none broke off.
     """
     broken, of = run.snapshot.counters["broken_off"], run.snapshot.failures.of
     if not run.settings.ignore_eos or not broken:
@@ -139,13 +166,16 @@ def _events(run: RunData) -> Check:
     sample = Comparison.of(run.snapshot)
     if sample is not None and sample.hides:
         tokens = round(tokens * sample.streamed / sample.counted)
-    one_each = (tokens - ok) / events <= MAX_TOKENS_PER_EVENT and tokens / events >= MIN_TOKENS_PER_EVENT
+    one_each = (
+        tokens - ok
+    ) / events <= MAX_TOKENS_PER_EVENT and tokens / events >= MIN_TOKENS_PER_EVENT
     return Check(
         name,
         one_each,
         f"{tokens / events:.2f} tokens per event",
         f"{MIN_TOKENS_PER_EVENT} to {MAX_TOKENS_PER_EVENT}, the end tokens apart",
-        "gaps between events are not gaps between tokens: compare no ICL with that of a server that sends each token; "
+        "gaps between events are not gaps between tokens: compare no ICL with that of a server "
+        "that sends each token; "
         "--continuous-usage requests the number of tokens in each event",
         run.relied_on,
     )
@@ -154,19 +184,33 @@ def _events(run: RunData) -> Check:
 def _repeats(run: RunData) -> Check:
     repeated, scheduled = repeated_prompts(run), run.snapshot.scheduled
     counters, before = run.snapshot.counters, run.header.provenance["prompts"].get("sent_before", 0)
-    cached = counters["cached_tokens"] / counters["input_tokens"] if counters["input_tokens"] else 0.0
+    cached = (
+        counters["cached_tokens"] / counters["input_tokens"] if counters["input_tokens"] else 0.0
+    )
     by_time = is_bounded_by_time(run.settings)
     distinct = repeated + before <= MAX_REPEATED * scheduled
-    earlier = prefix_cache.unexplained(counters, run.header.provenance["prompts"]) if distinct else 0.0
+    earlier = (
+        prefix_cache.unexplained(counters, run.header.provenance["prompts"]) if distinct else 0.0
+    )
     return Check(
         "prompts repeated",
         distinct and not earlier,
         f"{repeated} of {scheduled} requests repeated an earlier prompt"
-        + (f", {before} of the measured prompts had been sent before the clock started" if before else "")
+        + (
+            f", {before} of the measured prompts had been sent before the clock started"
+            if before
+            else ""
+        )
         + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else "")
         + (f", {percent(earlier, 1)} of it beyond what shared prefixes explain" if earlier else ""),
         f"at most {percent(MAX_REPEATED)}",
-        prefix_cache.ADVICE if earlier else _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS,
+        prefix_cache.ADVICE
+        if earlier
+        else _MORE_WHILE_IT_RUNS
+        if by_time
+        else _MORE
+        if repeated
+        else _OTHER_WARM_UPS,
         run.relied_on or by_time,
     )
 
@@ -174,7 +218,8 @@ def _repeats(run: RunData) -> Check:
 _CHEAPER = "a prefix cache makes them cheaper:"
 _MORE = f"{_CHEAPER} give more prompts, or ask for fewer requests"
 _MORE_WHILE_IT_RUNS = (
-    f"{_CHEAPER} the data set has no more prompts, or they were not made as fast as they were sent; "
+    f"{_CHEAPER} the data set has no more prompts, or they were not made as fast as they were "
+    "sent; "
     "give a larger one, or bound the run with --num-prompts"
 )
 _OTHER_WARM_UPS = f"{_CHEAPER} ask for more requests, or warm up with --warmup-prompt other"

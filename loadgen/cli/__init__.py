@@ -12,9 +12,13 @@ KEY_FILE = "LOADGEN_KEY_FILE"  # a variable with the file descriptor from which 
 
 
 def command() -> None:
-    """Run the command of this process; a Ctrl-C while it is imported ends the process without a word."""
+    """Run the command of this process; a Ctrl-C while it is imported ends the process without a
+    word.
+    """
     _take_key_from_environment()
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a command in the background ignores it
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # a command in the background ignores it
         signal.signal(signal.SIGINT, _interrupt)
     try:
         from loadgen.cli import main
@@ -25,10 +29,11 @@ def command() -> None:
 
 
 def _take_key_from_environment() -> None:
-    """Start this program again without the API key, which it then reads from a file in memory, if it has one.
+    """Start this program again without the API key, which it then reads from a file in memory, if
+    it has one.
 
-    The kernel shows other processes of the user the environment that a program was started with, also that of processes
-    forked from it. It does not show a variable that is set later.
+    The kernel shows other processes of the user the environment that a program was started with,
+    also that of processes forked from it. It does not show a variable that is set later.
     """
     if sys.platform == "linux" and KEY_VARIABLE in os.environ:
         descriptor = os.memfd_create("key", 0)

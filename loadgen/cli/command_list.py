@@ -11,24 +11,56 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Command = Callable[[list[str]], int]
-OWN = {  # the line of help and the function of each; a module is imported when its command is called
+# the line of help and the function of each; a module is imported when its command is called
+OWN = {
     "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run:main"),
     "demo": ("try loadgen without a server, at 1,000 requests/s", "loadgen.cli.commands.demo:main"),
-    "search": ("find the highest rate or concurrency that meets an SLO", "loadgen.cli.commands.search:main"),
-    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset:main"),
-    "doctor": ("show this machine's limits, and how much load it can make", "loadgen.cli.commands.doctor:main"),
-    "report": ("print a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report:main"),
-    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare:main"),
+    "search": (
+        "find the highest rate or concurrency that meets an SLO",
+        "loadgen.cli.commands.search:main",
+    ),
+    "dataset": (
+        "show the prompts of a run, or download a published data set",
+        "loadgen.cli.commands.dataset:main",
+    ),
+    "doctor": (
+        "show this machine's limits, and how much load it can make",
+        "loadgen.cli.commands.doctor:main",
+    ),
+    "report": (
+        "print a saved result, or write it as HTML or CSV",
+        "loadgen.cli.commands.report:main",
+    ),
+    "compare": (
+        "compare runs, with confidence intervals of the differences",
+        "loadgen.cli.commands.compare:main",
+    ),
     "tune": ("find the best way to serve a model, by a study", "loadgen.lab.commands.tune:main"),
     "audit": ("find inconsistent numbers in published results", "loadgen.lab.commands.audit:main"),
-    "import": ("import published results into a study", "loadgen.lab.commands.import_published:main"),
-    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.lab.commands.benchmark_runner:main"),
-    "completion": ("print the completion for bash, zsh or fish", "loadgen.cli.commands.completion:main"),
-    "help": ("show help: of a command, its flags by topic, exit codes", "loadgen.cli.commands.help:main"),
+    "import": (
+        "import published results into a study",
+        "loadgen.lab.commands.import_published:main",
+    ),
+    "benchmark-runner": (
+        "run a benchmark job of GPUStack",
+        "loadgen.lab.commands.benchmark_runner:main",
+    ),
+    "completion": (
+        "print the completion for bash, zsh or fish",
+        "loadgen.cli.commands.completion:main",
+    ),
+    "help": (
+        "show help: of a command, its flags by topic, exit codes",
+        "loadgen.cli.commands.help:main",
+    ),
     "version": ("print the version", "loadgen.cli.commands.help:version"),
 }
 # What other tools call their command, by the word that is typed after `loadgen`.
-INSTEAD = {"bench": "vllm bench serve", "vllm": "vllm bench serve", "benchmark": "guidellm benchmark"}
+INSTEAD = {
+    "bench": "vllm bench serve",
+    "vllm": "vllm bench serve",
+    "benchmark": "guidellm benchmark",
+}
 HEAD = """\
 loadgen: an open-loop load generator for LLM servers.
 

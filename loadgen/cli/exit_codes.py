@@ -20,15 +20,19 @@ STOPPED = 9
 INTERRUPTED = 130
 
 WHEN = {
-    DONE: "done; the verdict is VALID or SUSPECT; `loadgen tune run`: also if the budget is spent, as its last lines "
+    DONE: "done; the verdict is VALID or SUSPECT; `loadgen tune run`: also if the budget is "
+    "spent, as its last lines "
     "say",
-    INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen audit`: inconsistent "
+    INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen "
+    "audit`: inconsistent "
     "numbers were found; `loadgen import`: a result was not placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
-    INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the requests; "
+    INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the "
+    "requests; "
     "`loadgen compare --fail-if`: the runs cannot decide a condition",
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
-    ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or the server refused "
+    ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or "
+    "the server refused "
     "every connection for 5 s",
     SLO_MISSED: "a limit of --slo was missed, or the client error does not let it be told",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
@@ -37,9 +41,11 @@ WHEN = {
     INTERRUPTED: "interrupted; a run reports what was measured so far",
 }
 EXPLAINED = "\n".join(
-    textwrap.fill(when, 80, initial_indent=f"  {code:<4} ", subsequent_indent=" " * 7) for code, when in WHEN.items()
+    textwrap.fill(when, 80, initial_indent=f"  {code:<4} ", subsequent_indent=" " * 7)
+    for code, when in WHEN.items()
 )
-SEVERITY = (INTERRUPTED, INTERNAL, INVALID, STOPPED, ERRORS, SLO_MISSED, SUSPECT, DONE)  # the most severe first
+# The most severe first.
+SEVERITY = (INTERRUPTED, INTERNAL, INVALID, STOPPED, ERRORS, SLO_MISSED, SUSPECT, DONE)
 
 
 def most_severe(codes: Iterable[int]) -> int:
@@ -47,13 +53,7 @@ def most_severe(codes: Iterable[int]) -> int:
     return min(codes, key=SEVERITY.index)
 
 
-def code(
-    result: "RunResult",
-    *,
-    strict: bool,
-    max_error_rate: float,
-    interrupted: bool,
-) -> int:
+def code(result: "RunResult", *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
     """Return the exit code of a finished run: the most severe one that applies.
 
     Args:

@@ -18,7 +18,8 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
 
 RUN = (
-    "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 s. The flags of "
+    "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 "
+    "s. The flags of "
     "`vllm bench serve` work, too."
 )
 MAIN_FLAGS = (
@@ -38,7 +39,8 @@ def run_parser(tool: str | None = None) -> TopicParser:
     """Return the parser of `loadgen run`.
 
     Args:
-        tool: The tool of --compat, a name in `compat.TOOLS`, whose flags it takes, too; None: those of vLLM.
+        tool: The tool of --compat, a name in `compat.TOOLS`, whose flags it takes, too; None: those
+            of vLLM.
     """
     parser = TopicParser("loadgen run", RUN, main_flags=MAIN_FLAGS, examples=EXAMPLES)
     add_run_flags(parser, tool)
@@ -53,10 +55,14 @@ def add_run_flags(parser: TopicParser, tool: str | None) -> None:
         tool: The tool of --compat, or None.
     """
     parser.add_argument(
-        "--config", metavar="FILE.yaml", help="read settings from a YAML file; keys are flag names without --"
+        "--config",
+        metavar="FILE.yaml",
+        help="read settings from a YAML file; keys are flag names without --",
     )
     parser.add_argument(
-        "--plot", metavar="FILE.svg", help="with several rates or concurrencies: draw the results as SVG"
+        "--plot",
+        metavar="FILE.svg",
+        help="with several rates or concurrencies: draw the results as SVG",
     )
     add_settings(parser, tool)
 
@@ -64,7 +70,8 @@ def add_run_flags(parser: TopicParser, tool: str | None) -> None:
 def run_settings(
     argv: Sequence[str], parser: Callable[[str | None], argparse.ArgumentParser] = run_parser
 ) -> dict[str, Any]:
-    """Parse a command line into settings, by field name; flags of the tool of --compat stay as they are.
+    """Parse a command line into settings, by field name; flags of the tool of --compat stay as they
+    are.
 
     Args:
         argv: The words of the command line.
@@ -90,7 +97,11 @@ def run_settings(
         return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
         extra = re.fullmatch("ignored explicit argument '(.*)'", error.problem)
-        remedy = _remedy(extra[1] if extra else error.field) if extra or error.problem == UNKNOWN else None
+        remedy = (
+            _remedy(extra[1] if extra else error.field)
+            if extra or error.problem == UNKNOWN
+            else None
+        )
         if remedy is None:
             raise
         raise BadInput(error.field, "takes no value" if extra else error.problem, remedy) from error
@@ -105,7 +116,8 @@ def _remedy(word: str) -> str | None:
 
 
 def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = NAMES) -> None:
-    """Add --compat, a flag for each of these fields of the settings, by topic, and the flags of a tool.
+    """Add --compat, a flag for each of these fields of the settings, by topic, and the flags of a
+    tool.
 
     Args:
         parser: Suppresses defaults, so that only given flags are in its result.
@@ -113,12 +125,18 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
         shown: Names of the fields.
     """
     parser.add_argument(
-        "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
+        "--compat",
+        choices=list(compat.TOOLS),
+        help="use the meanings and the defaults of this tool's flags",
     )
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}
     kinds, in_seconds, in_shares = members(RunSettings), times(RunSettings), shares(RunSettings)
-    fields = [f for f in dataclasses.fields(RunSettings) if f.name in shown and f.name not in meanings.replaced]
+    fields = [
+        f
+        for f in dataclasses.fields(RunSettings)
+        if f.name in shown and f.name not in meanings.replaced
+    ]
     order = list(GROUPS)
     for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
         meta = field.metadata
@@ -136,7 +154,9 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
         if meta["listed"]:
             options["action"] = "append"
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
-        topics[title].add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
+        topics[title].add_argument(
+            *names, dest=field.name, help=_help(meta["help"], field.default), **options
+        )
     add_flags(parser, meanings.flags)
     parser.abbreviable = meanings.names
 
@@ -162,7 +182,9 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
     values = vars((parser or run_parser()).parse_args(dashed))
     joined = lists(RunSettings)
     return {
-        name: (",".join(value) if name in joined else tuple(value)) if isinstance(value, list) else value
+        name: (",".join(value) if name in joined else tuple(value))
+        if isinstance(value, list)
+        else value
         for name, value in values.items()
     }
 
@@ -180,7 +202,12 @@ def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
     kind = get_origin(kinds[0]) or kinds[0]
     if kind is tuple:
         return {"nargs": "+", "action": "extend"}
-    types: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str, dict: json_value}
+    types: dict[Any, Callable[[str], Any]] = {
+        int: integer,
+        float: number,
+        str: str,
+        dict: json_value,
+    }
     return {"type": types[kind]}
 
 

@@ -1,4 +1,6 @@
-"""The entry point of `loadgen`: dispatches to a command, and turns errors into one line and an exit code."""
+"""The entry point of `loadgen`: dispatches to a command, and turns errors into one line and an
+exit code.
+"""
 
 import atexit
 import contextlib
@@ -17,7 +19,9 @@ VERSION = ("-V", "--version")
 
 
 def command() -> None:
-    """Run the command of this process, and end the process without the interpreter's clean-up, which takes 30 ms."""
+    """Run the command of this process, and end the process without the interpreter's clean-up,
+    which takes 30 ms.
+    """
     _occupy_standard_streams()
     try:
         main()
@@ -62,7 +66,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 class _Output(io.FileIO):
-    """A file that discards output once the reader of its pipe has gone, so that the run goes on and keeps its code."""
+    """A file that discards output once the reader of its pipe has gone, so that the run goes on
+    and keeps its code.
+    """
 
     def write(self, data: Any, /) -> int:
         try:
@@ -75,7 +81,9 @@ class _Output(io.FileIO):
 
 
 def _usable(output: TextIO | None) -> TextIO:
-    """Return a standard stream that a command can write to, also if it is closed or its reader goes."""
+    """Return a standard stream that a command can write to, also if it is closed or its reader
+    goes.
+    """
     if output is None:
         return open(os.devnull, "w", encoding="utf-8")
     if type(output) is not io.TextIOWrapper:
@@ -99,7 +107,9 @@ def dispatch(argv: list[str]) -> int:
     try:
         command = command_list.find(name)
         if command is None:
-            print(f"loadgen: unknown command {name!r}; {command_list.remedy(name)}", file=sys.stderr)
+            print(
+                f"loadgen: unknown command {name!r}; {command_list.remedy(name)}", file=sys.stderr
+            )
             return exit_codes.BAD_INPUT
         return command(rest)
     except (BadInput, Unreachable) as error:

@@ -1,4 +1,6 @@
-"""What a command writes beside its report: lines on stderr, files at its end, the summary of a step on GitHub."""
+"""What a command writes beside its report: lines on stderr, files at its end, the summary of a
+step on GitHub.
+"""
 
 import contextlib
 import errno
@@ -21,7 +23,9 @@ OF_THE_NAME = (
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM),
     *(errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG),
 )
-STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # the variable that names the file to which a step appends Markdown
+STEP_SUMMARY = (
+    "GITHUB_STEP_SUMMARY"  # the variable that names the file to which a step appends Markdown
+)
 
 
 def say(text: str) -> None:

@@ -1,4 +1,6 @@
-"""RunSettings from flags, a config file, a workload, and the defaults of the tool of --compat, in this precedence."""
+"""RunSettings from flags, a config file, a workload, and the defaults of the tool of --compat,
+in this precedence.
+"""
 
 import logging
 from typing import Any
@@ -24,27 +26,30 @@ def settings(flag_values: dict[str, Any]) -> RunSettings:
         flag_values: What `flags.run_settings` returns.
 
     Raises:
-        BadInput: A file cannot be read, a key or value in it is wrong, a flag of the tool is refused, or a flag has
-            several values.
+        BadInput: A file cannot be read, a key or value in it is wrong, a flag of the tool is
+            refused, or a flag has several values.
     """
     name, runs = swept(flag_values)
     if name is not None:
-        raise BadInput(flag(name), "takes one value here", "give one; only `loadgen run` takes several")
+        raise BadInput(
+            flag(name), "takes one value here", "give one; only `loadgen run` takes several"
+        )
     return runs[0]
 
 
 def swept(flag_values: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
-    """Return the settings of each run: several if the rate, or the concurrency, has several values, or with --num-runs.
+    """Return the settings of each run: several if the rate, or the concurrency, has several values,
+    or with --num-runs.
 
-    Each run has its own seeds, counted up from those of the first, so that no run profits from the prefix cache of
-    another.
+    Each run has its own seeds, counted up from those of the first, so that no run profits from the
+    prefix cache of another.
 
     Args:
         flag_values: What `flags.run_settings` returns.
 
     Returns:
-        The name of the field with several values, or the same value several times, or None; and the settings of each
-        run.
+        The name of the field with several values, or the same value several times, or None; and the
+        settings of each run.
 
     Raises:
         BadInput: As `settings`; or both fields have several values.
@@ -58,18 +63,26 @@ def swept(flag_values: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     first = RunSettings(**target.read_credential_files(fields))
     if count > 1:
         if lists:
-            raise BadInput("--num-runs", f"given with several values of {flag(next(iter(lists)))}", "give one of both")
+            raise BadInput(
+                "--num-runs",
+                f"given with several values of {flag(next(iter(lists)))}",
+                "give one of both",
+            )
         name = "max_concurrency" if first.max_concurrency is not None else "request_rate"
         lists[name] = (getattr(first, name),) * count
     if factor is not None and first.dataset_name == MULTI_TURN:
-        raise BadInput("--sweep-num-prompts-factor", "not supported for sessions", "give --num-prompts")
+        raise BadInput(
+            "--sweep-num-prompts-factor", "not supported for sessions", "give --num-prompts"
+        )
     if factor is not None and "max_concurrency" not in lists:
         first = _with_prompts(first, factor)
     if not lists:
         return None, [first]
     if len(lists) > 1:
         raise BadInput(
-            flag(SWEPT[1]), f"both it and {flag(SWEPT[0])} have several values", "give one of them a single value"
+            flag(SWEPT[1]),
+            f"both it and {flag(SWEPT[0])} have several values",
+            "give one of them a single value",
         )
     ((name, values),) = lists.items()
     seeds = {f"seed_{what}": seed_of(first, what) for what in SEEDS}
@@ -88,12 +101,15 @@ def chosen(flag_values: dict[str, Any]) -> dict[str, Any]:
         BadInput: As `settings`.
     """
     path = flag_values.get("config")
-    fields = {name: value for name, value in flag_values.items() if name not in ("config", "compat")}
+    fields = {
+        name: value for name, value in flag_values.items() if name not in ("config", "compat")
+    }
     return (_read(path) if path else {}) | fields
 
 
 def warn_of_visible(flag_values: dict[str, Any]) -> None:
-    """Log a warning for each secret on the command line, which is public: `ps` shows it to every user.
+    """Log a warning for each secret on the command line, which is public: `ps` shows it to every
+    user.
 
     Args:
         flag_values: What the command line gives, by the names of settings.
@@ -104,10 +120,16 @@ def warn_of_visible(flag_values: dict[str, Any]) -> None:
     for header in flag_values.get("header", ()):
         name, _, value = header.partition("=")
         if not value.startswith("@") and is_credential(name, value):
-            logging.warning(VISIBLE.format(f"--header {header_name(header)}", f"give {header_name(header)}=@FILE"))
+            logging.warning(
+                VISIBLE.format(
+                    f"--header {header_name(header)}", f"give {header_name(header)}=@FILE"
+                )
+            )
     urls = flag_values.get("base_url", ())
     if any("@" in url for url in ((urls,) if isinstance(urls, str) else urls)):
-        logging.warning(VISIBLE.format("--base-url with a password", "name the server in a --config file"))
+        logging.warning(
+            VISIBLE.format("--base-url with a password", "name the server in a --config file")
+        )
 
 
 def _with_prompts(settings: RunSettings, factor: int) -> RunSettings:
@@ -129,14 +151,24 @@ def _read(path: str) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:
             fields = loader(file).get_single_data()
     except OSError as error:
-        raise BadInput("--config", f"{path}: {error.strerror}", "name a readable YAML file") from error
+        raise BadInput(
+            "--config", f"{path}: {error.strerror}", "name a readable YAML file"
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInput(
-            "--config", f"{path} is not valid YAML: {' '.join(str(error).split())}", "correct the file"
+            "--config",
+            f"{path} is not valid YAML: {' '.join(str(error).split())}",
+            "correct the file",
         ) from error
     if not isinstance(fields, dict):
-        raise BadInput("--config", f"{path} holds no settings", "write `name: value` lines, named like the flags")
+        raise BadInput(
+            "--config",
+            f"{path} holds no settings",
+            "write `name: value` lines, named like the flags",
+        )
     try:
         return serialize.fields(fields)
     except BadInput as error:
-        raise BadInput("--config", f"{path}: {error.field}: {error.problem}", error.remedy) from error
+        raise BadInput(
+            "--config", f"{path}: {error.field}: {error.problem}", error.remedy
+        ) from error

@@ -1,4 +1,7 @@
-"""A parser of more flags than a screen shows. --help is one screen; the rest is shown by topic, or all at once."""
+"""A parser of more flags than a screen shows.
+
+--help is one screen; the rest is shown by topic, or all at once.
+"""
 
 import argparse
 import copy
@@ -15,7 +18,8 @@ from loadgen.util.argument_parser import OneLineParser
 GENERAL = "general"  # the topic of the flags that no other topic has
 WIDTH = 80  # columns of the texts that argparse does not lay out
 FLAG_COLUMNS = 30  # for flags and their values, before the help texts
-# What the first screen leaves out of a help text: what follows the first semicolon, but for the default at the end.
+# What the first screen leaves out of a help text: what follows the first semicolon, but for the
+# default at the end.
 _DETAILS = re.compile(r"; .*?(?=(?: \([^()]*\))?$)")
 
 
@@ -42,12 +46,7 @@ class TopicParser(OneLineParser):
     """
 
     def __init__(
-        self,
-        command: str,
-        description: str,
-        *,
-        main_flags: Sequence[str],
-        examples: Sequence[str],
+        self, command: str, description: str, *, main_flags: Sequence[str], examples: Sequence[str]
     ) -> None:
         super().__init__(
             command,
@@ -62,7 +61,9 @@ class TopicParser(OneLineParser):
         self._optionals.title = GENERAL
         self._optionals.description = "what belongs to no other topic"
         self._topics = [self._optionals]
-        self.add_argument("-h", "--help", action=_Print, page=self.first_screen, help="show the main flags")
+        self.add_argument(
+            "-h", "--help", action=_Print, page=self.first_screen, help="show the main flags"
+        )
         self.add_argument("--help-all", action=_Print, page=self.format_help, help="show all flags")
 
     @property
@@ -71,7 +72,9 @@ class TopicParser(OneLineParser):
         return [str(group.title).split()[0] for group in self._topics]
 
     def add_topic(self, title: str, about: str) -> "argparse._ArgumentGroup":
-        """Add a topic, whose name is the first word of its title, and return the group for its flags."""
+        """Add a topic, whose name is the first word of its title, and return the group for its
+        flags.
+        """
         self._topics.append(self.add_argument_group(title, about))
         return self._topics[-1]
 
@@ -97,14 +100,18 @@ class TopicParser(OneLineParser):
 
     def topics(self) -> str:
         """Return the list of topics, and what each is about."""
-        rows = [f"  {name:<16} {group.description}" for name, group in zip(self.topic_names, self._topics, strict=True)]
+        rows = [
+            f"  {name:<16} {group.description}"
+            for name, group in zip(self.topic_names, self._topics, strict=True)
+        ]
         return "\n".join(
             [
                 f"The flags of `{self.prog}`, by topic:",
                 "",
                 *rows,
                 "",
-                f"To show a topic, or a flag: {self._asked('TOPIC')}, {self._asked(self.main_flags[0])}",
+                f"To show a topic, or a flag: {self._asked('TOPIC')}, "
+                f"{self._asked(self.main_flags[0])}",
                 f"To show the main flags: {self.prog} --help",
                 f"To show all flags: {self.prog} --help-all",
                 "",
@@ -127,7 +134,11 @@ class TopicParser(OneLineParser):
         if action is None or action.help == argparse.SUPPRESS:
             flag = self._similar_flag(word)
             topics = f"choose from {', '.join(self.topic_names)}"
-            raise BadInput(word, f"no topic or flag of {self.prog}", f"did you mean {flag}?" if flag else topics)
+            raise BadInput(
+                word,
+                f"no topic or flag of {self.prog}",
+                f"did you mean {flag}?" if flag else topics,
+            )
         return self._page([action])
 
     def format_help(self) -> str:
@@ -169,12 +180,18 @@ class _Print(argparse.Action):
         page: Makes the page.
     """
 
-    def __init__(self, option_strings: Sequence[str], dest: str, *, page: Callable[[], str], **options: Any) -> None:
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, *, page: Callable[[], str], **options: Any
+    ) -> None:
         super().__init__(option_strings, dest, nargs=0, **options)
         self._page = page
 
     def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
     ) -> None:
         print(self._page(), end="")
         parser.exit()

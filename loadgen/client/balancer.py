@@ -21,10 +21,11 @@ NOWHERE = -1
 class Balancer:
     """A `Transport` to several targets.
 
-    round-robin: session (or single request) s of the schedule goes to target s modulo their number, so that who gets
-    what is known before the run. least-outstanding: to the target with the fewest requests in flight or being sent, the
-    first of several such. Further turns of a session go where its first turn went, to the prefix cache that knows it.
-    Each worker of a run has a balancer, which knows of the requests of its own partition alone.
+    round-robin: session (or single request) s of the schedule goes to target s modulo their number,
+    so that who gets what is known before the run. least-outstanding: to the target with the fewest
+    requests in flight or being sent, the first of several such. Further turns of a session go where
+    its first turn went, to the prefix cache that knows it. Each worker of a run has a balancer,
+    which knows of the requests of its own partition alone.
 
     Args:
         transports: One to each target, all with one hook; their `on_end` is taken.
@@ -35,7 +36,9 @@ class Balancer:
         hook: The send hook of the transports.
     """
 
-    def __init__(self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE) -> None:
+    def __init__(
+        self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE
+    ) -> None:
         self._transports = tuple(transports)
         self._in_turn = balance == "round-robin"
         count = len(transports)

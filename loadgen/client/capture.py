@@ -1,11 +1,11 @@
 """Captures the responses of a run as the sockets gave them, with their times, to be played again.
 
-While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
-written once it has ended. Only whole responses are kept: one for which there is no room is left out, and so is every
-one that begins after it.
+While the clock runs, reads are only kept, as they are and within a bound; they are blanked,
+encoded, compressed and written once it has ended. Only whole responses are kept: one for which
+there is no room is left out, and so is every one that begins after it.
 
-A file has JSON lines: one with what the file is, then one per response. A read is text where it is text, else base64.
-docs/capture.md describes it.
+A file has JSON lines: one with what the file is, then one per response. A read is text where it is
+text, else base64. docs/capture.md describes it.
 """
 
 import asyncio
@@ -36,7 +36,10 @@ from loadgen.version import __version__
 
 FORMAT = "loadgen capture"
 VERSION = 1
-NOTE = "reads: ns since the request was sent, and what the socket gave; secrets and cookies are blanked with *"
+NOTE = (
+    "reads: ns since the request was sent, and what the socket gave; secrets and cookies are "
+    "blanked with *"
+)
 PRINTABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*")
 NUMBERS = {  # the keys of a line, and what they are of the response
     "index": "index",
@@ -51,7 +54,8 @@ LIMIT_BYTES = 64 << 20
 # what each costs in memory beside the bytes that came
 RESPONSE_BYTES = 800
 READ_BYTES = 160
-CUT = re.compile(rb"(\r\n[0-9A-Fa-f]+(?:;[^\r\n]*)?\r\n)")  # where one chunk of a body ends and the next begins
+# Where one chunk of a body ends and the next begins.
+CUT = re.compile(rb"(\r\n[0-9A-Fa-f]+(?:;[^\r\n]*)?\r\n)")
 MAYBE_CUT = CUT.pattern.replace(b"(", b"(?:", 1) + b"?"
 SET_COOKIE = re.compile(rb"^(set-cookie:)([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 # Outcomes that say that the response came to its end; after any other it was loadgen that ended it.
@@ -64,7 +68,9 @@ class End(StrEnum):
     RESPONSE = "response"  # whole by its own framing, on a connection that stayed open
     EOF = "eof"  # the server closed the connection
     RESET = "reset"  # the server or the network broke it
-    CLIENT = "client"  # loadgen closed it: a timeout, an interrupt, or bytes that are not the protocol
+    CLIENT = (
+        "client"  # loadgen closed it: a timeout, an interrupt, or bytes that are not the protocol
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,12 @@ class Capture:
     """
 
     def __init__(
-        self, file: BinaryIO, targets: Sequence[Target], limit_bytes: int = LIMIT_BYTES, *, compressed: bool = False
+        self,
+        file: BinaryIO,
+        targets: Sequence[Target],
+        limit_bytes: int = LIMIT_BYTES,
+        *,
+        compressed: bool = False,
     ) -> None:
         self._file = file
         self._compressed = compressed
@@ -149,7 +160,8 @@ class Capture:
     @classmethod
     @contextlib.contextmanager
     def optional(cls, path: str | None, targets: Sequence[Target]) -> Iterator["Capture | None"]:
-        """Open a capture to `path`, gzipped where the name ends in .gz, and write it at the end; None without a path.
+        """Open a capture to `path`, gzipped where the name ends in .gz, and write it at the end;
+        None without a path.
 
         Raises:
             BadInput: The file cannot be written.
@@ -157,7 +169,9 @@ class Capture:
         if path is None:
             yield None
             return
-        capture = cls(files.create_private("--capture", path), targets, compressed=path.endswith(".gz"))
+        capture = cls(
+            files.create_private("--capture", path), targets, compressed=path.endswith(".gz")
+        )
         try:
             yield capture
         finally:
@@ -173,7 +187,11 @@ class Capture:
     def read(self, record: Record, at_ns: int, data: bytes) -> None:
         """Keep `data` of a read; data after the end of the response is dropped."""
         kept = self._kept.get(record.index)
-        if kept is not None and record.outcome is None and self._charge(kept, READ_BYTES + len(data)):
+        if (
+            kept is not None
+            and record.outcome is None
+            and self._charge(kept, READ_BYTES + len(data))
+        ):
             kept.reads.append((at_ns, data))
 
     def lost(self, record: Record, at_ns: int, error: Exception | None) -> None:
@@ -185,7 +203,11 @@ class Capture:
 
     def about(self) -> dict[str, Any]:
         """Return what was kept, as JSON: responses, left_out (for lack of room), error."""
-        return {"responses": len(self._kept), "left_out": self._begun - len(self._kept), "error": self.error}
+        return {
+            "responses": len(self._kept),
+            "left_out": self._begun - len(self._kept),
+            "error": self.error,
+        }
 
     def close(self) -> None:
         """Write the captured responses, and close the file; a second close does nothing."""
@@ -196,7 +218,9 @@ class Capture:
             with self._file, contextlib.ExitStack() as stack:
                 file: BinaryIO | gzip.GzipFile = self._file
                 if self._compressed:
-                    file = stack.enter_context(gzip.GzipFile(mode="wb", compresslevel=6, fileobj=self._file))
+                    file = stack.enter_context(
+                        gzip.GzipFile(mode="wb", compresslevel=6, fileobj=self._file)
+                    )
                 file.write(first_line(self._model))
                 for index in sorted(self._kept):
                     file.write(to_line(self._finished(self._kept[index])))
@@ -204,7 +228,9 @@ class Capture:
             self.error = error.strerror or str(error)
 
     def _charge(self, kept: _Kept, cost: int) -> bool:
-        """Reserve room for one more part of a response; where there is none, the response is left out."""
+        """Reserve room for one more part of a response; where there is none, the response is
+        left out.
+        """
         if cost > self._room:
             self._full = True
             self._room += kept.cost
@@ -220,14 +246,18 @@ class Capture:
             end = End.EOF if kept.error is None else End.RESET
         else:
             end = End.RESPONSE if record.outcome in WHOLE else End.CLIENT
-        ended_ns = kept.lost_ns or record.closed or (kept.reads[-1][0] if kept.reads else record.sent)
+        ended_ns = (
+            kept.lost_ns or record.closed or (kept.reads[-1][0] if kept.reads else record.sent)
+        )
         return CapturedResponse(
             record.index,
             record.due - self.start_ns,
             record.sent - self.start_ns,
             record.input_tokens,
             record.output_tokens,
-            tuple((at_ns - record.sent, data) for at_ns, data in blanked(kept.reads, self._secrets)),
+            tuple(
+                (at_ns - record.sent, data) for at_ns, data in blanked(kept.reads, self._secrets)
+            ),
             end,
             ended_ns - record.sent,
             record.target,
@@ -259,14 +289,17 @@ class TappedReader(asyncio.Protocol):
 
 
 def patterns(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
-    """Patterns of what no file may show of responses to requests with these headers: cookies, and the secrets in the
-    headers in all their spellings."""
+    """Patterns of what no file may show of responses to requests with these headers: cookies, and
+    the secrets in the headers in all their spellings.
+    """
     words = (word.encode("latin-1") for word in spellings(secrets(headers)))
     cut_anywhere = (MAYBE_CUT.join(re.escape(bytes([byte])) for byte in word) for word in words)
     return [SET_COOKIE, *(re.compile(rb"()(%b)" % spelling) for spelling in cut_anywhere)]
 
 
-def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[bytes]]) -> Iterator[tuple[int, bytes]]:
+def blanked(
+    reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[bytes]]
+) -> Iterator[tuple[int, bytes]]:
     """Overwrite secrets in reads by as many asterisks, also where reads or chunks cut them.
 
     Args:
@@ -285,7 +318,9 @@ def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[by
 
 def _blank(match: re.Match[bytes]) -> bytes:
     """Replace the second group of a match by asterisks, but for the framing of chunks in it."""
-    return match[1] + b"".join(part if CUT.fullmatch(part) else b"*" * len(part) for part in CUT.split(match[2]))
+    return match[1] + b"".join(
+        part if CUT.fullmatch(part) else b"*" * len(part) for part in CUT.split(match[2])
+    )
 
 
 def load(path: str) -> Recording:
@@ -312,7 +347,9 @@ def load(path: str) -> Recording:
             responses.append(_from_json(orjson.loads(line)))
         if not responses:
             raise ValueError("it holds no response")
-        return Recording(str(about["model"]), tuple(sorted(responses, key=lambda response: response.index)))
+        return Recording(
+            str(about["model"]), tuple(sorted(responses, key=lambda response: response.index))
+        )
     except (LookupError, TypeError, ValueError) as error:
         what = f"without {error}" if isinstance(error, KeyError) else str(error)
         raise BadInput("FILE", f"{path}, line {number}: {what}", remedy) from error
@@ -323,7 +360,9 @@ def _from_json(line: dict[str, Any]) -> CapturedResponse:
     for at_ns, text, *encoding in line["reads"]:
         if encoding not in ([], ["base64"]):
             raise ValueError(f"{encoding[0]!r} is no encoding of a read")
-        reads.append((int(at_ns), base64.b64decode(text, validate=True) if encoding else text.encode()))
+        reads.append(
+            (int(at_ns), base64.b64decode(text, validate=True) if encoding else text.encode())
+        )
     line = {"target": 0} | line  # files from before there were several have none
     numbers = {name: int(line[key]) for key, name in NUMBERS.items()}
     return CapturedResponse(**numbers, reads=tuple(reads), end=End(line["end"]))

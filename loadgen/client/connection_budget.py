@@ -1,4 +1,6 @@
-"""Budget of connections: how many a worker opens before the clock starts, and whether it can have those it needs."""
+"""Budget of connections: how many a worker opens before the clock starts, and whether it can
+have those it needs.
+"""
 
 import logging
 import math
@@ -16,7 +18,8 @@ from loadgen.util.number_format import plural
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.due_times import DueTimes
 
-# How long requests take: to the first token, and from each to the next; the tokens where their number is not known.
+# How long requests take: to the first token, and from each to the next; the tokens where their
+# number is not known.
 GUESSED_TTFT_S = 0.5
 GUESSED_TPOT_S = 0.02
 GUESSED_TOKENS = 75
@@ -40,13 +43,16 @@ class ConnectionBudget:
     partition: Partition = WHOLE
 
     def check(self) -> None:
-        """Refuse a run that is sure to need more connections than this process can have, or addresses that it lacks.
+        """Refuse a run that is sure to need more connections than this process can have, or
+        addresses that it lacks.
 
         Raises:
             BadInput: Naming the flag that asks for them.
         """
         settings = self.settings
-        source_address.check(source_address.parse(settings.source_address), list(_hosts(settings).values()))
+        source_address.check(
+            source_address.parse(settings.source_address), list(_hosts(settings).values())
+        )
         at_once = self._sure()
         ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
         if short := self._lacking(max(at_once, ahead)):
@@ -64,7 +70,8 @@ class ConnectionBudget:
             raise BadInput(asks, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
 
     def warn(self, output_tokens: float) -> None:
-        """Log a warning where a run is likely, but not sure, to need more connections than its processes can have.
+        """Log a warning where a run is likely, but not sure, to need more connections than its
+        processes can have.
 
         Args:
             output_tokens: Mean of what requests ask for; 0 where it is not known.
@@ -73,14 +80,20 @@ class ConnectionBudget:
         likely = math.ceil(min(in_flight, self.settings.max_concurrency or in_flight))
         if short := self._lacking(likely):
             problem, remedy = short
-            text = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
+            text = (
+                "some %s requests are likely to be in flight at once, and %s: those beyond "
+                "will fail; %s"
+            )
             logger.warning(text, likely, problem, remedy)
 
     def warm_count(self, output_tokens: float = 0.0) -> int:
-        """Return how many connections this worker opens before the clock starts: its share of those of the run."""
-        # auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate
-        # times a guessed latency, but times the first limit of idle connections at most; of a burst they are all. The
-        # count is no more than MAX_WARM where it is a guess, nor than file descriptors and local ports allow.
+        """Return how many connections this worker opens before the clock starts: its share of
+        those of the run.
+        """
+        # auto: those that are likely to be used before they are too old, and the spare ones. The
+        # first are the rate times a guessed latency, but times the first limit of idle connections
+        # at most; of a burst they are all. The count is no more than MAX_WARM where it is a guess,
+        # nor than file descriptors and local ports allow.
         settings = self.settings
         partition = self.partition
         if settings.warm_connections != "auto":
@@ -88,17 +101,21 @@ class ConnectionBudget:
         used = self._in_flight(min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
         used = math.ceil(min(used, settings.max_concurrency or math.inf)) + self._spare()
         at_most = max(MAX_WARM, partition.share(self._sure()))
-        return min(partition.share(min(used, self.schedule.count)), at_most, max_connections(settings))
+        return min(
+            partition.share(min(used, self.schedule.count)), at_most, max_connections(settings)
+        )
 
     def spare_count(self, warm: int) -> int:
-        """Return how many connections this worker keeps open beyond those in use, while the clock runs.
+        """Return how many connections this worker keeps open beyond those in use, while the clock
+        runs.
 
         Args:
             warm: How many connections are open already.
         """
-        # As many as requests may need until connections are looked after again: those due meanwhile, with room for
-        # three standard deviations of a Poisson process; in a closed loop all of the cap, as answers of equal length
-        # end together. No more than there are requests for which those opened before are too few, or too old by then.
+        # As many as requests may need until connections are looked after again: those due
+        # meanwhile, with room for three standard deviations of a Poisson process; in a closed loop
+        # all of the cap, as answers of equal length end together. No more than there are requests
+        # for which those opened before are too few, or too old by then.
         if self.settings.warm_connections == "0":
             return 0
         later = self.partition.share(self.schedule.due_later(FIRST_LIMIT_NS))
@@ -112,13 +129,17 @@ class ConnectionBudget:
         return 0 if math.isinf(count) else math.ceil(count)
 
     def _sure(self) -> int:
-        """Return how many requests are sure to be in flight at once: those of a burst up to the cap, else one."""
+        """Return how many requests are sure to be in flight at once: those of a burst up to the
+        cap, else one.
+        """
         sessions = self.schedule.sessions
         at_once = self.settings.max_concurrency or sessions if self.schedule.duration_ns == 0 else 1
         return min(at_once, sessions)
 
     def _in_flight(self, latency_s: float) -> float:
-        """Return how many requests are likely in flight at once if each takes `latency_s`, without the cap."""
+        """Return how many requests are likely in flight at once if each takes `latency_s`,
+        without the cap.
+        """
         return min(self._rate() * latency_s, self.schedule.sessions)
 
     def _rate(self) -> float:
@@ -126,7 +147,9 @@ class ConnectionBudget:
         return self.settings.ramp_up_end_rps or self.schedule.rate
 
     def _lacking(self, needed: int) -> tuple[str, str] | None:
-        """Return problem and remedy where a run cannot have `needed` connections; None where it can."""
+        """Return problem and remedy where a run cannot have `needed` connections; None where it
+        can.
+        """
         settings = self.settings
         partition = self.partition
         hosts = _hosts(self.settings)
@@ -138,13 +161,20 @@ class ConnectionBudget:
             part = f"for its part ({here}) " if here < needed else ""
             servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"
             widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
-            remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
+            remedy = (
+                f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
+            )
             return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
         share = partition.share(needed)
         allowed = max_connections(settings)
         if share > allowed:
-            process = "this process" if partition.count == 1 else f"each of {partition.count} processes"
-            remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
+            process = (
+                "this process" if partition.count == 1 else f"each of {partition.count} processes"
+            )
+            remedy = (
+                f"raise the limit with `ulimit -n {share + 1000}`, as root if need be "
+                "(`loadgen doctor` says more)"
+            )
             return f"{process} may have {allowed}", remedy
         return None
 
@@ -162,7 +192,9 @@ def _latency_s(output_tokens: float) -> float:
 def _pairs(settings: RunSettings) -> int:
     """Count the pairs of an address of ours and one of a server: each pair has all local ports."""
     addresses = source_address.parse(settings.source_address)
-    return sum(source_address.count_addresses(addresses, host) for host in _hosts(settings).values())
+    return sum(
+        source_address.count_addresses(addresses, host) for host in _hosts(settings).values()
+    )
 
 
 def _hosts(settings: RunSettings) -> dict[str, str]:

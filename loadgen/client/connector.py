@@ -1,6 +1,7 @@
 """Connector: opens connections to the server of a target, with TLS, and says why where it cannot.
 
-TLS goes over a connection that is read and written elsewhere, so that the kernel's stamps belong to its bytes.
+TLS goes over a connection that is read and written elsewhere, so that the kernel's stamps belong to
+its bytes.
 """
 
 import asyncio
@@ -20,7 +21,8 @@ from loadgen.core.outcome import Outcome
 from loadgen.util.source_address import SourceAddresses
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-NEXT_ADDRESS_S = 0.25  # after so long without an answer the next address of the server is tried beside it (RFC 8305)
+# after so long without an answer the next address of the server is tried beside it (RFC 8305)
+NEXT_ADDRESS_S = 0.25
 READ_BYTES = 1 << 18
 # Errors of connecting that are this machine's, not the server's.
 OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
@@ -30,19 +32,24 @@ TLS_HANDSHAKE = "TLS handshake"
 
 
 class Connector:
-    """Opens TCP connections to one server, and TLS sessions over them. The name of the server is looked up once.
+    """Opens TCP connections to one server, and TLS sessions over them. The name of the server is
+    looked up once.
 
-    A look-up for each connection would take its time in a thread, and a changing answer would change the target under
-    test. Where a name has several addresses, connections begin with each in turn.
+    A look-up for each connection would take its time in a thread, and a changing answer would
+    change the target under test. Where a name has several addresses, connections begin with each in
+    turn.
 
     Args:
         url: Of the server.
-        timeout_s: Limit for the look-up, the connection and the TLS handshake together; None: no limit.
+        timeout_s: Limit for the look-up, the connection and the TLS handshake together; None: no
+            limit.
         verify_tls: Whether the server's certificate must be trusted.
         sources: Creates the sockets.
     """
 
-    def __init__(self, url: str, timeout_s: float | None, *, verify_tls: bool, sources: SourceAddresses) -> None:
+    def __init__(
+        self, url: str, timeout_s: float | None, *, verify_tls: bool, sources: SourceAddresses
+    ) -> None:
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or DEFAULT_PORTS[parts.scheme]
@@ -106,15 +113,21 @@ class Connector:
         return transport
 
     async def _addresses(self) -> list[Any]:
-        """Look the name up, unless that has been done or is under way; a failed look-up is repeated."""
+        """Look the name up, unless that has been done or is under way; a failed look-up is
+        repeated.
+        """
         look_up = self._look_up
-        if look_up is None or (look_up.done() and (look_up.cancelled() or look_up.exception() is not None)):
+        if look_up is None or (
+            look_up.done() and (look_up.cancelled() or look_up.exception() is not None)
+        ):
             flags = socket.AI_ADDRCONFIG  # a name only in the families that this machine has
             with contextlib.suppress(ValueError):
                 ipaddress.ip_address(self._host)
                 flags = socket.AI_NUMERICHOST
             look_up = self._look_up = asyncio.ensure_future(
-                asyncio.get_running_loop().getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM, flags=flags)
+                asyncio.get_running_loop().getaddrinfo(
+                    self._host, self._port, type=socket.SOCK_STREAM, flags=flags
+                )
             )
             look_up.add_done_callback(_take_error)
         addresses: list[Any] = await asyncio.shield(look_up)
@@ -122,13 +135,16 @@ class Connector:
 
 
 def _take_error(look_up: "asyncio.Future[Any]") -> None:
-    """Take the error of a look-up that nobody may be waiting for any more, so that it is not logged."""
+    """Take the error of a look-up that nobody may be waiting for any more, so that it is not
+    logged.
+    """
     if not look_up.cancelled():
         look_up.exception()
 
 
 class TlsStream(asyncio.Protocol):
-    """One TLS session without a socket: an asyncio protocol during the handshake, afterwards only a cipher.
+    """One TLS session without a socket: an asyncio protocol during the handshake, afterwards only a
+    cipher.
 
     Args:
         context: The context of the client.
@@ -184,14 +200,17 @@ class TlsStream(asyncio.Protocol):
             else:  # as `SSLObject` tells the end
                 self.closed = True
         except ssl.SSLWantReadError:
-            self.is_partial = True  # or the last record had no data: then a time is called uncertain that is exact
+            # or the last record had no data: then a time is called uncertain that is exact
+            self.is_partial = True
         except ssl.SSLError as error:
             self.closed = True
             self.error = error
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def take_reply(self) -> bytes:
-        """Return what the session itself has to send, such as an answer to a new key; mostly nothing."""
+        """Return what the session itself has to send, such as an answer to a new key; mostly
+        nothing.
+        """
         return self._outgoing.read() if self._outgoing.pending else b""
 
     # What asyncio calls during the handshake.
@@ -207,7 +226,9 @@ class TlsStream(asyncio.Protocol):
         """Fail the handshake."""
         if not self._handshake.done():
             how = "closed" if exc is None else f"lost ({exc})"
-            self._handshake.set_exception(ConnectionResetError(f"connection {how} inside the TLS handshake"))
+            self._handshake.set_exception(
+                ConnectionResetError(f"connection {how} inside the TLS handshake")
+            )
 
     def _continue_handshake(self) -> None:
         try:
@@ -225,7 +246,8 @@ def client_context(*, verify: bool) -> ssl.SSLContext:
     """Make a TLS context for HTTP/1.1.
 
     Args:
-        verify: Whether the certificate must be trusted and belong to the host; else any is accepted.
+        verify: Whether the certificate must be trusted and belong to the host; else any is
+            accepted.
     """
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
@@ -256,21 +278,30 @@ def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
         step: LOOKING_UP, CONNECTING or TLS_HANDSHAKE.
     """
     match error:
-        case socket.gaierror() | UnicodeError():  # of a name with a label of more than 63 characters
+        case (
+            socket.gaierror() | UnicodeError()
+        ):  # of a name with a label of more than 63 characters
             reason = getattr(error, "strerror", None) or "no valid name"
             return CannotConnect(Outcome.DNS_ERROR, f"no connection to {address} ({reason})")
         case ssl.SSLCertVerificationError():
             reason = f"{getattr(error, 'verify_message', '') or error}; see --insecure"
             return CannotConnect(Outcome.TLS_ERROR, f"the certificate is not trusted ({reason})")
         case ssl.SSLError():
-            reason = f"{getattr(error, 'reason', '') or error}; if the server has no TLS, write http://"
+            reason = (
+                f"{getattr(error, 'reason', '') or error}; if the server has no TLS, write http://"
+            )
             return CannotConnect(Outcome.TLS_ERROR, f"no TLS with {address} ({reason})")
         case TimeoutError() if step == LOOKING_UP:
-            return CannotConnect(Outcome.CONNECT_TIMEOUT, f"no address of {address} within --connect-timeout")
+            return CannotConnect(
+                Outcome.CONNECT_TIMEOUT, f"no address of {address} within --connect-timeout"
+            )
         case TimeoutError() if step == TLS_HANDSHAKE:
-            return CannotConnect(Outcome.CONNECT_TIMEOUT, "the TLS handshake took longer than --connect-timeout")
+            return CannotConnect(
+                Outcome.CONNECT_TIMEOUT, "the TLS handshake took longer than --connect-timeout"
+            )
         case TimeoutError():
-            how_long = "in time" if error.errno else "within --connect-timeout"  # the system has a limit, too
+            # The system has a limit, too.
+            how_long = "in time" if error.errno else "within --connect-timeout"
             return CannotConnect(Outcome.CONNECT_TIMEOUT, f"no connection to {address} {how_long}")
         case OSError() if numbers := _errnos(error):
             outcome = Outcome.CLIENT_ERROR if numbers & OUR_LIMITS else Outcome.REFUSED
@@ -283,7 +314,10 @@ def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
 
 
 def _errnos(error: OSError) -> set[int]:
-    """Return the errnos of an error. For several addresses, aiohappyeyeballs puts them into the text only."""
+    """Return the errnos of an error.
+
+    For several addresses, aiohappyeyeballs puts them into the text only.
+    """
     if error.errno is not None:
         return {error.errno}
     return set(map(int, re.findall(r"\[Errno (\d+)\]", str(error))))

@@ -1,20 +1,24 @@
-"""Idle connections: those that are open and carry no request, and which of them the next request may use.
+"""Idle connections: those that are open and carry no request, and which of them the next request
+may use.
 
-A server may close a connection that is idle at any time. A request that is on its way then is lost, and a POST must not
-be sent twice. Three rules keep requests away from such a close:
+A server may close a connection that is idle at any time. A request that is on its way then is lost,
+and a POST must not be sent twice. Three rules keep requests away from such a close:
 
-- A connection rests after a response. llama.cpp promises keep-alive and closes after every stream, most often within
-  half a millisecond, on a crowded machine some tens of milliseconds later. So the first rest of a run is long. Once a
-  connection has lasted through it, the server has shown that it keeps them, and a short rest is enough. One close soon
-  after a response does not disprove it: others that last through their rest may be used for as long as they have shown.
-- A connection is used only while it is younger than the server's idle limit. The server announces the limit
-  (`Keep-Alive: timeout=`), or shows it when it closes an idle connection. Until the limit is known, one connection is
-  left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or for as long as that one has lasted. Servers may
-  treat connections that have carried no request in another way, so the oldest of those shows how long they last.
+- A connection rests after a response. llama.cpp promises keep-alive and closes after every stream,
+  most often within half a millisecond, on a crowded machine some tens of milliseconds later. So the
+  first rest of a run is long. Once a connection has lasted through it, the server has shown that it
+  keeps them, and a short rest is enough. One close soon after a response does not disprove it:
+  others that last through their rest may be used for as long as they have shown.
+- A connection is used only while it is younger than the server's idle limit. The server announces
+  the limit (`Keep-Alive: timeout=`), or shows it when it closes an idle connection. Until the limit
+  is known, one connection is left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or
+  for as long as that one has lasted. Servers may treat connections that have carried no request in
+  another way, so the oldest of those shows how long they last.
 - The kernel is asked right before the send whether the peer has closed the connection.
 
-The newest used connection goes first, so that few of them grow old. Of the unused ones the oldest go first, since a
-server that gives each connection a thread has given its threads to those; the very oldest goes last.
+The newest used connection goes first, so that few of them grow old. Of the unused ones the oldest
+go first, since a server that gives each connection a thread has given its threads to those; the
+very oldest goes last.
 """
 
 from collections import OrderedDict, deque
@@ -29,8 +33,8 @@ if TYPE_CHECKING:
 REST_NS = 5_000_000
 LONG_REST_NS = 250_000_000
 FIRST_LIMIT_NS = 1_000_000_000
-# A request must reach the server before its limit has passed: half a round trip after the response left, and another
-# half after the send. The rest allows for timers.
+# A request must reach the server before its limit has passed: half a round trip after the response
+# left, and another half after the send. The rest allows for timers.
 MARGIN_NS = 50_000_000
 MARGIN_ROUND_TRIPS = 2
 UNKNOWN_ROUND_TRIP_NS = 600_000_000  # by satellite; assumed until a response has begun
@@ -44,7 +48,8 @@ class IdleConnections:
         close: Called with each connection that is not to be used again.
 
     Attributes:
-        limit_ns: Age at which the server closes an idle connection, as far as known; None: not known.
+        limit_ns: Age at which the server closes an idle connection, as far as known; None: not
+            known.
         round_trip_ns: Least time from a request to the first byte of its response; 0: not known.
         old: Connections that are too old for use, to be closed when there is time.
         turned_away: How many unused connections the peer has closed soon after they were opened.
@@ -54,8 +59,11 @@ class IdleConnections:
         self.limit_ns: int | None = None
         self.round_trip_ns = 0
         self._close = close
-        self._unused: OrderedDict[Connection, int] = OrderedDict()  # each with the time at which it was opened
-        self._oldest: Connection | None = None  # of those that carried no request; it is not among the others
+        # Each with the time at which it was opened.
+        self._unused: OrderedDict[Connection, int] = OrderedDict()
+        self._oldest: Connection | None = (
+            None  # of those that carried no request; it is not among the others
+        )
         self._oldest_since_ns = 0  # when it was opened
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
@@ -64,7 +72,9 @@ class IdleConnections:
         self._probe: Connection | None = None
         self._rest_ns = LONG_REST_NS
         self._used_at_ns = 0  # greatest age at which a connection was used again with success
-        self._rested_ns = 0  # up to which one may be used, since another has lasted through its rest
+        self._rested_ns = (
+            0  # up to which one may be used, since another has lasted through its rest
+        )
 
     def __iter__(self) -> "Iterator[Connection]":
         yield from (*self._unused, *self._resting, *self._rested, *self.old)
@@ -107,8 +117,8 @@ class IdleConnections:
     def learn_round_trip(self, active: "Iterable[Connection]") -> None:
         """Learn the round trip from responses that have begun, while it is unknown.
 
-        In a closed loop they end together. If the first end told it, the connections for the next requests could turn
-        out to be too old at that very moment.
+        In a closed loop they end together. If the first end told it, the connections for the next
+        requests could turn out to be too old at that very moment.
         """
         if not self.round_trip_ns:
             for connection in active:
@@ -141,7 +151,9 @@ class IdleConnections:
         return count
 
     def take(self, at_ns: int) -> "Connection | None":
-        """Take a connection for a request that is sent at `at_ns`: the newest used one, else the oldest unused one."""
+        """Take a connection for a request that is sent at `at_ns`: the newest used one, else the
+        oldest unused one.
+        """
         self._end_rests(at_ns)
         while self._rested and self._is_young(next(reversed(self._rested)), at_ns):
             connection, _ = self._rested.popitem()
@@ -163,7 +175,9 @@ class IdleConnections:
         return None
 
     def retire(self, until_ns: int) -> None:
-        """Retire connections that are too old for use at `until_ns`; one stays while the limit is not known."""
+        """Retire connections that are too old for use at `until_ns`; one stays while the limit
+        is not known.
+        """
         self._see_oldest(until_ns)
         while self._oldest is not None:
             connection = next(iter(self._unused), self._oldest)
@@ -199,7 +213,9 @@ class IdleConnections:
             self._close(connection)
 
     def lost_request(self, connection: "Connection") -> None:
-        """Learn from a connection that closed without a byte of a response: perhaps it was idle for too long."""
+        """Learn from a connection that closed without a byte of a response: perhaps it was idle
+        for too long.
+        """
         if connection.requests > 1:
             self._learn(connection.record.sent - connection.idle_since)
 
@@ -235,7 +251,9 @@ class IdleConnections:
             opened_ns = self._unused.get(connection, self._oldest_since_ns)
             margin_ns = self._margin_ns if self.round_trip_ns else MARGIN_NS + UNKNOWN_ROUND_TRIP_NS
             return opened_ns - self._oldest_since_ns > margin_ns
-        if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
+        if (
+            limit_ns < FIRST_LIMIT_NS
+        ):  # of used connections; and one close may have had another reason than age
             return age_ns < (self._proven_ns if connection.requests else FIRST_LIMIT_NS)
         return age_ns < self._safe_ns(limit_ns)
 
@@ -251,8 +269,14 @@ class IdleConnections:
             self._oldest, self._oldest_since_ns = self._unused.popitem(last=False)
 
     def _see_oldest(self, at_ns: int) -> None:
-        """Where the oldest unused connection has to show how long they last, close those that the peer has closed."""
-        while self._oldest and at_ns - self._oldest.idle_since >= FIRST_LIMIT_NS and not self._oldest.is_open():
+        """Where the oldest unused connection has to show how long they last, close those that
+        the peer has closed.
+        """
+        while (
+            self._oldest
+            and at_ns - self._oldest.idle_since >= FIRST_LIMIT_NS
+            and not self._oldest.is_open()
+        ):
             self._close(self._oldest)
             self._oldest = None
             self._next_oldest()
@@ -267,8 +291,11 @@ class IdleConnections:
         return MARGIN_NS + MARGIN_ROUND_TRIPS * self.round_trip_ns
 
     def _safe_ns(self, open_ns: int) -> int:
-        """Return the age up to which a connection may be used, where connections are open up to `open_ns`."""
-        # The first byte may be late because the server computes. Half of the limit is safe on any real network.
+        """Return the age up to which a connection may be used, where connections are open up to
+        `open_ns`.
+        """
+        # The first byte may be late because the server computes. Half of the limit is safe on any
+        # real network.
         return max(open_ns - self._margin_ns, open_ns // 2)
 
     def _lasted_ns(self, at_ns: int) -> int:
@@ -276,7 +303,11 @@ class IdleConnections:
 
         `at_ns` may lie ahead, and only `lost` learns when that was.
         """
-        return at_ns - self._probe.idle_since if self._probe is not None and self._probe.is_open() else 0
+        return (
+            at_ns - self._probe.idle_since
+            if self._probe is not None and self._probe.is_open()
+            else 0
+        )
 
     def _turned_away(self, connection: "Connection", at_ns: int) -> None:
         if at_ns - connection.idle_since < REPLACE_AHEAD_NS:
@@ -288,9 +319,13 @@ class IdleConnections:
         self._close(connection)
 
     def _learn(self, age_ns: int) -> None:
-        """Learn from a connection that was closed at this age, unless others were used at a greater age."""
+        """Learn from a connection that was closed at this age, unless others were used at a
+        greater age.
+        """
         if age_ns >= FIRST_LIMIT_NS or age_ns > self._used_at_ns:
-            if age_ns < FIRST_LIMIT_NS and not self._used_at_ns:  # it speaks against those that lasted through a rest
+            if (
+                age_ns < FIRST_LIMIT_NS and not self._used_at_ns
+            ):  # it speaks against those that lasted through a rest
                 self._rest_ns = LONG_REST_NS
                 self._rested_ns = 0
             self._limit(age_ns)

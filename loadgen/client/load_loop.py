@@ -52,18 +52,22 @@ class Load:
         stripe: Which of them are sent here, and when they are due.
         clock: The clock of the due times, and of the transport.
         on_record: Called with every record as it ends, e.g. to write it out.
-        count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
-            whose events show fewer tokens than it counts. It is slow, and returns None where it cannot count.
+        count_tokens: Counts the tokens of texts, for answers that the server does not count, and
+            for a sample of those whose events show fewer tokens than it counts. It is slow, and
+            returns None where it cannot count.
         partition: Which of those that share the run it is: its share of the cap and of the sample.
 
     Attributes:
         ended: Requests that have ended.
-        tokenized: Tokens by `count_tokens` of answers that the server did not count, by request number.
+        tokenized: Tokens by `count_tokens` of answers that the server did not count, by request
+            number.
         sampled: The same of answers that the server did count.
-        structured: Answers that were to be JSON, by what they are (`structured_output.Conformance`).
+        structured: Answers that were to be JSON, by what they are
+            (`structured_output.Conformance`).
         ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
-        sending_s: When the last request is due, on the clock; None where that depends on the answers.
+        sending_s: When the last request is due, on the clock; None where that depends on the
+            answers.
         reached: Where time alone bounds it, the number after that of the last request sent; else 0.
         draining: Whether all has been sent, and only answers are waited for.
     """
@@ -133,7 +137,9 @@ class Load:
         self.tokenized: dict[int, int] = {}
         self.sampled: dict[int, int] = {}
         self.structured = Counter[str]()
-        self._open: dict[int, int] = {}  # when each request in flight was handed to the transport, the oldest first
+        self._open: dict[
+            int, int
+        ] = {}  # when each request in flight was handed to the transport, the oldest first
         self.ended = 0
         self._drained = asyncio.Event()
         self._failure: Exception | None = None
@@ -151,7 +157,9 @@ class Load:
 
     @property
     def oldest_ns(self) -> int | None:
-        """When the oldest request in flight was handed to the transport; None where none is in flight."""
+        """When the oldest request in flight was handed to the transport; None where none is in
+        flight.
+        """
         return next(iter(self._open.values()), None)
 
     @property
@@ -181,7 +189,8 @@ class Load:
             raise self._failure
 
     async def count(self) -> None:
-        """Count the tokens of answers that the server did not count, and record these; call once all have ended.
+        """Count the tokens of answers that the server did not count, and record these; call once
+        all have ended.
 
         Where the server counts more than events showed, the sample is tokenized, too.
         """
@@ -199,16 +208,25 @@ class Load:
         self.structured = await asyncio.to_thread(self._count_structured)
 
     def _count_structured(self) -> Counter[str]:
-        bodies = ((self._requests.body(index).replace(ANSWER_PLACEHOLDER, b""), text) for index, text in self._answers)
+        bodies = (
+            (self._requests.body(index).replace(ANSWER_PLACEHOLDER, b""), text)
+            for index, text in self._answers
+        )
         verdicts = (structured_output.conformance(body, text) for body, text in bodies)
         return Counter(str(verdict) for verdict in verdicts if verdict is not None)
 
     async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
-        """Return the tokens of records' texts by request number; {} where they cannot be counted."""
+        """Return the tokens of records' texts by request number; {} where they cannot be
+        counted.
+        """
         if not records or self._count_tokens is None:
             return {}
         counts = await asyncio.to_thread(self._count_tokens, [record.text for record in records])
-        return {} if counts is None else dict(zip([record.index for record in records], counts, strict=True))
+        return (
+            {}
+            if counts is None
+            else dict(zip([record.index for record in records], counts, strict=True))
+        )
 
     def stop(self, reason: str) -> None:
         """Send nothing more; requests that were not sent are cancelled."""
@@ -218,7 +236,9 @@ class Load:
         if self._retries is not None:
             for refused in self._retries.close():
                 refused.outcome = Outcome.CANCELLED
-                refused.detail = f"{reason}, while it waited to be sent again after status {refused.status}"
+                refused.detail = (
+                    f"{reason}, while it waited to be sent again after status {refused.status}"
+                )
                 self._ended(refused)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
@@ -275,7 +295,9 @@ class Load:
             if self._session_tokens is not None:
                 self._session_tokens.take(record)
             if not self.pacer.all_sent.is_set():  # else what would follow was counted as cancelled
-                continues = self._sessions is not None and self._continue_session(self._sessions, record)
+                continues = self._sessions is not None and self._continue_session(
+                    self._sessions, record
+                )
                 if self._population is not None and not continues:
                     session = self._population.next_session(record.closed)  # of the same user
                     if session is not None:
@@ -287,7 +309,9 @@ class Load:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """End the run with an error of ours: in the event loop it would be logged, and the run would never end."""
+        """End the run with an error of ours: in the event loop it would be logged, and the run
+        would never end.
+        """
         if self._failure is None:
             self._failure = error
             self.pacer.stop()
@@ -316,13 +340,17 @@ class Load:
 
 
 def _cap(settings: RunSettings, partition: Partition) -> int | None:
-    """Return the share of a partition in --max-concurrency; None where there is none, or users are the limit."""
+    """Return the share of a partition in --max-concurrency; None where there is none, or users
+    are the limit.
+    """
     most = settings.max_concurrency
     return None if most is None or settings.users is not None else partition.share(most)
 
 
 def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterator[tuple[int, int]]:
-    """Yield when the share of a partition in --concurrency-profile changes, ns, and to what; nothing without it."""
+    """Yield when the share of a partition in --concurrency-profile changes, ns, and to what;
+    nothing without it.
+    """
     profile = settings.load_profile
     if settings.concurrency_profile is not None and profile is not None:
         for at_s, level in profile.levels():

@@ -9,25 +9,27 @@ from loadgen.util.clock import Clock
 
 PERIOD_NS = 10_000_000
 RECENT = 100  # alarms: a second at PERIOD_NS
-# Where the kernel stamps what is read, the lateness of the loop bounds no time, and a hundred alarms per second would
-# cost a fifth of what 500 requests/s cost.
+# Where the kernel stamps what is read, the lateness of the loop bounds no time, and a hundred
+# alarms per second would cost a fifth of what 500 requests/s cost.
 STAMPED_PERIOD_NS = 50_000_000
 
 
 class LoopProbe:
-    """Alarms at regular times, in `with`; how late the loop comes to them, ns, is added to `stalls`.
+    """Alarms at regular times, in `with`; how late the loop comes to them, ns, is added to
+    `stalls`.
 
-    The kernel signals an alarm as it signals a stream with something to read, and the loop comes to both in the order
-    in which they became ready. So an alarm waits as long as a token that came when it was due. Each alarm counts once,
-    also those missed while the loop was away, and once more for every read since the one before: so a hundredth of
-    `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between two
-    alarms count with the greater lateness of the two.
+    The kernel signals an alarm as it signals a stream with something to read, and the loop comes to
+    both in the order in which they became ready. So an alarm waits as long as a token that came
+    when it was due. Each alarm counts once, also those missed while the loop was away, and once
+    more for every read since the one before: so a hundredth of `stalls` is a hundredth of the
+    tokens where there are many, and of the time where there are few. Reads between two alarms count
+    with the greater lateness of the two.
 
-    The hook is told by how much reads may have been late at most, over the last RECENT alarms. A stall may have begun
-    before the alarm was due, but not before the alarm before it was handled.
+    The hook is told by how much reads may have been late at most, over the last RECENT alarms. A
+    stall may have begun before the alarm was due, but not before the alarm before it was handled.
 
-    Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read that had no stamp of the
-    kernel's; before, PERIOD_NS.
+    Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read that had
+    no stamp of the kernel's; before, PERIOD_NS.
 
     Args:
         clock: The clock of the alarms.

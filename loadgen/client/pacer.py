@@ -1,4 +1,6 @@
-"""Pacer and AlarmQueue: what hands out every request when it is due, never early, and skips none."""
+"""Pacer and AlarmQueue: what hands out every request when it is due, never early, and skips
+none.
+"""
 
 import asyncio
 import heapq
@@ -23,15 +25,17 @@ class Pacer:
     Args:
         start_ns: When the clock of the run starts.
         requests: Numbers and due times of the requests that follow none.
-        send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
-        hook: Checked at each read of a stream, so that requests are sent on time also in a long turn of the loop.
-        following: How many more requests become due only once others have ended: `follow()` says when, or
-            `cancel_followups()` that they never do.
+        send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait
+            for a slot.
+        hook: Checked at each read of a stream, so that requests are sent on time also in a long
+            turn of the loop.
+        following: How many more requests become due only once others have ended: `follow()` says
+            when, or `cancel_followups()` that they never do.
         cap: Maximum of requests in flight; None for no limit. Call `release()` when one has ended.
-        caps: When the cap changes, ns on the clock, and to what; ascending. Where it falls, requests in flight end, and
-            none is sent until fewer are left.
-        closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
-            that follow have one, and go first.
+        caps: When the cap changes, ns on the clock, and to what; ascending. Where it falls,
+            requests in flight end, and none is sent until fewer are left.
+        closed_loop: Every request is due when a slot is free for it: a burst under a cap has no
+            other due time. Those that follow have one, and go first.
         until_ns: Nothing becomes due from then on.
         clock: The clock of the due times.
     """
@@ -74,7 +78,9 @@ class Pacer:
 
     @property
     def overdue(self) -> int:
-        """How many requests are due and not handed out: without a slot, or late; without late further turns."""
+        """How many requests are due and not handed out: without a slot, or late; without late
+        further turns.
+        """
         late = (
             0
             if self._closed_loop
@@ -91,7 +97,10 @@ class Pacer:
         self._wake()
 
     def stop(self) -> int:
-        """Send nothing more; return how many requests were due or would have been. A second stop returns 0."""
+        """Send nothing more; return how many requests were due or would have been.
+
+        A second stop returns 0.
+        """
         self._stopped = True
         left = self._drop_all()
         if self._until is not None:  # how many more would have found a slot in time is unknown
@@ -119,7 +128,9 @@ class Pacer:
         self._finish_if_done()
 
     def follow(self, index: int, due_ns: int) -> None:
-        """Have a follow-up become due at `due_ns`; call it before `release()`, so that it can have the slot."""
+        """Have a follow-up become due at `due_ns`; call it before `release()`, so that it can
+        have the slot.
+        """
         if not self.all_sent.is_set():
             heapq.heappush(self._later, (due_ns, index))
             if self._later[0][1] == index:  # sooner than the alarm is set for, perhaps even now
@@ -187,7 +198,9 @@ class Pacer:
             self._send(index, due, at_ns)
 
     def _is_over(self, ready_ns: int) -> bool:
-        """Return whether time is up for a request that could be sent at `ready_ns`; then none is sent any more."""
+        """Return whether time is up for a request that could be sent at `ready_ns`; then none is
+        sent any more.
+        """
         if self._until is None or ready_ns < self._until:
             return False
         self.never_due += self._drop_all()

@@ -22,7 +22,9 @@ class RequestEncoder:
         self._streams = target.streams
 
     def encode(self, record: Record, body: bytes) -> bytes:
-        """Return head and body of a request; the record gets what its answer is, and what must not be shown of it."""
+        """Return head and body of a request; the record gets what its answer is, and what must
+        not be shown of it.
+        """
         head, session_head = self._heads[record.class_number]
         record.redaction = self._redacted[record.class_number]
         if not self._streams:

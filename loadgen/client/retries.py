@@ -12,8 +12,9 @@ from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S, Clock
 from loadgen.workload.draws import uniforms
 
-# The waits of OpenAI's Python client: what Retry-After says, up to a minute; else from half a second, doubled each time
-# up to eight seconds, less up to a quarter, so that those refused together do not come back together.
+# The waits of OpenAI's Python client: what Retry-After says, up to a minute; else from half a
+# second, doubled each time up to eight seconds, less up to a quarter, so that those refused
+# together do not come back together.
 MAX_RETRY_AFTER_S = 60.0
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 8.0
@@ -44,14 +45,20 @@ class Retries:
         clock: The clock of the waits.
     """
 
-    def __init__(self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock) -> None:
+    def __init__(
+        self, retry: Retry, seed: int, send: Callable[[Record], None], clock: Clock
+    ) -> None:
         self._retry = retry
         self._seed = seed
-        self._waiting = AlarmQueue[Record](lambda refused, at_ns: send(next_attempt(refused, at_ns)), clock)
+        self._waiting = AlarmQueue[Record](
+            lambda refused, at_ns: send(next_attempt(refused, at_ns)), clock
+        )
         self._is_closed = False
 
     @classmethod
-    def from_settings(cls, settings: RunSettings, send: Callable[[Record], None], clock: Clock) -> Self | None:
+    def from_settings(
+        cls, settings: RunSettings, send: Callable[[Record], None], clock: Clock
+    ) -> Self | None:
         """Create the retries of `--retry`; None without it.
 
         Raises:
@@ -71,7 +78,9 @@ class Retries:
         return True
 
     def wait_s(self, record: Record) -> float:
-        """Return how long after a refusal the request is sent again, s: the same for the same seed and attempt."""
+        """Return how long after a refusal the request is sent again, s: the same for the same
+        seed and attempt.
+        """
         asked_s = retry_after_s(record.retry_after)
         if asked_s is not None and 0 < asked_s <= MAX_RETRY_AFTER_S:
             return asked_s

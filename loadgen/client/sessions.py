@@ -1,4 +1,6 @@
-"""Sessions of a load: which requests follow others, what they repeat of answers, their tokens, and their users."""
+"""Sessions of a load: which requests follow others, what they repeat of answers, their tokens,
+and their users.
+"""
 
 import json
 import logging
@@ -51,11 +53,17 @@ class OpenSessions:
         self._graph = requests.graph()
         self._end = end
         self._joins: dict[int, _Join] = {}  # by the number of the request
-        self._left: dict[int, int] = {}  # requests of each session that have not ended, by the number of its first
-        self._answers: dict[int, list[bytes]] = {}  # so far, by the number of the request that repeats them
+        self._left: dict[
+            int, int
+        ] = {}  # requests of each session that have not ended, by the number of its first
+        self._answers: dict[
+            int, list[bytes]
+        ] = {}  # so far, by the number of the request that repeats them
 
     def body(self, index: int) -> bytes:
-        """Return the JSON body of request `index`, with the answers of the conversation before it."""
+        """Return the JSON body of request `index`, with the answers of the conversation before
+        it.
+        """
         parts = self._requests.body(index).split(ANSWER_PLACEHOLDER)
         if len(parts) == 1:
             return parts[0]
@@ -66,13 +74,18 @@ class OpenSessions:
         return b"".join(pieces)
 
     def next_due(self, record: Record) -> list[tuple[int, int]]:
-        """Return the number and due time of each request that `record` was the last to wait for; it has ended well."""
+        """Return the number and due time of each request that `record` was the last to wait for;
+        it has ended well.
+        """
         self._count(record, 1)
         answers = self._answers.pop(record.index, [])
         due = []
         for index in self._followers(record.index):
             join = self._ended(index, record.closed)
-            repeats = self._requests.repeats_answers and self._graph.predecessors(index)[0] == record.index
+            repeats = (
+                self._requests.repeats_answers
+                and self._graph.predecessors(index)[0] == record.index
+            )
             if repeats and not join.is_lost:
                 self._answers[index] = [*answers, _sendable(record)]
             if join.open == 0 and not join.is_lost:
@@ -82,7 +95,8 @@ class OpenSessions:
     def given_up(self, record: Record) -> list[Record]:
         """Return records of the requests that will never be due, now that `record` has failed.
 
-        Where that was a fault of the client's own, or the user has left, they have the same outcome.
+        Where that was a fault of the client's own, or the user has left, they have the same
+        outcome.
         """
         lost = list[int]()
         ended = [record.index]
@@ -126,7 +140,9 @@ class OpenSessions:
         return never
 
     def _ended(self, index: int, at_ns: int) -> _Join:
-        """Note that one of the requests that `index` follows has ended, and return the state of the others."""
+        """Note that one of the requests that `index` follows has ended, and return the state of
+        the others.
+        """
         join = self._joins.pop(index, None) or _Join(len(self._graph.predecessors(index)))
         join.open -= 1
         join.last_ns = max(join.last_ns, at_ns)
@@ -139,7 +155,9 @@ class OpenSessions:
 
 
 def _sendable(record: Record) -> bytes:
-    """Return the answer as the inside of a JSON string that every parser takes: UTF-8 without lone surrogates."""
+    """Return the answer as the inside of a JSON string that every parser takes: UTF-8 without
+    lone surrogates.
+    """
     if SURROGATE.search(record.answer):
         return json.dumps(record.answer_text)[1:-1].encode()
     return record.answer.decode("utf-8", "replace").encode()
@@ -148,8 +166,9 @@ def _sendable(record: Record) -> bytes:
 class SessionTokens:
     """Keeps the token of each session, from the answer to a turn until the session ends.
 
-    The token is the value of a response header, and is sent in a request header of the same name. Cookies differ:
-    `Set-Cookie` names one with its attributes, several headers may each set one, and `Cookie` sends all of them.
+    The token is the value of a response header, and is sent in a request header of the same name.
+    Cookies differ: `Set-Cookie` names one with its attributes, several headers may each set one,
+    and `Cookie` sends all of them.
 
     Args:
         header: The response header.
@@ -159,7 +178,9 @@ class SessionTokens:
         self._header = header
         self._has_cookies = header.lower() == SET_COOKIE
         self._name = header.lower().encode()
-        self._tokens: dict[int, dict[bytes, bytes]] = {}  # values by the name of the cookie; one without names
+        self._tokens: dict[
+            int, dict[bytes, bytes]
+        ] = {}  # values by the name of the cookie; one without names
 
     def prepare(self, record: Record) -> None:
         """Have a request send the token of its session, and keep the header of its answer."""
@@ -190,12 +211,18 @@ class SessionTokens:
 
     def _line(self, tokens: dict[bytes, bytes]) -> bytes:
         if self._has_cookies:
-            return COOKIE.encode() + b": " + b"; ".join(b"%b=%b" % pair for pair in tokens.items()) + b"\r\n"
+            return (
+                COOKIE.encode()
+                + b": "
+                + b"; ".join(b"%b=%b" % pair for pair in tokens.items())
+                + b"\r\n"
+            )
         return self._header.encode() + b": " + tokens[b""] + b"\r\n"
 
 
 class Population:
-    """The users of one loop. A user who has ended a session begins the next one that nobody has begun.
+    """The users of one loop. A user who has ended a session begins the next one that nobody has
+    begun.
 
     Draws depend on the seed and the numbers of users and requests alone.
 
@@ -206,7 +233,9 @@ class Population:
         sessions: Numbers of the first requests of the sessions, ascending.
     """
 
-    def __init__(self, users: Sequence[int], think: ThinkTime, seed: int, sessions: Sequence[int]) -> None:
+    def __init__(
+        self, users: Sequence[int], think: ThinkTime, seed: int, sessions: Sequence[int]
+    ) -> None:
         self._users = users
         self._think = think
         self._seed = seed
@@ -214,7 +243,9 @@ class Population:
         self._begun = min(len(users), len(sessions))
 
     @classmethod
-    def from_settings(cls, settings: RunSettings, partition: Partition, sessions: Sequence[int]) -> Self | None:
+    def from_settings(
+        cls, settings: RunSettings, partition: Partition, sessions: Sequence[int]
+    ) -> Self | None:
         """Create the users of a partition; None without `--users`.
 
         Raises:
@@ -224,11 +255,17 @@ class Population:
             return None
         users = range(partition.index, settings.users, partition.count)
         if len(sessions) < len(users):
-            logger.warning("%s sessions for %s users: the other users send nothing", len(sessions), len(users))
-        return cls(users, ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals"), sessions)
+            logger.warning(
+                "%s sessions for %s users: the other users send nothing", len(sessions), len(users)
+            )
+        return cls(
+            users, ThinkTime.parse(settings.think_time), seed_of(settings, "arrivals"), sessions
+        )
 
     def beginnings(self) -> Stripe:
-        """Return the first request of each user: due after a random part of a think time, ns from the start."""
+        """Return the first request of each user: due after a random part of a think time, ns
+        from the start.
+        """
         due_ns = []
         for user in self._users:
             part, *draws = uniforms(3, self._seed, "start", user)
@@ -236,7 +273,8 @@ class Population:
         return Stripe(self._sessions[: self._begun], sorted(due_ns)[: self._begun])
 
     def next_session(self, ended_ns: int) -> tuple[int, int] | None:
-        """Return the number of the first request of a user's next session, and when it is due; None: none is left.
+        """Return the number of the first request of a user's next session, and when it is due;
+        None: none is left.
 
         Args:
             ended_ns: When the session before it ended.
@@ -245,4 +283,6 @@ class Population:
             return None
         number = self._sessions[self._begun]
         self._begun += 1
-        return number, ended_ns + int(self._think.draw_s(uniforms(2, self._seed, "think", number)) * NS_PER_S)
+        return number, ended_ns + int(
+            self._think.draw_s(uniforms(2, self._seed, "think", number)) * NS_PER_S
+        )

@@ -1,4 +1,6 @@
-"""Requests beside those of the run, which leave no record: readiness check and warm-up before it, and the probe."""
+"""Requests beside those of the run, which leave no record: readiness check and warm-up before
+it, and the probe.
+"""
 
 import asyncio
 import itertools
@@ -23,7 +25,8 @@ logger = logging.getLogger("loadgen")
 class Warmup:
     """Sends requests to one target that are no part of the run.
 
-    They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
+    They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a
+    request of the run.
 
     Args:
         transport: Sends them; its `on_end` is taken.
@@ -52,13 +55,15 @@ class Warmup:
                 return
             if time.monotonic() >= deadline:
                 raise Unreachable(
-                    f"--ready-check-timeout-sec: no success in {limit_s:g} s at {self._transport.target.url}: "
+                    f"--ready-check-timeout-sec: no success in {limit_s:g} s at "
+                    f"{self._transport.target.url}: "
                     f"{_named(record)} {record.detail or ''}".strip()
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
 
     async def warm_up(self, requests: Requests, rows: Sequence[int], together: int | None) -> int:
-        """Send the requests in these rows, at most `together` at once, and wait until all have ended.
+        """Send the requests in these rows, at most `together` at once, and wait until all have
+        ended.
 
         A warning says how many failed.
 
@@ -71,7 +76,11 @@ class Warmup:
         while rows and not self._stopped():
             ended = await self._send(requests, rows[:together])
             ok += sum(record.outcome is Outcome.OK for record in ended)
-            failed.update(_named(record) for record in ended if record.outcome not in (Outcome.OK, Outcome.CANCELLED))
+            failed.update(
+                _named(record)
+                for record in ended
+                if record.outcome not in (Outcome.OK, Outcome.CANCELLED)
+            )
             rows = rows[together or len(rows) :]
         if failed:
             how = ", ".join(f"{outcome}: {times}" for outcome, times in failed.items())
@@ -97,13 +106,18 @@ class Warmup:
 
 
 def _named(record: Record) -> str:
-    return f"{record.outcome}({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
+    return (
+        f"{record.outcome}({record.status})"
+        if record.outcome is Outcome.STATUS
+        else str(record.outcome)
+    )
 
 
 class Probe:
     """Small requests beside the load, whose latency shows how the load delays others.
 
-    It sends a request of one token, waits for its end and a pause, and so on, on a connection of its own.
+    It sends a request of one token, waits for its end and a pause, and so on, on a connection of
+    its own.
 
     Args:
         transport: Sends them; its `on_end` is taken.
@@ -129,7 +143,9 @@ class Probe:
     async def run(self) -> None:
         """Send until `finish` is called."""
         while not self._stopped.is_set():
-            record = Record(next(self._numbers), PROBE_PROMPT.input_tokens, PROBE_PROMPT.output_tokens, now_ns())
+            record = Record(
+                next(self._numbers), PROBE_PROMPT.input_tokens, PROBE_PROMPT.output_tokens, now_ns()
+            )
             record.ready = record.due
             self._ended.clear()
             self._transport.send(record, self._body)

@@ -1,6 +1,8 @@
-"""Spare connections: opened in the background while the clock runs, so that a request does not wait for a handshake.
+"""Spare connections: opened in the background while the clock runs, so that a request does not wait
+for a handshake.
 
-They replace idle connections that grow too old, and serve a number of requests in flight that grows.
+They replace idle connections that grow too old, and serve a number of requests in flight that
+grows.
 """
 
 import asyncio
@@ -12,9 +14,11 @@ from loadgen.core.read_loop import ReadLoop
 from loadgen.util.clock import NS_PER_S, now_ns
 
 MAINTAIN_NS = 50_000_000  # how often connections are retired, opened and closed
-AT_ONCE = 8  # connections that are opened, or closed, in one turn of the loop: opening one takes it some 0.1 ms
-# A closed loop begins with a burst that may not come again: after so many times the spare connections have been sent,
-# they are no more than requests have needed between two rounds of maintenance.
+# connections that are opened, or closed, in one turn of the loop: opening one takes it some 0.1 ms
+AT_ONCE = 8
+# A closed loop begins with a burst that may not come again: after so many times the spare
+# connections have been sent, they are no more than requests have needed between two rounds of
+# maintenance.
 SENDS_UNTIL_KNOWN = 2
 
 
@@ -26,7 +30,8 @@ class SpareConnections:
         connect: Opens one and puts it there.
         in_use: How many connections requests use or open themselves.
         learn: Called before each round: has `idle` learn from responses that have not ended.
-        read_loop: The read loop of the transport; it leaves the event loop its turns while a connection is opened.
+        read_loop: The read loop of the transport; it leaves the event loop its turns while a
+            connection is opened.
         max_connections: How many this process may have to the target in all.
 
     Attributes:
@@ -50,8 +55,12 @@ class SpareConnections:
         self.opened = 0
         self._count = 0
         self._most = max_connections * 9 // 10  # the rest is for requests that find none
-        self._sends = self._sends_before = self._most_sends = 0  # in all, until the last round, between two rounds
-        self._may_open = 0  # until the next round: a peer that closes them at once must not be asked without end
+        self._sends = self._sends_before = self._most_sends = (
+            0  # in all, until the last round, between two rounds
+        )
+        self._may_open = (
+            0  # until the next round: a peer that closes them at once must not be asked without end
+        )
         self._turned_away = 0  # connections, until the last round
         self._opening: set[asyncio.Task[None]] = set()
         self._unreachable = False  # the last one could not be opened
@@ -61,7 +70,9 @@ class SpareConnections:
         """Keep up to `count` connections ready for use from now on."""
         self._count = count
         if self._timer is None:
-            self._sends = self._sends_before = 0  # those before the clock starts show no demand of the run
+            self._sends = self._sends_before = (
+                0  # those before the clock starts show no demand of the run
+            )
             self._maintain()
 
     def sent(self, at_ns: int) -> None:
@@ -85,7 +96,9 @@ class SpareConnections:
         return min(self._count, 1 + self._most_sends) if is_known else self._count
 
     def _maintain(self) -> None:
-        """Retire connections that are too old before the next round, and open others in their place."""
+        """Retire connections that are too old before the next round, and open others in their
+        place.
+        """
         self._learn()
         self._idle.retire(now_ns() + MAINTAIN_NS)
         if self._sends > SENDS_UNTIL_KNOWN * self._count:
@@ -123,7 +136,8 @@ class SpareConnections:
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
         self._read_loop.loop_users -= 1
         self._opening.discard(task)
-        self._unreachable = task.cancelled() or task.exception() is not None  # the requests will tell why
+        # The requests will tell why.
+        self._unreachable = task.cancelled() or task.exception() is not None
         if not self._unreachable:
             self.opened += 1
             self._refill()

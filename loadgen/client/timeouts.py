@@ -1,4 +1,6 @@
-"""Timeouts: how long a request may take to connect, to its first token, between tokens and in all, and who ends it."""
+"""Timeouts: how long a request may take to connect, to its first token, between tokens and in
+all, and who ends it.
+"""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -24,8 +26,8 @@ class Timeouts:
     Attributes:
         connect: For opening a connection.
         first_token: From sent to the first token.
-        stall: From the last token to the next one; from the first byte where there is no token yet, and no limit on
-            the first one.
+        stall: From the last token to the next one; from the first byte where there is no token yet,
+            and no limit on the first one.
         whole: From sent to the end.
     """
 
@@ -37,16 +39,27 @@ class Timeouts:
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
         """Read the timeouts of the settings, which are in seconds."""
-        seconds = (settings.connect_timeout, settings.first_token_timeout, settings.stall_timeout, settings.timeout)
+        seconds = (
+            settings.connect_timeout,
+            settings.first_token_timeout,
+            settings.stall_timeout,
+            settings.timeout,
+        )
         return cls(*(int(limit * 1e9) for limit in seconds))
 
     @property
     def smallest(self) -> int:
-        """The smallest limit, SILENCE_NS included: no request that is sent now can pass a limit earlier."""
-        return min(limit for limit in (self.first_token, self.stall, self.whole, SILENCE_NS) if limit)
+        """The smallest limit, SILENCE_NS included: no request that is sent now can pass a limit
+        earlier.
+        """
+        return min(
+            limit for limit in (self.first_token, self.stall, self.whole, SILENCE_NS) if limit
+        )
 
     def left(self, record: Record, at_ns: int) -> tuple[int, Outcome]:
-        """Return the ns from `at_ns` until a request passes a limit, 0 or less where it has, and its outcome then."""
+        """Return the ns from `at_ns` until a request passes a limit, 0 or less where it has, and
+        its outcome then.
+        """
         left = NEVER_NS
         outcome = Outcome.TIMEOUT
         if self.whole:
@@ -75,8 +88,8 @@ class LimitWatch:
         abandon: Called as abandon(connection, outcome, detail) to end a request.
 
     Attributes:
-        silent: Requests of whose streams no token had come for SILENCE_NS at the last look, by index, and the stamp of
-            the last token.
+        silent: Requests of whose streams no token had come for SILENCE_NS at the last look, by
+            index, and the stamp of the last token.
     """
 
     def __init__(
@@ -93,7 +106,9 @@ class LimitWatch:
 
     def start(self) -> None:
         """Start; call in the loop that sends."""
-        self._alarm = asyncio.get_running_loop().call_later(self._timeouts.smallest / NS_PER_S, self._begin)
+        self._alarm = asyncio.get_running_loop().call_later(
+            self._timeouts.smallest / NS_PER_S, self._begin
+        )
 
     def stop(self) -> None:
         """Look no more; a second stop does nothing."""
@@ -101,11 +116,14 @@ class LimitWatch:
             self._alarm.cancel()
 
     def _begin(self) -> None:
-        """Begin a look: what is sent from now on cannot pass a limit before the smallest one is over."""
+        """Begin a look: what is sent from now on cannot pass a limit before the smallest one is
+        over.
+        """
         self._look(list(self._active), now_ns() + self._timeouts.smallest, {})
 
     def _look(self, among: list[Connection], again_ns: int, silent: dict[int, int]) -> None:
-        """Look at a few connections in this turn of the loop, so that no token waits, at the rest in those after it.
+        """Look at a few connections in this turn of the loop, so that no token waits, at the rest
+        in those after it.
 
         Args:
             among: Those that are left; emptied.
@@ -119,13 +137,18 @@ class LimitWatch:
             record = connection.record
             left_ns, outcome = self._timeouts.left(record, at_ns)
             if left_ns <= 0:
-                self._abandon(connection, outcome, f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time")
+                self._abandon(
+                    connection,
+                    outcome,
+                    f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time",
+                )
                 continue
             if record.last_token:
                 silent_ns = at_ns - record.last_token
                 if silent_ns >= SILENCE_NS:
                     silent[record.index] = record.last_token
-                    left_ns = min(left_ns, SILENCE_NS // 10)  # so that a stream that goes on soon leaves the list
+                    # So that a stream that goes on soon leaves the list.
+                    left_ns = min(left_ns, SILENCE_NS // 10)
                 else:
                     left_ns = min(left_ns, SILENCE_NS - silent_ns)
             again_ns = min(again_ns, at_ns + left_ns)

@@ -1,9 +1,10 @@
 """Sends requests over connections to one target, and brings every Record to its end.
 
-`Connector` opens connections. Each is given the compiled protocol of `loadgen.core.stamped_connection`, and kept in
-`IdleConnections`, so that a send is a pop and a write in place: no task, future or coroutine per request. While a run
-is on the clock, connections are opened in the background in place of those that have grown old, so that requests do not
-wait for one. aiohttp's reader decodes compressed bodies.
+`Connector` opens connections. Each is given the compiled protocol of
+`loadgen.core.stamped_connection`, and kept in `IdleConnections`, so that a send is a pop and a
+write in place: no task, future or coroutine per request. While a run is on the clock, connections
+are opened in the background in place of those that have grown old, so that requests do not wait for
+one. aiohttp's reader decodes compressed bodies.
 """
 
 import asyncio
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from loadgen.core.stamped_connection import Tap
 
 CONNECTS_AT_ONCE = 64
-# A request that reached no server is handed on this much later: a closed loop must not retry a dead one at full speed.
+# A request that reached no server is handed on this much later: a closed loop must not retry a dead
+# one at full speed.
 REFUSED_PAUSE_S = 0.1
-HEARD_NS = 250_000_000  # an answer this recent proves that the server lives; older ones need not be compared
+# an answer this recent proves that the server lives; older ones need not be compared
+HEARD_NS = 250_000_000
 HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has found no server
 
 
@@ -45,9 +48,11 @@ class Transport:
     Args:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
-        read_loop: The read loop of the other targets' transports in the same event loop; by default a new one.
+        read_loop: The read loop of the other targets' transports in the same event loop; by default
+            a new one.
         sources: Where its connections come from; by default the system chooses.
-        max_connections: How many it may have open; by default as many as a process can have to one server.
+        max_connections: How many it may have open; by default as many as a process can have to one
+            server.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
@@ -77,8 +82,12 @@ class Transport:
         self._active: set[Connection] = set()
         self._limits = LimitWatch(self._active, timeouts, self._abandon)
         self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
-        self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
-        self._pausing: dict[Record, asyncio.Handle] = {}  # what reached no server, until it is handed on
+        self._late: dict[
+            asyncio.Task[None], Record
+        ] = {}  # requests that wait for a connection of their own
+        self._pausing: dict[
+            Record, asyncio.Handle
+        ] = {}  # what reached no server, until it is handed on
         self._spare = SpareConnections(
             self._idle,
             self._connect_ahead,
@@ -87,7 +96,9 @@ class Transport:
             self._read_loop,
             machine.max_connections() if max_connections is None else max_connections,
         )
-        self._reading: dict[Connection, asyncio.Task[None]] = {}  # connections whose responses aiohttp's reader reads
+        self._reading: dict[
+            Connection, asyncio.Task[None]
+        ] = {}  # connections whose responses aiohttp's reader reads
         self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
         self._is_open = False
@@ -108,11 +119,14 @@ class Transport:
 
     @property
     def reuses(self) -> bool:
-        """Whether the server lets a connection carry more than one request, as far as it has shown."""
+        """Whether the server lets a connection carry more than one request, as far as it has
+        shown.
+        """
         return self._idle.reusable
 
     async def warm(self, count: int) -> int:
-        """Open connections ahead of the requests until `count` can be used; return how many there are.
+        """Open connections ahead of the requests until `count` can be used; return how many there
+        are.
 
         Those that are open can be used where it is cancelled, too.
         """
@@ -133,7 +147,9 @@ class Transport:
 
     @property
     def silent(self) -> dict[int, int]:
-        """Requests whose streams have been silent for a while, by index, and the stamp of the last token."""
+        """Requests whose streams have been silent for a while, by index, and the stamp of the
+        last token.
+        """
         return self._limits.silent
 
     @property
@@ -148,7 +164,9 @@ class Transport:
             connection.tap = tap
 
     def send(self, record: Record, body: bytes) -> None:
-        """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
+        """Send one request now, or as soon as a connection is open; `on_end` is called with the
+        record later.
+        """
         request = self.encoder.encode(record, body)
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
@@ -156,14 +174,18 @@ class Transport:
             record.reused = connection.requests > 0
             self._send_on(connection, record, request)
         else:
-            self._read_loop.loop_users += 1  # so that the read loop leaves the event loop its turns meanwhile
+            self._read_loop.loop_users += (
+                1  # so that the read loop leaves the event loop its turns meanwhile
+            )
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
             task.add_done_callback(self._late_ended)
         self._spare.sent(at_ns)
 
     def reachability(self, start_ns: int) -> Reachability:
-        """Return whether the server still accepts connections, on a clock that started at `start_ns`."""
+        """Return whether the server still accepts connections, on a clock that started at
+        `start_ns`.
+        """
         at_ns = now_ns()
         latest_ns = 0
         fresh_ns = at_ns - HEARD_NS
@@ -192,7 +214,8 @@ class Transport:
         await self._spare.close()
         self.abandon(Outcome.CANCELLED, "the run ended")
         await asyncio.gather(*self._late, *self._reading.values(), return_exceptions=True)
-        self.abandon(Outcome.CANCELLED, "the run ended")  # a connection may have been opened in the same turn
+        # A connection may have been opened in the same turn.
+        self.abandon(Outcome.CANCELLED, "the run ended")
         self._departures.close()
         self._idle.close_all()
         self._connector.close()
@@ -201,7 +224,8 @@ class Transport:
             self._read_loop.close()
         await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
 
-    # -- what Connection calls ---------------------------------------------------------------------------
+    # -- what Connection calls
+    # ---------------------------------------------------------------------------
 
     def ended(self, connection: Connection) -> None:
         """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
@@ -215,7 +239,9 @@ class Transport:
             self.on_end(record)
             return
         if connection.requests == 1:
-            self._tracker.refused(record.closed, record.detail or "closed before a byte of a response")
+            self._tracker.refused(
+                record.closed, record.detail or "closed before a byte of a response"
+            )
         self._end_later(record)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
@@ -226,13 +252,17 @@ class Transport:
             self._idle.lost_request(connection)
 
     def reader(self, connection: Connection) -> None:
-        """Have aiohttp's own reader take a response over whose body the compiled path does not decode."""
+        """Have aiohttp's own reader take a response over whose body the compiled path does not
+        decode.
+        """
         from aiohttp.client_proto import ResponseHandler
 
         connection.record.by_reader = True
         handler = ResponseHandler(asyncio.get_running_loop())
         handler.connection_made(connection.transport)
-        tapped = handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
+        tapped = (
+            handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
+        )
         connection.forward = tapped
         handler.set_response_params(read_until_eof=True, auto_decompress=True)
         handler.data_received(connection.raw())
@@ -240,7 +270,8 @@ class Transport:
         self._reading[connection] = task
         task.add_done_callback(lambda _: self._reading.pop(connection))
 
-    # -- connecting --------------------------------------------------------------------------------------
+    # -- connecting
+    # --------------------------------------------------------------------------------------
 
     async def _connect(self) -> Connection:
         try:
@@ -265,7 +296,9 @@ class Transport:
         return connection
 
     async def _connect_ahead(self) -> None:
-        """Open a connection; it is ready at once, also where others that open with it are cancelled."""
+        """Open a connection; it is ready at once, also where others that open with it are
+        cancelled.
+        """
         self._idle.add(await self._connect(), now_ns())
 
     async def _send_late(self, record: Record, request: bytes) -> None:
@@ -303,7 +336,9 @@ class Transport:
 
     def _end_later(self, record: Record) -> None:
         """Pass the record of a request that reached no server to `on_end`, after a pause."""
-        self._pausing[record] = asyncio.get_running_loop().call_later(REFUSED_PAUSE_S, self._end_pause, record)
+        self._pausing[record] = asyncio.get_running_loop().call_later(
+            REFUSED_PAUSE_S, self._end_pause, record
+        )
 
     def _end_pause(self, record: Record) -> None:
         self._pausing.pop(record).cancel()
@@ -315,13 +350,15 @@ class Transport:
         transport: asyncio.Transport = connection.transport
         if not connection.lost:
             transport.set_protocol(asyncio.Protocol())
-        # What is left of a request that was given up must not be sent, and a silent peer not keep a TLS session.
+        # What is left of a request that was given up must not be sent, and a silent peer not keep a
+        # TLS session.
         if transport.get_write_buffer_size() or self._connector.uses_tls:
             transport.abort()
         else:
             transport.close()
 
-    # -- ends that are not the server's ------------------------------------------------------------------
+    # -- ends that are not the server's
+    # ------------------------------------------------------------------
 
     def _abandon(self, connection: Connection, outcome: Outcome, detail: str) -> None:
         if (reading := self._reading.get(connection)) is not None:
@@ -350,9 +387,14 @@ class Transport:
 
 def _outcome_of(error: Exception) -> Outcome:
     """Return the outcome of a response that aiohttp's reader could not read to its end."""
-    from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
+    from aiohttp.http_exceptions import (
+        ContentLengthError,
+        HttpProcessingError,
+        TransferEncodingError,
+    )
 
     cause = error.__cause__ or error
-    cut_off = isinstance(cause, ContentLengthError | TransferEncodingError)  # less came than the framing promised
+    # Less came than the framing promised.
+    cut_off = isinstance(cause, ContentLengthError | TransferEncodingError)
     broken = isinstance(cause, HttpProcessingError) and not cut_off
     return Outcome.PROTOCOL_ERROR if broken else Outcome.TRUNCATED

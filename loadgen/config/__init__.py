@@ -1,1 +1,3 @@
-"""The settings of a run: fields by topic, their flags, validation, SLO limits, presets, and their form in files."""
+"""The settings of a run: fields by topic, their flags, validation, SLO limits, presets, and
+their form in files.
+"""

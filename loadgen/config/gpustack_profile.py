@@ -37,11 +37,15 @@ def _whole_from(low: int) -> tuple[Callable[[Any], bool], str]:
 
 
 KEYS = {
-    "dataset_name": Key("dataset_name", lambda value: value in ("Random", "ShareGPT"), "Random or ShareGPT"),
+    "dataset_name": Key(
+        "dataset_name", lambda value: value in ("Random", "ShareGPT"), "Random or ShareGPT"
+    ),
     "dataset_input_tokens": Key("random_input_len", *_whole_from(1)),
     "dataset_output_tokens": Key("random_output_len", *_whole_from(1)),
     "dataset_seed": Key("seed", *_whole_from(0)),
-    "request_rate": Key("request_rate", lambda value: type(value) in (int, float) and value > 0, "a number above 0"),
+    "request_rate": Key(
+        "request_rate", lambda value: type(value) in (int, float) and value > 0, "a number above 0"
+    ),
     "total_requests": Key("num_prompts", *_whole_from(1)),
 }
 REMEDY = f"write a mapping of {', '.join(KEYS)}"
@@ -64,8 +68,8 @@ def read(path: Path, name: str | None = None) -> dict[str, Any]:
         name: The profile, where the file lists several.
 
     Raises:
-        BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with an unknown key or a
-            value out of range.
+        BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with
+            an unknown key or a value out of range.
     """
     profile = content(path, name)
     with named_in_errors(path):
@@ -89,7 +93,9 @@ def content(path: Path, name: str | None = None) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(str(path), f"cannot be read ({error})", "give a YAML file") from error
     except yaml.YAMLError as error:
-        raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY) from error
+        raise BadInput(
+            str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY
+        ) from error
     with named_in_errors(path):
         profile = _chosen(document, name)
     if not isinstance(profile, dict):
@@ -98,7 +104,8 @@ def content(path: Path, name: str | None = None) -> dict[str, Any]:
 
 
 def fields(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a profile to fields of `RunSettings`. A missing key, or null, leaves its setting alone.
+    """Convert a profile to fields of `RunSettings`. A missing key, or null, leaves its setting
+    alone.
 
     Raises:
         BadInput: It has an unknown key or a value out of range. Its field is the key.
@@ -112,7 +119,11 @@ def fields(profile: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if name not in KEYS:
             near = difflib.get_close_matches(str(name), KEYS, n=1)
-            raise BadInput(str(name), "unknown key of a profile", f"did you mean {near[0]}?" if near else REMEDY)
+            raise BadInput(
+                str(name),
+                "unknown key of a profile",
+                f"did you mean {near[0]}?" if near else REMEDY,
+            )
         if value is None:
             continue
         key = KEYS[name]
@@ -130,7 +141,11 @@ def _chosen(content: Any, name: str | None) -> Any:
     listed = content.get("profiles") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         if name is not None:
-            raise BadInput("profiles", f"no profile is named {name!r}: the file has a single one", "leave #NAME out")
+            raise BadInput(
+                "profiles",
+                f"no profile is named {name!r}: the file has a single one",
+                "leave #NAME out",
+            )
         return content
     by_name = {str(profile.get("name")): profile for profile in listed if isinstance(profile, dict)}
     if name is None and len(by_name) == 1:

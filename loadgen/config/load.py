@@ -1,4 +1,6 @@
-"""Settings of the load: arrivals, concurrency, seeds, connections, timeouts, limits on the result, and prefix cache."""
+"""Settings of the load: arrivals, concurrency, seeds, connections, timeouts, limits on the
+result, and prefix cache.
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,12 +13,27 @@ SeedPurpose = Literal["arrivals", "prompts", "order"]
 SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
 SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
-SWEPT = ("request_rate", "max_concurrency")  # a command takes several values of these, for one run each
-# What a kind of load excludes, since it says itself when requests are sent, how many, or for how long.
+# A command takes several values of these, for one run each.
+SWEPT = ("request_rate", "max_concurrency")
+# What a kind of load excludes, since it says itself when requests are sent, how many, or for how
+# long.
 EXCLUDED = {
-    "rate_profile": ("request_rate", "ramp_up_strategy", "num_prompts", "users", "concurrency_profile", "duration"),
+    "rate_profile": (
+        "request_rate",
+        "ramp_up_strategy",
+        "num_prompts",
+        "users",
+        "concurrency_profile",
+        "duration",
+    ),
     "concurrency_profile": (
-        *("request_rate", "ramp_up_strategy", "burstiness", "num_prompts", "users", "duration", "max_concurrency"),
+        "request_rate",
+        "ramp_up_strategy",
+        "burstiness",
+        "num_prompts",
+        "users",
+        "duration",
+        "max_concurrency",
     ),
     "users": ("request_rate", "ramp_up_strategy", "burstiness", "max_concurrency"),
     "ramp_up_strategy": ("request_rate",),
@@ -30,7 +47,10 @@ CACHE = "--cache"
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class LoadSettings:
-    """Fields of the load, with the names and meanings of `vllm bench serve`. Times are seconds, rates requests/s."""
+    """Fields of the load, with the names and meanings of `vllm bench serve`.
+
+    Times are seconds, rates requests/s.
+    """
 
     request_rate: float = option(
         math.inf,
@@ -40,28 +60,40 @@ class LoadSettings:
         metavar="RPS",
     )
     burstiness: float = option(
-        1.0, LOAD, "shape of the gamma-distributed gaps: 1 Poisson, < 1 burstier, inf constant", metavar="SHAPE"
+        1.0,
+        LOAD,
+        "shape of the gamma-distributed gaps: 1 Poisson, < 1 burstier, inf constant",
+        metavar="SHAPE",
     )
     max_concurrency: int | None = option(
         None,
         LOAD,
-        "maximum requests in flight; the wait for a slot is measured; several values, such as 1,2,4, mean one run each",
+        "maximum requests in flight; the wait for a slot is measured; several values, such as "
+        "1,2,4, mean one run each",
         metavar="N",
     )
     num_prompts: int | None = option(
         None,
         LOAD,
-        "number of requests; -1: as many as the data set has prompts (1000, or what --duration allows)",
+        "number of requests; -1: as many as the data set has prompts (1000, or what --duration "
+        "allows)",
         metavar="N",
     )
-    duration: float | None = option(None, LOAD, "how long to send requests, such as 30s or 5m", metavar="TIME")
-    ramp_up_strategy: Literal["linear", "exponential"] | None = option(None, LOAD, "increase the rate over the run")
-    ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")
+    duration: float | None = option(
+        None, LOAD, "how long to send requests, such as 30s or 5m", metavar="TIME"
+    )
+    ramp_up_strategy: Literal["linear", "exponential"] | None = option(
+        None, LOAD, "increase the rate over the run"
+    )
+    ramp_up_start_rps: float | None = option(
+        None, LOAD, "rate at the start of the ramp", metavar="RPS"
+    )
     ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
     rate_profile: str | None = option(
         None,
         LOAD,
-        "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or a CSV file of "
+        "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or "
+        "a CSV file of "
         "seconds and rates",
         metavar="PHASES|FILE",
         listed=True,
@@ -69,7 +101,8 @@ class LoadSettings:
     concurrency_profile: str | None = option(
         None,
         LOAD,
-        "a number of requests in flight that changes: phases such as 16@60s,64@30s,16@60s, ramps and waves as of "
+        "a number of requests in flight that changes: phases such as 16@60s,64@30s,16@60s, ramps "
+        "and waves as of "
         "--rate-profile, or a CSV file of seconds and numbers",
         metavar="PHASES|FILE",
         listed=True,
@@ -77,7 +110,8 @@ class LoadSettings:
     users: int | None = option(
         None,
         LOAD,
-        "number of users, each of whom sends a request, waits for the answer, and thinks for --think-time before the "
+        "number of users, each of whom sends a request, waits for the answer, and thinks for "
+        "--think-time before the "
         "next one",
         alias="--num-users",
         metavar="N",
@@ -85,7 +119,8 @@ class LoadSettings:
     classes: tuple[str, ...] = option(
         (),
         LOAD,
-        "a class of requests, such as chat:share=0.8,priority=0,random_input_len=200; repeat it for each; keys: share "
+        "a class of requests, such as chat:share=0.8,priority=0,random_input_len=200; repeat it "
+        "for each; keys: share "
         "or rate, priority, model, header, slo, goodput, and flags of the data set",
         alias="--class",
         metavar="NAME:KEY=VALUE,...",
@@ -93,27 +128,35 @@ class LoadSettings:
     disconnect: str | None = option(
         None,
         LOAD,
-        "share of requests whose client closes the connection early, after tokens or a time: 5%@tokens=10 or "
+        "share of requests whose client closes the connection early, after tokens or a time: "
+        "5%@tokens=10 or "
         "5%@after=200ms; they count in no latency and no error rate",
         metavar="SHARE@WHEN",
     )
     retry: str | None = option(
         None,
         LOAD,
-        "HTTP statuses upon which a request is sent again, such as 429,503 or 429@attempts=5 (3 attempts); waits as "
+        "HTTP statuses upon which a request is sent again, such as 429,503 or 429@attempts=5 (3 "
+        "attempts); waits as "
         "Retry-After says, else 0.5 s and longer each time; latencies from due include it",
         metavar="STATUSES",
         listed=True,
     )
-    num_warmups: int = option(0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N")
+    num_warmups: int = option(
+        0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N"
+    )
     warmup_prompt: Literal["other", "first"] = option(
         "other",
         LOAD,
-        "prompts of warm-up and test requests: others than those of the run, or always its first prompt, as in "
+        "prompts of warm-up and test requests: others than those of the run, or always its first "
+        "prompt, as in "
         "`vllm bench serve`",
     )
     probe_request_rate: float = option(
-        0.0, LOAD, "requests of one token per second beside the load, whose latency is reported apart", metavar="RPS"
+        0.0,
+        LOAD,
+        "requests of one token per second beside the load, whose latency is reported apart",
+        metavar="RPS",
     )
     ready_check_timeout_sec: float = option(
         0.0,
@@ -123,37 +166,62 @@ class LoadSettings:
     )
     seed: int = option(0, LOAD, "seed of all random choices")
     seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")
-    seed_prompts: int | None = option(None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED")
-    seed_order: int | None = option(None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED")
+    seed_prompts: int | None = option(
+        None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED"
+    )
+    seed_order: int | None = option(
+        None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED"
+    )
 
     warm_connections: str = option(
-        "auto", CONNECTIONS, "connections to open before the clock starts: auto, N or 0", metavar="auto|N"
+        "auto",
+        CONNECTIONS,
+        "connections to open before the clock starts: auto, N or 0",
+        metavar="auto|N",
     )
     source_address: str | None = option(
         None, CONNECTIONS, "local addresses that connections use in turn", metavar="A,B"
     )
-    connect_timeout: float = option(60.0, CONNECTIONS, "seconds to open a connection", metavar="TIME")
+    connect_timeout: float = option(
+        60.0, CONNECTIONS, "seconds to open a connection", metavar="TIME"
+    )
     first_token_timeout: float = option(
-        0.0, CONNECTIONS, "seconds from sending a request to its first token (0: no limit)", metavar="TIME"
+        0.0,
+        CONNECTIONS,
+        "seconds from sending a request to its first token (0: no limit)",
+        metavar="TIME",
     )
     stall_timeout: float = option(
-        600.0, CONNECTIONS, "seconds without data after an answer has begun (600; 0: no limit)", metavar="TIME"
+        600.0,
+        CONNECTIONS,
+        "seconds without data after an answer has begun (600; 0: no limit)",
+        metavar="TIME",
     )
-    timeout: float = option(21600.0, CONNECTIONS, "seconds for a whole request (21600; 0: no limit)", metavar="TIME")
+    timeout: float = option(
+        21600.0, CONNECTIONS, "seconds for a whole request (21600; 0: no limit)", metavar="TIME"
+    )
 
     latency_from: Literal["due", "sent"] = option(
         "due", JUDGEMENT, "start of loadgen's own latencies: when a request is due, or sent"
     )
     goodput: tuple[str, ...] = option(
-        (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
+        (),
+        JUDGEMENT,
+        "limits in ms for a good request: ttft:200 tpot:50 e2el:5000",
+        metavar="METRIC:MS",
     )
     slo: str | None = option(
-        None, JUDGEMENT, 'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS", listed=True
+        None,
+        JUDGEMENT,
+        'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable',
+        metavar="LIMITS",
+        listed=True,
     )
     stop_when: str | None = option(
         None,
         JUDGEMENT,
-        'conditions that end the run, such as "ttft_p99>2s over 10s,errors>100"; what was measured until then is '
+        'conditions that end the run, such as "ttft_p99>2s over 10s,errors>100"; what was '
+        "measured until then is "
         "reported, with exit code 9; repeatable",
         metavar="CONDITIONS",
         listed=True,
@@ -164,8 +232,12 @@ class LoadSettings:
         "exit with code 5 if a larger share of the requests failed, on the server or the client",
         metavar="SHARE",
     )
-    keep_going: bool = option(False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s")
-    strict: bool = option(False, JUDGEMENT, "let failed notes make the run SUSPECT too, and exit with code 4 if it is")
+    keep_going: bool = option(
+        False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s"
+    )
+    strict: bool = option(
+        False, JUDGEMENT, "let failed notes make the run SUSPECT too, and exit with code 4 if it is"
+    )
 
     @property
     def rate_changes(self) -> bool:
@@ -193,9 +265,13 @@ class CacheSettings:
     cache: CacheProtocol = option(
         "as-is",
         LOAD,
-        "state of the server's prefix cache when the clock starts; cold: emptied by the engine's own call; salted: no "
+        "state of the server's prefix cache when the clock starts; cold: emptied by the engine's "
+        "own call; salted: no "
         "prompt begins as in an earlier run; warm: each distinct prefix, or prompt, was sent once",
     )
     cache_block_size: int | None = option(
-        None, LOAD, "tokens of a block of the prefix cache (as the server's metrics say, or else 16)", metavar="TOKENS"
+        None,
+        LOAD,
+        "tokens of a block of the prefix cache (as the server's metrics say, or else 16)",
+        metavar="TOKENS",
     )

@@ -1,4 +1,6 @@
-"""Checks of the load: whether rate, ramp, profile, users, classes, trace and duration fit together."""
+"""Checks of the load: whether rate, ramp, profile, users, classes, trace and duration fit
+together.
+"""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +36,9 @@ def check(settings: RunFields) -> None:
     _check_duration(settings)
 
 
-def check_class_data(settings: RunFields, classes: Sequence[tuple[RequestClass, RunFields]]) -> None:
+def check_class_data(
+    settings: RunFields, classes: Sequence[tuple[RequestClass, RunFields]]
+) -> None:
     """Check that the data sets of classes can be mixed.
 
     Args:
@@ -48,28 +52,46 @@ def check_class_data(settings: RunFields, classes: Sequence[tuple[RequestClass, 
         return
     for request_class, class_settings in classes:
         if class_settings.keeps_trace_times:
-            problem = f"{request_class.name}: a trace with its own times cannot be mixed with other classes"
+            problem = (
+                f"{request_class.name}: a trace with its own times cannot be mixed with "
+                "other classes"
+            )
             raise BadInput(CLASS, problem, "add trace_times=ignore")
-        by_count = settings.num_prompts is not None or (settings.duration is None and settings.load_profile is None)
+        by_count = settings.num_prompts is not None or (
+            settings.duration is None and settings.load_profile is None
+        )
         is_burst = math.isinf(settings.request_rate) and not settings.rate_changes
         if class_settings.timed_by_data and (by_count or is_burst):
-            problem = f"{request_class.name}: it has sessions, and the number of their turns is not known before"
-            loads = (name for name in ("users", "concurrency_profile") if getattr(settings, name) is not None)
+            problem = (
+                f"{request_class.name}: it has sessions, and the number of their turns is "
+                "not known before"
+            )
+            loads = (
+                name
+                for name in ("users", "concurrency_profile")
+                if getattr(settings, name) is not None
+            )
             raise BadInput(
-                CLASS, problem, f"give --duration and --request-rate, and no {flag(next(loads, 'num_prompts'))}"
+                CLASS,
+                problem,
+                f"give --duration and --request-rate, and no {flag(next(loads, 'num_prompts'))}",
             )
 
 
 def _check_classes(settings: RunFields) -> None:
     if settings.lora_modules:
-        raise BadInput(LORA_MODULES, f"given together with {CLASS}", "give each class its adapter with model=")
+        raise BadInput(
+            LORA_MODULES, f"given together with {CLASS}", "give each class its adapter with model="
+        )
     rate = total_rate(settings.classes)
     if rate is not None:
         _check_class_rates(settings, rate)
     if settings.num_prompts == ALL_PROMPTS or settings.no_oversample:
         name = "--no-oversample" if settings.no_oversample else "--num-prompts"
         raise BadInput(
-            name, f"given together with {CLASS}, of which each may have a data set", "give a number of prompts"
+            name,
+            f"given together with {CLASS}, of which each may have a data set",
+            "give a number of prompts",
         )
 
 
@@ -86,7 +108,14 @@ def _check_class_rates(settings: RunFields, rate: float) -> None:
 
 
 def _check_trace(settings: RunFields) -> None:
-    for name in ("request_rate", "burstiness", "ramp_up_strategy", "rate_profile", "concurrency_profile", "users"):
+    for name in (
+        "request_rate",
+        "burstiness",
+        "ramp_up_strategy",
+        "rate_profile",
+        "concurrency_profile",
+        "users",
+    ):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
             raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
@@ -98,16 +127,28 @@ def _check_ramp(settings: RunFields) -> None:
     if settings.ramp_up_strategy is None:
         if (start, end) != (None, None):
             raise BadInput(
-                "--ramp-up-strategy", "missing, although ramp-up rates are given", "give linear or exponential"
+                "--ramp-up-strategy",
+                "missing, although ramp-up rates are given",
+                "give linear or exponential",
             )
         return
     if start is None or end is None:
-        raise BadInput("--ramp-up-strategy", "given without rates", "give --ramp-up-start-rps and --ramp-up-end-rps")
+        raise BadInput(
+            "--ramp-up-strategy",
+            "given without rates",
+            "give --ramp-up-start-rps and --ramp-up-end-rps",
+        )
     if end > MAX_RATE:
-        raise BadInput("--ramp-up-end-rps", f"{end:,.10g} requests/s", f"give at most {MAX_RATE:,.0f} requests/s")
+        raise BadInput(
+            "--ramp-up-end-rps",
+            f"{end:,.10g} requests/s",
+            f"give at most {MAX_RATE:,.0f} requests/s",
+        )
     if not start < end or (settings.ramp_up_strategy == "exponential" and start == 0):
         problem = f"invalid ramp from {start:g} to {end:g} requests/s"
-        raise BadInput("--ramp-up-end-rps", problem, "the rate must rise; an exponential ramp starts above 0")
+        raise BadInput(
+            "--ramp-up-end-rps", problem, "the rate must rise; an exponential ramp starts above 0"
+        )
 
 
 def _check_excluded(settings: RunFields) -> None:
@@ -120,7 +161,10 @@ def _check_excluded(settings: RunFields) -> None:
         if getattr(settings, load) is not None:
             for name in names:
                 if getattr(settings, name) not in (getattr(RunFields, name), implied.get(name)):
-                    problem = f"given together with {flag(load)}, which says itself when requests are sent"
+                    problem = (
+                        f"given together with {flag(load)}, which says itself when requests "
+                        "are sent"
+                    )
                     raise BadInput(flag(name), problem, "leave it out")
 
 
@@ -135,7 +179,9 @@ def _check_profile(settings: RunFields) -> None:
     requests = profile.mean * profile.length_s
     if quantity is RATE and requests > MAX_REQUESTS:
         raise BadInput(
-            quantity.flag, f"{requests:.3g} requests are too many", f"keep a run under {MAX_REQUESTS:,} requests"
+            quantity.flag,
+            f"{requests:.3g} requests are too many",
+            f"keep a run under {MAX_REQUESTS:,} requests",
         )
 
 

@@ -1,8 +1,8 @@
 """`LoadProfile`: a load that changes over a run, such as `10@60s,10-50@30s,50@60s`.
 
-Its values are rates in requests/s, or numbers of requests in flight. A phase is `VALUE@TIME`, a constant load;
-`VALUE-VALUE@TIME`, a linear change from one value to another; or `VALUE~VALUE/PERIOD@TIME`, a sine wave between two
-values that begins with the first.
+Its values are rates in requests/s, or numbers of requests in flight. A phase is `VALUE@TIME`, a
+constant load; `VALUE-VALUE@TIME`, a linear change from one value to another; or
+`VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first.
 """
 
 import csv
@@ -18,7 +18,9 @@ from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
-MAX_IN_FLIGHT = 1_000_000  # Linux lets a process open as many files, and so connections (fs.nr_open)
+MAX_IN_FLIGHT = (
+    1_000_000  # Linux lets a process open as many files, and so connections (fs.nr_open)
+)
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _PHASE = re.compile(rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)")
 
@@ -53,11 +55,26 @@ class Quantity:
 TIME_HEADS = ("seconds", "s", "sec", "time", "time_s", "time_seconds", "t")
 RATE = Quantity(
     *("--rate-profile", "rate", "requests/s", MAX_RATE),
-    heads=("rate", "request_rate", "rps", "qps", "requests/s", "requests_per_s", "requests_per_second"),
+    heads=(
+        "rate",
+        "request_rate",
+        "rps",
+        "qps",
+        "requests/s",
+        "requests_per_s",
+        "requests_per_second",
+    ),
 )
 CONCURRENCY = Quantity(
     *("--concurrency-profile", "concurrency", "requests in flight", MAX_IN_FLIGHT),
-    heads=("concurrency", "max_concurrency", "requests", "in_flight", "requests_in_flight", "users"),
+    heads=(
+        "concurrency",
+        "max_concurrency",
+        "requests",
+        "in_flight",
+        "requests_in_flight",
+        "users",
+    ),
     whole=True,
 )
 
@@ -86,7 +103,9 @@ class Phase:
         return (self.first + self.last) / 2 + swing * math.cos(2 * math.pi * at_s / self.period_s)
 
     def integral(self, at_s: float) -> float:
-        """Return the integral of the value over so many of its first seconds: of a rate, the expected requests."""
+        """Return the integral of the value over so many of its first seconds: of a rate, the
+        expected requests.
+        """
         if self.period_s is None:
             return (self.first + self.value_at(at_s)) / 2 * at_s
         swing, angular = (self.first - self.last) / 2, 2 * math.pi / self.period_s
@@ -98,7 +117,9 @@ class Phase:
         return self.integral(self.length_s) / self.length_s
 
     def levels(self) -> Iterator[tuple[float, int]]:
-        """Yield the value rounded to a whole number, from the start on and whenever that changes: seconds, number."""
+        """Yield the value rounded to a whole number, from the start on and whenever that
+        changes: seconds, number.
+        """
         level = math.floor(self.first + 0.5)
         yield 0.0, level
         for number in count():  # the pieces in which the value only rises or only falls
@@ -138,21 +159,28 @@ class LoadProfile:
 
     @classmethod
     def parse(cls, text: str, quantity: Quantity = RATE) -> Self:
-        """Read phases, or the file of that name, of which each row has seconds from the start and a value.
+        """Read phases, or the file of that name, of which each row has seconds from the start and a
+        value.
 
         Between two rows of a file the value changes linearly; two rows at the same time are a step.
 
         Raises:
             BadInput: It is neither, or the value is 0 all the time.
         """
-        profile = cls(tuple(_phases(text, quantity) if "@" in text else _file_phases(Path(text), quantity)))
+        profile = cls(
+            tuple(_phases(text, quantity) if "@" in text else _file_phases(Path(text), quantity))
+        )
         values = [value for phase in profile.phases for value in (phase.first, phase.last)]
         if not any(values):
-            raise BadInput(quantity.flag, f"{text!r} has no {quantity.name} above 0", quantity.remedy)
+            raise BadInput(
+                quantity.flag, f"{text!r} has no {quantity.name} above 0", quantity.remedy
+            )
         for value in values:
             if value > quantity.most:
                 problem = f"{value:,.10g} {quantity.unit}"
-                raise BadInput(quantity.flag, problem, f"give at most {quantity.most:,.0f} {quantity.unit}")
+                raise BadInput(
+                    quantity.flag, problem, f"give at most {quantity.most:,.0f} {quantity.unit}"
+                )
             if quantity.whole and not value.is_integer():
                 raise BadInput(quantity.flag, f"{value:g} {quantity.unit}", "give whole numbers")
         return profile
@@ -180,7 +208,9 @@ class LoadProfile:
         return pairwise(accumulate((phase.length_s for phase in self.phases), initial=0.0))
 
     def levels(self) -> Iterator[tuple[float, int]]:
-        """Yield the rounded value from the start on and whenever it changes, and 0 at the end: seconds, number."""
+        """Yield the rounded value from the start on and whenever it changes, and 0 at the end:
+        seconds, number.
+        """
         for phase, (start_s, _) in zip(self.phases, self.windows_s(), strict=True):
             for at_s, level in phase.levels():
                 yield start_s + at_s, level
@@ -196,7 +226,9 @@ def _phases(text: str, quantity: Quantity) -> Iterator[Phase]:
         if (change == "~") != (period is not None):
             problem = f"{word.strip()!r}: a wave has a period, and nothing else has one"
             name = quantity.name.upper()
-            raise BadInput(quantity.flag, problem, f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m")
+            raise BadInput(
+                quantity.flag, problem, f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m"
+            )
         period_s = None if period is None else _seconds(period, quantity)
         yield Phase(float(first), float(last or first), _seconds(length, quantity), period_s)
 
@@ -233,15 +265,24 @@ def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
         except ValueError as error:
             if number == 0 and _is_head(row, quantity):
                 continue
-            problem = f"{path}, row {number + 1}: {','.join(row)!r} is not a time in seconds and a {quantity.name}"
-            remedy = f"write rows such as 60,10, below the head seconds,{quantity.name} or without one"
+            problem = (
+                f"{path}, row {number + 1}: {','.join(row)!r} is not a time in seconds and "
+                f"a {quantity.name}"
+            )
+            remedy = (
+                f"write rows such as 60,10, below the head seconds,{quantity.name} or without one"
+            )
             raise BadInput(flag, problem, remedy) from error
         if not (at_s >= (points[-1][0] if points else 0) and 0 <= value < float("inf")):
             problem = f"{path}, row {number + 1}: a time goes back, or a number is out of range"
             raise BadInput(flag, problem, "sort the rows by time, from 0, and write numbers from 0")
         points.append((at_s, value))
     if len(points) < 2 or points[0][0] != 0 or points[-1][0] == 0:
-        raise BadInput(flag, f"{path} has no row at 0 s, or only one moment", "begin at 0, and end with the run")
+        raise BadInput(
+            flag,
+            f"{path} has no row at 0 s, or only one moment",
+            "begin at 0, and end with the run",
+        )
     for (start_s, first), (end_s, last) in pairwise(points):
         if end_s > start_s:
             yield Phase(first, last, end_s - start_s)

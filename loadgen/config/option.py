@@ -1,4 +1,6 @@
-"""Options: fields of a settings dataclass that are also command-line flags, with their types and ranges."""
+"""Options: fields of a settings dataclass that are also command-line flags, with their types and
+ranges.
+"""
 
 import math
 import sys
@@ -40,7 +42,9 @@ HOLDS: dict[Any, Callable[[Any], bool]] = {
     int: lambda value: isinstance(value, Integral) and not isinstance(value, bool),
     float: lambda value: isinstance(value, Real) and not isinstance(value, bool),
     dict: lambda value: True,  # the JSON of a flag may be anything, which `validate` refuses
-    tuple: lambda value: isinstance(value, tuple | list) and all(isinstance(item, str) for item in value),
+    tuple: lambda value: (
+        isinstance(value, tuple | list) and all(isinstance(item, str) for item in value)
+    ),
 }
 
 
@@ -64,11 +68,19 @@ def option(
         alias: A second spelling of the flag.
         metavar: The placeholder of the value in `--help`.
         file: Whether the value names a file that a run writes.
-        instead: What a program does instead, if only the command can do this; the library refuses the field.
-        listed: Whether the value is a list in a text, with commas: its parts may be in several flags, and a file may
-            have them as a list.
+        instead: What a program does instead, if only the command can do this; the library refuses
+            the field.
+        listed: Whether the value is a list in a text, with commas: its parts may be in several
+            flags, and a file may have them as a list.
     """
-    meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file, "instead": instead}
+    meta = {
+        "group": group,
+        "help": text,
+        "alias": alias,
+        "metavar": metavar,
+        "file": file,
+        "instead": instead,
+    }
     return field(default=default, metadata=meta | {"listed": listed})
 
 
@@ -78,24 +90,33 @@ def flag(name: str) -> str:
 
 
 def lists(settings: Any) -> tuple[str, ...]:
-    """Return the names of the fields of an options dataclass, or of an instance, that hold a list in a text."""
+    """Return the names of the fields of an options dataclass, or of an instance, that hold a
+    list in a text.
+    """
     return tuple(field.name for field in fields(settings) if field.metadata["listed"])
 
 
 def times(settings: Any) -> tuple[str, ...]:
-    """Return the names of the fields of an options dataclass, or of an instance, that hold seconds."""
+    """Return the names of the fields of an options dataclass, or of an instance, that hold
+    seconds.
+    """
     return tuple(
-        field.name for field in fields(settings) if field.metadata["metavar"] == "TIME" and field.type is not str
+        field.name
+        for field in fields(settings)
+        if field.metadata["metavar"] == "TIME" and field.type is not str
     )
 
 
 def shares(settings: Any) -> tuple[str, ...]:
-    """Return the names of the fields of an options dataclass, or of an instance, that hold a share of 1."""
+    """Return the names of the fields of an options dataclass, or of an instance, that hold a
+    share of 1.
+    """
     return tuple(field.name for field in fields(settings) if field.metadata["metavar"] == "SHARE")
 
 
 def read_times(settings: Any) -> None:
-    """Convert the times of a frozen options dataclass that are texts, such as "30s", to seconds in place.
+    """Convert the times of a frozen options dataclass that are texts, such as "30s", to seconds in
+    place.
 
     Raises:
         BadInput: A text is not a time.
@@ -105,22 +126,31 @@ def read_times(settings: Any) -> None:
             try:
                 object.__setattr__(settings, name, parse_seconds(value))
             except ValueError as error:
-                raise BadInput(flag(name), str(error), "give seconds, for example 30 or 30s") from error
+                raise BadInput(
+                    flag(name), str(error), "give seconds, for example 30 or 30s"
+                ) from error
 
 
 @cache
 def members(settings: type) -> dict[str, tuple[Any, ...]]:
     """Return the types that each field may have, as declared: int and NoneType for `int | None`."""
     hints = get_type_hints(settings).items()
-    return {name: get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,) for name, kind in hints}
+    return {
+        name: get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+        for name, kind in hints
+    }
 
 
 @cache
 def classes(settings: type) -> dict[str, tuple[Any, ...]]:
-    """Return the classes that the values of each field may have: of a choice str, of `dict[str, Any]` dict."""
+    """Return the classes that the values of each field may have: of a choice str, of `dict[str,
+    Any]` dict.
+    """
     classes_of_fields = {}
     for name, kinds in members(settings).items():
-        origins = [str if get_origin(kind) is Literal else get_origin(kind) or kind for kind in kinds]
+        origins = [
+            str if get_origin(kind) is Literal else get_origin(kind) or kind for kind in kinds
+        ]
         classes_of_fields[name] = tuple(dict.fromkeys(origins))
     return classes_of_fields
 
@@ -132,14 +162,18 @@ def choices(kinds: tuple[Any, ...]) -> list[str]:
 
 
 def check_types(settings: Any) -> None:
-    """Check the type of each field of a settings dataclass. Choices and ranges are checked elsewhere.
+    """Check the type of each field of a settings dataclass. Choices and ranges are checked
+    elsewhere.
 
     Raises:
-        BadInput: A value has another type. Its field is the name of the field: no flag or file gives such a value.
+        BadInput: A value has another type. Its field is the name of the field: no flag or file
+            gives such a value.
     """
     for name, kinds in classes(settings.__class__).items():
         value = getattr(settings, name)
-        if not any(HOLDS[kind](value) if kind in HOLDS else isinstance(value, kind) for kind in kinds):
+        if not any(
+            HOLDS[kind](value) if kind in HOLDS else isinstance(value, kind) for kind in kinds
+        ):
             expected = " or ".join(EXPECTED[kind] for kind in kinds)
             raise BadInput(name, f"is a value of type {type(value).__name__}", f"give {expected}")
 

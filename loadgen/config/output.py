@@ -8,10 +8,12 @@ from loadgen.config.option import OUTPUT, option
 from loadgen.errors import BadInput
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
-QUEUE_METRICS = ("client_queue_time", "e2el_including_client_queue")  # of runs with a cap on requests in flight
+# Of runs with a cap on requests in flight.
+QUEUE_METRICS = ("client_queue_time", "e2el_including_client_queue")
 LOOPBACK = "127.0.0.1"
 SAVING = ("save_result", "append_result", "save_detailed")  # any of them writes the result
-# Keys of the result that --metadata may not replace: they name files, and identify runs for a comparison.
+# Keys of the result that --metadata may not replace: they name files, and identify runs for a
+# comparison.
 NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
 
 # The arguments that a result of SGLang repeats, and the percentiles that it has.
@@ -29,30 +31,45 @@ class OutputSettings:
     percentile_metrics: str = option(
         "ttft,tpot,itl",
         OUTPUT,
-        "latencies to report: ttft,tpot,itl,e2el; with --max-concurrency also client_queue_time and "
+        "latencies to report: ttft,tpot,itl,e2el; with --max-concurrency also client_queue_time "
+        "and "
         "e2el_including_client_queue",
         metavar="LIST",
     )
     metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
     save_result: bool = option(False, OUTPUT, "write the result as JSON")
-    save_detailed: bool = option(False, OUTPUT, "write lengths, latencies and text of every request into the result")
-    append_result: bool = option(False, OUTPUT, "append the result to the file, one JSON object per line")
-    label: str | None = option(None, OUTPUT, "label in the result, and prefix of its file name (--backend)")
+    save_detailed: bool = option(
+        False, OUTPUT, "write lengths, latencies and text of every request into the result"
+    )
+    append_result: bool = option(
+        False, OUTPUT, "append the result to the file, one JSON object per line"
+    )
+    label: str | None = option(
+        None, OUTPUT, "label in the result, and prefix of its file name (--backend)"
+    )
     result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
-    result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME", file=True)
+    result_filename: str | None = option(
+        None, OUTPUT, "name of the result file", metavar="NAME", file=True
+    )
     sglang_result: dict[str, Any] | None = option(
         None,
         OUTPUT,
-        "print SGLang's block, and write its keys into the result; --compat sglang gives it the arguments that the "
+        "print SGLang's block, and write its keys into the result; --compat sglang gives it the "
+        "arguments that the "
         "result repeats",
         metavar="JSON",
     )
-    metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE")
+    metadata: tuple[str, ...] = option(
+        (), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
+    )
     gpus: int | None = option(
         None, OUTPUT, "GPUs of the servers, for rates per GPU (those that NVML reads)", metavar="N"
     )
     gpu_hour_price: float | None = option(
-        None, OUTPUT, "price of a GPU for an hour, for the cost of a million tokens", metavar="PRICE"
+        None,
+        OUTPUT,
+        "price of a GPU for an hour, for the cost of a million tokens",
+        metavar="PRICE",
     )
     records: str | None = option(
         None, OUTPUT, "write one JSON line for each request when it ends", metavar="FILE", file=True
@@ -60,22 +77,38 @@ class OutputSettings:
     steady_state_threshold: float = option(
         0.95,
         OUTPUT,
-        "share of --max-concurrency in flight from which a closed loop is in its steady state; 0: report none",
+        "share of --max-concurrency in flight from which a closed loop is in its steady state; 0: "
+        "report none",
         metavar="SHARE",
     )
     steady_state_min_window: float | None = option(
-        None, OUTPUT, "warn of a steady state that is shorter (10 s or a tenth of the run)", metavar="TIME"
+        None,
+        OUTPUT,
+        "warn of a steady state that is shorter (10 s or a tenth of the run)",
+        metavar="TIME",
     )
-    hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE", file=True)
-    html: str | None = option(None, OUTPUT, "write the report as an HTML page", metavar="FILE.html", file=True)
+    hlog: str | None = option(
+        None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE", file=True
+    )
+    html: str | None = option(
+        None, OUTPUT, "write the report as an HTML page", metavar="FILE.html", file=True
+    )
     markdown: str | None = option(
         None, OUTPUT, "write a summary as Markdown that GitHub renders", metavar="FILE", file=True
     )
     junit: str | None = option(
-        None, OUTPUT, "write the gate as JUnit XML, one test case per limit of --slo", metavar="FILE", file=True
+        None,
+        OUTPUT,
+        "write the gate as JUnit XML, one test case per limit of --slo",
+        metavar="FILE",
+        file=True,
     )
     capture: str | None = option(
-        None, OUTPUT, "write the raw responses with their times, for a replay", metavar="FILE", file=True
+        None,
+        OUTPUT,
+        "write the raw responses with their times, for a replay",
+        metavar="FILE",
+        file=True,
     )
     prometheus: str | None = option(
         None,
@@ -102,7 +135,8 @@ class OutputSettings:
         return any(getattr(self, name) for name in SAVING)
 
 
-FILES = tuple(field.name for field in fields(OutputSettings) if field.metadata["file"])  # files that a run writes
+# Files that a run writes.
+FILES = tuple(field.name for field in fields(OutputSettings) if field.metadata["file"])
 
 
 def parse_percentiles(text: str) -> list[float]:
@@ -111,7 +145,8 @@ def parse_percentiles(text: str) -> list[float]:
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """Parse the address of --prometheus, "9100", "0.0.0.0:9100" or "[::1]:9100"; the default host is loopback.
+    """Parse the address of --prometheus, "9100", "0.0.0.0:9100" or "[::1]:9100"; the default host
+    is loopback.
 
     Raises:
         BadInput: The text is not an address.
@@ -120,5 +155,9 @@ def parse_listen(text: str) -> tuple[str, int]:
     bare = host.removeprefix("[").removesuffix("]")
     port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536
     if not port_fits or (colon and not bare) or (":" in bare and host == bare):
-        raise BadInput("--prometheus", f"invalid address {text!r}", "write a port from 1 to 65535, or HOST:PORT")
+        raise BadInput(
+            "--prometheus",
+            f"invalid address {text!r}",
+            "write a port from 1 to 65535, or HOST:PORT",
+        )
     return bare or LOOPBACK, int(port)

@@ -17,7 +17,8 @@ STDOUT = "-"  # what other commands write there
 
 
 def check_writable(settings: RunSettings) -> None:
-    """Refuse files that could not be written at the end, before anything is sent. Creates --result-dir.
+    """Refuse files that could not be written at the end, before anything is sent. Creates
+    --result-dir.
 
     Raises:
         BadInput: Naming the flag.
@@ -29,23 +30,33 @@ def check_writable(settings: RunSettings) -> None:
             _write_probe(Path(folder))
     for name in FILES:
         if getattr(settings, name) == STDOUT:
-            remedy = "write --json to have the result on stdout" if name == "result_filename" else "name a file"
+            remedy = (
+                "write --json to have the result on stdout"
+                if name == "result_filename"
+                else "name a file"
+            )
             raise BadInput(flag(name), f"{STDOUT} is not a file name", remedy)
     for name, path in _named_files(settings).items():
         if name != "result_filename" and (path in OWN_STREAMS or path.startswith("/dev/fd/")):
-            raise BadInput(flag(name), f"{path} belongs to the process that measures", "name a file")
+            raise BadInput(
+                flag(name), f"{path} belongs to the process that measures", "name a file"
+            )
         with _refuse_unwritable(name, path):
             if Path(path).is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if name == "result_filename" and settings.append_result and Path(path).is_file():
                 Path(path).open("ab").close()  # it is not replaced but extended
-            elif Path(path).is_file() or not Path(path).exists():  # a device or a pipe is written as it is
+            elif (
+                Path(path).is_file() or not Path(path).exists()
+            ):  # a device or a pipe is written as it is
                 _write_probe(Path(path).resolve().parent)
     _check_distinct(settings)
 
 
 def files_to_overwrite(settings: RunSettings) -> list[str]:
-    """List the named files that hold something now, and that a run with these settings overwrites."""
+    """List the named files that hold something now, and that a run with these settings
+    overwrites.
+    """
     named = _named_files(settings)
     if settings.append_result or not (settings.save_result or settings.save_detailed):
         named.pop("result_filename", None)
@@ -57,7 +68,9 @@ def _refuse_unwritable(name: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BadInput(flag(name), f"{path} cannot be written ({error.strerror})", "name another") from error
+        raise BadInput(
+            flag(name), f"{path} cannot be written ({error.strerror})", "name another"
+        ) from error
 
 
 def _write_probe(folder: Path) -> None:
@@ -80,4 +93,6 @@ def _check_distinct(settings: RunSettings) -> None:
         if not path.startswith("/dev/"):
             first = seen.setdefault(os.path.realpath(path), name)
             if first != name:
-                raise BadInput(flag(name), f"{path} is the file of {flag(first)} too", "name another")
+                raise BadInput(
+                    flag(name), f"{path} is the file of {flag(first)} too", "name another"
+                )

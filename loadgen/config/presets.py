@@ -1,8 +1,8 @@
 """Presets: named workloads, for runs that can be compared by a name.
 
-Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets `gpustack-*` are the
-load of GPUStack's benchmark profiles, by whose own names they are known, too: the prompts of its tool, evenly spaced
-requests, at most 512 in flight, and answers of full length.
+Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets
+`gpustack-*` are the load of GPUStack's benchmark profiles, by whose own names they are known, too:
+the prompts of its tool, evenly spaced requests, at most 512 in flight, and answers of full length.
 """
 
 import math
@@ -17,7 +17,8 @@ from loadgen.errors import BadInput
 FLAG = "--workload"
 AT_ONCE = {"request_rate": math.inf}
 GPUSTACK = {"burstiness": math.inf, "max_concurrency": 512, "ignore_eos": True}
-GPUSTACK_RULES = {"random": "guidellm-0.5", "sharegpt": "benchmark-runner"}  # of GPUStack's tool, by data set
+# Of GPUStack's tool, by data set.
+GPUSTACK_RULES = {"random": "guidellm-0.5", "sharegpt": "benchmark-runner"}
 SHAREGPT = {"dataset_name": "sharegpt", "num_prompts": 1000}
 
 
@@ -61,7 +62,8 @@ def names() -> tuple[str, ...]:
 
 
 def merge(name_or_file: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a preset or profile with the user's own, which override what they exclude, too.
+    """Return the fields of a preset or profile with the user's own, which override what they
+    exclude, too.
 
     Args:
         name_or_file: As in `resolve`.
@@ -74,7 +76,9 @@ def merge(name_or_file: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     for load, names in EXCLUDED.items():
         if fields.get(load) is not None:
             excluded.update(names)
-    return {name: value for name, value in resolve(name_or_file).items() if name not in excluded} | dict(fields)
+    return {
+        name: value for name, value in resolve(name_or_file).items() if name not in excluded
+    } | dict(fields)
 
 
 def resolve(name_or_file: str) -> dict[str, Any]:
@@ -93,11 +97,15 @@ def resolve(name_or_file: str) -> dict[str, Any]:
         from loadgen.config import gpustack_profile
 
         return gpustack(gpustack_profile.read(*profile))
-    raise BadInput(FLAG, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(names())}")
+    raise BadInput(
+        FLAG, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(names())}"
+    )
 
 
 def profile_file(name_or_file: str) -> tuple[Path, str | None] | None:
-    """Return the file of a profile, and the name after its `#`; None if this is a preset, or there is no such file."""
+    """Return the file of a profile, and the name after its `#`; None if this is a preset, or
+    there is no such file.
+    """
     if name_or_file in PRESETS or name_or_file in PROFILES:
         return None
     file, _, name = name_or_file.partition("#")

@@ -19,17 +19,21 @@ NO_TIMES = "tokens of an answer in one piece have no times"
 NO_TOKENS = "embeddings, pooling and rerank generate no tokens"
 WITHOUT_TOKENS = ("e2el", "error", *QUEUE_METRICS)  # metrics of answers without tokens
 JSON_ENCODINGS = ("float", "base64")  # of embeddings
-SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
+# Fields of a request body for one answer.
+SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}
 
 
 def check(settings: RunFields) -> None:
-    """Check fields of a request body, adapters, who leaves and retries, and what answers in one piece cannot have.
+    """Check fields of a request body, adapters, who leaves and retries, and what answers in one
+    piece cannot have.
 
     Raises:
         BadInput: The first value that cannot be used.
     """
     if not isinstance(settings.extra_body, dict | None):
-        raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
+        raise BadInput(
+            "--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'"
+        )
     check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
     _check_lora(settings)
     if settings.disconnect is not None:
@@ -44,16 +48,22 @@ def check(settings: RunFields) -> None:
     elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
         remedy = "use --backend vllm-rerank, openai-embeddings or vllm-pooling"
         if settings.dataset_name == RERANK:
-            raise BadInput("--dataset-name", f"{RERANK} needs an API that takes several texts", remedy)
+            raise BadInput(
+                "--dataset-name", f"{RERANK} needs an API that takes several texts", remedy
+            )
         raise BadInput("--random-batch-size", "an answer of tokens is to one prompt", remedy)
 
 
 def _check_without_stream(settings: RunFields) -> None:
-    """Refuse what asks for times of tokens, where answers come in one piece; and for tokens, where they have none."""
+    """Refuse what asks for times of tokens, where answers come in one piece; and for tokens,
+    where they have none.
+    """
     reason = NO_TIMES
     excluded = ["continuous_usage", "first_token_timeout"]
     if not settings.generates:
-        sampling = [field.name for field in fields(TargetSettings) if field.metadata["group"] == SAMPLING]
+        sampling = [
+            field.name for field in fields(TargetSettings) if field.metadata["group"] == SAMPLING
+        ]
         sampling.remove("ignore_eos")  # vLLM sends it where it is given
         reason = NO_TOKENS
         excluded += ["disable_stream", "turns", *sampling]
@@ -61,30 +71,54 @@ def _check_without_stream(settings: RunFields) -> None:
         if getattr(settings, name) != getattr(RunFields, name):
             raise BadInput(flag(name), reason, "leave it out")
     if settings.dataset_name == MULTI_TURN and not settings.generates:
-        raise BadInput("--dataset-name", f"{NO_TOKENS}, which {MULTI_TURN} repeats", "use random, jsonl or custom")
+        raise BadInput(
+            "--dataset-name",
+            f"{NO_TOKENS}, which {MULTI_TURN} repeats",
+            "use random, jsonl or custom",
+        )
     metrics = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
-    metrics += [("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())]
+    metrics += [
+        ("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())
+    ]
     conditions = StopCondition.parse(settings.stop_when) if settings.stop_when else ()
     metrics += [(slo.STOP_WHEN, condition.limit.metric) for condition in conditions]
     if settings.percentile_metrics != RunFields.percentile_metrics:
-        metrics += [("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")]
+        metrics += [
+            ("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")
+        ]
     for name, metric in metrics:
         if metric not in WITHOUT_TOKENS:
-            raise BadInput(name, f"{metric} needs tokens: {reason}", "use e2el, the latency of the whole answer")
+            raise BadInput(
+                name,
+                f"{metric} needs tokens: {reason}",
+                "use e2el, the latency of the whole answer",
+            )
     if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
-        raise BadInput("--extra-body", f"encoding_format {form!r} is not JSON", f"use {' or '.join(JSON_ENCODINGS)}")
+        raise BadInput(
+            "--extra-body",
+            f"encoding_format {form!r} is not JSON",
+            f"use {' or '.join(JSON_ENCODINGS)}",
+        )
 
 
 def _check_lora(settings: RunFields) -> None:
     parse_skew(settings.lora_assignment)
     if not settings.lora_modules:
         if settings.lora_assignment is not None:
-            raise BadInput(LORA_ASSIGNMENT, "given without adapters", f"give {LORA_MODULES}, or leave it out")
+            raise BadInput(
+                LORA_ASSIGNMENT, "given without adapters", f"give {LORA_MODULES}, or leave it out"
+            )
         return
     if not all(settings.lora_modules):
-        raise BadInput(LORA_MODULES, "a name is empty", "give the names that the server lists in /v1/models")
+        raise BadInput(
+            LORA_MODULES, "a name is empty", "give the names that the server lists in /v1/models"
+        )
     if len(set(settings.lora_modules)) < len(settings.lora_modules):
-        raise BadInput(LORA_MODULES, "a name is given twice", "give each once; --class gives one a larger share")
+        raise BadInput(
+            LORA_MODULES,
+            "a name is given twice",
+            "give each once; --class gives one a larger share",
+        )
 
 
 def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> None:
@@ -99,12 +133,18 @@ def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> N
         BadInput: One of them would change what loadgen itself decides of a request.
     """
     if "stream" in body and body["stream"] != (not disable_stream):
-        raise BadInput(where, f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream")
+        raise BadInput(
+            where, f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream"
+        )
     for field in PROMPTS & set(body):
-        raise BadInput(where, f"{field} would replace every prompt", "give prompts with --dataset-name")
+        raise BadInput(
+            where, f"{field} would replace every prompt", "give prompts with --dataset-name"
+        )
     sampling = body.get("sampling_params", {})
     if not isinstance(sampling, dict):
-        raise BadInput(where, "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}')
+        raise BadInput(
+            where, "sampling_params is not a JSON object", 'write for example {"min_p": 0.1}'
+        )
     for field, single in SINGLE_ANSWER.items():
         if (value := (body | sampling).get(field)) is not None and value != single:
             problem = f"{field}: {value!r} requests several answers to a prompt"

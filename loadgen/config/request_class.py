@@ -1,7 +1,9 @@
-"""`RequestClass`: a part of the requests of a run with a share, a priority, prompts or limits of its own.
+"""`RequestClass`: a part of the requests of a run with a share, a priority, prompts or limits of
+its own.
 
-It is written as NAME:KEY=VALUE,KEY=VALUE, such as `chat:share=0.8,priority=0,random_input_len=200`. A part without
-`KEY=` belongs to the value before it, or is another header. A key with several values is repeated.
+It is written as NAME:KEY=VALUE,KEY=VALUE, such as `chat:share=0.8,priority=0,random_input_len=200`.
+A part without `KEY=` belongs to the value before it, or is another header. A key with several
+values is repeated.
 
 LoRA adapters are classes, too: `--lora-assignment` says how requests are shared among them.
 """
@@ -30,7 +32,8 @@ LORA_REMEDY = f"write {RANDOM}, {IN_TURN}, or {SKEWED}:ALPHA with ALPHA above 1"
 MAX_CLASSES = 255
 MAX_PRIORITY = 999_999_999
 OWN_KEYS = ("share", "rate", "priority", "model", "header", "slo", "goodput")
-_OF_RUN = {"workload", "random_batch_size", "no_reranker", "no_oversample"}  # fields that a class cannot have
+# Fields that a class cannot have.
+_OF_RUN = {"workload", "random_batch_size", "no_reranker", "no_oversample"}
 DATA_KEYS = tuple(field.name for field in fields(DataSettings) if field.name not in _OF_RUN)
 KEYS = (*OWN_KEYS, *DATA_KEYS)
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -48,7 +51,8 @@ class RequestClass:
     Attributes:
         name: Its name in results and records.
         share: The part of all requests that it gets on average, 0 to 1.
-        rate_rps: The rate that it was given instead of a share, requests/s; None: it was given none.
+        rate_rps: The rate that it was given instead of a share, requests/s; None: it was given
+            none.
         model: The model or LoRA adapter that its requests ask; None: that of the run.
         priority: The field `priority` of its requests; None: they have none.
         header: Headers of its requests beside those of the run, each Name=value.
@@ -70,7 +74,9 @@ class RequestClass:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The fields of the data set that have another value for it; empty: it shares the data set of the run."""
+        """The fields of the data set that have another value for it; empty: it shares the data
+        set of the run.
+        """
         return {key: value for key, value in self.changes.items() if key in DATA_KEYS}
 
     @contextlib.contextmanager
@@ -79,7 +85,9 @@ class RequestClass:
         try:
             yield
         except BadInput as error:
-            raise BadInput(CLASS, f"{self.name}: {error.field}: {error.problem}", error.remedy) from error
+            raise BadInput(
+                CLASS, f"{self.name}: {error.field}: {error.problem}", error.remedy
+            ) from error
 
     @classmethod
     def parse(cls, texts: tuple[str, ...]) -> tuple[Self, ...]:
@@ -89,7 +97,9 @@ class RequestClass:
             BadInput: A class cannot be read, or the classes do not fit together.
         """
         if len(texts) > MAX_CLASSES:
-            raise BadInput(CLASS, f"{len(texts)} classes are too many", f"give at most {MAX_CLASSES}")
+            raise BadInput(
+                CLASS, f"{len(texts)} classes are too many", f"give at most {MAX_CLASSES}"
+            )
         values = {class_name(text): _values(text) for text in texts}
         if len(values) < len(texts):
             raise BadInput(CLASS, "two classes have the same name", "give each a name of its own")
@@ -115,9 +125,13 @@ class RequestClass:
         priority = None
         if "priority" in values:
             text = values["priority"][0]
-            if not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) or abs(int(text)) > MAX_PRIORITY:
+            if (
+                not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII)
+                or abs(int(text)) > MAX_PRIORITY
+            ):
                 remedy = (
-                    f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served earlier"
+                    f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a "
+                    "lower one is served earlier"
                 )
                 raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
             priority = int(text)
@@ -132,7 +146,9 @@ class RequestClass:
         )
 
 
-def classes_of(texts: tuple[str, ...], adapters: tuple[str, ...], assignment: str | None) -> tuple[RequestClass, ...]:
+def classes_of(
+    texts: tuple[str, ...], adapters: tuple[str, ...], assignment: str | None
+) -> tuple[RequestClass, ...]:
     """Return the classes of `--class`, or one for each LoRA adapter; empty without either.
 
     Args:
@@ -152,7 +168,8 @@ def classes_of(texts: tuple[str, ...], adapters: tuple[str, ...], assignment: st
 
 
 def parse_skew(assignment: str | None) -> float | None:
-    """Return how many times as many requests an adapter gets on average as the next one; None: each in turn.
+    """Return how many times as many requests an adapter gets on average as the next one; None: each
+    in turn.
 
     Args:
         assignment: The text; None: random.
@@ -165,13 +182,18 @@ def parse_skew(assignment: str | None) -> float | None:
     if assignment in (None, RANDOM):
         return 1.0
     name, _, alpha = assignment.partition(":")
-    if name != SKEWED or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", alpha, re.ASCII) or float(alpha) <= 1:
+    if (
+        name != SKEWED
+        or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", alpha, re.ASCII)
+        or float(alpha) <= 1
+    ):
         raise BadInput(LORA_ASSIGNMENT, f"invalid assignment {assignment!r}", LORA_REMEDY)
     return float(alpha)
 
 
 def total_rate(texts: tuple[str, ...]) -> float | None:
-    """Return the sum of the rates of classes, requests/s; None where they have shares, or there are none.
+    """Return the sum of the rates of classes, requests/s; None where they have shares, or there are
+    none.
 
     Raises:
         BadInput: A class is invalid.
@@ -193,7 +215,9 @@ def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[N
     except BadInput as error:
         if error.field != "--request-rate" or total_rate(texts) != rate_rps:
             raise
-        raise BadInput(CLASS, f"the rates of the classes together: {error.problem}", error.remedy) from error
+        raise BadInput(
+            CLASS, f"the rates of the classes together: {error.problem}", error.remedy
+        ) from error
 
 
 def class_name(text: str) -> str:
@@ -226,7 +250,9 @@ def class_pairs(text: str) -> list[tuple[str, str]]:
             key, value = pairs.pop()
             pairs.append((key, f"{value},{part}"))
         else:
-            raise BadInput(CLASS, f"{name}: {part.partition('=')[0].strip()!r} does not begin with KEY=", FORM)
+            raise BadInput(
+                CLASS, f"{name}: {part.partition('=')[0].strip()!r} does not begin with KEY=", FORM
+            )
     return pairs
 
 
@@ -243,7 +269,10 @@ def redacted_class(text: str) -> str:
     """Return a class without the values of its headers."""
     return _written(
         text.partition(":")[0],
-        [(key, f"{header_name(value)}={MARK}" if key == "header" else value) for key, value in class_pairs(text)],
+        [
+            (key, f"{header_name(value)}={MARK}" if key == "header" else value)
+            for key, value in class_pairs(text)
+        ],
     )
 
 
@@ -251,11 +280,17 @@ def _values(text: str) -> Values:
     name, values = class_name(text), Values()
     for key, value in class_pairs(text):
         if key not in KEYS:
-            raise BadInput(CLASS, f"{name}: unknown key {key!r}", _known_keys(key, after_header="header" in values))
+            raise BadInput(
+                CLASS,
+                f"{name}: unknown key {key!r}",
+                _known_keys(key, after_header="header" in values),
+            )
         if not value:
             raise BadInput(CLASS, f"{name}: {key} is empty", "give a value, or leave it out")
         values.setdefault(key, []).append(value)
-        takes_several = key in ("header", "slo", "goodput") or tuple in classes(DataSettings).get(key, ())
+        takes_several = key in ("header", "slo", "goodput") or tuple in classes(DataSettings).get(
+            key, ()
+        )
         if len(values[key]) > 1 and not takes_several:
             raise BadInput(CLASS, f"{name}: {key} is given twice", "give it once")
     return values
@@ -273,13 +308,19 @@ def _known_keys(key: str, *, after_header: bool) -> str:
 
 def _shares(classes: dict[str, Values]) -> dict[str, float]:
     """Return the share of each class: as given, by their rates, or the same for all."""
-    kinds = {kind for kind in ("share", "rate") if any(kind in values for values in classes.values())}
+    kinds = {
+        kind for kind in ("share", "rate") if any(kind in values for values in classes.values())
+    }
     if not kinds:
         return dict.fromkeys(classes, 1 / len(classes)) if classes else {}
-    if both := next((name for name, values in classes.items() if {"share", "rate"} <= values.keys()), None):
+    if both := next(
+        (name for name, values in classes.items() if {"share", "rate"} <= values.keys()), None
+    ):
         raise BadInput(CLASS, f"{both}: has a share and a rate", "give one of the two")
     if len(kinds) > 1:
-        raise BadInput(CLASS, "some classes have a share, and some a rate", "give each a share, or each a rate")
+        raise BadInput(
+            CLASS, "some classes have a share, and some a rate", "give each a share, or each a rate"
+        )
     (kind,) = kinds
     for name, values in classes.items():
         if kind not in values:
@@ -300,7 +341,11 @@ def _number(name: str, key: str, values: Values) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number <= most:
-        bounds = "a share above 0 and up to 1" if key == "share" else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
+        bounds = (
+            "a share above 0 and up to 1"
+            if key == "share"
+            else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
+        )
         raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {bounds}")
     return number
 
@@ -326,16 +371,25 @@ def _typed(name: str, key: str, values: list[str]) -> Any:
 
 def _text(name: str, keys: Any) -> str:
     if not isinstance(keys, Mapping):
-        raise BadInput(CLASS, f"{name}: expected keys with values, such as share: 0.8", "write them below the name")
-    several = {key: value if isinstance(value, list | tuple) else (value,) for key, value in keys.items()}
+        raise BadInput(
+            CLASS,
+            f"{name}: expected keys with values, such as share: 0.8",
+            "write them below the name",
+        )
+    several = {
+        key: value if isinstance(value, list | tuple) else (value,) for key, value in keys.items()
+    }
     pairs = []
     for key, values in several.items():
         pairs += [
-            (_key(key), str(value).lower() if isinstance(value, bool) else str(value).strip()) for value in values
+            (_key(key), str(value).lower() if isinstance(value, bool) else str(value).strip())
+            for value in values
         ]
     text = _written(name, pairs)
     if class_pairs(text) != pairs:
-        raise BadInput(CLASS, f"{name}: a value has a comma before a word and =", "write it without the comma")
+        raise BadInput(
+            CLASS, f"{name}: a value has a comma before a word and =", "write it without the comma"
+        )
     return text
 
 

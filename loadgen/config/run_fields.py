@@ -17,7 +17,10 @@ _FLAG = re.compile(r"--[a-z][a-z0-9-]*[a-z0-9]")
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class ScaleSettings:
-    """Fields of the scale. By default one process measures, or in the library the running event loop."""
+    """Fields of the scale.
+
+    By default one process measures, or in the library the running event loop.
+    """
 
     workers: int | str = option(
         1,
@@ -26,16 +29,29 @@ class ScaleSettings:
         metavar="N|auto",
     )
     ray: str | None = option(
-        None, SCALE, "measure from a Ray cluster: HOST:PORT of its head, or auto", metavar="auto|HOST:PORT"
+        None,
+        SCALE,
+        "measure from a Ray cluster: HOST:PORT of its head, or auto",
+        metavar="auto|HOST:PORT",
     )
-    ray_nodes: int | None = option(None, SCALE, "number of machines of the cluster to use (all)", metavar="N")
+    ray_nodes: int | None = option(
+        None, SCALE, "number of machines of the cluster to use (all)", metavar="N"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
 class RunFields(
-    ServerCallSettings, CacheSettings, LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings
+    ServerCallSettings,
+    CacheSettings,
+    LoadSettings,
+    TargetSettings,
+    DataSettings,
+    OutputSettings,
+    ScaleSettings,
 ):
-    """All fields of a run, in the order of the topics scale, output, data, target, load, cache, server calls."""
+    """All fields of a run, in the order of the topics scale, output, data, target, load, cache,
+    server calls.
+    """
 
     @property
     def counted_by_data(self) -> bool:
@@ -56,18 +72,25 @@ def python_names(*arguments: str) -> Iterator[None]:
     """Rename flags in the errors of the block: `--request-rate` becomes `request_rate`.
 
     Args:
-        arguments: Names of arguments of the caller that are flags of a command, beside the fields of `RunSettings`.
+        arguments: Names of arguments of the caller that are flags of a command, beside the fields
+            of `RunSettings`.
     """
     try:
         yield
     except LoadgenError as error:
-        names = {flag(name): name for name in (*arguments, *(field.name for field in fields(RunFields)))}
-        names |= {alias: field.name for field in fields(RunFields) if (alias := field.metadata["alias"])}
+        names = {
+            flag(name): name for name in (*arguments, *(field.name for field in fields(RunFields)))
+        }
+        names |= {
+            alias: field.name for field in fields(RunFields) if (alias := field.metadata["alias"])
+        }
 
         def renamed(text: str) -> str:
             return _FLAG.sub(lambda match: names.get(match[0], match[0]), text)
 
         error.args = tuple(renamed(part) if isinstance(part, str) else part for part in error.args)
         if isinstance(error, BadInput):
-            error.field, error.problem, error.remedy = map(renamed, (error.field, error.problem, error.remedy))
+            error.field, error.problem, error.remedy = map(
+                renamed, (error.field, error.problem, error.remedy)
+            )
         raise

@@ -1,4 +1,6 @@
-"""Settings of a run in files and as command lines: read them from a mapping, restore them from JSON, write flags."""
+"""Settings of a run in files and as command lines: read them from a mapping, restore them from
+JSON, write flags.
+"""
 
 import dataclasses
 import json
@@ -16,7 +18,12 @@ from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
 SECRET = ("api_key", "header")
 REMEDY = "see `loadgen run --help-all`"
-IN_FILES: dict[Any, str] = EXPECTED | {bool: "true or false", tuple: "a list of texts", dict: "a mapping", NoneType: ""}
+IN_FILES: dict[Any, str] = EXPECTED | {
+    bool: "true or false",
+    tuple: "a list of texts",
+    dict: "a mapping",
+    NoneType: "",
+}
 TRUE_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 
 
@@ -83,12 +90,17 @@ def _typed(name: str, value: Any) -> Any:
         return msgspec.convert(_texts(value, kinds), kind, strict=False)
     except msgspec.ValidationError as error:
         allowed = choices(members(RunSettings)[name])
-        expected = f"one of {', '.join(allowed)}" if allowed else " or ".join(filter(None, map(IN_FILES.get, kinds)))
+        expected = (
+            f"one of {', '.join(allowed)}"
+            if allowed
+            else " or ".join(filter(None, map(IN_FILES.get, kinds)))
+        )
         raise BadInput(name, f"{shown}expected {expected}", REMEDY) from error
 
 
 def _texts(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """Convert numbers to text where a field takes text, and a text to a list of one where it takes a list of texts.
+    """Convert numbers to text where a field takes text, and a text to a list of one where it takes
+    a list of texts.
 
     A file may hold 3 for "3".
     """
@@ -125,8 +137,14 @@ def flags(settings: RunSettings) -> list[str]:
 
 
 def explicit(settings: RunSettings) -> dict[str, Any]:
-    """Return the fields to name in a file: all that differ from the defaults, and the lengths of random prompts."""
-    lengths = {"random_input_len", "random_output_len"} if settings.dataset_name in FULL_ANSWERS else set[str]()
+    """Return the fields to name in a file: all that differ from the defaults, and the lengths of
+    random prompts.
+    """
+    lengths = (
+        {"random_input_len", "random_output_len"}
+        if settings.dataset_name in FULL_ANSWERS
+        else set[str]()
+    )
     return {
         field.name: value
         for field in dataclasses.fields(RunSettings)
@@ -137,7 +155,11 @@ def explicit(settings: RunSettings) -> dict[str, Any]:
 def differences(settings: RunSettings, other: RunSettings) -> dict[str, Any]:
     """Return the fields in which `other` differs from `settings`, with the values of `other`."""
     names = (field.name for field in dataclasses.fields(RunSettings))
-    return {name: getattr(other, name) for name in names if getattr(other, name) != getattr(settings, name)}
+    return {
+        name: getattr(other, name)
+        for name in names
+        if getattr(other, name) != getattr(settings, name)
+    }
 
 
 def _flag(name: str, value: Any) -> list[str]:
@@ -146,7 +168,9 @@ def _flag(name: str, value: Any) -> list[str]:
     if value is False:  # of a flag whose default is neither true nor false
         return [f"--no-{name[2:]}"]
     if name == flag("base_url"):
-        return [word for url in ((value,) if isinstance(value, str) else value) for word in (name, url)]
+        return [
+            word for url in ((value,) if isinstance(value, str) else value) for word in (name, url)
+        ]
     if isinstance(value, dict):
         return [name, json.dumps(value)]
     if isinstance(value, tuple):

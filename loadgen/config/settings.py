@@ -55,20 +55,27 @@ def _check_names(arguments: dict[str, Any]) -> None:
             raise BadInput(name, "is for the command alone", COMMAND_ALONE[name])
         import difflib  # not before: it is slow to import
 
-        near = [field for field in names if name in field] or difflib.get_close_matches(name, names, 1)
-        remedy = f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
+        near = [field for field in names if name in field] or difflib.get_close_matches(
+            name, names, 1
+        )
+        remedy = (
+            f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
+        )
         raise BadInput(name, "is not a field of RunSettings", remedy)
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
 class RunSettings(RunFields):
-    """What one run asks, of which server, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
+    """What one run asks, of which server, how fast, and what is kept; names and meanings are `vllm
+    bench serve`'s.
 
-    Times are seconds, or texts such as "500ms", "30s", "2m", "1h"; rates are requests per second, lengths tokens.
-    Ranges and combinations are checked by the call that takes the settings, before anything is sent.
+    Times are seconds, or texts such as "500ms", "30s", "2m", "1h"; rates are requests per second,
+    lengths tokens. Ranges and combinations are checked by the call that takes the settings, before
+    anything is sent.
 
     Raises:
-        BadInput: There is no such field, or a value has the wrong type, or is a text that is no time.
+        BadInput: There is no such field, or a value has the wrong type, or is a text that is no
+            time.
     """
 
     @_with_fields_of(RunFields)
@@ -86,7 +93,11 @@ class RunSettings(RunFields):
         with python_names():  # flags and files are read before, with errors of their own
             read_times(self)
         check_types(self)
-        if self.classes and math.isinf(self.request_rate) and (rate := total_rate(self.classes)) is not None:
+        if (
+            self.classes
+            and math.isinf(self.request_rate)
+            and (rate := total_rate(self.classes)) is not None
+        ):
             object.__setattr__(self, "request_rate", rate)
         if self.max_concurrency is None:
             cap = self.users
@@ -111,7 +122,9 @@ class RunSettings(RunFields):
 
     def __repr__(self) -> str:
         default = public(RunSettings())
-        shown = (f"{name}={value!r}" for name, value in public(self).items() if value != default[name])
+        shown = (
+            f"{name}={value!r}" for name, value in public(self).items() if value != default[name]
+        )
         return f"RunSettings({', '.join(shown)})"
 
     @_with_fields_of(RunFields)
@@ -132,7 +145,8 @@ class RunSettings(RunFields):
 
     @property
     def request_classes(self) -> tuple[RequestClass, ...]:
-        """The classes of requests: those of `classes`, or one for each LoRA adapter; empty without either.
+        """The classes of requests: those of `classes`, or one for each LoRA adapter; empty without
+        either.
 
         Raises:
             BadInput: One is invalid.
@@ -145,15 +159,19 @@ class RunSettings(RunFields):
         if request_class.priority is not None:
             changes["extra_body"] = (self.extra_body or {}) | {"priority": request_class.priority}
         header = (*self.header, *request_class.header)
-        settings = self.replace(classes=(), lora_modules=(), lora_assignment=None, header=header, **changes)
+        settings = self.replace(
+            classes=(), lora_modules=(), lora_assignment=None, header=header, **changes
+        )
         return settings.implied()
 
     def implied(self) -> "RunSettings":
-        """Return a copy with what is implied of `ignore_eos`, unless it is given, `percentile_metrics` and `duration`.
+        """Return a copy with what is implied of `ignore_eos`, unless it is given,
+        `percentile_metrics` and `duration`.
 
-        Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of such an answer is of
-        interest. So do the rules of tools that ignore EOS. Where answers are no streams, E2EL is the only latency. A
-        profile says how long the run sends; a file of one is replaced by its phases.
+        Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of
+        such an answer is of interest. So do the rules of tools that ignore EOS. Where answers are
+        no streams, E2EL is the only latency. A profile says how long the run sends; a file of one
+        is replaced by its phases.
         """
         if not self.streams and self.percentile_metrics == RunFields.percentile_metrics:
             return self.replace(percentile_metrics="e2el").implied()
@@ -163,10 +181,15 @@ class RunSettings(RunFields):
                 return timed.replace(concurrency_profile=str(profile)).implied()
             return timed.replace(rate_profile=str(profile)).implied()
         if not self.generates or any(
-            {"dataset_name", "dataset_rule"} & {*request_class.data} for request_class in self.request_classes
+            {"dataset_name", "dataset_rule"} & {*request_class.data}
+            for request_class in self.request_classes
         ):
             return self  # what each class asks is implied by its own data set
-        full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name in FULL_ANSWERS
+        full = (
+            self.dataset_rule in FULL_LENGTH
+            if self.dataset_rule
+            else self.dataset_name in FULL_ANSWERS
+        )
         return self.replace(ignore_eos=full) if self.ignore_eos is None else self
 
     def checked(self) -> "RunSettings":
@@ -177,7 +200,9 @@ class RunSettings(RunFields):
         """
         with rates_named_in_errors(self.classes, self.request_rate):
             validate.check(self)
-        classes = [(request_class, self.of_class(request_class)) for request_class in self.request_classes]
+        classes = [
+            (request_class, self.of_class(request_class)) for request_class in self.request_classes
+        ]
         for request_class, settings in classes if self.classes else ():
             with request_class.named_in_errors():
                 validate.check(settings)
@@ -202,7 +227,9 @@ class RunSettings(RunFields):
 
 
 def public(settings: RunSettings) -> dict[str, Any]:
-    """Return the settings as JSON without secrets: the API key, values of headers, and users in URLs are redacted."""
+    """Return the settings as JSON without secrets: the API key, values of headers, and users in
+    URLs are redacted.
+    """
     values: dict[str, Any] = {}
     for name, value in dataclasses.asdict(settings).items():
         if isinstance(value, float) and not math.isfinite(value):
@@ -223,7 +250,9 @@ def shown_urls(settings: RunSettings) -> tuple[str, ...]:
 
 
 def is_closed_loop(settings: RunSettings) -> bool:
-    """Return whether requests become due when a slot is free: all at once, with a cap on requests in flight."""
+    """Return whether requests become due when a slot is free: all at once, with a cap on
+    requests in flight.
+    """
     burst = math.isinf(settings.request_rate) and not settings.rate_changes
     return burst and settings.max_concurrency is not None
 
@@ -235,5 +264,9 @@ def seed_of(settings: RunSettings, purpose: SeedPurpose) -> int:
 
 
 def is_bounded_by_time(settings: RunSettings) -> bool:
-    """Return whether the number of requests is unknown beforehand: a closed loop that only a duration ends."""
-    return is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None
+    """Return whether the number of requests is unknown beforehand: a closed loop that only a
+    duration ends.
+    """
+    return (
+        is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None
+    )

@@ -1,12 +1,16 @@
-"""The grammar of SLO limits on the results of a run, such as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`.
+"""The grammar of SLO limits on the results of a run, such as
+`ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`.
 
-`itl` is the gap between tokens, `icl` (inter-chunk latency) the gap between events with tokens. Judge tails by `icl`:
-where an event brings several tokens, the gaps of `itl` are equal parts of the one measured gap.
+`itl` is the gap between tokens, `icl` (inter-chunk latency) the gap between events with tokens.
+Judge tails by `icl`: where an event brings several tokens, the gaps of `itl` are equal parts of the
+one measured gap.
 
-A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT below 500 ms. Means,
-and percentiles of gaps, are over successful requests only; if an SLO has no other limit, DEFAULT_LIMIT is added.
+A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT
+below 500 ms. Means, and percentiles of gaps, are over successful requests only; if an SLO has no
+other limit, DEFAULT_LIMIT is added.
 
-A `StopCondition`, such as `ttft_p99>2s over 10s`, is a limit of this grammar that ends a run when it is not met.
+A `StopCondition`, such as `ttft_p99>2s over 10s`, is a limit of this grammar that ends a run when
+it is not met.
 """
 
 import math
@@ -27,7 +31,8 @@ STATISTICS = "p50, p90, p99, p99.9, ..., mean, median, max"
 STOP_WHEN = "--stop-when"
 ERRORS = "errors"
 STOP_WHEN_REMEDY = (
-    'write for example "ttft_p99>2s over 10s", "error_rate>5%" or "errors>100", with the metrics of --slo'
+    'write for example "ttft_p99>2s over 10s", "error_rate>5%" or "errors>100", '
+    "with the metrics of --slo"
 )
 MIN_ENDED = 30  # requests, before their error rate is judged
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
@@ -73,11 +78,7 @@ class Limit:
         """Whether the quantity covers successful requests only: a mean, or gaps."""
         return self.statistic == "mean" or self.metric in GAPS
 
-    def met_by(
-        self,
-        value: float | None,
-        error: float = 0.0,
-    ) -> bool | None:
+    def met_by(self, value: float | None, error: float = 0.0) -> bool | None:
         """Return whether a value meets the limit; None if the answer depends on its error.
 
         Args:
@@ -87,7 +88,9 @@ class Limit:
         if value is None:
             return False
         ends = (value - error, value + error)
-        least, most = (end <= self.threshold if self.inclusive else end < self.threshold for end in ends)
+        least, most = (
+            end <= self.threshold if self.inclusive else end < self.threshold for end in ends
+        )
         return most if least == most else None
 
 
@@ -124,7 +127,9 @@ def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
         except ValueError:
             milliseconds = -1.0
         if metric not in ("ttft", "tpot", "e2el") or not 0 <= milliseconds < math.inf:
-            raise BadInput("--goodput", f"invalid limit {pair!r}", "write ttft:MS, tpot:MS or e2el:MS")
+            raise BadInput(
+                "--goodput", f"invalid limit {pair!r}", "write ttft:MS, tpot:MS or e2el:MS"
+            )
         limits[metric] = int(milliseconds * 1e6)
     return limits
 
@@ -136,13 +141,15 @@ def judge(
 
     Args:
         limits: The limits.
-        lookup: Returns the value of (metric, statistic), in ms or as a share, and the error that the client may have
-            added, in ms. The value is None if it was not measured, inf if it falls among failed requests; the error
-            is None where there is none.
+        lookup: Returns the value of (metric, statistic), in ms or as a share, and the error that
+            the client may have added, in ms. The value is None if it was not measured, inf if it
+            falls among failed requests; the error is None where there is none.
 
     Returns:
-        A row for each limit: `limit` (its text), `value` (None where not measured or beyond), `client_error_ms`,
-        `beyond` (whether the value falls among failed requests) and `met` (None where that depends on the error).
+        A row for each limit: `limit` (its text), `value` (None where not measured or beyond),
+            `client_error_ms`,
+        `beyond` (whether the value falls among failed requests) and `met` (None where that depends
+        on the error).
     """
     rows: list[dict[str, object]] = []
     for limit in limits:
@@ -161,23 +168,24 @@ def judge(
 
 
 def percentile(statistic: str) -> float | None:
-    """Return the percentile of a statistic: p99 -> 99.0, median -> 50.0; None for a mean, a maximum or a rate."""
+    """Return the percentile of a statistic: p99 -> 99.0, median -> 50.0; None for a mean, a
+    maximum or a rate.
+    """
     if statistic == "median":
         return 50.0
     return float(statistic[1:]) if statistic.startswith("p") else None
 
 
 def split_name(name: str) -> tuple[str, str] | None:
-    """Split a name such as ttft_p99 into latency and statistic; None where it is not such a name."""
+    """Split a name such as ttft_p99 into latency and statistic; None where it is not such a
+    name.
+    """
     metric, _, statistic = name.partition("_")
     is_latency = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
     return (metric, statistic) if is_latency else None
 
 
-def distribution(
-    metric: str,
-    clock: str,
-) -> str:
+def distribution(metric: str, clock: str) -> str:
     """Return the name of the distribution in a snapshot to which a limit on a latency applies.
 
     Args:
@@ -224,24 +232,36 @@ class StopCondition:
                 (limit,) = parse(f"{name}{kept}{value}")
             over_s = None if over is None else parse_seconds(over)
         except (BadInput, ValueError) as error:
-            raise BadInput(STOP_WHEN, f"invalid condition {text.strip()!r}", STOP_WHEN_REMEDY) from error
+            raise BadInput(
+                STOP_WHEN, f"invalid condition {text.strip()!r}", STOP_WHEN_REMEDY
+            ) from error
         if not limit.met_by(0.0):
-            raise BadInput(STOP_WHEN, f"{text.strip()!r} holds from the start", "give a limit above 0")
+            raise BadInput(
+                STOP_WHEN, f"{text.strip()!r} holds from the start", "give a limit above 0"
+            )
         if over_s is not None and not 1 <= over_s < math.inf:
             raise BadInput(
-                STOP_WHEN, f"invalid time in {text.strip()!r}", "give 1 s or more: it is looked at each second"
+                STOP_WHEN,
+                f"invalid time in {text.strip()!r}",
+                "give 1 s or more: it is looked at each second",
             )
-        return cls(" over ".join([f"{name}{sign}{value}", *([over] if over else [])]), limit, over_s)
+        return cls(
+            " over ".join([f"{name}{sign}{value}", *([over] if over else [])]), limit, over_s
+        )
 
     def with_unit(self, value: float) -> str:
-        """Format a value of what it limits: a latency in ms, a share as a percentage, or a number of errors."""
+        """Format a value of what it limits: a latency in ms, a share as a percentage, or a
+        number of errors.
+        """
         if self.limit.metric == ERRORS:
             return f"{value:g}"
         return f"{100 * value:.4g}%" if self.limit.name in RATES else f"{value:.4g} ms"
 
     @property
     def min_values(self) -> int:
-        """How many requests, or gaps between tokens, must have been measured before it is judged."""
+        """How many requests, or gaps between tokens, must have been measured before it is
+        judged.
+        """
         if self.limit.metric == ERRORS:
             return 0
         if self.limit.name in RATES:
@@ -257,13 +277,22 @@ def check_stop_conditions(settings: RunFields) -> None:
         BadInput: A condition cannot be parsed, or cannot hold in a run of this length.
     """
     length_s, requests = _length_s(settings), settings.requests
-    for condition in StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ():
+    for condition in (
+        StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ()
+    ):
         limit, over_s = condition.limit, condition.over_s
         if over_s is not None and over_s > length_s:
-            problem = f"{condition.text!r} looks back {duration(over_s)}, and the run sends for {duration(length_s)}"
+            problem = (
+                f"{condition.text!r} looks back {duration(over_s)}, and the run sends for "
+                f"{duration(length_s)}"
+            )
             raise BadInput(STOP_WHEN, problem, "give a shorter time, or a longer run")
         if limit.name in RATES and limit.inclusive and limit.threshold >= 1:
-            raise BadInput(STOP_WHEN, f"{condition.text!r} never holds: no rate is above 100%", "give a lower limit")
+            raise BadInput(
+                STOP_WHEN,
+                f"{condition.text!r} never holds: no rate is above 100%",
+                "give a lower limit",
+            )
         if requests is None or requests < 1:  # their number is not known yet
             continue
         if limit.metric == ERRORS and not requests > limit.threshold - (not limit.inclusive):
@@ -271,9 +300,14 @@ def check_stop_conditions(settings: RunFields) -> None:
             raise BadInput(STOP_WHEN, problem, "give a lower limit, or a larger --num-prompts")
         if limit.metric not in GAPS and condition.min_values > requests:
             problem = (
-                f"{condition.text!r} is judged from {condition.min_values} requests on, and the run has {requests}"
+                f"{condition.text!r} is judged from {condition.min_values} requests on, and "
+                f"the run has {requests}"
             )
-            raise BadInput(STOP_WHEN, problem, "give a larger --num-prompts, or a condition that fewer can decide")
+            raise BadInput(
+                STOP_WHEN,
+                problem,
+                "give a larger --num-prompts, or a condition that fewer can decide",
+            )
 
 
 def _limit(text: str) -> Limit:
@@ -283,7 +317,9 @@ def _limit(text: str) -> Limit:
         if bare is None:
             raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
         if bare[1] in LATENCY_METRICS:
-            raise BadInput("--slo", f"{text!r} has no statistic", f"write for example {bare[1]}_p99{bare[2]}")
+            raise BadInput(
+                "--slo", f"{text!r} has no statistic", f"write for example {bare[1]}_p99{bare[2]}"
+            )
         raise _unknown_metric(text)
     metric, statistic, sign, number, unit = match.groups()
     is_rate = f"{metric}_{statistic}" in RATES
@@ -291,16 +327,26 @@ def _limit(text: str) -> Limit:
     if not is_rate and metric not in LATENCY_METRICS:
         raise _unknown_metric(text)
     if not is_rate and not _STATISTIC.fullmatch(statistic):
-        raise BadInput("--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}")
+        raise BadInput(
+            "--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}"
+        )
     if unit not in units:
         names = ", ".join(filter(None, units))
-        raise BadInput("--slo", f"unknown unit in {text!r}", f"choose from {names}, or none for {_BARE[is_rate]}")
+        raise BadInput(
+            "--slo",
+            f"unknown unit in {text!r}",
+            f"choose from {names}, or none for {_BARE[is_rate]}",
+        )
     try:
         threshold = float(number) * units[unit]
     except ValueError as error:
         raise BadInput("--slo", f"invalid number in {text!r}", _EXAMPLE) from error
     if is_rate and threshold > 1:
-        raise BadInput("--slo", f"{text!r} allows a rate above 1", "write a share up to 1, or a percentage with %")
+        raise BadInput(
+            "--slo",
+            f"{text!r} allows a rate above 1",
+            "write a share up to 1, or a percentage with %",
+        )
     return Limit(text, metric, statistic, sign == "<=", threshold)
 
 
@@ -315,5 +361,9 @@ def _length_s(settings: RunFields) -> float:
         return profile.length_s
     if settings.duration is not None:
         return settings.duration
-    paced = math.isfinite(settings.request_rate) and settings.max_concurrency is None and not settings.timed_by_data
+    paced = (
+        math.isfinite(settings.request_rate)
+        and settings.max_concurrency is None
+        and not settings.timed_by_data
+    )
     return settings.requests / settings.request_rate if paced and settings.requests else math.inf

@@ -1,7 +1,8 @@
-"""Settings of the target: the servers or the engine to start, the sampling parameters of requests, and server calls.
+"""Settings of the target: the servers or the engine to start, the sampling parameters of requests,
+and server calls.
 
-Server calls are those beside the load: to the profiler, and what is called before the clock starts. `@FILE` in place of
-an API key, or of the value of a header, names a credential file.
+Server calls are those beside the load: to the profiler, and what is called before the clock starts.
+`@FILE` in place of an API key, or of the value of a header, names a credential file.
 """
 
 import os
@@ -16,7 +17,8 @@ from loadgen.errors import BadInput
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
-# Backends whose answers have no tokens, but embeddings or scores in one piece; and their usual paths.
+# Backends whose answers have no tokens, but embeddings or scores in one piece; and their usual
+# paths.
 POOLING_BACKENDS = {
     "openai-embeddings": EMBEDDINGS_ENDPOINT,
     "openai-embeddings-chat": EMBEDDINGS_ENDPOINT,
@@ -42,19 +44,28 @@ class TargetSettings:
     base_url: str | tuple[str, ...] | None = option(
         None,
         TARGET,
-        "URL of the server, such as http://host:8000; replaces --host and --port; repeat it to share the load among "
+        "URL of the server, such as http://host:8000; replaces --host and --port; repeat it to "
+        "share the load among "
         "several servers",
         metavar="URL",
     )
-    balance: Balance | None = option(None, TARGET, "distribution of the requests over several servers (round-robin)")
-    host: str | None = option(None, TARGET, "server host; with --engine, the address it listens on (127.0.0.1)")
+    balance: Balance | None = option(
+        None, TARGET, "distribution of the requests over several servers (round-robin)"
+    )
+    host: str | None = option(
+        None, TARGET, "server host; with --engine, the address it listens on (127.0.0.1)"
+    )
     port: int | None = option(None, TARGET, "server port (8000)")
-    endpoint: str | None = option(None, TARGET, "path of the API (depends on --backend)", metavar="PATH")
+    endpoint: str | None = option(
+        None, TARGET, "path of the API (depends on --backend)", metavar="PATH"
+    )
     backend: str | None = option(
         None,
         TARGET,
-        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; those of embeddings, "
-        "pooling and rerank; openai for completions, as vllm and others mean, too; or one that a package adds (openai; "
+        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; "
+        "those of embeddings, "
+        "pooling and rerank; openai for completions, as vllm and others mean, too; or one that a "
+        "package adds (openai; "
         "the simulator: openai-chat)",
         metavar="NAME",
     )
@@ -63,23 +74,31 @@ class TargetSettings:
         None, TARGET, "model name in requests, if it differs from --model", metavar="NAME"
     )
     lora_modules: tuple[str, ...] = option(
-        (), TARGET, "names of LoRA adapters; each request asks one of them instead of the model", metavar="NAME"
+        (),
+        TARGET,
+        "names of LoRA adapters; each request asks one of them instead of the model",
+        metavar="NAME",
     )
     lora_assignment: str | None = option(
         None,
         TARGET,
-        "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times as often as the next "
+        "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times "
+        "as often as the next "
         "(random)",
         metavar="RULE",
     )
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or hub name (that of the server, or --model); none: only the server counts tokens",
+        "tokenizer.json, its folder, or hub name (that of the server, or --model); none: only the "
+        "server counts tokens",
         metavar="PATH|NAME|none",
     )
     header: tuple[str, ...] = option(
-        (), TARGET, "extra request headers, each Name=value or Name=@FILE", metavar="NAME=VALUE|@FILE"
+        (),
+        TARGET,
+        "extra request headers, each Name=value or Name=@FILE",
+        metavar="NAME=VALUE|@FILE",
     )
     api_key: str | None = option(
         None, TARGET, "bearer token, or @FILE with the token (OPENAI_API_KEY)", metavar="@FILE|KEY"
@@ -90,13 +109,15 @@ class TargetSettings:
     session_header: str = option(
         "X-Session-ID",
         TARGET,
-        "header with the id of the session, for routers that keep a session at one server; none: no header",
+        "header with the id of the session, for routers that keep a session at one server; none: "
+        "no header",
         metavar="NAME",
     )
     session_token: str | None = option(
         None,
         TARGET,
-        "response header whose value the later turns of the session send back, for routers that choose a server at the "
+        "response header whose value the later turns of the session send back, for routers that "
+        "choose a server at the "
         "first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
     )
@@ -111,17 +132,26 @@ class TargetSettings:
         None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
     )
     disable_stream: bool = option(
-        False, TARGET, "ask for each answer in one piece; its tokens have no times: E2EL and rates are reported alone"
+        False,
+        TARGET,
+        "ask for each answer in one piece; its tokens have no times: E2EL and rates are reported "
+        "alone",
     )
     content_parts: bool = option(
-        False, TARGET, "send the text of a chat as a list with one part, as vllm bench serve does; else as a text"
+        False,
+        TARGET,
+        "send the text of a chat as a list with one part, as vllm bench serve does; else as a text",
     )
     continuous_usage: bool = option(
-        False, TARGET, "request usage with every event, to count its tokens; omitted if the server refuses it"
+        False,
+        TARGET,
+        "request usage with every event, to count its tokens; omitted if the server refuses it",
     )
 
     engine: str | None = option(
-        None, ENGINE, "engine to start for --model, and to stop after the run (`loadgen engines` lists them)"
+        None,
+        ENGINE,
+        "engine to start for --model, and to stop after the run (`loadgen engines` lists them)",
     )
     engine_arg: tuple[str, ...] = option(
         (),
@@ -129,11 +159,17 @@ class TargetSettings:
         "knobs as NAME=VALUE, or flags of the engine, for example --engine-arg='--dtype half'",
         metavar="ARG",
     )
-    replicas: int = option(1, ENGINE, "number of servers to start; they share the requests and --devices", metavar="N")
-    devices: str | None = option(None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID")
+    replicas: int = option(
+        1, ENGINE, "number of servers to start; they share the requests and --devices", metavar="N"
+    )
+    devices: str | None = option(
+        None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID"
+    )
     engine_timeout: float = option(600.0, ENGINE, "seconds for the engine to start", metavar="TIME")
 
-    temperature: float | None = option(None, SAMPLING, "sampling temperature (the server's default)")
+    temperature: float | None = option(
+        None, SAMPLING, "sampling temperature (the server's default)"
+    )
     top_p: float | None = option(None, SAMPLING, "nucleus sampling")
     top_k: int | None = option(None, SAMPLING, "top-k sampling")
     min_p: float | None = option(None, SAMPLING, "min-p sampling")
@@ -141,12 +177,16 @@ class TargetSettings:
     presence_penalty: float | None = option(None, SAMPLING, "presence penalty")
     repetition_penalty: float | None = option(None, SAMPLING, "repetition penalty")
     ignore_eos: bool | None = option(
-        None, SAMPLING, "ask the server to generate past the end of the answer (on for random prompts)"
+        None,
+        SAMPLING,
+        "ask the server to generate past the end of the answer (on for random prompts)",
     )
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """All --base-url values; empty where the settings use --host and --port or their defaults."""
+        """All --base-url values; empty where the settings use --host and --port or their
+        defaults.
+        """
         if self.base_url is None:
             return ()
         return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
@@ -167,53 +207,70 @@ class TargetSettings:
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class ServerCallSettings:
-    """Fields of the calls, with the names and meanings of `vllm bench serve` and `vllm-rs bench serve`."""
+    """Fields of the calls, with the names and meanings of `vllm bench serve` and `vllm-rs bench
+    serve`.
+    """
 
     profile: bool = option(
         False,
         TARGET,
-        "start the server's profiler after the warm-up and stop it after the run: POST /start_profile, /stop_profile",
+        "start the server's profiler after the warm-up and stop it after the run: POST "
+        "/start_profile, /stop_profile",
     )
     profile_body: dict[str, Any] | None = option(
         None,
         TARGET,
-        "JSON object for /start_profile; with num_steps (SGLang) or max_iterations (vLLM) the profiler stops by itself",
+        "JSON object for /start_profile; with num_steps (SGLang) or max_iterations (vLLM) the "
+        "profiler stops by itself",
         metavar="JSON",
     )
     profile_url: tuple[str, ...] = option(
         (),
         TARGET,
-        "servers whose profiler is started, such as the prefill workers behind a router (those of --base-url)",
+        "servers whose profiler is started, such as the prefill workers behind a router (those of "
+        "--base-url)",
         metavar="URL",
     )
     profile_batch_threshold: int | None = option(
-        None, TARGET, "start the profiler when the server runs this many requests at once", metavar="N"
+        None,
+        TARGET,
+        "start the profiler when the server runs this many requests at once",
+        metavar="N",
     )
     profile_duration: float = option(
-        PROFILE_S, TARGET, "with --profile-batch-threshold: seconds until the profiler is stopped", metavar="TIME"
+        PROFILE_S,
+        TARGET,
+        "with --profile-batch-threshold: seconds until the profiler is stopped",
+        metavar="TIME",
     )
     call_before: tuple[str, ...] = option(
         (),
         TARGET,
-        "paths of the server that receive a POST before the clock starts, such as /reset_mm_cache of vLLM",
+        "paths of the server that receive a POST before the clock starts, such as /reset_mm_cache "
+        "of vLLM",
         metavar="PATH",
     )
 
 
 def wants_engine(settings: TargetSettings) -> bool:
     """Return whether a run starts an engine: the settings name one, or no server at all."""
-    return settings.engine is not None or all(getattr(settings, name) is None for name in _SERVER_SETTINGS)
+    return settings.engine is not None or all(
+        getattr(settings, name) is None for name in _SERVER_SETTINGS
+    )
 
 
 def wants_simulator(settings: TargetSettings) -> bool:
-    """Return whether a run starts the simulator: the settings name it, or neither an engine nor a server."""
+    """Return whether a run starts the simulator: the settings name it, or neither an engine nor
+    a server.
+    """
     return wants_engine(settings) and settings.engine in (None, SIMULATOR)
 
 
 def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
     """Replace `@FILE` in api_key and in the values of header by the content of the file.
 
-    A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard input.
+    A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard
+    input.
 
     Args:
         settings: Fields of the settings by name; those of other names stay as they are.
@@ -232,7 +289,11 @@ def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
         headers = []
         for header in settings["header"]:
             name, _, value = header.partition("=")
-            headers.append(f"{name}={_read_credential('--header', value[1:])}" if value.startswith("@") else header)
+            headers.append(
+                f"{name}={_read_credential('--header', value[1:])}"
+                if value.startswith("@")
+                else header
+            )
         settings["header"] = tuple(headers)
     return settings
 
@@ -245,8 +306,12 @@ def _read_credential(flag: str, path: str) -> str:
             with Path(os.path.expanduser(path)).open(encoding="latin-1") as file:
                 text = file.read(MAX_CREDENTIAL_LENGTH + 1)
     except OSError as error:
-        raise BadInput(flag, f"@{path}: {error.strerror}", "name a readable file, or give the value itself") from error
+        raise BadInput(
+            flag, f"@{path}: {error.strerror}", "name a readable file, or give the value itself"
+        ) from error
     text = text.strip()
     if not text or len(text.splitlines()) > 1 or len(text) > MAX_CREDENTIAL_LENGTH:
-        raise BadInput(flag, f"@{path} does not contain exactly one line", "put only the value into the file")
+        raise BadInput(
+            flag, f"@{path} does not contain exactly one line", "put only the value into the file"
+        )
     return text

@@ -1,8 +1,9 @@
 """What users do beside sending requests: they think, leave early, and try again.
 
-`ThinkTime` is how long a user thinks between an answer and the next request, such as `2`, `1:3` or `exp:2`.
-`Disconnect` is the share of requests whose client closes the connection early, such as `5%@tokens=10`. `Retry` says
-which refusals make a client send a request again, such as `429,503@attempts=4`.
+`ThinkTime` is how long a user thinks between an answer and the next request, such as `2`, `1:3` or
+`exp:2`. `Disconnect` is the share of requests whose client closes the connection early, such as
+`5%@tokens=10`. `Retry` says which refusals make a client send a request again, such as
+`429,503@attempts=4`.
 """
 
 import math
@@ -20,11 +21,15 @@ MAX_THINK_TIME_S = 86_400.0
 Law = Literal["constant", "uniform", "exp", "lognormal"]
 _PARAMETERS: dict[Law, int] = {"constant": 1, "uniform": 2, "exp": 1, "lognormal": 2}  # of each law
 DISCONNECT = "--disconnect"
-DISCONNECT_REMEDY = "write SHARE%@tokens=N or SHARE%@after=TIME, such as 5%@tokens=10 or 5%@after=200ms"
+DISCONNECT_REMEDY = (
+    "write SHARE%@tokens=N or SHARE%@after=TIME, such as 5%@tokens=10 or 5%@after=200ms"
+)
 MAX_TOKENS, MAX_AFTER_S = 1 << 31, 86400.0
 _DISCONNECT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%@(tokens|after)=(.+)", re.ASCII)
 RETRY = "--retry"
-RETRY_REMEDY = "write HTTP statuses, such as 429 or 429,503, and the number of attempts as 429@attempts=4"
+RETRY_REMEDY = (
+    "write HTTP statuses, such as 429 or 429,503, and the number of attempts as 429@attempts=4"
+)
 ATTEMPTS = 3  # of OpenAI's client, which retries twice
 MAX_ATTEMPTS = 100
 _RETRY = re.compile(r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,18}))?", re.ASCII)
@@ -36,8 +41,8 @@ class ThinkTime:
 
     Attributes:
         law: Its kind.
-        parameters_s: The time itself; of uniform times the shortest and the longest; of exponential ones the mean; of
-            lognormal ones mean and standard deviation, s.
+        parameters_s: The time itself; of uniform times the shortest and the longest; of exponential
+            ones the mean; of lognormal ones mean and standard deviation, s.
     """
 
     law: Law
@@ -58,7 +63,9 @@ class ThinkTime:
             times_s = tuple(map(parse_seconds, words))
         except ValueError:
             times_s = ()
-        is_complete = len(times_s) == _PARAMETERS[law] and all(0 <= time_s <= MAX_THINK_TIME_S for time_s in times_s)
+        is_complete = len(times_s) == _PARAMETERS[law] and all(
+            0 <= time_s <= MAX_THINK_TIME_S for time_s in times_s
+        )
         if not is_complete or (law == "uniform" and times_s[0] > times_s[1]):
             raise BadInput(THINK_TIME, f"invalid time {text!r}", THINK_TIME_REMEDY)
         return cls(law, times_s)
@@ -91,7 +98,8 @@ class ThinkTime:
         if self.law == "lognormal" and self.mean_s:
             mean_s, deviation_s = self.parameters_s
             variance = math.log1p((deviation_s / mean_s) ** 2)  # of the logarithm
-            normal = math.sqrt(-2 * math.log1p(-uniforms[0])) * math.cos(2 * math.pi * uniforms[1])  # Box and Muller
+            # Box and Muller
+            normal = math.sqrt(-2 * math.log1p(-uniforms[0])) * math.cos(2 * math.pi * uniforms[1])
             return mean_s * math.exp(math.sqrt(variance) * normal - variance / 2)
         return self.mean_s
 
@@ -122,19 +130,29 @@ class Disconnect:
             raise BadInput(DISCONNECT, f"invalid value {text!r}", DISCONNECT_REMEDY)
         percent, kind, value = form.groups()
         if not 0 < float(percent) <= 100:
-            raise BadInput(DISCONNECT, f"a share of {percent}%", "give a share above 0% and up to 100%")
+            raise BadInput(
+                DISCONNECT, f"a share of {percent}%", "give a share above 0% and up to 100%"
+            )
         if kind == "tokens":
             if not re.fullmatch("[0-9]{1,10}", value, re.ASCII) or not 0 < int(value) <= MAX_TOKENS:
-                raise BadInput(DISCONNECT, f"{value!r} is not a number of tokens", "give a whole number from 1")
+                raise BadInput(
+                    DISCONNECT, f"{value!r} is not a number of tokens", "give a whole number from 1"
+                )
             return cls(float(percent) / 100, tokens=int(value))
         try:
             after_s = parse_seconds(value)
         except ValueError as error:
             raise BadInput(DISCONNECT, str(error), "give a time such as 200ms or 1.5s") from error
         if after_s and value[-1:].isdigit():
-            raise BadInput(DISCONNECT, f"{value} has no unit", f"write after={value}ms or after={value}s")
+            raise BadInput(
+                DISCONNECT, f"{value} has no unit", f"write after={value}ms or after={value}s"
+            )
         if not 0 <= after_s <= MAX_AFTER_S:
-            raise BadInput(DISCONNECT, f"{value} after a request was sent", f"give a time from 0 to {MAX_AFTER_S:g} s")
+            raise BadInput(
+                DISCONNECT,
+                f"{value} after a request was sent",
+                f"give a time from 0 to {MAX_AFTER_S:g} s",
+            )
         return cls(float(percent) / 100, after_s=after_s)
 
 
@@ -163,9 +181,15 @@ class Retry:
         statuses = tuple(int(status) for status in form[1].split(","))
         for status in statuses:
             if not 400 <= status <= 599:
-                raise BadInput(RETRY, f"{status} is not the status of an error", "give statuses from 400 to 599")
+                raise BadInput(
+                    RETRY,
+                    f"{status} is not the status of an error",
+                    "give statuses from 400 to 599",
+                )
         attempts = ATTEMPTS if form[2] is None else int(form[2])
         if not 2 <= attempts <= MAX_ATTEMPTS:
             problem = f"{attempts} attempts"
-            raise BadInput(RETRY, problem, f"give 2 to {MAX_ATTEMPTS} attempts, or leave --retry out")
+            raise BadInput(
+                RETRY, problem, f"give 2 to {MAX_ATTEMPTS} attempts, or leave --retry out"
+            )
         return cls(statuses, attempts)

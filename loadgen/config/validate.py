@@ -1,4 +1,7 @@
-"""Validation of the settings of a run: ranges, choices, and combinations. Nothing is sent or written before it."""
+"""Validation of the settings of a run: ranges, choices, and combinations.
+
+Nothing is sent or written before it.
+"""
 
 import math
 import re
@@ -29,7 +32,15 @@ from loadgen.util.redaction import HEADER_NAME, redact_user
 
 # Headers that every request has, or that a connection sets.
 OWN_HEADERS = frozenset(
-    ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept", "accept-encoding")
+    (
+        "host",
+        "connection",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+        "accept",
+        "accept-encoding",
+    )
 )
 SESSION_TOKEN = "--session-token"
 MAX_WARMUPS = 1_000_000
@@ -37,19 +48,41 @@ MAX_PROBE_RATE = 1e3  # each waits for the one before it
 MAX_ZIPF = 100.0  # the first prefix then has all requests
 MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
 MAX_WORKERS = 256
-_TOKENS = (*("sharegpt_output_len", "sonnet_input_len", "sonnet_output_len", "hf_output_len", "trace_block_size"),)
+_TOKENS = (
+    "sharegpt_output_len",
+    "sonnet_input_len",
+    "sonnet_output_len",
+    "hf_output_len",
+    "trace_block_size",
+)
 _LENGTHS = (  # with forms for drawn lengths, which each data set checks
-    *("random_input_len", "random_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
+    "random_input_len",
+    "random_output_len",
+    "prefix_repetition_suffix_len",
+    "prefix_repetition_output_len",
 )
 _RUN_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
     (
         (
-            *("request_rate", "burstiness", "users", "max_concurrency", "duration", "engine_timeout", "ray_nodes"),
-            *("profile_batch_threshold", "profile_duration", "gpus", "gpu_hour_price", "cache_block_size"),
+            "request_rate",
+            "burstiness",
+            "users",
+            "max_concurrency",
+            "duration",
+            "engine_timeout",
+            "ray_nodes",
+            "profile_batch_threshold",
+            "profile_duration",
+            "gpus",
+            "gpu_hour_price",
+            "cache_block_size",
         ),
         Range("a number above 0", ABOVE_0),
     ),
-    (("num_prompts",), Range("a number above 0, or -1 for all prompts of a file", 1, besides=ALL_PROMPTS)),
+    (
+        ("num_prompts",),
+        Range("a number above 0, or -1 for all prompts of a file", 1, besides=ALL_PROMPTS),
+    ),
     (("replicas",), Range(f"1 to {MAX_REPLICAS}", 1, MAX_REPLICAS)),
     (
         (
@@ -63,9 +96,15 @@ _RUN_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
     (("max_error_rate",), Range("a share between 0 and 1", 0, 1)),
     (("probe_request_rate",), Range(f"0 to {MAX_PROBE_RATE:g} requests/s", 0, MAX_PROBE_RATE)),
     (("port",), Range("a port between 1 and 65535", 1, 65535)),
-    (("request_rate",), Range(f"at most {MAX_RATE:,.0f} requests/s, or inf", 0, MAX_RATE, besides=math.inf)),
+    (
+        ("request_rate",),
+        Range(f"at most {MAX_RATE:,.0f} requests/s, or inf", 0, MAX_RATE, besides=math.inf),
+    ),
     (("users",), Range(f"at most {MAX_IN_FLIGHT:,} users", 0, MAX_IN_FLIGHT)),
-    (("max_concurrency",), Range(f"at most {MAX_IN_FLIGHT:,} requests in flight", 0, MAX_IN_FLIGHT)),
+    (
+        ("max_concurrency",),
+        Range(f"at most {MAX_IN_FLIGHT:,} requests in flight", 0, MAX_IN_FLIGHT),
+    ),
     (("duration",), Range(f"at most {MAX_DURATION_S:,.0f} s", 0, MAX_DURATION_S)),
     (("num_prompts",), Range(f"at most {MAX_REQUESTS:,}", ALL_PROMPTS, MAX_REQUESTS)),
 )
@@ -75,9 +114,15 @@ _DATA_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
     (("prefix_zipf",), Range(f"a number above 0, up to {MAX_ZIPF:g}", ABOVE_0, MAX_ZIPF)),
     (("max_think_time",), Range("0 or more seconds, up to 1,000,000,000", 0, 1e9)),
     (("time_scale",), Range("a number from 0.001 to 1,000,000", 1e-3, 1e6)),
-    (("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"), Range("0 tokens or more", 0)),
+    (
+        ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
+        Range("0 tokens or more", 0),
+    ),
     (("prefix_repetition_num_prefixes", "random_batch_size"), FROM_1),
-    (("custom_output_len",), Range("1 token or more, or -1 if every row has output_tokens", 1, besides=-1)),
+    (
+        ("custom_output_len",),
+        Range("1 token or more, or -1 if every row has output_tokens", 1, besides=-1),
+    ),
 )
 _OUTPUT_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
     (("steady_state_threshold",), Range("a share from 0 to 1", 0, 1)),
@@ -192,7 +237,11 @@ def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
     """
     count = workers * machines
     if cap is not None and count > cap:
-        processes = f"{workers} processes" if machines == 1 else f"{machines} machines of {workers} processes"
+        processes = (
+            f"{workers} processes"
+            if machines == 1
+            else f"{machines} machines of {workers} processes"
+        )
         problem = f"{processes} cannot share {cap} requests in flight"
         raise BadInput("--workers", problem, f"use at most {cap} in all")
 
@@ -205,12 +254,18 @@ def check_server_calls(settings: RunFields) -> None:
     """
     for path in settings.call_before:
         if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:
-            raise BadInput("--call-before", f"{path!r} is not a path", "write for example /reset_mm_cache")
+            raise BadInput(
+                "--call-before", f"{path!r} is not a path", "write for example /reset_mm_cache"
+            )
     if not isinstance(settings.profile_body, dict | None):
-        raise BadInput("--profile-body", "not a JSON object", "write for example '{\"num_steps\": 5}'")
+        raise BadInput(
+            "--profile-body", "not a JSON object", "write for example '{\"num_steps\": 5}'"
+        )
     for url in settings.profile_url:
         if not re.fullmatch(r"https?://[!-~]+", url):
-            raise BadInput("--profile-url", f"{redact_user(url)!r} is not a URL", "write http://HOST:PORT")
+            raise BadInput(
+                "--profile-url", f"{redact_user(url)!r} is not a URL", "write http://HOST:PORT"
+            )
     if not settings.profile:
         for name in ("profile_body", "profile_url", "profile_batch_threshold"):
             if getattr(settings, name) != getattr(RunFields, name):
@@ -218,11 +273,16 @@ def check_server_calls(settings: RunFields) -> None:
                 raise BadInput("--profile", problem, "add it, or leave them out")
     if settings.profile_batch_threshold is None:
         if settings.profile_duration != PROFILE_S:
-            remedy = "add --profile-batch-threshold; without it the profiler runs until the run has ended"
+            remedy = (
+                "add --profile-batch-threshold; without it the profiler runs until the run "
+                "has ended"
+            )
             raise BadInput("--profile-duration", "given without --profile-batch-threshold", remedy)
     elif settings.server_metrics == ("off",):
         remedy = "leave out --server-metrics off, or the threshold"
-        raise BadInput("--profile-batch-threshold", "needs the server's metrics, which are off", remedy)
+        raise BadInput(
+            "--profile-batch-threshold", "needs the server's metrics, which are off", remedy
+        )
 
 
 def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]) -> None:
@@ -239,14 +299,18 @@ def _check_choices(settings: RunFields) -> None:
         if value == "":
             raise BadInput(flag(name), "is empty", "give a value, or leave it out")
         if allowed and value is not None and value not in allowed:
-            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {', '.join(allowed)}")
+            raise BadInput(
+                flag(name), f"unknown value {value!r}", f"choose from {', '.join(allowed)}"
+            )
 
 
 def _check_scale(settings: RunFields) -> None:
     if settings.workers != "auto":
         Range(f"auto, or 1 to {MAX_WORKERS}", 1, MAX_WORKERS).check("--workers", settings.workers)
         check_share(settings.max_concurrency, int(settings.workers), settings.ray_nodes or 1)
-    if settings.capture is not None and (settings.ray is not None or settings.workers not in (1, "auto")):
+    if settings.capture is not None and (
+        settings.ray is not None or settings.workers not in (1, "auto")
+    ):
         other = "--workers" if settings.ray is None else "--ray"
         problem = f"given together with {other}: only a single process can capture responses"
         raise BadInput("--capture", problem, f"leave out --capture or {other}")
@@ -273,12 +337,18 @@ def _check_engine(settings: RunFields) -> None:
             problem = "given together with --engine, which starts its own server"
             raise BadInput(flag(name), problem, f"leave out {flag(name)} or --engine")
     if settings.model is None and settings.engine != "sim":
-        raise BadInput("--model", "missing, although --engine is given", "give a folder, file or hub name")
+        raise BadInput(
+            "--model", "missing, although --engine is given", "give a folder, file or hub name"
+        )
     if settings.devices is None:
         return
     devices = settings.devices.split(",")
     if not all(map(str.strip, devices)):
-        raise BadInput("--devices", f"{settings.devices!r} contains an empty id", "write ID,ID, for example 0,1")
+        raise BadInput(
+            "--devices",
+            f"{settings.devices!r} contains an empty id",
+            "write ID,ID, for example 0,1",
+        )
     if len(set(devices)) < len(devices):
         raise BadInput("--devices", f"{settings.devices} contains an id twice", "give each id once")
     if len(devices) % settings.replicas:
@@ -291,14 +361,20 @@ def _check_target(settings: RunFields) -> None:
         raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
     for url in settings.urls if settings.endpoint is None else ():
         if url.rstrip("/").endswith("/v1"):
-            raise BadInput("--base-url", f"{url} ends in /v1, with which paths begin", "leave /v1 out")
+            raise BadInput(
+                "--base-url", f"{url} ends in /v1, with which paths begin", "leave /v1 out"
+            )
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)
-    _check_header_name("--session-header", settings.session_header, "give a name such as X-Session-ID, or none")
+    _check_header_name(
+        "--session-header", settings.session_header, "give a name such as X-Session-ID, or none"
+    )
     _check_session_token(settings)
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
-        problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
+        problem = (
+            f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
+        )
         raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
 
 
@@ -307,27 +383,48 @@ def _check_sglang_result(settings: OutputSettings) -> None:
     if arguments is None:
         return
     if not isinstance(arguments, dict):
-        raise BadInput("--sglang-result", "not a JSON object", 'write for example \'{"tag": "nightly"}\'')
+        raise BadInput(
+            "--sglang-result", "not a JSON object", 'write for example \'{"tag": "nightly"}\''
+        )
     for name in arguments.keys() - {*SGLANG_ARGUMENTS}:
-        raise BadInput("--sglang-result", f"unknown argument {name!r}", f"choose from {', '.join(SGLANG_ARGUMENTS)}")
+        raise BadInput(
+            "--sglang-result",
+            f"unknown argument {name!r}",
+            f"choose from {', '.join(SGLANG_ARGUMENTS)}",
+        )
     if not {*SGLANG_PERCENTILES} <= {*parse_percentiles(settings.metric_percentiles)}:
-        problem = f"needs the percentiles 90, 95 and 99, and --metric-percentiles is {settings.metric_percentiles}"
+        problem = (
+            "needs the percentiles 90, 95 and 99, and --metric-percentiles is "
+            f"{settings.metric_percentiles}"
+        )
         raise BadInput("--sglang-result", problem, "give --metric-percentiles 90,95,99")
 
 
 def _check_session_token(settings: RunFields) -> None:
     if settings.session_token is None:
         return
-    _check_header_name(SESSION_TOKEN, settings.session_token, "give a name such as x-session-token, or set-cookie")
-    sent = "cookie" if settings.session_token.lower() == "set-cookie" else settings.session_token.lower()
+    _check_header_name(
+        SESSION_TOKEN, settings.session_token, "give a name such as x-session-token, or set-cookie"
+    )
+    sent = (
+        "cookie"
+        if settings.session_token.lower() == "set-cookie"
+        else settings.session_token.lower()
+    )
     if sent in (header.partition("=")[0].strip().lower() for header in settings.header):
         raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
     if sent == settings.session_header.lower():
-        raise BadInput(SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none")
+        raise BadInput(
+            SESSION_TOKEN, f"--session-header sends {sent}, too", "give --session-header none"
+        )
 
 
 def _check_header_name(name_flag: str, name: str, remedy: str) -> None:
     if not HEADER_NAME.fullmatch(name):
-        raise BadInput(name_flag, f"{name!r} contains characters that are not allowed in a header's name", remedy)
+        raise BadInput(
+            name_flag,
+            f"{name!r} contains characters that are not allowed in a header's name",
+            remedy,
+        )
     if name.lower() in OWN_HEADERS:
         raise BadInput(name_flag, f"{name} is a header of every request", remedy)

@@ -1,4 +1,6 @@
-"""Tally: sums and histograms over the requests of a run, each record counted once when it has ended."""
+"""Tally: sums and histograms over the requests of a run, each record counted once when it has
+ended.
+"""
 
 from array import array
 from typing import final
@@ -9,7 +11,9 @@ from loadgen.core.sketch import Timeline
 
 @final
 class Latency:
-    """Counts the values of one latency, ns, each with the least and the greatest that it may truly have been."""
+    """Counts the values of one latency, ns, each with the least and the greatest that it may
+    truly have been.
+    """
 
     @property
     def points(self) -> Histogram:

@@ -1,8 +1,10 @@
 # cython: language_level=3
-"""Tally: sums and histograms over the requests of a run, each record counted once when it has ended.
+"""Tally: sums and histograms over the requests of a run, each record counted once when it has
+ended.
 
-Budget per gap between two token-bearing events whose arrival is known exactly: two histogram counters, one in the
-timeline, and one bin; where it is not, six histogram counters. No Python object.
+Budget per gap between two token-bearing events whose arrival is known exactly: two histogram
+counters, one in the timeline, and one bin; where it is not, six histogram counters. No Python
+object.
 """
 cimport cython
 from libc.stdint cimport int64_t
@@ -28,14 +30,18 @@ cdef int64_t columns = COLUMNS, rows = ROWS
 
 @cython.final
 cdef class Latency:
-    """Counts the values of one latency, ns, each with the least and the greatest that it may truly have been."""
+    """Counts the values of one latency, ns, each with the least and the greatest that it may
+    truly have been.
+    """
 
     cdef Histogram exact  # of values that are known exactly
     cdef Histogram inexact, inexact_least, inexact_greatest  # of all others
 
     def __init__(self):
         self.exact = Histogram()
-        self.inexact, self.inexact_least, self.inexact_greatest = Histogram(), Histogram(), Histogram()
+        self.inexact = Histogram()
+        self.inexact_least = Histogram()
+        self.inexact_greatest = Histogram()
 
     @property
     def points(self):
@@ -44,35 +50,43 @@ cdef class Latency:
 
     @property
     def lower(self):
-        """A new histogram of the least that each value may truly have been; it has as many values as `points`."""
+        """A new histogram of the least that each value may truly have been; it has as many
+        values as `points`.
+        """
         return self.exact + self.inexact_least
 
     @property
     def upper(self):
-        """A new histogram of the greatest that each value may truly have been; it has as many values as `points`."""
+        """A new histogram of the greatest that each value may truly have been; it has as many
+        values as `points`.
+        """
         return self.exact + self.inexact_greatest
 
-    cdef inline void add(self, int64_t value, int64_t least, int64_t greatest, int64_t count) noexcept:
+    cdef inline void add(self, int64_t value, int64_t least, int64_t greatest,
+                         int64_t count) noexcept:
         """Count a value `count` times; a latency is never less than 0."""
         if least == value == greatest:
             self.exact.add(value, count)
         else:
             self.add_inexact(value, least, greatest, count)
 
-    cdef void add_inexact(self, int64_t value, int64_t least, int64_t greatest, int64_t count) noexcept:
+    cdef void add_inexact(self, int64_t value, int64_t least, int64_t greatest,
+                          int64_t count) noexcept:
         self.inexact.add(value, count)
         self.inexact_least.add(max(0, least), count)
         self.inexact_greatest.add(greatest, count)
 
 
 cdef int64_t fold_events(
-    Record record, Latency icl, Latency itl, int64_t *bins, int64_t last, int64_t start_ns, int64_t bin_ns
+    Record record, Latency icl, Latency itl, int64_t *bins, int64_t last, int64_t start_ns,
+    int64_t bin_ns
 ) noexcept:
-    """Add a record's gaps between events to `icl`, those between tokens to `itl`, and its tokens to `bins`.
+    """Add a record's gaps between events to `icl`, those between tokens to `itl`, and its tokens to
+    `bins`.
 
-    If an event brings k tokens, the gap since the last event that brought any counts as k gaps of a k-th of it. The
-    tokens of the answer are spread over the events by how many each bears, in whole tokens; hidden reasoning tokens are
-    spread evenly over the time from sent to the first event.
+    If an event brings k tokens, the gap since the last event that brought any counts as k gaps of a
+    k-th of it. The tokens of the answer are spread over the events by how many each bears, in whole
+    tokens; hidden reasoning tokens are spread evenly over the time from sent to the first event.
 
     Args:
         record: An ended record with outcome OK.
@@ -84,8 +98,10 @@ cdef int64_t fold_events(
         How many gaps in `itl` are such k-ths.
     """
     cdef Py_ssize_t i, bin, first_bin, last_bin
-    cdef int64_t least_ns, greatest_ns, earliest_since_ns = record.earliest_at(0) if record.events else 0
-    cdef int64_t attributed, k = 1, borne = 0, spread = 0, imputed = 0, hidden = record.get_hidden_tokens()
+    cdef int64_t least_ns, greatest_ns
+    cdef int64_t earliest_since_ns = record.earliest_at(0) if record.events else 0
+    cdef int64_t attributed, k = 1, borne = 0, spread = 0, imputed = 0
+    cdef int64_t hidden = record.get_hidden_tokens()
     cdef int64_t tokens = record.get_answer_tokens() - hidden
     cdef int64_t *stamps_ns = record.arrays.stamps_ns
     cdef int64_t since_ns = stamps_ns[0] if record.events else 0
@@ -110,7 +126,8 @@ cdef int64_t fold_events(
             greatest_ns = stamps_ns[i] - record.earliest_at(i - 1)
             icl.add(stamps_ns[i] - stamps_ns[i - 1], least_ns, greatest_ns, 1)
         if i > 0 and k > 0:
-            least_ns, greatest_ns = record.earliest_at(i) - since_ns, stamps_ns[i] - earliest_since_ns
+            least_ns = record.earliest_at(i) - since_ns
+            greatest_ns = stamps_ns[i] - earliest_since_ns
             itl.add((stamps_ns[i] - since_ns) // k, least_ns // k, greatest_ns // k, k)
             if k > 1:
                 imputed += k
@@ -132,7 +149,9 @@ cdef void freed(int64_t *counts) noexcept:
 
 
 cdef void widen(int64_t *cells, int64_t times) noexcept:
-    """Add up the counts of each `times` columns: the sums are the first columns, and 0 stands in the rest."""
+    """Add up the counts of each `times` columns: the sums are the first columns, and 0 stands in
+    the rest.
+    """
     cdef int64_t cell, count
     for cell in range(columns * rows):
         count, cells[cell] = cells[cell], 0
@@ -158,7 +177,8 @@ def live():
 
 
 cdef class Tally:
-    """Counts records into its attributes and into histograms, and output tokens over time into `bins`.
+    """Counts records into its attributes and into histograms, and output tokens over time into
+    `bins`.
 
     Args:
         start_ns: When the clock of the run starts.
@@ -182,20 +202,27 @@ cdef class Tally:
     cdef int64_t *ttft_over_time  # by column * rows + row, as `timeline.Cells`
     cdef int64_t *icl_over_time
     cdef Histogram lag, pool_wait, connect
-    cdef Latency ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent, tpot, tpot_n1, icl, itl
-    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # sums over many streams for days exceed 64 bits
-    cdef readonly int64_t early, late_connections, by_reader, window_filled, disordered, lost_token_events
-    cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted, input_tokens
-    cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted, unexpected_input_tokens
+    cdef Latency ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent, tpot, tpot_n1, icl
+    cdef Latency itl
+    # sums over many streams for days exceed 64 bits
+    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns
+    cdef readonly int64_t early, late_connections, by_reader, window_filled, disordered
+    cdef readonly int64_t lost_token_events
+    cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted
+    cdef readonly int64_t input_tokens
+    cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted
+    cdef readonly int64_t unexpected_input_tokens
     cdef readonly int64_t unplanned_requests, unplanned_input_tokens, unknown_input
-    cdef readonly int64_t planned_output_tokens, output_as_planned, output_tokens, unseen_tokens, surplus_events
+    cdef readonly int64_t planned_output_tokens, output_as_planned, output_tokens, unseen_tokens
+    cdef readonly int64_t surplus_events
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
     cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal, results
 
-    def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None, dict waits not None,
+    def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None,
+                 dict waits not None,
                  bint from_due=True):
         self.start_ns, self.bin_ns, self.from_due = start_ns, bin_ns, from_due
         self.lag, self.pool_wait, self.connect = waits["lag"], waits["pool_wait"], waits["connect"]
@@ -221,7 +248,8 @@ cdef class Tally:
     @property
     def timeline(self):
         """A copy of the `Timeline` of the records counted so far."""
-        return Timeline(self.column_ns, above_zero(self.ttft_over_time), above_zero(self.icl_over_time))
+        return Timeline(self.column_ns, above_zero(self.ttft_over_time),
+                        above_zero(self.icl_over_time))
 
     def add(self, Record record not None):
         """Count an ended record."""
@@ -232,7 +260,8 @@ cdef class Tally:
             self._add_output(record)
             self._reach((record.last_token - self.start_ns) // self.bin_ns)
             self.imputed_gaps += fold_events(
-                record, self.icl, self.itl, self.bin_counts, self.bin_count - 1, self.start_ns, self.bin_ns
+                record, self.icl, self.itl, self.bin_counts, self.bin_count - 1, self.start_ns,
+                self.bin_ns
             )
             self._add_latencies(record)
             self._add_over_time(record)
@@ -297,7 +326,9 @@ cdef class Tally:
         self.token_events += record.events
         self.token_reads += record.reads
         self.inexact_events += record.get_inexact()
-        self.user_stamped_events += record.events if record.user_stamped == UNBOUNDED else record.user_stamped
+        self.user_stamped_events += (
+            record.events if record.user_stamped == UNBOUNDED else record.user_stamped
+        )
         self.unbounded_events += record.events if record.user_stamped == UNBOUNDED else 0
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
@@ -306,10 +337,13 @@ cdef class Tally:
         return 0
 
     cdef int _add_latencies(self, Record record) except -1:
-        cdef int64_t due = record.due, sent = record.sent, first = record.first_token, last = record.last_token
+        cdef int64_t due = record.due, sent = record.sent, first = record.first_token
+        cdef int64_t last = record.last_token
         cdef int64_t written = max(sent, record.written), least_ns, greatest_ns
-        cdef int64_t earliest_first = record.earliest_at(0), earliest_last = record.earliest_at(record.events - 1)
-        cdef int64_t after_first = record.tokens_after_first_event(), but_one = record.tokens_but_one()
+        cdef int64_t earliest_first = record.earliest_at(0)
+        cdef int64_t earliest_last = record.earliest_at(record.events - 1)
+        cdef int64_t after_first = record.tokens_after_first_event()
+        cdef int64_t but_one = record.tokens_but_one()
         self.e2el_due.add(last - due, earliest_last - due, last - due, 1)
         self.e2el_sent.add(last - sent, earliest_last - written, last - sent, 1)
         if record.results >= 0 or record.is_whole:  # it has no tokens, or none with times
@@ -326,11 +360,13 @@ cdef class Tally:
         if after_first <= 0:
             return 0
         least_ns, greatest_ns = earliest_last - first, last - earliest_first
-        self.tpot.add((last - first) // after_first, least_ns // after_first, greatest_ns // after_first, 1)
+        self.tpot.add((last - first) // after_first, least_ns // after_first,
+                      greatest_ns // after_first, 1)
         self.decode_ns += last - first
         self.decode_tokens += after_first
         if but_one > 0:
-            self.tpot_n1.add((last - first) // but_one, least_ns // but_one, greatest_ns // but_one, 1)
+            self.tpot_n1.add((last - first) // but_one, least_ns // but_one,
+                             greatest_ns // but_one, 1)
         return 0
 
     cdef int _add_over_time(self, Record record) except -1:
@@ -339,12 +375,14 @@ cdef class Tally:
         if record.last_token - self.start_ns >= self.end_ns:
             self._widen_columns(record.last_token - self.start_ns)
         if record.results < 0 and not record.is_whole:
-            self._count_over_time(self.ttft_over_time, record.first_token, record.due if self.from_due else record.sent)
+            since_ns = record.due if self.from_due else record.sent
+            self._count_over_time(self.ttft_over_time, record.first_token, since_ns)
         for i in range(1, record.events):
             self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])
         return 0
 
-    cdef inline void _count_over_time(self, int64_t *cells, int64_t at_ns, int64_t since_ns) noexcept:
+    cdef inline void _count_over_time(self, int64_t *cells, int64_t at_ns,
+                                      int64_t since_ns) noexcept:
         """Count the time from `since_ns` to `at_ns`, in the column of its end."""
         cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
         if at_ns >= since_ns:

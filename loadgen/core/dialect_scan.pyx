@@ -1,14 +1,17 @@
 # cython: language_level=3
-"""DialectScanner: one pass over the JSON of an event of a Dialect, and one more over the value that holds its text.
+"""DialectScanner: one pass over the JSON of an event of a Dialect, and one more over the value that
+holds its text.
 
-Like `c/json_scan.pxd` it allocates nothing, and returns False where it is not sure: `loadgen.core.reference_parser` then reads
-the event, which defines the facts. It is also not sure of events that only `Dialect.read` understands.
+Like `c/json_scan.pxd` it allocates nothing, and returns False where it is not sure:
+`loadgen.core.reference_parser` then reads the event, which defines the facts. It is also not sure
+of events that only `Dialect.read` understands.
 """
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.json_cursor cimport (
-    AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key, skip_value,
+    AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key,
+    skip_value,
     take_null, take_string, take_word, text_is,
 )
 from loadgen.core.c.json_scan cimport Delta, begin_event, scan_text
@@ -85,7 +88,9 @@ cdef class DialectScanner:
             path = &self._paths[self._paths_count]
             self._paths_count += 1
             root = self._text(keys[0])
-            path.root, path.further, path.flags = find_text(self._roots, self._roots_count, &root), len(keys) - 1, flags
+            path.root = find_text(self._roots, self._roots_count, &root)
+            path.further = len(keys) - 1
+            path.flags = flags
             if path.root < 0:
                 path.root = self._roots_count
                 self._roots[self._roots_count] = root
@@ -116,7 +121,8 @@ cdef class DialectScanner:
                 at[root] = c
                 ok = is_new_key(&seen_roots, 1 << root) and skip_value(&c)
             elif text_is(&key, self._type_key.p, self._type_key.n):
-                ok = is_new_key(&seen_keys, 1) and take_string(&c, &name) and not has_escape(&c, &name)
+                ok = is_new_key(&seen_keys, 1) and take_string(&c, &name)
+                ok = ok and not has_escape(&c, &name)
             elif text_is(&key, b"error", 5):
                 ok = is_new_key(&seen_keys, 2) and take_null(&c)
             elif text_is(&key, b"object", 6):

@@ -17,4 +17,5 @@ cpdef enum:
     OLD_REASONING = 256  # it has a `reasoning_content` that is text
     TOOL = 512           # it calls a tool
     DONE = 1024          # it is [DONE]
-    CUMULATIVE = 2048        # its text and its counts are those of the answer so far: an event of SGLang's /generate
+    # its text and its counts are those of the answer so far: an event of SGLang's /generate
+    CUMULATIVE = 2048

@@ -1,4 +1,7 @@
-"""The C side of Histogram. Budget of `add`: one count-leading-zeros and seven additions; no GIL, no allocation."""
+"""The C side of Histogram.
+
+Budget of `add`: one count-leading-zeros and seven additions; no GIL, no allocation.
+"""
 
 cimport cython
 from libc.stdint cimport int64_t
@@ -11,8 +14,9 @@ cdef extern from *:
     int clz "__builtin_clzll" (unsigned long long) noexcept nogil
 
 
-# Three significant digits need 2,000 unit-wide steps, so 2,048 = 2**11 sub-buckets, of which every bucket after
-# the first uses the upper 1,024 = 2**10 (its lower half is the bucket before it): the layout of HdrHistogram.
+# Three significant digits need 2,000 unit-wide steps, so 2,048 = 2**11 sub-buckets, of which every
+# bucket after the first uses the upper 1,024 = 2**10 (its lower half is the bucket before it): the
+# layout of HdrHistogram.
 cdef enum:
     HALF_BITS = 10
     SUB_BUCKET_MASK = 2047
@@ -34,7 +38,9 @@ cdef class Histogram:
     cdef readonly uint128 total, total_of_squares
 
     cdef inline bint add(self, int64_t value, int64_t count) noexcept nogil:
-        """Count `value` `count` >= 1 times; False when it is out of range and counted as a reject."""
+        """Count `value` `count` >= 1 times; False when it is out of range and counted as a
+        reject.
+        """
         if value < 0 or value > self.highest:
             self.rejects += count
             return False

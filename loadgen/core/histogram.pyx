@@ -1,4 +1,6 @@
-"""Histogram: counts of non-negative integers to three significant digits, mergeable without loss."""
+"""Histogram: counts of non-negative integers to three significant digits, mergeable without
+loss.
+"""
 
 import math
 import zlib
@@ -9,7 +11,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from loadgen.core.c.memory cimport (
-    BYTES, COUNTING, HISTOGRAMS, Buffer, append_bytes, count_allocated, count_freed, count_objects, free_buffer,
+    BYTES, COUNTING, HISTOGRAMS, Buffer, append_bytes, count_allocated, count_freed,
+    count_objects, free_buffer,
     live_count,
 )
 
@@ -31,7 +34,9 @@ cdef inline int64_t lowest_at(int64_t index) noexcept nogil:
 
 
 def coarse_row(int64_t value):
-    """Return the number of the group of 64 neighbouring buckets that counts `value` >= 0, as in `Histogram.coarse`."""
+    """Return the number of the group of 64 neighbouring buckets that counts `value` >= 0, as in
+    `Histogram.coarse`.
+    """
     return index_of(value) // COARSE
 
 
@@ -41,15 +46,17 @@ def coarse_lowest(int64_t row):
 
 
 cdef class Histogram:
-    """How often each value occurred, values being integers (nanoseconds by convention) in HdrHistogram's layout.
+    """How often each value occurred, values being integers (nanoseconds by convention) in
+    HdrHistogram's layout.
 
-    Values below 2,048 are kept exactly; above, a bucket is at most 1/1,024 of its lowest value wide. Count, sums,
-    minimum and maximum are exact integers, so merging is associative and commutative, bit for bit: merged shards
-    equal the whole. The sum of squares has room for 4 * 10**10 values of 24 hours, or 10**20 of one second.
+    Values below 2,048 are kept exactly; above, a bucket is at most 1/1,024 of its lowest value
+    wide. Count, sums, minimum and maximum are exact integers, so merging is associative and
+    commutative, bit for bit: merged shards equal the whole. The sum of squares has room for 4 *
+    10**10 values of 24 hours, or 10**20 of one second.
 
     Args:
-        highest: The largest value counted, from 2 to `DAY_NS` (24 h, the default); larger and negative values are
-            counted in `rejects` only.
+        highest: The largest value counted, from 2 to `DAY_NS` (24 h, the default); larger and
+            negative values are counted in `rejects` only.
 
     Raises:
         ValueError: `highest` is out of its range.
@@ -75,13 +82,17 @@ cdef class Histogram:
         free(self.counts)
 
     def record(self, int64_t value, int64_t count=1):
-        """Count `value` `count` times (`count` >= 1); False when it is out of range and went to `rejects`."""
+        """Count `value` `count` times (`count` >= 1); False when it is out of range and went to
+        `rejects`.
+        """
         if count < 1:
             raise ValueError(f"count must be at least 1, not {count}")
         return self.add(value, count)
 
     def record_many(self, const int64_t[:] values not None):
-        """Count every value of a one-dimensional buffer of int64, such as a numpy array or `array('q')`."""
+        """Count every value of a one-dimensional buffer of int64, such as a numpy array or
+        `array('q')`.
+        """
         cdef Py_ssize_t i
         with nogil:
             for i in range(values.shape[0]):
@@ -104,16 +115,20 @@ cdef class Histogram:
 
     @property
     def std(self):
-        """The standard deviation of the population (as `numpy.std`), from the exact sums; None when empty."""
+        """The standard deviation of the population (as `numpy.std`), from the exact sums; None
+        when empty.
+        """
         if not self.count:
             return None
         count, total, squares = int(self.count), int(self.total), int(self.total_of_squares)
         return math.sqrt(count * squares - total * total) / count
 
     def value_at_rank(self, int64_t rank):
-        """Return the value at `rank`, counted from 0 in ascending order: the middle of its bucket, in [min, max].
+        """Return the value at `rank`, counted from 0 in ascending order: the middle of its bucket,
+        in [min, max].
 
-        It is within 0.05 % of the true value; ranks 0 and `count` - 1 give minimum and maximum exactly.
+        It is within 0.05 % of the true value; ranks 0 and `count` - 1 give minimum and maximum
+        exactly.
 
         Raises:
             IndexError: There is no such rank.
@@ -123,10 +138,11 @@ cdef class Histogram:
         return self.value_at(rank)
 
     def percentile(self, double p):
-        """Return the `p`-th percentile, 0 <= `p` <= 100, as `numpy.percentile` does by default; None when empty.
+        """Return the `p`-th percentile, 0 <= `p` <= 100, as `numpy.percentile` does by default;
+        None when empty.
 
-        Between neighbouring ranks it interpolates linearly (type 7 of Hyndman and Fan, 1996), from their
-        `value_at_rank`: so it is within 0.05 % of the percentile of the raw values.
+        Between neighbouring ranks it interpolates linearly (type 7 of Hyndman and Fan, 1996), from
+        their `value_at_rank`: so it is within 0.05 % of the percentile of the raw values.
 
         Raises:
             ValueError: `p` is not in its range.
@@ -148,7 +164,9 @@ cdef class Histogram:
         return [self.percentile(p) for p in ps]
 
     def count_at_or_below(self, double value):
-        """Return how many values are <= `value`, each taken at its `value_at_rank`: the inverse of `percentile`."""
+        """Return how many values are <= `value`, each taken at its `value_at_rank`: the inverse
+        of `percentile`.
+        """
         cdef int64_t index, seen = 0
         if value >= self.largest:
             return self.count
@@ -162,7 +180,9 @@ cdef class Histogram:
         return min(max(seen, 1), self.count - 1)
 
     def __iter__(self):
-        """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
+        """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending
+        order.
+        """
         cdef int64_t index
         if self.count:
             for index in range(index_of(self.smallest), index_of(self.largest) + 1):
@@ -170,12 +190,14 @@ cdef class Histogram:
                     yield lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]
 
     def coarse(self):
-        """Return the counts of groups of 64 buckets that are not empty, by their lowest value, ascending.
+        """Return the counts of groups of 64 buckets that are not empty, by their lowest value,
+        ascending.
 
-        A group is a sixteenth of a doubling wide and ends where doublings do: few enough counts to send to another
-        process while a run goes on.
+        A group is a sixteenth of a doubling wide and ends where doublings do: few enough counts to
+        send to another process while a run goes on.
         """
-        cdef int64_t index, first = index_of(self.smallest) & ~(COARSE - 1), last = index_of(max(self.largest, 0))
+        cdef int64_t index, first = index_of(self.smallest) & ~(COARSE - 1)
+        cdef int64_t last = index_of(max(self.largest, 0))
         cdef int64_t together
         counts = {}
         while self.count and first <= last:
@@ -195,7 +217,9 @@ cdef class Histogram:
         """
         cdef int64_t index
         if self.highest != other.highest:
-            raise ValueError(f"histograms up to {self.highest} and up to {other.highest} do not merge")
+            raise ValueError(
+                f"histograms up to {self.highest} and up to {other.highest} do not merge"
+            )
         if other.count:  # no page beyond its values is touched: most histograms of a run fill few
             for index in range(index_of(other.smallest), index_of(other.largest) + 1):
                 self.counts[index] += other.counts[index]
@@ -235,13 +259,19 @@ cdef class Histogram:
     __hash__ = None
 
     def __repr__(self):
-        return f"<Histogram count={self.count} rejects={self.rejects} min={self.min} max={self.max}>"
+        return (
+            f"<Histogram count={self.count} rejects={self.rejects} min={self.min} "
+            f"max={self.max}>"
+        )
 
     def __reduce__(self):
-        # Its buckets that are not empty: the other process touches no other page of its counts, and needs no encoding.
+        # Its buckets that are not empty: the other process touches no other page of its counts, and
+        # needs no encoding.
         rows = [(lowest, count) for lowest, _, count in self]
-        sums = self.count, self.rejects, self.total, self.total_of_squares, self.smallest, self.largest
-        return _unpickled, (self.highest, sums, array("q", [low for low, _ in rows]), array("q", [n for _, n in rows]))
+        extremes = self.smallest, self.largest
+        sums = (self.count, self.rejects, self.total, self.total_of_squares, *extremes)
+        return _unpickled, (self.highest, sums, array("q", [low for low, _ in rows]),
+                            array("q", [n for _, n in rows]))
 
     def to_hdr(self):
         """Return an `hdrh.histogram.HdrHistogram` with the same counts, minimum and maximum.
@@ -265,18 +295,22 @@ cdef class Histogram:
         return hdr
 
     def encode(self):
-        """Return the counts in HdrHistogram's V2 compressed base64 encoding, which its ports and its plotters read.
+        """Return the counts in HdrHistogram's V2 compressed base64 encoding, which its ports and
+        its plotters read.
 
         Raises:
             OverflowError: There are 2**62 values or more.
         """
         hdr = self.to_hdr()
         encoded = hdr.encode().decode()
-        hdr.encoder = None  # histogram and encoder refer to each other: 0.3 MB would wait for the garbage collector
+        # histogram and encoder refer to each other: 0.3 MB would wait for the garbage collector
+        hdr.encoder = None
         return encoded
 
     def to_dict(self):
-        """Return a dict for JSON from which `from_dict` makes an equal histogram; ints above 2**53 are strings."""
+        """Return a dict for JSON from which `from_dict` makes an equal histogram; ints above
+        2**53 are strings.
+        """
         exact = {
             "count": self.count,
             "rejects": self.rejects,
@@ -285,7 +319,10 @@ cdef class Histogram:
             "total": self.total,
             "total_of_squares": self.total_of_squares,
         }
-        large = {name: str(value) for name, value in exact.items() if value is not None and value > _EXACT_IN_JSON}
+        large = {
+            name: str(value)
+            for name, value in exact.items() if value is not None and value > _EXACT_IN_JSON
+        }
         return {"counts": self.encode(), **exact, **large}
 
     @staticmethod
@@ -299,7 +336,8 @@ cdef class Histogram:
         try:
             histogram = decoded(data["counts"])
             histogram.count, histogram.rejects = int(data["count"]), int(data["rejects"])
-            histogram.total, histogram.total_of_squares = int(data["total"]), int(data["total_of_squares"])
+            histogram.total = int(data["total"])
+            histogram.total_of_squares = int(data["total_of_squares"])
             if histogram.count:
                 histogram.smallest, histogram.largest = int(data["min"]), int(data["max"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -309,7 +347,9 @@ cdef class Histogram:
         return histogram
 
     cdef bint agrees(self):
-        """Whether count, minimum and maximum fit the counts; all that reads these relies on it to stay inside them."""
+        """Whether count, minimum and maximum fit the counts; all that reads these relies on it
+        to stay inside them.
+        """
         cdef int64_t index, seen = 0, first = self.size, last = 0
         for index in range(self.size):
             if not 0 <= self.counts[index] <= self.count - seen:
@@ -346,7 +386,9 @@ cdef class Histogram:
 
 
 def _unpickled(highest, sums, lowest, counts):
-    """Return the histogram that was pickled; `lowest` and `counts` are those of the buckets that are not empty."""
+    """Return the histogram that was pickled; `lowest` and `counts` are those of the buckets that
+    are not empty.
+    """
     cdef Histogram histogram = Histogram(highest)
     cdef int64_t value, count
     for value, count in zip(lowest, counts, strict=True):
@@ -359,7 +401,9 @@ def _unpickled(highest, sums, lowest, counts):
 
 
 def live():
-    """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
+    """Return the number of this module's live objects and their bytes; None unless it is a debug
+    build.
+    """
     return {"histograms": live_count(HISTOGRAMS), "bytes": live_count(BYTES)} if COUNTING else None
 
 
@@ -381,5 +425,6 @@ cdef Histogram decoded(encoded):
     cdef Histogram histogram = Histogram(hdr.highest_trackable_value)
     cdef bytes counts = bytes(hdr.counts)
     hdr.encoder = None  # as in `encode`
-    memcpy(histogram.counts, <const char *>counts, min(<size_t>len(counts), histogram.size * sizeof(int64_t)))
+    memcpy(histogram.counts, <const char *>counts,
+           min(<size_t>len(counts), histogram.size * sizeof(int64_t)))
     return histogram

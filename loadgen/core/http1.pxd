@@ -31,7 +31,8 @@ cdef class Response:
     cdef bint may_disconnect  # a stream whose user leaves after some tokens
     cdef int64_t at_ns, body_left, received
     cdef ResponseHead head
-    cdef Buffer undecoded  # a head, a line before or after a chunk, or all that aiohttp's reader must decode
+    # A head, a line before or after a chunk, or all that aiohttp's reader must decode.
+    cdef Buffer undecoded
     cdef Buffer body  # of a response that is no stream
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
     cdef bint _count_received(self, Py_ssize_t n) except -1

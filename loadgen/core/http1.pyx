@@ -1,16 +1,20 @@
 # cython: language_level=3
 """Response: the bytes of an HTTP/1.1 response in, stamps and an Outcome out, without I/O.
 
-It gets what a socket gave and when, in slices of any size, and fills one Record. It removes the framing; an SseReader
-reads the stream inside. Bodies that are compressed are left to aiohttp's reader.
+It gets what a socket gave and when, in slices of any size, and fills one Record. It removes the
+framing; an SseReader reads the stream inside. Bodies that are compressed are left to aiohttp's
+reader.
 
-Budget per read: one comparison with the size limit, and for each chunk one memchr and a parsed size; no Python object.
+Budget per read: one comparison with the size limit, and for each chunk one memchr and a parsed
+size; no Python object.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
-from loadgen.core.c.memory cimport BYTES, COUNTING, RESPONSES, append_bytes, count_objects, free_buffer, live_count
+from loadgen.core.c.memory cimport (
+    BYTES, COUNTING, RESPONSES, append_bytes, count_objects, free_buffer, live_count,
+)
 from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_size, parse_head
 from loadgen.core.c.json_scan cimport Delta, scan_results
 from loadgen.core.dialect_scan cimport DialectScanner
@@ -30,7 +34,9 @@ cdef int64_t max_response = MAX_RESPONSE
 
 
 def live():
-    """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
+    """Return the number of this module's live objects and their bytes; None unless it is a debug
+    build.
+    """
     return {"responses": live_count(RESPONSES), "bytes": live_count(BYTES)} if COUNTING else None
 
 
@@ -158,10 +164,13 @@ cdef class Response:
         return 0
 
     cdef bint _count_received(self, Py_ssize_t n) except -1:
-        """Count n further bytes of a response; return False if it has become too large, and has failed."""
+        """Count n further bytes of a response; return False if it has become too large, and has
+        failed.
+        """
         self.received += n
         if self.received > max_response and self.phase != IDLE and self.phase != ENDED:
-            self._fail(Outcome.PROTOCOL_ERROR, f"the response is larger than {max_response >> 20} MiB")
+            self._fail(Outcome.PROTOCOL_ERROR,
+                       f"the response is larger than {max_response >> 20} MiB")
             return False
         return True
 
@@ -173,13 +182,19 @@ cdef class Response:
         return 0
 
     cdef Py_ssize_t _read_head(self, const char *p, Py_ssize_t n) except -1:
-        """Collect the head, and read it once it is whole; return how many of the n bytes it took."""
+        """Collect the head, and read it once it is whole; return how many of the n bytes it
+        took.
+        """
         cdef Py_ssize_t before = self.undecoded.size, searched = max(0, before - 2), size
+        cdef const char *head
         cdef const char *end
         cdef const char *wrong
         append_bytes(&self.undecoded, p, n)
-        end = find_head_end(self.undecoded.data + searched, self.undecoded.data + self.undecoded.size)
-        size = self.undecoded.size if end == NULL else end + (2 if end[1] == b"\n" else 3) - self.undecoded.data
+        head = self.undecoded.data
+        end = find_head_end(head + searched, head + self.undecoded.size)
+        size = self.undecoded.size
+        if end != NULL:
+            size = end + (2 if end[1] == b"\n" else 3) - head
         if size > max_head:
             self._fail(Outcome.PROTOCOL_ERROR, "response head too long")
             return n
@@ -204,9 +219,11 @@ cdef class Response:
 
     cdef int _start_body(self) except -1:
         """Choose how the body is read, by the head."""
-        self.is_stream, self.body_left = not self.head.is_json and not self._in_one_piece(), self.head.content_length
+        self.is_stream = not self.head.is_json and not self._in_one_piece()
+        self.body_left = self.head.content_length
         self._choose_path()
-        if self.head.status == 204 or self.head.status == 304 or (self.body_left == 0 and not self.head.is_chunked):
+        cdef bint is_empty = self.body_left == 0 and not self.head.is_chunked
+        if self.head.status == 204 or self.head.status == 304 or is_empty:
             self.undecoded.size = 0
             return self._end()
         if self.head.is_encoded:
@@ -255,7 +272,8 @@ cdef class Response:
                 while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
                     p += 1
                     n -= 1
-                # Gateways label a stream as JSON. None of the fields that may begin one begins a JSON value.
+                # Gateways label a stream as JSON. None of the fields that may begin one begins a
+                # JSON value.
                 self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
                 self._choose_path()
             if self.may_disconnect:
@@ -276,23 +294,30 @@ cdef class Response:
         return 0
 
     cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1:
-        """Read n bytes of a stream whose user leaves after some tokens, but not before the end of a whole answer."""
+        """Read n bytes of a stream whose user leaves after some tokens, but not before the end
+        of a whole answer.
+        """
         cdef Record record = self.record
         self.events.feed(p, n, self.at_ns)
         if self.events.failed:
             return self._fail(self.events.outcome, self.events.detail)
         if record.counted >= record.disconnect_tokens and record.finish_reason is None:
-            return self._fail(Outcome.DISCONNECTED, f"the user left after {plural(record.counted, 'token')}")
+            return self._fail(Outcome.DISCONNECTED,
+                              f"the user left after {plural(record.counted, 'token')}")
         return 0
 
     cdef int _end(self, object outcome=None, object detail=None) except -1:
-        """End the response and its record: with this failure, or with the outcome that its body shows."""
+        """End the response and its record: with this failure, or with the outcome that its body
+        shows.
+        """
         cdef Record record = self.record
         if COUNTING and self.complete:  # an assert would leave unused variables
             raise AssertionError("each response has one end")
         if outcome is None and record.status != 200:
             outcome = Outcome.STATUS
-            detail = self.body.data[:self.body.size].decode("utf-8", "replace") if self.body.size else ""
+            detail = ""
+            if self.body.size:
+                detail = self.body.data[:self.body.size].decode("utf-8", "replace")
         elif outcome is None and record.results >= 0:
             outcome, detail = self._read_results()
         elif outcome is None and not self.is_stream and self.body.size and not record.is_whole:
@@ -300,7 +325,8 @@ cdef class Response:
             self.keep_alive = False
         elif outcome is None:
             if record.is_whole:
-                self.events.read_whole(self.body.data[:self.body.size] if self.body.size else b"", self.at_ns)
+                body = self.body.data[:self.body.size] if self.body.size else b""
+                self.events.read_whole(body, self.at_ns)
             else:
                 self.events.finish(self.at_ns)
             if self.events.failed:
@@ -324,7 +350,8 @@ cdef class Response:
         return self.record.results >= 0 or self.record.is_whole
 
     cdef tuple _read_results(self):
-        """Read the body of an answer in one piece into the record, as one event that came with the last byte.
+        """Read the body of an answer in one piece into the record, as one event that came with the
+        last byte.
 
         Returns:
             The outcome and its detail.
@@ -337,7 +364,8 @@ cdef class Response:
             prompt_tokens, cached_tokens = delta.prompt_tokens, delta.cached_tokens
         else:
             try:
-                answer = reference_parser.parse_pooled(self.body.data[:self.body.size] if self.body.size else b"")
+                body = self.body.data[:self.body.size] if self.body.size else b""
+                answer = reference_parser.parse_pooled(body)
             except ValueError as wrong:
                 return Outcome.PROTOCOL_ERROR, f"no JSON of an answer in one piece ({wrong})"
             if answer.error is not None:
@@ -357,7 +385,9 @@ cdef class Response:
     cdef int _fail(self, object outcome, object detail) except -1:
         """End the response with a failure; a status other than 200 remains the outcome."""
         self.keep_alive = False
-        return self._end() if self.record.status > 200 and self.phase != HEAD else self._end(outcome, detail)
+        if self.record.status > 200 and self.phase != HEAD:
+            return self._end()
+        return self._end(outcome, detail)
 
 
 def _retry_after(bytes head):
@@ -370,7 +400,9 @@ def _retry_after(bytes head):
 
 
 def _json_outcome(bytes body):
-    """Return the outcome and detail of a JSON body where a stream was asked for: an error, or tokens without times."""
+    """Return the outcome and detail of a JSON body where a stream was asked for: an error, or
+    tokens without times.
+    """
     try:
         error = reference_parser.parse(body).error
     except ValueError:

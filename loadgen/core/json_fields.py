@@ -1,4 +1,6 @@
-"""Typed members of JSON objects: a missing member or null is empty, and one of another type is a ValueError."""
+"""Typed members of JSON objects: a missing member or null is empty, and one of another type is a
+ValueError.
+"""
 
 import json
 from typing import Any
@@ -14,7 +16,9 @@ def text_of(holder: dict[str, Any], key: str) -> str:
 
 
 def word_of(holder: dict[str, Any], key: str) -> str | None:
-    """Return a string in which half a surrogate pair has become `?`; None if it is missing or empty."""
+    """Return a string in which half a surrogate pair has become `?`; None if it is missing or
+    empty.
+    """
     return text_of(holder, key).encode(errors="replace").decode() or None
 
 

@@ -4,7 +4,9 @@ from typing import final
 
 @final
 class KernelClock:
-    """The difference between CLOCK_REALTIME and CLOCK_MONOTONIC, read again and again; kernel_clock.pyx says more."""
+    """The difference between CLOCK_REALTIME and CLOCK_MONOTONIC, read again and again;
+    kernel_clock.pyx says more.
+    """
 
     @property
     def usable(self) -> bool: ...

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """KernelClock: converts the kernel's stamps, which are on CLOCK_REALTIME, to CLOCK_MONOTONIC.
 
-Budget per turn of the read loop: one reading of a clock, and three more a thousand times a second; per stamp one
-subtraction.
+Budget per turn of the read loop: one reading of a clock, and three more a thousand times a second;
+per stamp one subtraction.
 """
 cimport cython
 from libc.stdint cimport int64_t
@@ -11,23 +11,25 @@ from loadgen.core.c.kernel cimport now_ns, real_ns
 
 cdef enum:
     PAIR_NS = 1000000  # age at which a pair of readings is replaced
-    MAX_WIDTH_NS = 2000  # of a pair: this process was interrupted between the readings of a wider one
+    # of a pair: this process was interrupted between the readings of a wider one
+    MAX_WIDTH_NS = 2000
     ATTEMPTS = 4  # to read a narrow pair
-    SLEWED_PPM = 500  # by so much the kernel lets CLOCK_REALTIME run fast or slow, so as to correct it without a step
+    # by so much the kernel lets CLOCK_REALTIME run fast or slow, so as to correct it without a step
+    SLEWED_PPM = 500
 
 
 @cython.final
 cdef class KernelClock:
     """The difference between CLOCK_REALTIME and CLOCK_MONOTONIC, read again and again.
 
-    Each pair of readings is CLOCK_REALTIME between two of CLOCK_MONOTONIC, whose middle counts. Where somebody sets
-    CLOCK_REALTIME, or the machine was suspended, the difference jumps: then the stamps since the pair before cannot be
-    converted, and `usable` is False until the next pair.
+    Each pair of readings is CLOCK_REALTIME between two of CLOCK_MONOTONIC, whose middle counts.
+    Where somebody sets CLOCK_REALTIME, or the machine was suspended, the difference jumps: then the
+    stamps since the pair before cannot be converted, and `usable` is False until the next pair.
 
     Attributes:
         usable: Whether stamps can be converted now.
-        max_width_ns: The greatest distance between the two outer readings of a pair in use: a converted stamp is within
-            half of it of the true one.
+        max_width_ns: The greatest distance between the two outer readings of a pair in use: a
+            converted stamp is within half of it of the true one.
         steps: Jumps of CLOCK_REALTIME seen.
     """
 
@@ -49,10 +51,14 @@ cdef class KernelClock:
 
     cdef int compare(self, int64_t before_ns, int64_t on_real_ns, int64_t after_ns) except -1:
         """Take a new pair of readings, and compare it with the one before."""
-        cdef int64_t offset_ns = on_real_ns - before_ns - (after_ns - before_ns) // 2, width_ns = after_ns - before_ns
+        cdef int64_t offset_ns = on_real_ns - before_ns - (after_ns - before_ns) // 2
+        cdef int64_t width_ns = after_ns - before_ns
         cdef int64_t slewed_ns = (before_ns - self.paired_ns) * SLEWED_PPM // 1000000
         cdef bint is_first = self.paired_ns == 0
-        self.usable = is_first or abs(offset_ns - self.offset_ns) <= slewed_ns + width_ns + self.width_ns
+        self.usable = (
+            is_first
+            or abs(offset_ns - self.offset_ns) <= slewed_ns + width_ns + self.width_ns
+        )
         self.steps += not self.usable
         self.offset_ns, self.width_ns, self.paired_ns = offset_ns, width_ns, before_ns
         self.max_width_ns = max(self.max_width_ns, width_ns)
@@ -63,5 +69,7 @@ cdef class KernelClock:
         self.compare(before_ns, on_real_ns, after_ns)
 
     def convert(self, int64_t at_ns):
-        """Return a stamp on CLOCK_REALTIME as one on CLOCK_MONOTONIC, ns; None while stamps cannot be converted."""
+        """Return a stamp on CLOCK_REALTIME as one on CLOCK_MONOTONIC, ns; None while stamps
+        cannot be converted.
+        """
         return self.monotonic_ns(at_ns) if self.usable else None

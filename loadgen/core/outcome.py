@@ -34,10 +34,20 @@ class Outcome(StrEnum):
     EMPTY = "empty", "A whole response without a single token."
     DROPPED = "dropped", "Never sent: a safety cap."
     CANCELLED = "cancelled", "Never finished: the run ended early, or a turn before it had failed."
-    DISCONNECTED = "disconnected", "Its user left: the client closed the connection, as --disconnect asks."
-    CLIENT_ERROR = "client_error", "Never sent: the client itself failed, for example for lack of file descriptors."
+    DISCONNECTED = (
+        "disconnected",
+        "Its user left: the client closed the connection, as --disconnect asks.",
+    )
+    CLIENT_ERROR = (
+        "client_error",
+        "Never sent: the client itself failed, for example for lack of file descriptors.",
+    )
 
 
-OUR_FAULTS = (Outcome.DROPPED, Outcome.CLIENT_ERROR)  # of the client, which never sent them: no failures of the server
-NO_FAILURES = (Outcome.OK, Outcome.CANCELLED, Outcome.DISCONNECTED)  # neither the server nor the client failed
-NO_FINISH_REASON = "the stream ended without a finish reason"  # of what is truncated though its response is whole
+# Of the client, which never sent them: no failures of the server.
+OUR_FAULTS = (Outcome.DROPPED, Outcome.CLIENT_ERROR)
+# Neither the server nor the client failed.
+NO_FAILURES = (Outcome.OK, Outcome.CANCELLED, Outcome.DISCONNECTED)
+NO_FINISH_REASON = (
+    "the stream ended without a finish reason"  # of what is truncated though its response is whole
+)

@@ -13,8 +13,8 @@ cdef enum:
 cpdef enum:
     STALL_NS = 1000000  # an alarm that is later than this shows a stall of the loop
 
-# What a ReadLoop calls when a file has become readable, with what was given for it to `watch`. It returns whether there
-# may be more to read; else it is not called before more has come.
+# What a ReadLoop calls when a file has become readable, with what was given for it to `watch`. It
+# returns whether there may be more to read; else it is not called before more has come.
 ctypedef int (*OnReadable)(object target) except -1
 
 
@@ -39,7 +39,8 @@ cdef class ReadLoop:
     cdef readonly int64_t linger_ns
     cdef public int loop_users
     cdef int64_t asked_ns  # before the kernel was asked which files can be read now,
-    cdef int64_t asked_before_ns  # and before that: what is read now had not come by then; 0: not known
+    # and before that: what is read now had not come by then; 0: not known
+    cdef int64_t asked_before_ns
     cdef int64_t longest_delay_ns  # from the stamp of a segment until its socket had it
     cdef int fd  # of the epoll set; -1: not open, or there is no epoll
     cdef int users

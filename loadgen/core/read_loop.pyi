@@ -1,4 +1,6 @@
-"""ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the alarms of the sender."""
+"""ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the
+alarms of the sender.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -16,12 +18,14 @@ class SendHook:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
         probed: Whether a loop probe runs.
-        late_ns: How late the loop may have come to a read, over the last alarms of the probe; NEVER: not known.
+        late_ns: How late the loop may have come to a read, over the last alarms of the probe;
+            NEVER: not known.
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
         handled_ns: When the loop handled the last alarm.
         alarm_ns: When the next alarm is due.
         reads: Reads of sockets.
-        tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
+        tokens: Tokens that these reads brought; an event that does not say how many it bears counts
+            as one.
         sends: Requests that were written.
         user_stamped_reads: Reads that brought tokens without a stamp of the kernel's.
     """
@@ -44,10 +48,12 @@ class SendHook:
 
 @final
 class ReadLoop:
-    """Calls readers of sockets, and the alarms of the sender, in the order in which they became ready.
+    """Calls readers of sockets, and the alarms of the sender, in the order in which they became
+    ready.
 
     Args:
-        linger_ns: How long it waits for more after it has read something, instead of handing over to the event loop.
+        linger_ns: How long it waits for more after it has read something, instead of handing over
+            to the event loop.
 
     Attributes:
         hook: The send hook of its connections.

@@ -1,9 +1,11 @@
 # cython: language_level=3
-"""ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the alarms of the sender.
+"""ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the alarms
+of the sender.
 
-Budget per read: one list look-up and one call through a C pointer, then the reader's own recv, stamp and parsing, and
-one comparison with the time of the next send. One epoll_wait reports up to 1,024 sockets, each only when more has come:
-so the kernel does not look again at those that were read.
+Budget per read: one list look-up and one call through a C pointer, then the reader's own recv,
+stamp and parsing, and one comparison with the time of the next send. One epoll_wait reports up to
+1,024 sockets, each only when more has come: so the kernel does not look again at those that were
+read.
 """
 cimport cython
 from libc.errno cimport errno
@@ -29,7 +31,9 @@ cdef extern from *:
     struct epoll_event { uint32_t events; union { int fd; } data; };
     static int epoll_create1(int flags) { return -1; }
     static int epoll_ctl(int set, int operation, int fd, struct epoll_event *event) { return -1; }
-    static int epoll_wait(int set, struct epoll_event *events, int max_events, int timeout_ms) { return -1; }
+    static int epoll_wait(int set, struct epoll_event *events, int max_events, int timeout_ms) {
+        return -1;
+    }
     #endif
     """
     ctypedef union epoll_data_t:
@@ -47,20 +51,22 @@ cdef extern from *:
 cdef class SendHook:
     """A callback that is due at a time and must not wait for a long turn of the loop.
 
-    An engine that steps a large batch makes a thousand streams readable at once, and a loop reads them all before it
-    looks at its timers. So each read compares its stamp with `due_ns`, and then calls `callback`. The hook also counts
-    what the connections of its loop do.
+    An engine that steps a large batch makes a thousand streams readable at once, and a loop reads
+    them all before it looks at its timers. So each read compares its stamp with `due_ns`, and then
+    calls `callback`. The hook also counts what the connections of its loop do.
 
     Attributes:
         due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
         callback: Called without arguments by the first read whose stamp is not before `due_ns`.
         probed: Whether a loop probe runs.
-        late_ns: How late the loop may have come to a read, over the last alarms of the probe; NEVER: not known.
+        late_ns: How late the loop may have come to a read, over the last alarms of the probe;
+            NEVER: not known.
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
         handled_ns: When the loop handled the last alarm.
         alarm_ns: When the next alarm is due.
         reads: Reads of sockets.
-        tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
+        tokens: Tokens that these reads brought; an event that does not say how many it bears counts
+            as one.
         sends: Requests that were written.
         user_stamped_reads: Reads that brought tokens without a stamp of the kernel's.
     """
@@ -90,15 +96,17 @@ cdef epoll_event edge_of(int fd) noexcept:
 
 @cython.final
 cdef class ReadLoop:
-    """Calls readers of sockets, and the alarms of the sender, in the order in which they became ready.
+    """Calls readers of sockets, and the alarms of the sender, in the order in which they became
+    ready.
 
-    The event loop watches the epoll set as one file. Where there is no epoll, or the set is not open, `watch` returns
-    False and the event loop reads.
+    The event loop watches the epoll set as one file. Where there is no epoll, or the set is not
+    open, `watch` returns False and the event loop reads.
 
     Args:
-        linger_ns: How long it waits for more after it has read something, instead of handing over to the event loop:
-            that saves a turn of the event loop. It lingers only while a loop probe runs, which is while a run is on
-            the clock, and while `loop_users` is 0; it waits for at most WAIT_MS at a time.
+        linger_ns: How long it waits for more after it has read something, instead of handing over
+            to the event loop: that saves a turn of the event loop. It lingers only while a loop
+            probe runs, which is while a run is on the clock, and while `loop_users` is 0; it waits
+            for at most WAIT_MS at a time.
 
     Attributes:
         hook: The send hook of its connections.
@@ -118,7 +126,8 @@ cdef class ReadLoop:
             self.fd = epoll_create1(EPOLL_CLOEXEC)
             if self.fd >= 0:
                 loop.add_reader(self.fd, self.turn)
-                # The kernel begins to stamp some time after the first socket of the system has asked for it.
+                # The kernel begins to stamp some time after the first socket of the system has
+                # asked for it.
                 self.stamped_socket = socket.socket()
                 ask_for_stamps(self.stamped_socket.fileno(), False)
 
@@ -150,7 +159,9 @@ cdef class ReadLoop:
             self.forget(fd)
 
     cdef bint watch(self, int fd, object target, OnReadable on_readable) except -1:
-        """Call `on_readable(target)` whenever `fd` has become readable; False: the kernel watches no more files."""
+        """Call `on_readable(target)` whenever `fd` has become readable; False: the kernel
+        watches no more files.
+        """
         cdef epoll_event event = edge_of(fd)
         cdef Watcher watcher
         if epoll_ctl(self.fd, EPOLL_CTL_ADD, fd, &event) != 0:
@@ -171,17 +182,21 @@ cdef class ReadLoop:
         return 0
 
     cdef int look_again(self, int fd) except -1:
-        """Have the kernel report `fd` again if there is still something to read, if it is watched."""
+        """Have the kernel report `fd` again if there is still something to read, if it is
+        watched.
+        """
         cdef epoll_event event = edge_of(fd)
         if self.fd >= 0 and fd < len(self.watchers) and self.watchers[fd] is not None:
             epoll_ctl(self.fd, EPOLL_CTL_MOD, fd, &event)
         return 0
 
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept:
-        """Return when a socket, of which all was read before, had received nothing yet of what is read now, ns.
+        """Return when a socket, of which all was read before, had received nothing yet of what is
+        read now, ns.
 
-        The kernel was asked, and did not report it. But where all processors are busy, it may stamp a segment and hand
-        it to the socket later. A stamp from before the question shows such a delay; the longest one is allowed for.
+        The kernel was asked, and did not report it. But where all processors are busy, it may stamp
+        a segment and hand it to the socket later. A stamp from before the question shows such a
+        delay; the longest one is allowed for.
 
         Args:
             at_ns: The stamp of what is read now.
@@ -207,7 +222,8 @@ cdef class ReadLoop:
                 # An end that came with data is behind it, and would not be reported again.
                 if watcher.on_readable(watcher.target) or events[i].events != EPOLLIN:
                     self.look_again(fd)
-            # All that had come when the kernel was asked has been read, unless it reported as much as it can.
+            # All that had come when the kernel was asked has been read, unless it reported as much
+            # as it can.
             self.asked_before_ns = self.asked_ns if n < EVENTS_AT_ONCE else 0
             if not self.hook.probed or self.loop_users or self.fd < 0:
                 return

@@ -7,8 +7,10 @@ from loadgen.core.c.memory cimport Buffer
 from loadgen.core.c.events cimport EventArrays, EventRuns
 
 cpdef enum:
-    UNPLANNED = -1  # input tokens of a prompt that repeats answers, or that no tokenizer has counted
-    UNBOUNDED = -1  # user-stamped tokens of a record whose file does not say how late its stamps may be
+    # input tokens of a prompt that repeats answers, or that no tokenizer has counted
+    UNPLANNED = -1
+    # user-stamped tokens of a record whose file does not say how late its stamps may be
+    UNBOUNDED = -1
 
 cpdef enum:
     # What tells how many tokens the events of an answer bear.
@@ -23,11 +25,13 @@ cdef class Record:
     cdef public int target  # which of the run's targets it was sent to, from 0
     cdef public int class_number  # which of the run's classes it is in, from 0
     cdef public int64_t input_tokens, output_tokens  # planned; input_tokens may be UNPLANNED
-    cdef public int64_t server_tokens  # input tokens that the server is expected to count; -1: unknown
+    # input tokens that the server is expected to count; -1: unknown
+    cdef public int64_t server_tokens
     # Times.
     cdef public int64_t due  # when the schedule wanted it sent
     cdef public int64_t ready  # when a slot under the concurrency cap was free for it
-    cdef public int64_t sent  # when it left, by the kernel's stamp where there is one; else when its bytes were handed over
+    # when it left, by the kernel's stamp where there is one; else when its bytes were handed over
+    cdef public int64_t sent
     cdef public int64_t written  # when it had left at the latest; 0: not known
     cdef public int64_t connect_ns  # how long opening a connection took; 0 if an open one was used
     # When they came: by the kernel's stamp where there is one, else when they were read.
@@ -36,18 +40,24 @@ cdef class Record:
     cdef public int64_t first_answer_earliest  # when it can have come at the earliest
     cdef public int64_t closed  # the end of the response
     # Counts.
-    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens  # by the server's usage; -1: it gave none
-    cdef public int64_t reasoning_tokens  # those of completion_tokens, streamed or not; -1: the usage gave none
+    # By the server's usage; -1: it gave none.
+    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens
+    # those of completion_tokens, streamed or not; -1: the usage gave none
+    cdef public int64_t reasoning_tokens
     cdef readonly Py_ssize_t events  # with tokens
     cdef public int64_t content_events, reasoning_events, other_events  # the same by kind
     cdef public int64_t nan_events  # that hold NaN or infinity
-    cdef public int64_t user_stamped  # with tokens, and without a stamp of the kernel's; or UNBOUNDED
+    # With tokens, and without a stamp of the kernel's; or UNBOUNDED.
+    cdef public int64_t user_stamped
     cdef public int64_t reads  # of the socket, that brought events with tokens
-    cdef public int64_t counted  # tokens of all events: by the events themselves where they say it, else one each
+    # tokens of all events: by the events themselves where they say it, else one each
+    cdef public int64_t counted
     cdef public int counted_by  # what said so: BY_EVENTS, BY_IDS or BY_USAGE
     cdef public int64_t turn  # its place in its session, from 0; -1: the run has no sessions
-    cdef public int64_t results  # embeddings or scores, 0 before they came; -1: the answer has tokens
-    cdef public bint is_whole  # whether the answer has tokens and comes in one piece: they have no times
+    # embeddings or scores, 0 before they came; -1: the answer has tokens
+    cdef public int64_t results
+    # whether the answer has tokens and comes in one piece: they have no times
+    cdef public bint is_whole
     cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
     # How it ended.
     cdef public object outcome, detail, finish_reason
@@ -56,12 +66,15 @@ cdef class Record:
     cdef public bint reused  # whether its connection had carried a request before
     cdef public bint done_seen  # whether [DONE] came
     cdef public bint by_reader  # whether aiohttp's reader read it
-    cdef public bint window_filled  # whether so much was unread at once that the server may have had to wait
+    # whether so much was unread at once that the server may have had to wait
+    cdef public bint window_filled
     # What to keep; set before the request.
     cdef public bint keeps_text, keeps_answer, keeps_head
-    cdef public object redaction  # a function that takes credentials out of the text of the answer, or None
+    # a function that takes credentials out of the text of the answer, or None
+    cdef public object redaction
     cdef Buffer text_json, answer_json  # as between the quotes of a JSON string
-    cdef Py_ssize_t first_answer_event  # the number of the event of `first_answer`; -1: there is none
+    # the number of the event of `first_answer`; -1: there is none
+    cdef Py_ssize_t first_answer_event
     cdef EventArrays arrays  # one entry per token-bearing event
     cdef EventRuns runs  # all events
     # When its user leaves; set before the request.
@@ -69,17 +82,23 @@ cdef class Record:
     cdef public int64_t disconnect_ns  # so long after it was sent; -1: not for that
     # How often it was sent.
     cdef public int64_t attempts  # 1, or more where the server refused it and it was sent again
-    cdef public int64_t retried_ns  # from ready to when the last attempt was to be sent; 0: there was one
-    cdef public int64_t first_sent, first_closed  # of the first of several attempts; 0: there was one
+    # from ready to when the last attempt was to be sent; 0: there was one
+    cdef public int64_t retried_ns
+    # of the first of several attempts; 0: there was one
+    cdef public int64_t first_sent, first_closed
     cdef public int first_status  # the same
     cdef public object retry_after  # the value of Retry-After in an answer with an error, or None
-    cdef public object session_token  # header lines with the token of its session, to be sent, or None
-    cdef public object response_head  # the status line and fields of the answer, if `keeps_head`; else None
+    # header lines with the token of its session, to be sent, or None
+    cdef public object session_token
+    # the status line and fields of the answer, if `keeps_head`; else None
+    cdef public object response_head
     # What fills it.
-    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1
+    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion,
+                       int64_t at_ns) except -1
     cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1
     cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1
-    cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1
+    cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached,
+                       int64_t reasoning) except -1
     cdef int append_text(self, const char *text, Py_ssize_t n, bint cumulative) except -1
     cdef int append_answer(self, const char *text, Py_ssize_t n, bint cumulative) except -1
     cpdef end(self, outcome, detail, int64_t at_ns)

@@ -19,7 +19,8 @@ class Record:
 
     Args:
         index: Number of the request in the schedule.
-        input_tokens: Planned; UNPLANNED if the prompt repeats answers, or no tokenizer has counted it.
+        input_tokens: Planned; UNPLANNED if the prompt repeats answers, or no tokenizer has counted
+            it.
         output_tokens: Planned.
         due: When the schedule wanted it sent.
 
@@ -35,10 +36,12 @@ class Record:
         matched_stop: The stop word or token id that ended the answer, or None.
         status: The HTTP status; 0: none came.
         ready: When a slot under the concurrency cap was free for it.
-        sent: When it left, by the kernel's stamp where there is one; else when its bytes were handed over.
+        sent: When it left, by the kernel's stamp where there is one; else when its bytes were
+            handed over.
         written: When it had left at the latest; 0: not known.
         connect_ns: How long opening a connection took; 0 if an open one was used.
-        first_byte, first_token, last_token: When they came: by the kernel's stamp where there is one, else when read.
+        first_byte, first_token, last_token: When they came: by the kernel's stamp where there is
+            one, else when read.
         first_answer: When the first token of content, not reasoning, came.
         first_answer_earliest: When that can have come at the earliest.
         closed: When the response ended.
@@ -52,7 +55,8 @@ class Record:
         tokenized: Tokens of `text` by a tokenizer.
         results: Embeddings or scores, 0 before they came; -1: the answer has tokens.
         is_whole: Whether the answer has tokens and comes in one piece: they have no times.
-        user_stamped: Events with tokens and without a stamp of the kernel's; UNBOUNDED if that is not known.
+        user_stamped: Events with tokens and without a stamp of the kernel's; UNBOUNDED if that is
+            not known.
         disconnect_tokens: After how many tokens its user leaves; 0: not for that.
         disconnect_ns: How long after it was sent its user leaves, ns; -1: not for that.
         attempts: How often it was sent: 1, or more where the server refused it.
@@ -173,7 +177,9 @@ class Record:
     def tpot_n1_ns(self) -> int | None: ...
     @property
     def lag_ns(self) -> int | None: ...
-    def __init__(self, index: int = 0, input_tokens: int = 0, output_tokens: int = 0, due: int = 0) -> None: ...
+    def __init__(
+        self, index: int = 0, input_tokens: int = 0, output_tokens: int = 0, due: int = 0
+    ) -> None: ...
     def restore(
         self,
         stamps: Sequence[int],

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """Record: everything known about one scheduled request.
 
-Budget per token-bearing event: two stores (its stamp, and the length of its run of events), and the counters. Its
-arrays double; no Python object is made.
+Budget per token-bearing event: two stores (its stamp, and the length of its run of events), and the
+counters. Its arrays double; no Python object is made.
 """
 cimport cython
 from libc.stdint cimport int64_t
@@ -10,10 +10,12 @@ from libc.stdlib cimport free
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from loadgen.core.c.memory cimport (
-    BYTES, COUNTING, RECORDS, append, append_bytes, count_freed, count_objects, free_buffer, live_count,
+    BYTES, COUNTING, RECORDS, append, append_bytes, count_freed, count_objects, free_buffer,
+    live_count,
 )
 from loadgen.core.c.events cimport (
-    append_event, append_run, copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays, is_complete, put,
+    append_event, append_run, copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays,
+    is_complete, put,
     put_read, reserve,
 )
 from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, OTHER, REASONING, TOKENS
@@ -21,13 +23,16 @@ from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, OTHER, REASONING, TOK
 import json
 
 def live():
-    """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
+    """Count this module's live objects and their bytes; None unless it is a debug build."""
     return {"records": live_count(RECORDS), "bytes": live_count(BYTES)} if COUNTING else None
 
 
 @cython.final
 cdef class Record:
-    """Everything known about one request (record.pxd). Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen."""
+    """Everything known about one request (record.pxd).
+
+    Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen.
+    """
 
     def __cinit__(self):
         count_objects(RECORDS, 1)
@@ -37,7 +42,11 @@ cdef class Record:
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
         self.server_tokens = self.results = self.turn = -1
         self.first_answer_event = self.disconnect_ns = -1
-        self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = self.reasoning_tokens = -1
+        self.prompt_tokens = -1
+        self.completion_tokens = -1
+        self.cached_tokens = -1
+        self.tokenized = -1
+        self.reasoning_tokens = -1
 
     def __dealloc__(self):
         count_objects(RECORDS, -1)
@@ -47,7 +56,8 @@ cdef class Record:
         free_buffer(&self.text_json)
         free_buffer(&self.answer_json)
 
-    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1:
+    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion,
+                       int64_t at_ns) except -1:
         """Add an event of any kind to the list of events, and count its tokens if it bears any.
 
         Args:
@@ -57,13 +67,15 @@ cdef class Record:
             at_ns: Its stamp.
         """
         cdef int64_t kinds
-        if flags & CUMULATIVE and 0 <= completion <= self.counted:  # the same text again, with a finish reason
+        # the same text again, with a finish reason
+        if flags & CUMULATIVE and 0 <= completion <= self.counted:
             flags &= ~<int64_t>TOKENS
         kinds = flags & TOKENS
         append_event(&self.runs, flags, at_ns)
         if not kinds:
             return 0
-        # Usage that did not come with the first event sums up the events before: it says nothing about this one.
+        # Usage that did not come with the first event sums up the events before: it says nothing
+        # about this one.
         if completion >= 0 and (self.events == 0 or self.counted_by == BY_USAGE):
             tokens = max(0, completion - self.counted)
             self.counted_by = BY_USAGE
@@ -97,7 +109,7 @@ cdef class Record:
         return put_read(&self.arrays, first, self.events, read_ns)
 
     cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1:
-        """Store when the events from number `first` to before `end` can have come at the earliest."""
+        """Store when the events from `first` to before `end` can have come at the earliest."""
         if self.arrays.earliest_ns == NULL and first < end:
             self.arrays.earliest_ns = copy_of_stamps(&self.arrays, self.events)
         for i in range(first, end):
@@ -106,7 +118,8 @@ cdef class Record:
             self.first_answer_earliest = earliest_ns
         return 0
 
-    cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1:
+    cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached,
+                       int64_t reasoning) except -1:
         """Store the server's token counts; -1: this event does not say."""
         if prompt >= 0:
             self.prompt_tokens = prompt
@@ -119,7 +132,7 @@ cdef class Record:
         return 0
 
     cdef int append_text(self, const char *text, Py_ssize_t n, bint cumulative) except -1:
-        """Keep text of the answer, escaped as in JSON; with `cumulative` it may be all text until now."""
+        """Keep text, escaped as in JSON; with `cumulative` it may be all text until now."""
         return append(&self.text_json, text, n, cumulative)
 
     cdef int append_answer(self, const char *text, Py_ssize_t n, bint cumulative) except -1:
@@ -127,7 +140,8 @@ cdef class Record:
         return append(&self.answer_json, text, n, cumulative)
 
     cpdef end(self, outcome, detail, int64_t at_ns):
-        """End the request, and take credentials that the server may have repeated out of what it said.
+        """End the request, and take credentials that the server may have repeated out of what it
+        said.
 
         Args:
             outcome: The `Outcome`.
@@ -147,9 +161,10 @@ cdef class Record:
     cdef int drop_implausible_counts(self) except -1:
         """Correct or drop the counts of an answer that has ended, where they cannot be true.
 
-        Some servers send a count of 0 until the end, or the whole count with the first event, or falling counts. Then
-        most events seem to bear no token, and all counts are dropped. So is a completion count of 0 if tokens came.
-        Where the first event bears none and the total is larger, each count was that of the event before.
+        Some servers send a count of 0 until the end, or the whole count with the first event, or
+        falling counts. Then most events seem to bear no token, and all counts are dropped. So is a
+        completion count of 0 if tokens came. Where the first event bears none and the total is
+        larger, each count was that of the event before.
         """
         cdef Py_ssize_t empty_events = 0
         cdef int64_t *tokens = self.arrays.tokens
@@ -177,7 +192,8 @@ cdef class Record:
             tokens: How many tokens each bears; None: one each.
             stream: As the property `stream`; None: unknown.
             answer: The text of the answer.
-            earliest: Pairs (number of an event, ns) of the events that can have come before their stamps.
+            earliest: Pairs (number of an event, ns) of the events that can have come before their
+                stamps.
             read_late: How long after its stamp each event was read, ns; None: at once.
         """
         counts = [1] * len(stamps) if tokens is None else tokens
@@ -206,20 +222,25 @@ cdef class Record:
 
     @property
     def text(self):
-        """All text of the answer, with reasoning and arguments of tools; empty if it was not kept."""
+        """All text of the answer, with reasoning and arguments of tools; empty: not kept."""
         # Half a surrogate pair is no UTF-8, but may well be what the server sent.
         if self.text_json.size == 0:
             return ""
-        return json.loads(f'"{self.text_json.data[:self.text_json.size].decode("utf-8", "replace")}"', strict=False)
+        text = self.text_json.data[:self.text_json.size].decode("utf-8", "replace")
+        return json.loads(f'"{text}"', strict=False)
 
     @property
     def answer(self):
-        """The content without reasoning, as bytes between the quotes of a JSON string; empty if it was not kept."""
+        """The content without reasoning, as bytes between the quotes of a JSON string; empty if
+        it was not kept.
+        """
         return self.answer_json.data[:self.answer_json.size] if self.answer_json.size else b""
 
     @property
     def generated_text(self):
-        """`answer_text` without credentials, if the transport has set `redaction`: safe to keep and show."""
+        """`answer_text` without credentials, if the transport has set `redaction`: safe to keep
+        and show.
+        """
         return self.answer_text if self.redaction is None else self.redaction(self.answer_text)
 
     @property
@@ -232,7 +253,8 @@ cdef class Record:
     def stream(self):
         """All events in order as pairs (flags, value); None if they were not kept, or not all.
 
-        The value of token-bearing events is how many with these flags follow each other, else the stamp of the event.
+        The value of token-bearing events is how many with these flags follow each other, else the
+        stamp of the event.
         """
         if not self.has_all_runs():
             return None
@@ -252,7 +274,9 @@ cdef class Record:
 
     @property
     def expected_tokens(self):
-        """The input tokens that the server should count: as predicted, else those of the prompt's text."""
+        """The input tokens that the server should count: as predicted, else those of the
+        prompt's text.
+        """
         return self.get_expected_tokens()
 
     @property
@@ -262,7 +286,9 @@ cdef class Record:
 
     @property
     def counts_tokens(self):
-        """Whether the server or a tokenizer counted the tokens of the answer; else only its events are known."""
+        """Whether the server or a tokenizer counted the tokens of the answer; else only its
+        events are known.
+        """
         return self.completion_tokens >= 0 or self.tokenized >= 0 or self.counted_by != BY_EVENTS
 
     @property
@@ -272,10 +298,13 @@ cdef class Record:
 
     @property
     def span_bounds_ns(self):
-        """The least and the greatest time that the first and the last token may truly have been apart, ns."""
+        """The least and the greatest time that the first and the last token may truly have been
+        apart, ns.
+        """
         if not self.events:
             return 0, 0
-        return max(0, self.earliest_at(self.events - 1) - self.first_token), self.last_token - self.earliest_at(0)
+        least_ns = max(0, self.earliest_at(self.events - 1) - self.first_token)
+        return least_ns, self.last_token - self.earliest_at(0)
 
     @property
     def tpot_ns(self):
@@ -294,7 +323,9 @@ cdef class Record:
 
     @property
     def tpot_n1_ns(self):
-        """The time per output token as vLLM computes it, over all tokens but one, ns; None as for `tpot_ns`."""
+        """The time per output token as vLLM computes it, over all tokens but one, ns; None as
+        for `tpot_ns`.
+        """
         cdef int64_t tokens = self.tokens_but_one()
         return (self.last_token - self.first_token) // tokens if tokens > 0 else None
 
@@ -326,15 +357,23 @@ cdef class Record:
         return max(0, min(self.reasoning_tokens, self.completion_tokens - self.counted))
 
     cdef int64_t tokens_after_first_event(self) noexcept:
-        """The tokens that TPOT is divided by: those that were streamed after the first event; 0: there is no TPOT."""
-        return self.get_answer_tokens() - self.get_hidden_tokens() - self.get_first_tokens() if self.events > 1 else 0
+        """The tokens that TPOT is divided by: those that were streamed after the first event; 0:
+        there is no TPOT.
+        """
+        if self.events <= 1:
+            return 0
+        return self.get_answer_tokens() - self.get_hidden_tokens() - self.get_first_tokens()
 
     cdef int64_t tokens_but_one(self) noexcept:
-        """The tokens that vLLM divides by: all but one, whatever was streamed; 0 if there was only one event."""
+        """The tokens that vLLM divides by: all but one, whatever was streamed; 0 if there was
+        only one event.
+        """
         return self.get_answer_tokens() - 1 if self.events > 1 else 0
 
     cdef int64_t get_lag_ns(self) noexcept:
-        """The time from due to sent without the waits for a slot, a retry and a connection, ns; below 0 if early."""
+        """The time from due to sent without the waits for a slot, a retry and a connection, ns;
+        below 0 if early.
+        """
         return self.sent - self.ready - self.retried_ns - self.connect_ns
 
     cdef int64_t get_inexact(self) noexcept:
@@ -347,12 +386,15 @@ cdef class Record:
 
     cdef int64_t stamped_span_ns(self) noexcept:
         """The time from the first stamp of an event to the last, ns."""
-        return self.arrays.stamps_ns[self.events - 1] - self.arrays.stamps_ns[0] if self.events else 0
+        if not self.events:
+            return 0
+        return self.arrays.stamps_ns[self.events - 1] - self.arrays.stamps_ns[0]
 
     cdef bint is_ordered(self) noexcept:
         cdef int64_t latest = self.due
         cdef int64_t[6] stamps
-        stamps[:] = [self.ready, self.sent, self.first_byte, self.first_token, self.last_token, self.closed]
+        stamps[:] = [self.ready, self.sent, self.first_byte, self.first_token, self.last_token,
+                     self.closed]
         for at_ns in stamps:
             if at_ns:
                 if at_ns < latest:
@@ -367,7 +409,9 @@ cdef class Record:
 
     @property
     def earliest(self):
-        """When each token-bearing event can have come at the earliest, ns; None if all stamps are exact."""
+        """When each token-bearing event can have come at the earliest, ns; None if all stamps
+        are exact.
+        """
         return None if self.arrays.earliest_ns == NULL else self._listed(self.arrays.earliest_ns)
 
     @property
@@ -388,7 +432,9 @@ cdef class Record:
     @property
     def earliest_marks(self):
         """`earliest` as the bytes of an array of int64; those of the stamps if all are exact."""
-        return self._bytes(self.arrays.stamps_ns if self.arrays.earliest_ns == NULL else self.arrays.earliest_ns)
+        if self.arrays.earliest_ns == NULL:
+            return self._bytes(self.arrays.stamps_ns)
+        return self._bytes(self.arrays.earliest_ns)
 
     cdef list _listed(self, const int64_t *array):
         return [array[i] for i in range(self.events)]
@@ -397,4 +443,7 @@ cdef class Record:
         return (<const char *>array)[:self.events * sizeof(int64_t)] if self.events else b""
 
     def __repr__(self):
-        return f"<Record {self.index} {self.outcome or 'open'} status={self.status} events={self.events}>"
+        return (
+            f"<Record {self.index} {self.outcome or 'open'} status={self.status} "
+            f"events={self.events}>"
+        )

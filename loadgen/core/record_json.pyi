@@ -3,8 +3,15 @@
 from loadgen.core.record import Record
 
 def record_line(
-    record: Record, start_ns: int, source: str | None, *, answer: bool = False, class_name: str | None = None
+    record: Record,
+    start_ns: int,
+    source: str | None,
+    *,
+    answer: bool = False,
+    class_name: str | None = None,
 ) -> bytes:
-    """Return an ended record as a line of JSON; `answer`: with the text of its answer; `class_name`: with its class."""
+    """Return an ended record as a line of JSON; `answer`: with the text of its answer;
+    `class_name`: with its class.
+    """
 
 def live() -> dict[str, int] | None: ...

@@ -35,7 +35,9 @@ cdef int put_python_bytes(Buffer *out, bytes text) except -1:
 cdef int put_object(Buffer *out, const char *key, object value) except -1:
     """Write a member whose value is a string, an int, or null."""
     append_bytes(out, key, strlen(key))
-    return append_bytes(out, b"null", 4) if value is None else put_python_bytes(out, orjson.dumps(value))
+    if value is None:
+        return append_bytes(out, b"null", 4)
+    return put_python_bytes(out, orjson.dumps(value))
 
 
 cdef int put_number(Buffer *out, const char *key, int64_t value) except -1:
@@ -97,7 +99,9 @@ cdef int put_events(Buffer *out, Record record) except -1:
 
 
 cdef int put_bounds(Buffer *out, Record record) except -1:
-    """Write what is known of the events beside their stamps: how early they can have come, and when they were read."""
+    """Write what is known of the events beside their stamps: how early they can have come, and
+    when they were read.
+    """
     cdef Py_ssize_t i
     cdef bint is_first = True
     if record.first_answer_earliest and record.first_answer_earliest != record.first_answer:
@@ -137,12 +141,14 @@ def live():
     return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
-def record_line(Record record not None, int64_t start_ns, source, *, bint answer=False, class_name=None):
+def record_line(Record record not None, int64_t start_ns, source, *, bint answer=False,
+                class_name=None):
     """Return an ended record as a line of JSON.
 
     Args:
         record: The record.
-        start_ns: When the clock of the run started; `due` is written from there, other times from `due`.
+        start_ns: When the clock of the run started; `due` is written from there, other times from
+            `due`.
         source: Where its prompt comes from, or None.
         answer: Whether to write the text of the answer too.
         class_name: The name of its class; None: the run has no classes.
@@ -157,9 +163,11 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_object(&out, b',"detail":', record.detail or None)
         put_object(&out, b',"finish_reason":', record.finish_reason)
         put_object(&out, b',"matched_stop":', record.matched_stop)
-        put_optional(&out, b',"planned_input_tokens":', record.input_tokens, record.input_tokens >= 0)
+        put_optional(&out, b',"planned_input_tokens":', record.input_tokens,
+                     record.input_tokens >= 0)
         put_number(&out, b',"planned_output_tokens":', record.output_tokens)
-        put_optional(&out, b',"predicted_server_input_tokens":', record.server_tokens, record.server_tokens >= 0)
+        put_optional(&out, b',"predicted_server_input_tokens":', record.server_tokens,
+                     record.server_tokens >= 0)
         put_number(&out, b',"target":', record.target)
         if class_name is not None:
             put_object(&out, b',"class":', class_name)
@@ -168,9 +176,11 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
             put_number(&out, b',"turn":', record.turn + 1)
         put_optional(&out, b',"status":', record.status, record.status != 0)
         put_optional(&out, b',"prompt_tokens":', record.prompt_tokens, record.prompt_tokens >= 0)
-        put_optional(&out, b',"completion_tokens":', record.completion_tokens, record.completion_tokens >= 0)
+        put_optional(&out, b',"completion_tokens":', record.completion_tokens,
+                     record.completion_tokens >= 0)
         put_optional(&out, b',"cached_tokens":', record.cached_tokens, record.cached_tokens >= 0)
-        put_optional(&out, b',"reasoning_tokens":', record.reasoning_tokens, record.reasoning_tokens >= 0)
+        put_optional(&out, b',"reasoning_tokens":', record.reasoning_tokens,
+                     record.reasoning_tokens >= 0)
         put_number(&out, b',"due":', due - start_ns)
         put_optional(&out, b',"ready":', record.ready - due, record.ready != 0)
         put_optional(&out, b',"sent":', record.sent - due, record.sent != 0)

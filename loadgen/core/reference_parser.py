@@ -1,7 +1,8 @@
-"""Parsers of a streamed event and of an answer in one piece: the definition that the compiled scanners must match.
+"""Parsers of a streamed event and of an answer in one piece: the definition that the compiled
+scanners must match.
 
-Embeddings and pooling answer with a list under `data`, rerank with one under `results`. A text in one piece has the
-form of an event that says everything, with `message` for `delta`.
+Embeddings and pooling answer with a list under `data`, rerank with one under `results`. A text in
+one piece has the form of an event that says everything, with `message` for `delta`.
 """
 
 import json
@@ -27,7 +28,15 @@ from loadgen.core.event_flags import (
     TOOL,
     USAGE,
 )
-from loadgen.core.json_fields import MAX_TOKENS, count_of, items_of, object_of, text_of, to_json, word_of
+from loadgen.core.json_fields import (
+    MAX_TOKENS,
+    count_of,
+    items_of,
+    object_of,
+    text_of,
+    to_json,
+    word_of,
+)
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NON_FINITE = re.compile(rb"NaN|Infinity")
@@ -39,7 +48,8 @@ def parse(payload: bytes, dialect: Dialect | None = None) -> Delta:
 
     Args:
         payload: The data of the event, in UTF-8.
-        dialect: That of the stream; None: its events are those of chat completions, completions or /generate.
+        dialect: That of the stream; None: its events are those of chat completions, completions or
+            /generate.
 
     Raises:
         ValueError: It is not a JSON object, or its members have types that the API does not have.
@@ -112,7 +122,8 @@ class PooledAnswer:
 
     Attributes:
         results: How many embeddings or scores it has.
-        prompt_tokens: The input tokens by its usage, `total_tokens` where it has no others; -1: it gives none.
+        prompt_tokens: The input tokens by its usage, `total_tokens` where it has no others; -1: it
+            gives none.
         cached_tokens: Those of them that came from a cache; -1: it does not say.
         has_nan: Whether it holds NaN or an infinity, which are not JSON.
         error: An error object in place of the answer, as JSON text.
@@ -129,7 +140,8 @@ def parse_pooled(body: bytes) -> PooledAnswer:
     """Parse the body of an answer.
 
     Raises:
-        ValueError: It is not a JSON object with a list of results, or its usage has types that the API does not have.
+        ValueError: It is not a JSON object with a list of results, or its usage has types that the
+            API does not have.
     """
     event = parse(body)  # errors and usage are those of any other API
     if event.error is not None:
@@ -154,7 +166,8 @@ def parse_text(body: bytes) -> Delta:
     choices = answer.get("choices") if isinstance(answer, dict) else None
     if isinstance(choices, list):
         answer["choices"] = [
-            choice | {"delta": choice.get("message")} if isinstance(choice, dict) else choice for choice in choices
+            choice | {"delta": choice.get("message")} if isinstance(choice, dict) else choice
+            for choice in choices
         ]
     return delta_of(answer, has_nan)
 
@@ -197,7 +210,13 @@ def _cumulative(event: dict[str, Any], has_nan: bool) -> Delta:
     reason = word_of(finish, "type")
     if reason == ABORTED:
         return Delta(error=to_json(finish))
-    says = CHOICE | USAGE | CUMULATIVE | FINISH * (reason is not None) | EMPTY * (event.get("text") == "")
+    says = (
+        CHOICE
+        | USAGE
+        | CUMULATIVE
+        | FINISH * (reason is not None)
+        | EMPTY * (event.get("text") == "")
+    )
     return Delta(
         CONTENT * bool(text),
         says,
@@ -219,8 +238,9 @@ def loads(payload: bytes) -> tuple[Any, bool]:
     except orjson.JSONDecodeError:
         if not SURROGATE.search(payload) and not _NON_FINITE.search(payload):
             raise
-    # Half a surrogate pair is JSON, and some servers send it when they cut a character in two; orjson refuses it.
-    # Servers in Python write NaN for broken logprobs; the answer is read all the same.
+    # Half a surrogate pair is JSON, and some servers send it when they cut a character in two;
+    # orjson refuses it. Servers in Python write NaN for broken logprobs; the answer is read all the
+    # same.
     non_finite: list[float] = []
 
     def constant(word: str) -> float:
@@ -234,14 +254,18 @@ def loads(payload: bytes) -> tuple[Any, bool]:
 
 
 def _refuse_further(choice: dict[str, Any]) -> None:
-    """Raise ValueError for any choice but the first: gaps between tokens of several answers measure nothing."""
+    """Raise ValueError for any choice but the first: gaps between tokens of several answers
+    measure nothing.
+    """
     index = choice.get("index")
     if type(index) is int and index > 0:
         raise ValueError(f"choice {index} of several: ask for one answer a request")
 
 
 def _stop(choice: dict[str, Any]) -> int | str | None:
-    """Return the token id or stop word that ended the choice; None if it is missing or of another type."""
+    """Return the token id or stop word that ended the choice; None if it is missing or of
+    another type.
+    """
     for key in ("matched_stop", "stop_reason"):
         stop = choice.get(key)
         if isinstance(stop, str) and stop:
@@ -255,7 +279,11 @@ def _texts(choice: dict[str, Any]) -> Iterator[tuple[int, str]]:
     """Yield the texts that bear tokens with the kind of each."""
     delta = object_of(choice, "delta")
     texts = [(REASONING, text_of(delta, key)) for key in ("reasoning", "reasoning_content")]
-    texts += [*_content(delta), (CONTENT, text_of(choice, "text")), (OTHER, text_of(delta, "refusal"))]
+    texts += [
+        *_content(delta),
+        (CONTENT, text_of(choice, "text")),
+        (OTHER, text_of(delta, "refusal")),
+    ]
     texts += [(OTHER, _arguments(call)) for call in items_of(delta, "tool_calls")]
     return ((kind, text) for kind, text in texts if text)
 
@@ -268,7 +296,9 @@ def _content(delta: dict[str, Any]) -> Iterator[tuple[int, str]]:
     for part in _objects(delta, "content"):
         yield CONTENT, text_of(part, "text")
         if isinstance(part.get("thinking"), list):
-            yield from ((REASONING, text_of(thought, "text")) for thought in _objects(part, "thinking"))
+            yield from (
+                (REASONING, text_of(thought, "text")) for thought in _objects(part, "thinking")
+            )
         else:
             yield REASONING, text_of(part, "thinking")
 
@@ -289,7 +319,9 @@ def _says(choice: dict[str, Any]) -> int:
 
 
 def _tokens(choice: dict[str, Any]) -> int | None:
-    """Return the number of tokens that a choice says it holds; None if it does not, or in another type."""
+    """Return the number of tokens that a choice says it holds; None if it does not, or in
+    another type.
+    """
     logprobs = choice.get("logprobs")
     logprobs = logprobs if isinstance(logprobs, dict) else {}
     # The logprobs of chat, and those of completions.

@@ -1,7 +1,9 @@
-"""Coarse histograms: Sketch, for live progress, and Timeline, with a histogram for each column of time.
+"""Coarse histograms: Sketch, for live progress, and Timeline, with a histogram for each column of
+time.
 
-A Sketch is small to send. A Timeline takes memory of constant size: a run has at most COLUMNS columns, and when it goes
-on beyond the last one, each two columns become one. Both are merged exactly: two merged ones equal that of all values.
+A Sketch is small to send. A Timeline takes memory of constant size: a run has at most COLUMNS
+columns, and when it goes on beyond the last one, each two columns become one. Both are merged
+exactly: two merged ones equal that of all values.
 """
 
 from bisect import bisect_left
@@ -25,11 +27,13 @@ MAX_ERROR = 1 / 32  # relative error of a Sketch's percentile, besides that of t
 class Sketch:
     """How often values occurred, ns, to one sixteenth.
 
-    A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64 ns. So its
-    percentiles are within `MAX_ERROR`, plus 32 ns, of those of the histogram that it was made from.
+    A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64
+    ns. So its percentiles are within `MAX_ERROR`, plus 32 ns, of those of the histogram that it was
+    made from.
 
     Attributes:
-        counts: The number of values in each bucket that is not empty, by its lowest value, ascending.
+        counts: The number of values in each bucket that is not empty, by its lowest value,
+            ascending.
         total_ns: The exact sum of the values.
     """
 
@@ -47,9 +51,13 @@ class Sketch:
         return Sketch(counts, self.total_ns + other.total_ns)
 
     def __sub__(self, earlier: "Sketch") -> "Sketch":
-        """Return the sketch of the values that came after `earlier`, a sketch of the same distribution."""
+        """Return the sketch of the values that came after `earlier`, a sketch of the same
+        distribution.
+        """
         since = {low: count - earlier.counts.get(low, 0) for low, count in self.counts.items()}
-        return Sketch({low: count for low, count in since.items() if count}, self.total_ns - earlier.total_ns)
+        return Sketch(
+            {low: count for low, count in since.items() if count}, self.total_ns - earlier.total_ns
+        )
 
     @property
     def count(self) -> int:
@@ -77,7 +85,9 @@ class Sketch:
         return self.percentile_ms(99)
 
     def percentile_ms(self, p: float) -> float | None:
-        """Return the `p`-th percentile, 0 <= `p` <= 100, of the middles of buckets; None if there is no value."""
+        """Return the `p`-th percentile, 0 <= `p` <= 100, of the middles of buckets; None if
+        there is no value.
+        """
         if not self.counts:
             return None
         position = (self.count - 1) * p / 100
@@ -87,7 +97,9 @@ class Sketch:
         return (low + (high - low) * (position - rank)) / 1e6
 
     def value_at_rank(self, rank: int, /) -> float:
-        """Return the middle of the bucket, ns, of the value with this rank in ascending order, or of the last value."""
+        """Return the middle of the bucket, ns, of the value with this rank in ascending order,
+        or of the last value.
+        """
         return sum(self.bucket_at_rank(rank)) / 2
 
     def bucket_at_rank(self, rank: int) -> tuple[int, int]:
@@ -120,13 +132,21 @@ class Timeline:
         return Timeline(width_ns, _added(a.ttft, b.ttft), _added(a.icl, b.icl))
 
     def of_width(self, width_ns: int) -> "Timeline":
-        """Return the same values in columns of `width_ns`, a multiple of its own by a power of two."""
+        """Return the same values in columns of `width_ns`, a multiple of its own by a power of
+        two.
+        """
         times = width_ns // self.width_ns
-        return Timeline(width_ns, _widened(self.ttft, times), _widened(self.icl, times)) if times > 1 else self
+        return (
+            Timeline(width_ns, _widened(self.ttft, times), _widened(self.icl, times))
+            if times > 1
+            else self
+        )
 
 
 def width_for(last_ns: int, width_ns: int) -> int:
-    """Return the width at which the columns reach `last_ns` after the start: `width_ns` times a power of two."""
+    """Return the width at which the columns reach `last_ns` after the start: `width_ns` times a
+    power of two.
+    """
     while last_ns // width_ns >= COLUMNS:
         width_ns *= 2
     return width_ns

@@ -15,7 +15,8 @@ cdef class SseReader:
     cdef readonly bint failed
     cdef readonly object outcome, detail  # of a stream that has failed
     cdef int64_t at_ns
-    cdef Py_ssize_t tail  # bytes since the last token-bearing event ended, without the end of its chunk
+    # bytes since the last token-bearing event ended, without the end of its chunk
+    cdef Py_ssize_t tail
     cdef bint skips_lf  # the last line ended with CR: an LF that follows belongs to it
     cdef bint has_data, at_first_line, at_end
     cdef bint is_no_chat  # events are not those of chat: they are of a dialect, or [DONE] has come

@@ -24,9 +24,11 @@ cdef class Connection:
     cdef object error
     cdef object tls  # decrypts what is read and encrypts what is sent; None: neither
     cdef int64_t latest_ns  # stamp of the last read
-    cdef int64_t emptied_ns  # stamp of the last read that emptied the socket, or when the request was sent: no byte
+    # stamp of the last read that emptied the socket, or when the request was sent: no byte
+    cdef int64_t emptied_ns
                              # that is read later had come by then
-    cdef uint64_t bytes_read, segments_counted  # of the latter as the kernel counted when it was asked last
+    # of the latter as the kernel counted when it was asked last
+    cdef uint64_t bytes_read, segments_counted
     cdef int64_t reads_since  # it was asked last
     cdef bint all_emptied, count_agreed  # since then; then
     cdef bint was_emptied  # by the last read
@@ -34,6 +36,8 @@ cdef class Connection:
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
-    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, bint emptied) except -1
-    cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, bint emptied) except -1
+    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
+                       bint emptied) except -1
+    cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns,
+                    bint is_stamped, bint emptied) except -1
     cdef bint _came_together(self) noexcept

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """Connection: a connection to a server, which stamps what it reads before it parses it.
 
-Budget per read: recv, clock_gettime, parsing (http1, sse), and one comparison with the time of the next send. Without
-a tap no Python object is made, until the response has ended.
+Budget per read: recv, clock_gettime, parsing (http1, sse), and one comparison with the time of the
+next send. Without a tap no Python object is made, until the response has ended.
 """
 cimport cython
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -10,7 +10,8 @@ from libc.stdint cimport int64_t, uint64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.kernel cimport (
-    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, count_received, now_ns, receive, recv, send,
+    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, count_received, now_ns, receive, recv,
+    send,
     stamp_of_sent,
 )
 from loadgen.core.http1 cimport IDLE, READER, Response
@@ -21,11 +22,14 @@ from loadgen.core.record cimport Record
 import os
 
 cdef enum:
-    WINDOW_BYTES = 48 << 10  # no window is smaller than 64 KiB: with less unread, no server has to wait
+    # no window is smaller than 64 KiB: with less unread, no server has to wait
+    WINDOW_BYTES = 48 << 10
 
 
 cdef int read_and_stamp(object target) except -1:
-    """Read what the socket of a Connection holds, and stamp it first: the `on_readable` of a ReadLoop."""
+    """Read what the socket of a Connection holds, and stamp it first: the `on_readable` of a
+    ReadLoop.
+    """
     cdef Connection connection = <Connection>target
     cdef char *buffer = connection.read_loop.buffer
     cdef int64_t on_real_ns
@@ -40,7 +44,8 @@ cdef int read_and_stamp(object target) except -1:
     try:
         connection._received(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)
         return n == READ_BYTES
-    except BaseException as fault:  # the response cannot be read further; the event loop logs what is raised
+    # the response cannot be read further; the event loop logs what is raised
+    except BaseException as fault:
         connection.error = fault
         connection._fall_back_to_loop()
         connection.transport.abort()
@@ -49,15 +54,17 @@ cdef int read_and_stamp(object target) except -1:
 
 @cython.final
 cdef class Connection:
-    """A connection as an asyncio protocol: stamps what arrives and tells its owner when a response has ended.
+    """A connection as an asyncio protocol: stamps what arrives and tells its owner when a response
+    has ended.
 
     A ReadLoop that is open reads the socket; the transport is then paused. The event loop reads
-    whenever there is more to do than reading: ends, errors, a request that does not fit into the socket at once.
+    whenever there is more to do than reading: ends, errors, a request that does not fit into the
+    socket at once.
 
     Args:
-        owner: Has `ended(connection)`, called once per response, `reader(connection)`, called when aiohttp's reader
-            must decode a response, and `dropped(connection, error)`, called when the peer or the network has ended
-            the connection.
+        owner: Has `ended(connection)`, called once per response, `reader(connection)`, called when
+            aiohttp's reader must decode a response, and `dropped(connection, error)`, called when
+            the peer or the network has ended the connection.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` after its handshake; None: the connection has no TLS.
@@ -65,7 +72,8 @@ cdef class Connection:
 
     Attributes:
         tap: None, or an object that gets what is sent and all that arrives, before it is parsed.
-        forward: None, or the asyncio protocol of aiohttp's reader, which gets all that arrives instead.
+        forward: None, or the asyncio protocol of aiohttp's reader, which gets all that arrives
+            instead.
         requests: Requests that it has carried.
         idle_since: Kept for the owner.
         lost: Whether the connection has ended.
@@ -107,7 +115,8 @@ cdef class Connection:
         if self.tls is not None:
             self._came_together()  # from now on it compares with the segments of the handshake
         if self.is_readable:
-            self.transport.set_write_buffer_limits(0)  # so that resume_writing is called when nothing is left to write
+            # so that resume_writing is called when nothing is left to write
+            self.transport.set_write_buffer_limits(0)
             self._read_directly()
         else:
             self._fall_back_to_loop()
@@ -121,11 +130,15 @@ cdef class Connection:
         self.uses_loop = self.is_readable = False
 
     def is_open(self):
-        """Ask the kernel whether the peer has neither closed the connection nor sent what no request asked for."""
+        """Ask the kernel whether the peer has neither closed the connection nor sent what no
+        request asked for.
+        """
         cdef char byte
         if self.lost or not self.response.keep_alive or self.transport.is_closing():
             return False
-        return recv(self.socket_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 and (errno == EAGAIN or errno == EINTR)
+        if recv(self.socket_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0:
+            return False
+        return errno == EAGAIN or errno == EINTR
 
     def send(self, bytes request not None, Record record not None):
         """Stamp and write a whole request, and expect its response."""
@@ -183,17 +196,23 @@ cdef class Connection:
     def data_received(self, bytes data not None):
         """Read what the event loop has read."""
         if self.forward is not None:
-            self.forward.data_received(data if self.tls is None else self._decrypt(data, PyBytes_GET_SIZE(data)))
+            if self.tls is not None:
+                data = self._decrypt(data, PyBytes_GET_SIZE(data))
+            self.forward.data_received(data)
             return
         self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns(), 0, False)
         if self.uses_loop and self.is_readable:
-            stamp_of_sent(self.socket_fd)  # one that came late would wake the event loop again and again
+            # one that came late would wake the event loop again and again
+            stamp_of_sent(self.socket_fd)
             if self.transport.get_write_buffer_size() == 0:
                 self._read_directly()
 
     def take(self, bytes data not None, int64_t read_ns, int64_t on_real_ns, bint emptied):
-        """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for tests."""
-        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns, emptied)
+        """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for
+        tests.
+        """
+        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns,
+                       emptied)
 
     def connection_made(self, transport):
         """Take the transport."""
@@ -206,7 +225,9 @@ cdef class Connection:
         return False
 
     def connection_lost(self, exc):
-        """End the response, if one is under way, and tell the owner; or let aiohttp's reader do so."""
+        """End the response, if one is under way, and tell the owner; or let aiohttp's reader do
+        so.
+        """
         if self.forward is not None:
             self.lost = True
             self.release()
@@ -235,7 +256,9 @@ cdef class Connection:
             self._read_directly()
 
     cdef int _take_stamp_of_sent(self, Record record) except -1:
-        """Take the kernel's time at which the last byte of a request left, where it lies within the call of `send`."""
+        """Take the kernel's time at which the last byte of a request left, where it lies within
+        the call of `send`.
+        """
         cdef KernelClock clock = self.read_loop.kernel_clock
         cdef int64_t on_real_ns = stamp_of_sent(self.socket_fd), at_ns
         if on_real_ns and clock.usable:
@@ -259,7 +282,8 @@ cdef class Connection:
         """Have the event loop read the socket."""
         if self.fd >= 0:
             self.read_loop.forget(self.fd)
-            ask_for_stamps(self.fd, False)  # the event loop would be called for each stamp, and take none
+            # the event loop would be called for each stamp, and take none
+            ask_for_stamps(self.fd, False)
             stamp_of_sent(self.fd)
             self.fd = -1
             self.transport.resume_reading()
@@ -267,7 +291,8 @@ cdef class Connection:
         self.uses_loop = True
         return 0
 
-    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, bint emptied) except -1:
+    cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
+                       bint emptied) except -1:
         """Parse n bytes, then call the send hook if it is due.
 
         Args:
@@ -283,10 +308,15 @@ cdef class Connection:
         cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
         cdef bytes decrypted
-        if at_ns > read_ns or at_ns < self.emptied_ns:  # by the width of a pair of readings, or CLOCK_REALTIME was set
-            is_stamped = self.emptied_ns - clock.max_width_ns <= at_ns <= read_ns + clock.max_width_ns
+        # by the width of a pair of readings, or CLOCK_REALTIME was set
+        if at_ns > read_ns or at_ns < self.emptied_ns:
+            is_stamped = (
+                self.emptied_ns - clock.max_width_ns <= at_ns
+                <= read_ns + clock.max_width_ns
+            )
             at_ns = max(at_ns, self.emptied_ns) if is_stamped and at_ns <= read_ns else read_ns
-        self.latest_ns = max(self.latest_ns, at_ns)  # the read before may have had no stamp, and so a later time
+        # the read before may have had no stamp, and so a later time
+        self.latest_ns = max(self.latest_ns, at_ns)
         self.bytes_read += n
         self.reads_since += 1
         self.all_emptied = self.all_emptied and emptied
@@ -298,11 +328,13 @@ cdef class Connection:
         if self.tls is None:
             response.feed_raw(p, n, self.latest_ns)
         else:
-            response.feed_raw(PyBytes_AS_STRING(decrypted), PyBytes_GET_SIZE(decrypted), self.latest_ns)
+            response.feed_raw(PyBytes_AS_STRING(decrypted), PyBytes_GET_SIZE(decrypted),
+                              self.latest_ns)
             response.events.tail += self.tls.is_partial
         if record is not None:
             self.hook.tokens += record.counted - counted
-            if n >= WINDOW_BYTES and record.results < 0:  # an answer in one piece may be larger than any window
+            # an answer in one piece may be larger than any window
+            if n >= WINDOW_BYTES and record.results < 0:
                 record.window_filled = True
             if record.events > events:
                 self._bound(record, events, at_ns, read_ns, is_stamped, emptied)
@@ -314,7 +346,8 @@ cdef class Connection:
             self.is_readable = False
             self.owner.reader(self)
         elif response.complete and not was_complete:
-            if self.uses_loop and self.transport.get_write_buffer_size():  # answered before the request was all read
+            # answered before the request was all read
+            if self.uses_loop and self.transport.get_write_buffer_size():
                 response.keep_alive = False
             self.owner.ended(self)
         if read_ns >= self.hook.due_ns:  # last: it may send on this very connection
@@ -333,12 +366,14 @@ cdef class Connection:
         return decrypted
 
     cdef int _bound(
-        self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped, bint emptied
+        self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped,
+        bint emptied
     ) except -1:
         """Store how early the events that one read has brought can have come.
 
-        A stamp is that of the last segment of what was read, or of one that is still unread. It holds for the last
-        event if that ends what has come, and for all events if what has come was one segment.
+        A stamp is that of the last segment of what was read, or of one that is still unread. It
+        holds for the last event if that ends what has come, and for all events if what has come was
+        one segment.
 
         Args:
             record: What they were written to.
@@ -374,7 +409,9 @@ cdef class Connection:
         return 0
 
     cdef bint _came_together(self) noexcept:
-        """Ask the kernel whether the last read was of one segment, as each read since it was asked before."""
+        """Ask the kernel whether the last read was of one segment, as each read since it was
+        asked before.
+        """
         cdef uint64_t segments, bytes_counted
         cdef bint has_agreed = self.count_agreed, came_together
         if not count_received(self.socket_fd, &segments, &bytes_counted):

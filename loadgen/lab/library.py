@@ -1,4 +1,6 @@
-"""The library of the lab: studies, run in the caller's event loop or in one of their own, and audits."""
+"""The library of the lab: studies, run in the caller's event loop or in one of their own, and
+audits.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +32,8 @@ REPORT_SUFFIX = ".report"
 
 @dataclass(frozen=True, repr=False)
 class SavedStudy:
-    """A study as far as it has come, in its store. `str` gives the findings as `loadgen tune status` prints them.
+    """A study as far as it has come, in its store. `str` gives the findings as `loadgen tune
+    status` prints them.
 
     Attributes:
         findings: The findings, a function of the starts in the store.
@@ -52,7 +55,9 @@ class SavedStudy:
 
     @property
     def winner(self) -> ArmResult | None:
-        """The arm that fresh starts have shown to be better than the baseline; None if there is none, or not yet."""
+        """The arm that fresh starts have shown to be better than the baseline; None if there is
+        none, or not yet.
+        """
         return self.findings.finalist if self.findings.confirmed else None
 
     @property
@@ -69,7 +74,8 @@ class SavedStudy:
         """Write the report of `loadgen tune report`, and return its files.
 
         Args:
-            output: Folder of the report, created if there is none; by default NAME.report, with the study's name.
+            output: Folder of the report, created if there is none; by default NAME.report, with the
+                study's name.
 
         Raises:
             BadInput: The store cannot be read, or a file cannot be written.
@@ -85,7 +91,10 @@ class SavedStudy:
 
     def __repr__(self) -> str:
         state = f"open: {self.open}" if self.open else "over"
-        return f"<loadgen.SavedStudy: {self.findings.study.name}, {len(self.findings.trials)} starts, {state}>"
+        return (
+            f"<loadgen.SavedStudy: {self.findings.study.name}, {len(self.findings.trials)} "
+            f"starts, {state}>"
+        )
 
 
 OnTrial = Callable[[SavedStudy], None]
@@ -98,15 +107,17 @@ async def tune(
     on_progress: OnProgress = ignore,
     on_trial: OnTrial = ignore,
 ) -> SavedStudy:
-    """Run a study until it is over or its budget is spent, or go on with it from its store, as `loadgen tune run` does.
+    """Run a study until it is over or its budget is spent, or go on with it from its store, as
+    `loadgen tune run` does.
 
-    Cancelling it stops the engine. What was measured stays in the store: `load_study` reads it, and the next call
-    resumes from there.
+    Cancelling it stops the engine. What was measured stays in the store: `load_study` reads it, and
+    the next call resumes from there.
 
     Args:
         study: Its YAML file (docs/studies.md).
         store: Folder of the results; by default NAME.store, with the study's name.
-        on_progress: Called a few times a second with the progress of the run, or of the start, that goes on.
+        on_progress: Called a few times a second with the progress of the run, or of the start, that
+            goes on.
         on_trial: Called after each start of an arm with the study so far.
 
     Raises:
@@ -151,7 +162,9 @@ def store_of(file: StudyFile, store: str | Path | None) -> Path:
 
 async def carry_out(file: StudyFile, store: Path, view: View) -> SavedStudy:
     """Run a study in its store, shown by `view`; the command and `tune` call this."""
-    return SavedStudy(await conductor.conduct(file, store, find("launchers", "local").usual_start_s, view), store)
+    return SavedStudy(
+        await conductor.conduct(file, store, find("launchers", "local").usual_start_s, view), store
+    )
 
 
 class _Callbacks:
@@ -182,13 +195,15 @@ def audit(*paths: str | Path) -> list[Finding]:
     """Find inconsistent numbers in published results, as `loadgen audit` does (docs/audit.md).
 
     Args:
-        *paths: Markdown pages or texts that contain benchmark output; or JSON results of loadgen, vllm bench serve,
-            SGLang's bench_serving (JSON lines) or guidellm. Several are also held against each other.
+        *paths: Markdown pages or texts that contain benchmark output; or JSON results of loadgen,
+            vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm. Several are also held
+            against each other.
 
     Returns:
-        The findings in the order of the files: `rule`, `place`, what it `says`, what it `should_be`, and `why`. With
-        `note`, the numbers can be true, but do not show what they seem to. Findings of one `rule` with the same `cause`
-        have one origin.
+        The findings in the order of the files: `rule`, `place`, what it `says`, what it
+            `should_be`, and `why`. With
+        `note`, the numbers can be true, but do not show what they seem to. Findings of one `rule`
+        with the same `cause` have one origin.
 
     Raises:
         BadInput: One of them cannot be read, or has no result and no table.

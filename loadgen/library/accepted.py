@@ -1,4 +1,6 @@
-"""Accepted settings: what a call of the library takes, or refuses by name before anything is sent."""
+"""Accepted settings: what a call of the library takes, or refuses by name before anything is
+sent.
+"""
 
 from dataclasses import fields
 from pathlib import Path
@@ -18,7 +20,8 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     """Check the settings of a run and return them, with the credentials that `@FILE` names.
 
     Raises:
-        BadInput: A value cannot be used, a file cannot be written, or the library cannot do what a setting asks.
+        BadInput: A value cannot be used, a file cannot be written, or the library cannot do what a
+            setting asks.
     """
     if settings is None:
         settings = RunSettings()
@@ -43,7 +46,11 @@ def accepted_for_series(settings: RunSettings) -> RunSettings:
     """
     for name in (*SAVING, *NAMES_OF_RESULT, *FILES):
         if getattr(settings, name) != getattr(RunSettings, name):
-            raise BadInput(flag(name), "is for single runs", "leave it out, and call save(path) of what is returned")
+            raise BadInput(
+                flag(name),
+                "is for single runs",
+                "leave it out, and call save(path) of what is returned",
+            )
     return accepted(settings)
 
 
@@ -53,7 +60,10 @@ def check_dataset(dataset: Dataset | None) -> None:
     Raises:
         BadInput: It is no data set.
     """
-    remedy = "give an object with prompts(count) and provenance(), or the name of a data set as dataset_name"
+    remedy = (
+        "give an object with prompts(count) and provenance(), or the name of a data set as "
+        "dataset_name"
+    )
     check_type("dataset", dataset, Dataset | None, remedy)
 
 

@@ -23,10 +23,12 @@ def compare(
     fail_if: str | Sequence[str] = (),
     anyway: bool = False,
 ) -> JudgedComparison:
-    """Compare candidates with a baseline, metric by metric, with confidence intervals (docs/compare.md).
+    """Compare candidates with a baseline, metric by metric, with confidence intervals
+    (docs/compare.md).
 
-    A side is a result, a path (of a result, of records, or of a folder of such files), or several of these, a start of
-    the server each. Records give intervals within a run; three starts of each side give "better" and "worse".
+    A side is a result, a path (of a result, of records, or of a folder of such files), or several
+    of these, a start of the server each. Records give intervals within a run; three starts of each
+    side give "better" and "worse".
 
     Args:
         baseline: The first side.
@@ -37,19 +39,26 @@ def compare(
         anyway: Also compare runs of different workloads.
 
     Returns:
-        The comparison: `candidates[0].row("ttft_p99")` has `change` (a share), `bounds` and `conclusion`;
+        The comparison: `candidates[0].row("ttft_p99")` has `change` (a share), `bounds` and
+            `conclusion`;
         `judgements` has the outcome of each condition; `str` gives the report.
 
     Raises:
-        BadInput: A file cannot be read, the workloads differ, a run is on two sides, or an argument cannot be used.
+        BadInput: A file cannot be read, the workloads differ, a run is on two sides, or an argument
+            cannot be used.
     """
-    sides = [_runs("baseline", baseline), *(_runs("candidates", candidate) for candidate in candidates)]
+    sides = [
+        _runs("baseline", baseline),
+        *(_runs("candidates", candidate) for candidate in candidates),
+    ]
     check_type("names", names, Sequence | None, TEXTS)
     check_type("fail_if", fail_if, Sequence, TEXTS)
     check_type("noise", noise, str | Path | None, "give the path of a file")
     with python_names("names", "noise", "fail_if", "anyway"):
         if not candidates:
-            raise BadInput("candidates", "there is none", "give another side to compare with the baseline")
+            raise BadInput(
+                "candidates", "there is none", "give another side to compare with the baseline"
+            )
         named = [
             Side.of_sources(name, [run if isinstance(run, RunResult) else str(run) for run in runs])
             for name, runs in zip(_names(sides, names), sides, strict=True)
@@ -72,11 +81,17 @@ def _runs(argument: str, side: Runs) -> list[RunResult | str | Path]:
     return runs
 
 
-def _names(sides: Sequence[Sequence[RunResult | str | Path]], names: Sequence[str] | None) -> Sequence[str]:
+def _names(
+    sides: Sequence[Sequence[RunResult | str | Path]], names: Sequence[str] | None
+) -> Sequence[str]:
     if names is None:
         one_path = all(len(side) == 1 and not isinstance(side[0], RunResult) for side in sides)
         paths = list(map(str, chain(*sides))) if one_path else [""] * len(sides)
         return names_of_paths(paths)
     if len(names) != len(sides) or len(set(names)) < len(sides) or not all(names):
-        raise BadInput("names", f"{list(names)} does not name {len(sides)} sides", "give each side a different name")
+        raise BadInput(
+            "names",
+            f"{list(names)} does not name {len(sides)} sides",
+            "give each side a different name",
+        )
     return names

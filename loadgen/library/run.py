@@ -1,4 +1,6 @@
-"""One run: in the caller's event loop, in a loop of its own, or in a task that the caller follows and may end."""
+"""One run: in the caller's event loop, in a loop of its own, or in a task that the caller
+follows and may end.
+"""
 
 import asyncio
 import contextlib
@@ -36,7 +38,8 @@ def ignore(_: object) -> None:
 
 
 class UnsavedResult(LoadgenError):
-    """A run has ended, and a file that its settings ask for could not be written, or is not complete.
+    """A run has ended, and a file that its settings ask for could not be written, or is not
+    complete.
 
     Attributes:
         result: The result of the run.
@@ -47,11 +50,14 @@ class UnsavedResult(LoadgenError):
         self.result = result
 
 
-def synchronous(function: Callable[P, Coroutine[Any, Any, T]], remedy: str = "await loadgen.{}(...)") -> Callable[P, T]:
-    """Return the synchronous form of a function, which runs it in an event loop of its own, on uvloop.
+def synchronous(
+    function: Callable[P, Coroutine[Any, Any, T]], remedy: str = "await loadgen.{}(...)"
+) -> Callable[P, T]:
+    """Return the synchronous form of a function, which runs it in an event loop of its own, on
+    uvloop.
 
-    Its name is that of the function with `_sync`. It raises BadInput where an event loop runs already, and else what
-    the function raises.
+    Its name is that of the function with `_sync`. It raises BadInput where an event loop runs
+    already, and else what the function raises.
 
     Args:
         remedy: What to call where a loop runs; {} stands for the function's name.
@@ -62,7 +68,9 @@ def synchronous(function: Callable[P, Coroutine[Any, Any, T]], remedy: str = "aw
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         with contextlib.suppress(RuntimeError):  # there is none
             asyncio.get_running_loop()
-            raise BadInput(name, "an event loop runs here already", remedy.format(function.__name__))
+            raise BadInput(
+                name, "an event loop runs here already", remedy.format(function.__name__)
+            )
         import uvloop
 
         return uvloop.run(function(*args, **kwargs))
@@ -80,11 +88,12 @@ async def run(
 ) -> Result:
     """Carry out one run in the running event loop, and write the files that the settings ask for.
 
-    Cancelling it ends every request and leaves no result; `watch` keeps what was measured. If `settings.records` names
-    a file, `from_records` makes a partial result of it.
+    Cancelling it ends every request and leaves no result; `watch` keeps what was measured. If
+    `settings.records` names a file, `from_records` makes a partial result of it.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is measured.
+        settings: What to do; by default, and with no server named, the built-in simulator is
+            measured.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
 
@@ -104,15 +113,21 @@ run_sync = synchronous(run, "await loadgen.run(...), or loadgen_run_async in a t
 
 
 async def carry_out(
-    settings: RunSettings, dataset: Dataset | None, on_progress: OnProgress, participant: Participant | None = None
+    settings: RunSettings,
+    dataset: Dataset | None,
+    on_progress: OnProgress,
+    participant: Participant | None = None,
 ) -> Result:
-    """Carry out a run with accepted settings; `participant` carries it out, where it is open already.
+    """Carry out a run with accepted settings; `participant` carries it out, where it is open
+    already.
 
     Raises:
         UnsavedResult: A file of the run could not be written.
         LoadgenError: As `run`.
     """
-    result = await runner.run(settings, dataset=dataset, on_progress=on_progress, participant=participant)
+    result = await runner.run(
+        settings, dataset=dataset, on_progress=on_progress, participant=participant
+    )
     saved = await asyncio.to_thread(report.save, settings, result, result.snapshot)
     if saved.errors:
         raise UnsavedResult("; ".join(saved.errors), result)
@@ -120,7 +135,8 @@ async def carry_out(
 
 
 class Watched:
-    """A run that goes on, made by `watch`: an asynchronous iterator of its progress, which ends with the run.
+    """A run that goes on, made by `watch`: an asynchronous iterator of its progress, which ends
+    with the run.
 
     Args:
         settings: The accepted settings of the run.
@@ -130,7 +146,11 @@ class Watched:
     """
 
     def __init__(
-        self, settings: RunSettings, dataset: Dataset | None, participant: Participant, every_s: float
+        self,
+        settings: RunSettings,
+        dataset: Dataset | None,
+        participant: Participant,
+        every_s: float,
     ) -> None:
         self._participant, self._every_s = participant, every_s
         self._progress = self._returned = Progress("starting")
@@ -142,7 +162,9 @@ class Watched:
         return self
 
     async def __anext__(self) -> Progress:
-        """Return the progress, every `every_s` seconds and after the end; raises what ended the run, if anything."""
+        """Return the progress, every `every_s` seconds and after the end; raises what ended the
+        run, if anything.
+        """
         await asyncio.wait({self._task}, timeout=self._every_s)
         if self._task.done():
             self._outcome()
@@ -152,24 +174,30 @@ class Watched:
         return self._returned
 
     def snapshot(self) -> Snapshot | None:
-        """Return what was measured so far; None before the clock starts, and where other processes measure.
+        """Return what was measured so far; None before the clock starts, and where other processes
+        measure.
 
         It takes the loop some milliseconds, in which no token is stamped.
         """
         return self._participant.snapshot()
 
     def stop(self, reason: str) -> None:
-        """Send nothing more and let requests in flight end: the result is partial, because of `reason`.
+        """Send nothing more and let requests in flight end: the result is partial, because of
+        `reason`.
 
         Raises:
             LoadgenError: Nothing is measured yet: leave the block, which gives the run up.
         """
         if not self._progress.measuring:
-            raise LoadgenError(f"the run is {self._progress.phase} and measures nothing yet: leave the block instead")
+            raise LoadgenError(
+                f"the run is {self._progress.phase} and measures nothing yet: leave the block "
+                "instead"
+            )
         self._participant.stop(reason)
 
     def abort(self, reason: str) -> None:
-        """End the run at once, with the requests in flight: the result is partial, because of `reason`.
+        """End the run at once, with the requests in flight: the result is partial, because of
+        `reason`.
 
         Before anything is measured there is none, and `result` raises GivenUp.
         """
@@ -181,8 +209,8 @@ class Watched:
     async def result(self) -> Result:
         """Wait until it has ended, and return its result; raises what `run` does.
 
-        To cancel the wait, as `asyncio.timeout` does, leaves the run alone. Once the block was left, the result is
-        partial if the run had not ended.
+        To cancel the wait, as `asyncio.timeout` does, leaves the run alone. Once the block was
+        left, the result is partial if the run had not ended.
 
         Raises:
             GivenUp: It was aborted, or its block left, before anything was measured.
@@ -229,10 +257,12 @@ async def watch(
 ) -> AsyncIterator[Watched]:
     """Start a run that goes on while the block does; leaving the block early ends it at once.
 
-    Then, also where the block was cancelled or has raised, `result` returns what was measured, as a partial result.
+    Then, also where the block was cancelled or has raised, `result` returns what was measured, as a
+    partial result.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is measured.
+        settings: What to do; by default, and with no server named, the built-in simulator is
+            measured.
         every_s: Seconds from one progress to the next.
         dataset: Prompts of your own, instead of the ones the settings name.
 

@@ -12,7 +12,10 @@ from loadgen.runner.run_result import SavedResult
 
 
 class SavedSeries(Series, kw_only=True):
-    """Several runs at one server as they are saved: a search, or a sweep of the command. `str` gives the report."""
+    """Several runs at one server as they are saved: a search, or a sweep of the command.
+
+    `str` gives the report.
+    """
 
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file, which is complete or not written at all.
@@ -27,7 +30,9 @@ class SavedSeries(Series, kw_only=True):
 
     def __repr__(self) -> str:
         level = "" if self.found is None else f", found {self.found.level}"
-        return f"<loadgen.SavedSeries: {self.kind} over {self.over}, {len(self.points)} runs{level}>"
+        return (
+            f"<loadgen.SavedSeries: {self.kind} over {self.over}, {len(self.points)} runs{level}>"
+        )
 
 
 def load(path: str | Path) -> SavedResult:
@@ -57,7 +62,8 @@ def load_all(path: str | Path) -> list[SavedResult]:
 
 
 def load_series(path: str | Path) -> SavedSeries:
-    """Read a search, as `save` or `loadgen search --save-result` wrote it, or a sweep of `loadgen run`.
+    """Read a search, as `save` or `loadgen search --save-result` wrote it, or a sweep of `loadgen
+    run`.
 
     Raises:
         BadInput: It cannot be read, or is no series.
@@ -65,6 +71,8 @@ def load_series(path: str | Path) -> SavedSeries:
     check_path("path", path)
     saved: list[dict[str, Any]] = run_result.read(path)
     if len(saved) != 1 or not is_series(saved[0]):
-        raise BadInput("FILE", f"{path} holds no sweep and no search", "read results of runs with load")
+        raise BadInput(
+            "FILE", f"{path} holds no sweep and no search", "read results of runs with load"
+        )
     with run_result.whole(str(path)):
         return SavedSeries.from_dict(saved[0])

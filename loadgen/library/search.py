@@ -1,4 +1,6 @@
-"""The search for the highest load that meets an SLO, in the caller's event loop or in one of its own."""
+"""The search for the highest load that meets an SLO, in the caller's event loop or in one of its
+own.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -36,10 +38,12 @@ async def search(
     on_progress: OnProgress = ignore,
     on_point: OnPoint = ignore,
 ) -> SavedSeries:
-    """Find the highest request rate, or concurrency, at which a server meets the limits of `settings.slo`.
+    """Find the highest request rate, or concurrency, at which a server meets the limits of
+    `settings.slo`.
 
-    The runs are those of `loadgen search` (docs/search.md). `request_rate`, or `max_concurrency`, is the first level;
-    `duration` the length of each run; `num_prompts` its requests. By default the search chooses them.
+    The runs are those of `loadgen search` (docs/search.md). `request_rate`, or `max_concurrency`,
+    is the first level; `duration` the length of each run; `num_prompts` its requests. By default
+    the search chooses them.
 
     Args:
         settings: What to measure, with `slo`. Settings that name output files are refused.
@@ -48,8 +52,10 @@ async def search(
         on_point: Called with each run that has ended.
 
     Returns:
-        The runs, the levels that were tried, and `found`: `found.level` is the highest level that meets the limits, in
-        requests/s or requests in flight, None if none does. `partial` says why the search ended early, if it did.
+        The runs, the levels that were tried, and `found`: `found.level` is the highest level that
+            meets the limits, in
+        requests/s or requests in flight, None if none does. `partial` says why the search ended
+        early, if it did.
 
     Raises:
         BadInput: A setting cannot be used, or a search varies it itself; nothing was sent.
@@ -64,7 +70,9 @@ async def search(
         check_chosen(chosen, over)
         check_requested(settings)
         # A duration needs a finite rate, which a search chooses.
-        checked = accepted_for_series(settings.replace(duration=None)).replace(duration=settings.duration)
+        checked = accepted_for_series(settings.replace(duration=None)).replace(
+            duration=settings.duration
+        )
         runs = LoadSearch(checked, over, chosen)
         async with runner.serving(runs.first_settings, on_progress) as server:
             try:
@@ -80,7 +88,9 @@ async def search(
 search_sync = synchronous(search)
 
 
-async def _execute(runs: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint) -> None:
+async def _execute(
+    runs: LoadSearch, server: Server, on_progress: OnProgress, on_point: OnPoint
+) -> None:
     data, reported = runs.data, 0
 
     async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
@@ -95,9 +105,13 @@ async def _execute(runs: LoadSearch, server: Server, on_progress: OnProgress, on
                     participant.abort(why)
 
             at_level = replace(server, settings=settings)
-            result = await runner.run(requested, server=at_level, on_progress=watch, participant=participant)
+            result = await runner.run(
+                requested, server=at_level, on_progress=watch, participant=participant
+            )
         level = runs.level_of(settings)
-        data.points.append(report.series.make_point(level, result, result.snapshot, limits=data.slo, saved=[]))
+        data.points.append(
+            report.series.make_point(level, result, result.snapshot, limits=data.slo, saved=[])
+        )
         return result
 
     @contextlib.contextmanager

@@ -1,4 +1,6 @@
-"""Resources that the measuring processes used, and what disturbed them: the values, and the sampler that makes them."""
+"""Resources that the measuring processes used, and what disturbed them: the values, and the
+sampler that makes them.
+"""
 
 import dataclasses
 import time
@@ -11,13 +13,16 @@ from loadgen.util import machine
 
 @dataclass(frozen=True, kw_only=True)
 class ClientUsage:
-    """Facts about one or several measuring processes, from the start of the clock to its end; None where unknown.
+    """Facts about one or several measuring processes, from the start of the clock to its end; None
+    where unknown.
 
     Attributes:
         wall_s: Wall time.
         cpu_s: CPU time of the process, all threads; of several processes the sum.
-        busy_share: Share of the wall time for which the thread of the loop ran; of several loops that of the busiest.
-        peak_memory_bytes: Maximum resident memory since the process started; of several processes the sum.
+        busy_share: Share of the wall time for which the thread of the loop ran; of several loops
+            that of the busiest.
+        peak_memory_bytes: Maximum resident memory since the process started; of several processes
+            the sum.
         engine_cpu_s: CPU time of the engines that were started for the run.
         engine_runs: Whether each of them is still the process that it was.
         stolen_share: Share of all cores' time that the host gave to others.
@@ -63,7 +68,9 @@ class ClientUsage:
 
     @classmethod
     def together(cls, usages: Sequence[Self]) -> Self:
-        """Combine several processes: what they used is summed, of what disturbed them the worst is kept."""
+        """Combine several processes: what they used is summed, of what disturbed them the worst
+        is kept.
+        """
 
         def combined(name: str) -> Any:
             values = [value for usage in usages if (value := getattr(usage, name)) is not None]
@@ -73,7 +80,8 @@ class ClientUsage:
 
 
 class UsageSampler:
-    """Measures the resources of the thread that makes it, whose loop measures, and of its machine, from then on.
+    """Measures the resources of the thread that makes it, whose loop measures, and of its machine,
+    from then on.
 
     Args:
         engine_pids: The processes of engines that were started for the run.
@@ -108,7 +116,9 @@ class UsageSampler:
             busy_share=busy_share,
             peak_memory_bytes=machine.peak_memory_bytes(),
             engine_cpu_s=engine_s if self._engine_pids else None,
-            engine_runs=all(map(machine.is_running, self._engine_pids)) if self._engine_pids else None,
+            engine_runs=all(map(machine.is_running, self._engine_pids))
+            if self._engine_pids
+            else None,
             stolen_share=machine.stolen_share(before, after),
             machine_cpu_s=after.used_s - before.used_s,
             idle_share=machine.idle_share(before, after),
@@ -125,7 +135,8 @@ def _first(values: Iterable[Any]) -> Any:
     return next((value for value in values if value), next(iter(values)))
 
 
-# Machine, engines and control groups are the same for all processes, and each has read them by itself.
+# Machine, engines and control groups are the same for all processes, and each has read them by
+# itself.
 _COMBINED: dict[str, Callable[[Iterable[Any]], Any]] = {
     "wall_s": max,
     "cpu_s": sum,

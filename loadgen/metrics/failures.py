@@ -1,4 +1,6 @@
-"""How many requests of a run failed, by fault of the server and of the client; whether a server lets anyone connect."""
+"""How many requests of a run failed, by fault of the server and of the client; whether a server
+lets anyone connect.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +16,14 @@ SILENCE_NS = 60_000_000_000  # a stream without a token for so long is reported 
 class Failures:
     """Failed requests, and those among which they count.
 
-    A request that was cancelled because the run ended early counts nowhere: its end is unknown. Nor does one whose user
-    left, as --disconnect asks.
-    A turn that was never due, since one before it had failed, is as much of a failure as that one, of the server or of
-    the client: after a fault of the client it has that outcome, else it is cancelled.
+    A request that was cancelled because the run ended early counts nowhere: its end is unknown. Nor
+    does one whose user left, as --disconnect asks. A turn that was never due, since one before it
+    had failed, is as much of a failure as that one, of the server or of the client: after a fault
+    of the client it has that outcome, else it is cancelled.
 
     Attributes:
-        of: Requests that ended, but for those that the end of the run cancelled and those whose users left.
+        of: Requests that ended, but for those that the end of the run cancelled and those whose
+            users left.
         server: Those that the server failed.
         client: Those that the client never sent, by a fault of its own.
     """
@@ -35,9 +38,12 @@ class Failures:
 
         Args:
             outcomes: Requests by outcome; "status(404)" spells an HTTP status out.
-            never_due: Turns among the cancelled that were never due, since the server had failed one before them.
+            never_due: Turns among the cancelled that were never due, since the server had failed
+                one before them.
         """
-        neither = outcomes.get(Outcome.CANCELLED, 0) - never_due + outcomes.get(Outcome.DISCONNECTED, 0)
+        neither = (
+            outcomes.get(Outcome.CANCELLED, 0) - never_due + outcomes.get(Outcome.DISCONNECTED, 0)
+        )
         of = sum(outcomes.values()) - neither
         client = sum(outcomes.get(fault, 0) for fault in OUR_FAULTS)
         return cls(of, of - client - outcomes.get(Outcome.OK, 0), client)
@@ -74,11 +80,12 @@ class Reachability:
     """What the connections to one target show. Times are seconds on the clock of the run.
 
     Attributes:
-        answered_s: The last sign of life: bytes of a response, an answer to a TLS handshake, or a request that was sent
-            and is held; 0 where there was none since the clock started. A name that does not resolve, or a connection
-            that is not open in time, is neither that nor a refusal.
-        refused_s: The first connection that was refused after that, or closed before a byte of a response; None where
-            none was.
+        answered_s: The last sign of life: bytes of a response, an answer to a TLS handshake, or a
+            request that was sent and is held; 0 where there was none since the clock started. A
+            name that does not resolve, or a connection that is not open in time, is neither that
+            nor a refusal.
+        refused_s: The first connection that was refused after that, or closed before a byte of a
+            response; None where none was.
         last_s: The last connection that was refused.
         why: The system's message for it.
     """
@@ -89,9 +96,15 @@ class Reachability:
     why: str = ""
 
     def __add__(self, other: Self) -> Self:
-        """Combine what two workers see of the same target: it answers where it answers either of them."""
+        """Combine what two workers see of the same target: it answers where it answers either of
+        them.
+        """
         answered_s = max(self.answered_s, other.answered_s)
-        refused = [part for part in (self, other) if part.refused_s is not None and part.last_s > answered_s]
+        refused = [
+            part
+            for part in (self, other)
+            if part.refused_s is not None and part.last_s > answered_s
+        ]
         if not refused:
             return type(self)(answered_s)
         first_s = min(max(part.refused_s or 0.0, answered_s) for part in refused)
@@ -105,7 +118,9 @@ class Reachability:
 
     @property
     def gone(self) -> bool:
-        """Whether every attempt to connect was refused for PATIENCE_S, from the first to the last."""
+        """Whether every attempt to connect was refused for PATIENCE_S, from the first to the
+        last.
+        """
         return self._refused_for_s >= PATIENCE_S
 
     @property

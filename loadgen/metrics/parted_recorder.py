@@ -14,9 +14,12 @@ from loadgen.metrics.snapshot import Snapshot
 
 
 class PartedRecorder(Recorder):
-    """Hands each record to the recorder of its target and class, and counts what belongs to no part itself."""
+    """Hands each record to the recorder of its target and class, and counts what belongs to no
+    part itself.
+    """
 
-    _parts: list[Recorder]  # those of the first target in the order of the classes, then those of the next one
+    # Those of the first target in the order of the classes, then those of the next one.
+    _parts: list[Recorder]
     _targets: int
     _classes: int  # how many, or 1 without any
     _has_classes: bool
@@ -25,11 +28,16 @@ class PartedRecorder(Recorder):
     def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
         """Make a recorder with one of its own for each target and class of the settings."""
         recorder = super().from_settings(settings, start_ns, scheduled)
-        of_classes = [settings.of_class(request_class) for request_class in settings.request_classes] or [settings]
+        of_classes = [
+            settings.of_class(request_class) for request_class in settings.request_classes
+        ] or [settings]
         recorder._targets = max(1, len(settings.urls))
         recorder._classes = len(of_classes)
         recorder._has_classes = bool(settings.request_classes)
-        recorder._parts = [Recorder.from_settings(of_class, start_ns, 0) for of_class in of_classes * recorder._targets]
+        recorder._parts = [
+            Recorder.from_settings(of_class, start_ns, 0)
+            for of_class in of_classes * recorder._targets
+        ]
         return recorder
 
     def add(self, record: Record) -> None:
@@ -57,7 +65,9 @@ class PartedRecorder(Recorder):
 
     def sketch(self, name: str) -> Sketch:
         """As `Recorder.sketch`."""
-        whole: Sketch = reduce(add, (part.sketch(name) for part in self._parts), super().sketch(name))
+        whole: Sketch = reduce(
+            add, (part.sketch(name) for part in self._parts), super().sketch(name)
+        )
         return whole
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
@@ -67,19 +77,25 @@ class PartedRecorder(Recorder):
         classes = list[Snapshot]()
         if self._targets > 1:
             parts = [_numbered(part, place // self._classes) for place, part in enumerate(parts)]
-            rows = [parts[first : first + self._classes] for first in range(0, len(parts), self._classes)]
+            rows = [
+                parts[first : first + self._classes]
+                for first in range(0, len(parts), self._classes)
+            ]
             targets = [_merged(row) for row in rows]
         if self._has_classes:
             classes = [_merged(parts[number :: self._classes]) for number in range(self._classes)]
         whole = reduce(Snapshot.merge, parts, super().snapshot(partial))
-        return replace(whole, scheduled=self.scheduled, targets=tuple(targets), classes=tuple(classes))
+        return replace(
+            whole, scheduled=self.scheduled, targets=tuple(targets), classes=tuple(classes)
+        )
 
     def _part_of(self, record: Record) -> Recorder:
         return self._parts[record.target * self._classes + record.class_number]
 
 
 def recorder_for(settings: RunSettings, start_ns: int, scheduled: int) -> Recorder:
-    """Make a recorder that keeps and judges what the settings ask, for several targets or classes apart.
+    """Make a recorder that keeps and judges what the settings ask, for several targets or classes
+    apart.
 
     Args:
         settings: The settings of the run.
@@ -99,6 +115,7 @@ def _merged(parts: list[Snapshot]) -> Snapshot:
 def _numbered(part: Snapshot, number: int) -> Snapshot:
     """Return a part of a target, with the target's number in the examples of its failures."""
     examples = {
-        name: [example | {"target": number} for example in of_outcome] for name, of_outcome in part.examples.items()
+        name: [example | {"target": number} for example in of_outcome]
+        for name, of_outcome in part.examples.items()
     }
     return replace(part, examples=examples)

@@ -1,4 +1,6 @@
-"""Progress of a run, reported a few times a second; the progress of several workers adds up to that of the run."""
+"""Progress of a run, reported a few times a second; the progress of several workers adds up to
+that of the run.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +14,8 @@ from loadgen.core.sketch import Sketch
 from loadgen.metrics.failures import Reachability
 
 BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
-PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done
+# Of a run that is carried out, in their order; no worker is ever done.
+PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)
 LATENCIES = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el", "lag", "loop_stall")
 COUNTS = (
     *("scheduled", "in_flight", "sent", "ended", "never_due", "never_sent", "ok", "waiting"),
@@ -25,8 +28,8 @@ class Progress:
     """How far a run is. While prompts are prepared, `ended` counts the requests that are ready.
 
     Attributes:
-        phase: busy (a study waits for a quiet machine), starting an engine, waiting for a server, preparing, or one of
-            PHASES.
+        phase: busy (a study waits for a quiet machine), starting an engine, waiting for a server,
+            preparing, or one of PHASES.
         elapsed_s: Since the phase began; once the clock has started, since then.
         scheduled: Requests of the run; 0 where time alone bounds it.
         in_flight: Sent, or waiting for a connection of their own, and not ended.
@@ -38,28 +41,36 @@ class Progress:
         output_tokens: Of those that ended well, as the result counts them.
         note: What keeps the machine busy, the engine's last line, or why the server is waited for.
         usual_s: That this engine takes to start.
-        waiting: Requests that are due and have not been sent: without a slot under the cap, or late.
+        waiting: Requests that are due and have not been sent: without a slot under the cap, or
+            late.
         cap: Most requests in flight; None for no limit.
         streams: Whether answers are streams of tokens; embeddings and scores come in one piece.
         closed_loop: Whether a request is due when a slot is free for it.
-        sending_s: When the last request is due, on the clock; None where that is not known beforehand.
-        counted_tokens: Of those that ended well, as events show them: one for an event without a count.
+        sending_s: When the last request is due, on the clock; None where that is not known
+            beforehand.
+        counted_tokens: Of those that ended well, as events show them: one for an event without a
+            count.
         streamed_tokens: The same of all requests, those in flight included.
-        imputed_gaps: Gaps of `itl` that are equal parts of one between two events; where there are none, `itl` says no
-            more than `icl`.
-        failures: Requests that did not end well by their class, "status(503)" spelled out, those never sent included.
-        busy_share: Share of the time on the clock for which the loop that measures ran; of several the busiest.
-        ttft, ttfo, e2el: Of requests that ended well, from due, or from sent where --latency-from says so.
-        tpot, itl, icl: Of them too: per token of a request, between tokens, and between events that bear any.
+        imputed_gaps: Gaps of `itl` that are equal parts of one between two events; where there are
+            none, `itl` says no more than `icl`.
+        failures: Requests that did not end well by their class, "status(503)" spelled out, those
+            never sent included.
+        busy_share: Share of the time on the clock for which the loop that measures ran; of several
+            the busiest.
+        ttft, ttfo, e2el: Of requests that ended well, from due, or from sent where --latency-from
+            says so.
+        tpot, itl, icl: Of them too: per token of a request, between tokens, and between events that
+            bear any.
         lag: How late requests were sent, for no other reason than this client.
         loop_stall: How long tokens had to wait for the loop.
         oldest_s: Age of the oldest request in flight; 0 where none is.
-        reached: Where time alone bounds the run, the number of the request after the last that was sent.
+        reached: Where time alone bounds the run, the number of the request after the last that was
+            sent.
         contacts: Of each target, whether it still lets anybody connect.
-        silent: Streams in which no token has come for 60 s, and when the last one came, seconds on the clock, by the
-            number of the request.
-        server: The latest server metrics, where they are scraped: running, waiting, kv_usage (0 to 1).
-            Nothing where the running loop measures, which would have to read it.
+        silent: Streams in which no token has come for 60 s, and when the last one came, seconds on
+            the clock, by the number of the request.
+        server: The latest server metrics, where they are scraped: running, waiting, kv_usage (0 to
+            1). Nothing where the running loop measures, which would have to read it.
     """
 
     phase: str
@@ -101,7 +112,9 @@ class Progress:
 
     @property
     def measuring(self) -> bool:
-        """Whether it is carried out already, so that it can be ended with a result; before, only be given up."""
+        """Whether it is carried out already, so that it can be ended with a result; before, only
+        be given up.
+        """
         return self.phase in PHASES
 
     @property
@@ -111,7 +124,9 @@ class Progress:
 
     @property
     def no_answer(self) -> Reachability | None:
-        """The target that was lost last, where all of them refuse every connection; None while one does not."""
+        """The target that was lost last, where all of them refuse every connection; None while
+        one does not.
+        """
         if not self.contacts or not all(contact.gone for contact in self.contacts):
             return None
         return max(self.contacts, key=lambda contact: contact.refused_s or 0.0)
@@ -138,7 +153,10 @@ class Progress:
 
     @property
     def cut_off(self) -> int:
-        """Requests that the end of the run cancelled in flight. What has ended is ok, failed or cut off."""
+        """Requests that the end of the run cancelled in flight.
+
+        What has ended is ok, failed or cut off.
+        """
         return self.cancelled - self.never_due - self.never_sent
 
     @property
@@ -148,18 +166,22 @@ class Progress:
 
     @property
     def tokens_per_counted(self) -> float:
-        """How many tokens of the result one that is counted in a stream stands for, as far as that is known."""
+        """How many tokens of the result one that is counted in a stream stands for, as far as
+        that is known.
+        """
         return self.output_tokens / self.counted_tokens if self.counted_tokens else 1.0
 
     @classmethod
     def together(cls, each: Sequence[Self]) -> Self:
         """Combine the progress of several workers; the phase is that of the last of them."""
         combined: dict[str, Any] = {
-            name: reduce(add, (getattr(worker, name) for worker in each)) for name in (*COUNTS, *LATENCIES)
+            name: reduce(add, (getattr(worker, name) for worker in each))
+            for name in (*COUNTS, *LATENCIES)
         }
         for name in ("elapsed_s", "busy_share", "oldest_s", "reached"):
             combined[name] = max(getattr(worker, name) for worker in each)
-        contacts = [worker.contacts for worker in each if worker.contacts]  # none before the clock starts
+        # None before the clock starts.
+        contacts = [worker.contacts for worker in each if worker.contacts]
         return cls(
             min((worker.phase for worker in each), key=PHASES.index),
             cap=_of_all(sum, [worker.cap for worker in each]),

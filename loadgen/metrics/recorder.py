@@ -43,7 +43,10 @@ GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outco
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
 MAX_STOP_CHARACTERS = 64
 # In place of the latencies of a request that is not ok; else FAILED.
-_IN_PLACE: dict[Outcome | None, int] = {Outcome.CANCELLED: CANCELLED, Outcome.DISCONNECTED: DISCONNECTED}
+_IN_PLACE: dict[Outcome | None, int] = {
+    Outcome.CANCELLED: CANCELLED,
+    Outcome.DISCONNECTED: DISCONNECTED,
+}
 _BLOCK_BYTES = ROW.size * 8192
 
 
@@ -82,7 +85,9 @@ class Recorder:
         self._early_stops: Counter[str] = Counter()
         self._sample: list[SampledAnswer] = []
         self._examples: dict[str, list[dict[str, Any]]] = {}
-        self._blocks: list[bytearray] = []  # full ones: one array that grew would leave holes all over the heap
+        self._blocks: list[
+            bytearray
+        ] = []  # full ones: one array that grew would leave holes all over the heap
         self._block = bytearray()  # ROW after ROW
         self._retries = bytearray()  # RETRY_ROW after RETRY_ROW
         self._details = Details() if detailed else None
@@ -103,7 +108,9 @@ class Recorder:
         """Count a record that has its outcome."""
         ok = record.outcome is Outcome.OK
         self.ended += 1
-        name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
+        name = (
+            f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
+        )
         self._outcomes[name] += 1
         sent = record.sent - self.start_ns if record.sent else -1
         closed = record.closed - self.start_ns
@@ -149,8 +156,12 @@ class Recorder:
 
     @property
     def failed_by_class(self) -> Counter[str]:
-        """Requests that did not end well, by their class, as "status(503)"; those never sent are among them."""
-        return Counter({name: count for name, count in self._outcomes.items() if name != Outcome.OK})
+        """Requests that did not end well, by their class, as "status(503)"; those never sent are
+        among them.
+        """
+        return Counter(
+            {name: count for name, count in self._outcomes.items() if name != Outcome.OK}
+        )
 
     def count(self, name: str) -> int:
         """Return one of the `snapshot.COUNTERS`, so far."""
@@ -161,7 +172,9 @@ class Recorder:
         return Sketch.of(self.waits[name] if name in self.waits else self._latencies[name].points)
 
     def add_never_sent(self, first: int, count: int, outcome: Outcome, detail: str) -> None:
-        """Count `count` requests from the number `first` on, which ended with `outcome` before they were sent."""
+        """Count `count` requests from the number `first` on, which ended with `outcome` before
+        they were sent.
+        """
         if count:
             self.ended += count
             self.never_sent.append((first, count))
@@ -207,7 +220,9 @@ class Recorder:
         return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
     def _latencies_of(self, record: Record) -> tuple[int, int, int]:
-        """Return TTFT, E2EL and TPOT, ns, never below 0; of a request that is not ok, what stands in their place."""
+        """Return TTFT, E2EL and TPOT, ns, never below 0; of a request that is not ok, what
+        stands in their place.
+        """
         if record.outcome is not Outcome.OK:
             return (_IN_PLACE.get(record.outcome, FAILED),) * 3
         start = self._start(record)
@@ -230,19 +245,36 @@ class Recorder:
 
     def _is_good(self, record: Record, start: int, tpot_ns: int | None) -> bool:
         # a one-token reply has no TPOT and is judged on the rest
-        measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": tpot_ns}
-        return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
+        measured = {
+            "ttft": record.first_token - start,
+            "e2el": record.last_token - start,
+            "tpot": tpot_ns,
+        }
+        return all(
+            (value := measured[name]) is None or value <= limit
+            for name, limit in self._limits.items()
+        )
 
     def _add_retried(self, record: Record) -> None:
         ok = record.outcome is Outcome.OK
-        since_due = [max(at_ns - record.due, 0) if ok else -1 for at_ns in (record.first_token, record.last_token)]
+        since_due = [
+            max(at_ns - record.due, 0) if ok else -1
+            for at_ns in (record.first_token, record.last_token)
+        ]
         first_ns = record.first_closed - record.first_sent
         self._retries += RETRY_ROW.pack(
-            record.index, record.attempts, record.first_status, first_ns, record.retried_ns, *since_due
+            record.index,
+            record.attempts,
+            record.first_status,
+            first_ns,
+            record.retried_ns,
+            *since_due,
         )
 
     def _add_silence(self, record: Record) -> None:
-        """Count a stream in which no token came for SILENCE_NS, from one to the next or until it closed."""
+        """Count a stream in which no token came for SILENCE_NS, from one to the next or until it
+        closed.
+        """
         stamps = [*memoryview(record.marks).cast("B").cast("q"), record.closed]
         longest_ns, since_ns = max((after - before, -before) for before, after in pairwise(stamps))
         if longest_ns < SILENCE_NS:
@@ -255,7 +287,9 @@ class Recorder:
     def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
         examples = self._examples.get(name, [])
         if len(examples) < Snapshot.EXAMPLES or index < examples[-1]["index"]:
-            self._examples[name] = first_examples([*examples, {"index": index, "phase": reached, "detail": detail}])
+            self._examples[name] = first_examples(
+                [*examples, {"index": index, "phase": reached, "detail": detail}]
+            )
 
     @staticmethod
     def _add_details(details: Details, record: Record, error: str) -> None:
@@ -273,12 +307,16 @@ class Recorder:
 
 
 def input_tokens(record: Record) -> int:
-    """Return the input tokens of a request, as the server counts them, else as expected; negative if unknown."""
+    """Return the input tokens of a request, as the server counts them, else as expected;
+    negative if unknown.
+    """
     return record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
 
 
 def phase(record: Record) -> str:
-    """Return how far a request got: scheduled, connecting, waiting (for a byte), head, first token or streaming."""
+    """Return how far a request got: scheduled, connecting, waiting (for a byte), head, first
+    token or streaming.
+    """
     if record.events:
         return "streaming"
     if record.status:
@@ -295,9 +333,14 @@ def _count_word(counts: Counter[str], word: str) -> None:
 
 
 def _why_ended(record: Record) -> str:
-    """Return the finish reason of an answer, with the stop word (in quotes) or token id, where the server names it."""
+    """Return the finish reason of an answer, with the stop word (in quotes) or token id, where
+    the server names it.
+    """
     finish = record.finish_reason or "none"
     stop = record.matched_stop
     if stop is None:
         return finish
-    return f"{finish} ({json.dumps(stop[:MAX_STOP_CHARACTERS]) if isinstance(stop, str) else f'token {stop}'})"
+    return (
+        f"{finish} "
+        f"({json.dumps(stop[:MAX_STOP_CHARACTERS]) if isinstance(stop, str) else f'token {stop}'})"
+    )

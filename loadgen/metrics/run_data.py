@@ -1,4 +1,7 @@
-"""All data of a run: what was asked, what was measured, under which circumstances. Checks and report read it."""
+"""All data of a run: what was asked, what was measured, under which circumstances.
+
+Checks and report read it.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -71,20 +74,28 @@ class RunData:
 
     @property
     def percentiles(self) -> list[float]:
-        """The percentiles that are printed of every latency, ascending: the usual ones and those asked for."""
+        """The percentiles that are printed of every latency, ascending: the usual ones and those
+        asked for.
+        """
         return sorted({*USUAL_PERCENTILES, *parse_percentiles(self.settings.metric_percentiles)})
 
     @property
     def goodput_metrics(self) -> frozenset[str]:
-        """The latencies with a --goodput limit, of the run or of its classes; empty if any request has no limit."""
+        """The latencies with a --goodput limit, of the run or of its classes; empty if any
+        request has no limit.
+        """
         settings = self.settings
-        classes = [settings.of_class(request_class) for request_class in settings.request_classes] or [settings]
+        classes = [
+            settings.of_class(request_class) for request_class in settings.request_classes
+        ] or [settings]
         limits = [slo.parse_goodput(of_class.goodput) for of_class in classes]
         return frozenset().union(*limits) if all(limits) else frozenset()
 
     @property
     def relied_on(self) -> bool:
-        """Whether the user lets the run decide something, so that remarks on its worth count as failures."""
+        """Whether the user lets the run decide something, so that remarks on its worth count as
+        failures.
+        """
         settings = self.settings
         slos = [settings.slo, *(request_class.slo for request_class in settings.request_classes)]
         return settings.strict or any(limit is not None for limit in slos)
@@ -92,7 +103,8 @@ class RunData:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The numbers of a run or of a part of it, with what only the measuring processes know; parts add up.
+    """The numbers of a run or of a part of it, with what only the measuring processes know; parts
+    add up.
 
     Attributes:
         snapshot: The numbers.
@@ -104,7 +116,11 @@ class Measurement:
 
     def merge(self, other: Self) -> Self:
         """Combine two parts of a run."""
-        return replace(self, snapshot=self.snapshot.merge(other.snapshot), trailer=self.trailer.merge(other.trailer))
+        return replace(
+            self,
+            snapshot=self.snapshot.merge(other.snapshot),
+            trailer=self.trailer.merge(other.trailer),
+        )
 
     def with_records_error(self, error: str | None) -> Self:
         """Return a copy that reports this error of the records, unless it reports one already."""

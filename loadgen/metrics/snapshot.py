@@ -22,22 +22,31 @@ if TYPE_CHECKING:
 
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
 LATENCIES = (
-    *("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent"),
-    *("tpot", "tpot_n1"),  # after the tokens of the first event; after the first token, as vLLM divides
-    *("itl", "icl"),  # between tokens, where the server tells them apart; between token-bearing events
-    *("e2el_due", "e2el_sent"),
+    "ttft_due",
+    "ttft_sent",
+    "ttfo_due",
+    "ttfo_sent",
+    "tpot",  # after the tokens of the first event
+    "tpot_n1",  # after the first token, as vLLM divides
+    "itl",  # between tokens, where the server tells them apart
+    "icl",  # between token-bearing events
+    "e2el_due",
+    "e2el_sent",
 )
 LOOP_WAITS = ("loop_stall", "gc_pause")  # of the loop, and of no request
 WAITS = ("lag", "pool_wait", "connect", *LOOP_WAITS)
-UNFINISHED = "unfinished"  # due to the end of requests that were given up: their E2EL would have been longer
+UNFINISHED = "unfinished"  # from due to the end of requests that were given up
 DISTRIBUTIONS = (*LATENCIES, *WAITS, UNFINISHED)
 TOKENS = (
     "planned_input_tokens",  # of ok requests, as the data set counts them
     "planned_output_tokens",
-    "predicted_server_input_tokens",  # of ok requests, as the server was expected to count them, where that was known
+    # of ok requests, as the server was expected to count them, where that was known
+    "predicted_server_input_tokens",
     "input_predicted",  # ok requests for which it was
-    "input_tokens",  # of ok requests, as the server counts them; where it does not, the prediction, else the plan
-    "output_tokens",  # of ok requests: by usage, else by ids, else by a tokenizer, else one for each event
+    # of ok requests, as the server counts them; where it does not, the prediction, else the plan
+    "input_tokens",
+    # of ok requests: by usage, else by ids, else by a tokenizer, else one for each event
+    "output_tokens",
     "cached_tokens",
     "cached_counted",  # ok requests for which the server counted cached tokens
     "stream_ns",  # first to last token of ok requests
@@ -64,10 +73,13 @@ TOKENS = (
     "nan_events",  # events of ok requests in which a number was NaN or infinite
     "results",  # embeddings or scores of ok requests whose answers have no tokens
     "lost_token_events",  # token-bearing events of requests that were not ok
-    "input_as_planned",  # ok requests whose prompt tokens the server counted as predicted, else as planned
+    # ok requests whose prompt tokens the server counted as predicted, else as planned
+    "input_as_planned",
     "input_counted",  # ok requests whose prompt tokens were planned, and counted by the server
-    "unexpected_input_tokens",  # what it counted of them beyond prediction or plan; below 0 where it counted fewer
-    "unplanned_requests",  # ok requests whose length was not planned: they repeated answers, or there was no tokenizer
+    # what it counted of them beyond prediction or plan; below 0 where it counted fewer
+    "unexpected_input_tokens",
+    # ok requests whose length was not planned: they repeated answers, or there was no tokenizer
+    "unplanned_requests",
     "unplanned_input_tokens",  # their tokens, as the server counts them
     "unknown_input",  # those of them of which it does not count any
     "output_as_planned",  # ok requests that brought exactly the tokens asked
@@ -77,13 +89,18 @@ REQUESTS = (
     "good_sent",  # the same from sent, as vLLM means it
     "departures",  # requests whose user was to leave, and that were sent
     "never_due",  # turns whose session had failed before
-    "repeated_prompts",  # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
-    "turns_without_token",  # later turns that had no token to send back, although --session-token asks for it
+    # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
+    "repeated_prompts",
+    # later turns that had no token to send back, although --session-token asks for it
+    "turns_without_token",
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
-    "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
+    # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL
+    # say
+    "unequal",
     "sojourn_ns",  # sent to closed, of all requests that were sent
-    "window_filled",  # so much of whose answer was unread at once that the server may have had to wait
+    # so much of whose answer was unread at once that the server may have had to wait
+    "window_filled",
     "by_reader",  # whose responses aiohttp's reader has read
     "broken_off",  # that failed after a token had come, by an error in the stream or its early end
     "silent_streams",  # in whose streams no token came for SILENCE_NS
@@ -93,18 +110,27 @@ CONNECTIONS = (
     "late_connections",  # requests that had to open one
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
-OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")  # counters that no record has
-FAILED, CANCELLED, DISCONNECTED = -1, -2, -3  # in place of the latencies of a request that was not ok
+# Counters that no record has.
+OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")
+# In place of the latencies of a request that was not ok.
+FAILED, CANCELLED, DISCONNECTED = (-1, -2, -3)
 NO_TPOT = -1  # of an answer of one token
-# One request that was sent more than once: index, attempts, HTTP status of the first attempt. In ns: the first attempt
-# from sent to closed, from ready to the last attempt, and TTFT and E2EL from due, -1 if it is not ok.
+# One request that was sent more than once: index, attempts, HTTP status of the first attempt. In
+# ns: the first attempt from sent to closed, from ready to the last attempt, and TTFT and E2EL from
+# due, -1 if it is not ok.
 RETRY_ROW = struct.Struct("=IHHqqqq")
 RETRY_COLUMNS = (
-    *(("index", "u4"), ("attempts", "u2"), ("first_status", "u2"), ("first_ns", "i8"), ("retried_ns", "i8")),
+    *(
+        ("index", "u4"),
+        ("attempts", "u2"),
+        ("first_status", "u2"),
+        ("first_ns", "i8"),
+        ("retried_ns", "i8"),
+    ),
     *(("ttft_ns", "i8"), ("e2el_ns", "i8")),
 )
-# One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens and those of them that were cached; times in ns.
-# Latencies are exact to 7 digits, since rows may be millions.
+# One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens and those of them that were
+# cached; times in ns. Latencies are exact to 7 digits, since rows may be millions.
 ROW = struct.Struct("=Iqqfffii")
 ROW_COLUMNS = (
     *(("index", "u4"), ("sent", "i8"), ("closed", "i8")),
@@ -113,7 +139,7 @@ ROW_COLUMNS = (
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
-    """Return how many requests the values of a distribution come from: for gaps, no more than have ended.
+    """Return how many requests the values of a distribution come from; for gaps, those that ended.
 
     Args:
         name: One of the DISTRIBUTIONS.
@@ -160,7 +186,9 @@ class Details:
     errors: list[str] = field(default_factory=list)
 
     def __add__(self, other: Details) -> Details:
-        return Details(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+        return Details(
+            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
 
 
 class SampledAnswer(NamedTuple):
@@ -187,7 +215,8 @@ class LoopTotals:
     """What a snapshot holds that its records do not.
 
     Attributes:
-        scheduled: How many requests were to be sent; where time alone bounded the run, how many were sent.
+        scheduled: How many requests were to be sent; where time alone bounded the run, how many
+            were sent.
         warm_connections, repeated_prompts, turns_without_token: As in COUNTERS.
         partial: Why the run ended early, or None.
         histograms: LOOP_WAITS, ns.
@@ -213,7 +242,7 @@ class LoopTotals:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything measured so far. Times are ns; those in arrays count from `start_ns` (CLOCK_MONOTONIC).
+    """Everything measured so far; times are ns, those in arrays count from `start_ns`.
 
     Attributes:
         start_ns: When the clock of the run started, the same for all parts.
@@ -221,27 +250,33 @@ class Snapshot:
         outcomes: Requests by their class, "status(404)" spelled out.
         examples: For each class that is not ok, the first few requests: index, phase, detail.
         finishes: Finish reasons of ok requests, and how many had each.
-        early_stops: What ended the ok requests that brought fewer tokens than asked, and how many it ended.
+        early_stops: What ended the ok requests that brought fewer tokens than asked, and how many
+            it ended.
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
-        lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it may truly have been.
-        rows: A ROW for each request that a transport was given and that has ended, in any order. Its columns are
-            `index` to `cached`, shape (rows,).
+        lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it
+            may truly have been.
+        rows: A ROW for each request that a transport was given and that has ended, in any order.
+            Its columns are `index` to `cached`, shape (rows,).
         index: The number of each request.
-        sent, closed: When it was sent, and when it ended, ns; `sent` is negative where it never was.
-        ttft, e2el: Its latencies, ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED or DISCONNECTED
-            if it is not ok.
+        sent, closed: When it was sent, and when it ended, ns; `sent` is negative where it never
+            was.
+        ttft, e2el: Its latencies, ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED
+            or DISCONNECTED if it is not ok.
         tpot: Its TPOT, ns, as `vllm bench serve` divides; negative where there is none.
         input: Its input tokens, as the server counts them, else as expected; negative if unknown.
         cached: Those of them that the server took from its cache; negative if unknown.
         token_counts: Output tokens per BIN_NS of the run; `bins` is the same as a NumPy array.
         timeline: TTFT and gaps between events over time.
-        silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
+        silences: Of the first few requests with such a silence: index, and the longest: since_s and
+            for_s, seconds.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.
         retries: A RETRY_ROW for each request that was sent more than once, in any order.
-        sample: The answers whose text was tokenized after the run, as usage counts more than events showed; ascending.
-        targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
+        sample: The answers whose text was tokenized after the run, as usage counts more than events
+            showed; ascending.
+        targets: Where there are several targets, what each of them did: snapshots of parts, of
+            which this is the sum.
         classes: The same of each class of requests.
     """
 
@@ -298,7 +333,9 @@ class Snapshot:
 
     @property
     def disconnected(self) -> int:
-        """Requests whose users left after they were sent; further turns of their sessions were not sent at all."""
+        """Requests whose users left after they were sent; further turns of their sessions were
+        not sent at all.
+        """
         return int(((self.ttft == DISCONNECTED) & (self.sent >= 0)).sum())
 
     @property
@@ -308,12 +345,18 @@ class Snapshot:
 
     @property
     def cut_off(self) -> int:
-        """Requests that the end of the run cancelled in flight; a turn after one that failed was not due at all."""
-        return self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
+        """Requests that the end of the run cancelled in flight; a turn after one that failed was
+        not due at all.
+        """
+        return (
+            self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
+        )
 
     @property
     def retried(self) -> NDArray[Any]:
-        """`retries` as an array with the fields RETRY_COLUMNS, shape (requests,); not to be written to."""
+        """`retries` as an array with the fields RETRY_COLUMNS, shape (requests,); not to be
+        written to.
+        """
         return _array(self.retries, [*RETRY_COLUMNS])
 
     @property
@@ -334,12 +377,17 @@ class Snapshot:
         return Failures.among(self.outcomes, self.counters["never_due"])
 
     def on_clock(self, start_ns: int) -> Snapshot:
-        """Return a copy whose clock started at `start_ns`: times of another machine mean nothing but relative to it."""
+        """Return a copy whose clock started at `start_ns`: times of another machine mean nothing
+        but relative to it.
+        """
         details = self.details
         later_s = (start_ns - self.start_ns) / 1e9
         if details is not None:
             details = replace(details, start_times=[at_s + later_s for at_s in details.start_times])
-        targets, classes = (tuple(part.on_clock(start_ns) for part in parts) for parts in (self.targets, self.classes))
+        targets, classes = (
+            tuple(part.on_clock(start_ns) for part in parts)
+            for parts in (self.targets, self.classes)
+        )
         return replace(self, start_ns=start_ns, details=details, targets=targets, classes=classes)
 
     def merge(self, other: Snapshot) -> Snapshot:
@@ -347,7 +395,8 @@ class Snapshot:
         if self.start_ns != other.start_ns:
             raise ValueError("parts of different runs")
         changes: dict[str, Any] = {
-            name: getattr(self, name) + getattr(other, name) for name in ("scheduled", "rows", "retries")
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("scheduled", "rows", "retries")
         }
         for name in ("outcomes", "finishes", "early_stops"):
             changes[name] = _added(getattr(self, name), getattr(other, name))
@@ -360,10 +409,14 @@ class Snapshot:
         return replace(
             self,
             examples={
-                outcome: first_examples(self.examples.get(outcome, []) + other.examples.get(outcome, []))
+                outcome: first_examples(
+                    self.examples.get(outcome, []) + other.examples.get(outcome, [])
+                )
                 for outcome in sorted(self.examples.keys() | other.examples.keys())
             },
-            token_counts=array("q", map(sum, zip_longest(self.token_counts, other.token_counts, fillvalue=0))),
+            token_counts=array(
+                "q", map(sum, zip_longest(self.token_counts, other.token_counts, fillvalue=0))
+            ),
             timeline=self.timeline.merge(other.timeline),
             silences=tuple(first_examples(self.silences + other.silences)),
             partial=self.partial or other.partial,
@@ -375,8 +428,8 @@ class Snapshot:
 
 def first_examples(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the few that are kept: the first of the schedule, not the first to end."""
-    # So parts merge into what the whole would have kept, and records make the report of the run, in which requests that
-    # were never sent were the first to end.
+    # So parts merge into what the whole would have kept, and records make the report of the run, in
+    # which requests that were never sent were the first to end.
     return sorted(examples, key=lambda example: int(example["index"]))[: Snapshot.EXAMPLES]
 
 

@@ -7,20 +7,24 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import to_ms
 
-# What a stamp may be off beside its interval: the kernel's own time from the network card to the stamp, and back.
+# What a stamp may be off beside its interval: the kernel's own time from the network card to the
+# stamp, and back.
 FLOOR_MS = 0.05
-CLOCK_MS = 0.002  # the greatest width of a pair of readings by which the kernel's stamps are converted
+CLOCK_MS = (
+    0.002  # the greatest width of a pair of readings by which the kernel's stamps are converted
+)
 RESOLUTION = 0.0005  # of a percentile: half a bucket of a histogram
 
 
 def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | None:
-    """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing was measured.
+    """Compute a statistic as an SLO names it (mean, median, max, p99), in ms; None where nothing
+    was measured.
 
     Args:
         histogram: The histogram of the requests that have a value.
         name: Which statistic.
-        failed: How many further requests failed. They are above every value: a percentile, and the maximum, is inf
-            where it lies among them; a mean leaves them out.
+        failed: How many further requests failed. They are above every value: a percentile, and the
+            maximum, is inf where it lies among them; a mean leaves them out.
     """
     if name == "mean":
         return to_ms(histogram.mean)
@@ -31,7 +35,9 @@ def statistic_ms(histogram: Histogram, name: str, failed: int = 0) -> float | No
 
 
 def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
-    """Compute a percentile with `failed` infinite values more; inf where fewer than `p` % are finite."""
+    """Compute a percentile with `failed` infinite values more; inf where fewer than `p` % are
+    finite.
+    """
     count = histogram.count
     of = histogram.count + failed
     if count < p / 100 * of * (1 - 1e-12) or not count:  # 0.99 * 300 is a little more than 297
@@ -46,16 +52,18 @@ def _percentile(histogram: Histogram, p: float, failed: int) -> float | None:
 def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int = 0) -> float | None:
     """Compute how far a statistic of a latency can be from the truth because of the client.
 
-    It is the distance to the same statistic of the least, or of the greatest, that each value may truly have been. For
-    the mean of gaps there is a closer bound, since the gaps of an answer add up to its stream, from the first token to
-    the last: whatever is added to one gap is taken from the next. So the mean gap is the streams' total length divided
-    by the number of gaps, and only first and last tokens can move it. That length is E2EL minus TTFT, both of which are
-    known with their bounds:
+    It is the distance to the same statistic of the least, or of the greatest, that each value may
+    truly have been. For the mean of gaps there is a closer bound, since the gaps of an answer add
+    up to its stream, from the first token to the last: whatever is added to one gap is taken from
+    the next. So the mean gap is the streams' total length divided by the number of gaps, and only
+    first and last tokens can move it. That length is E2EL minus TTFT, both of which are known with
+    their bounds:
 
         least    = (total of the least E2EL    - total of the greatest TTFT) / gaps
         greatest = (total of the greatest E2EL - total of the least TTFT)    / gaps
 
-    Without it, the bound would add up the same uncertain time once for each token that was read in it.
+    Without it, the bound would add up the same uncertain time once for each token that was read in
+    it.
 
     Args:
         snapshot: What was measured.
@@ -64,8 +72,8 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
         failed: How many further requests failed, as for `statistic_ms`.
 
     Returns:
-        Milliseconds; None where the statistic was not measured, lies among failed requests, or is of a file that does
-        not say how late its stamps may be.
+        Milliseconds; None where the statistic was not measured, lies among failed requests, or is
+        of a file that does not say how late its stamps may be.
     """
     if snapshot.counters["unbounded_events"]:
         return None
@@ -84,16 +92,20 @@ def client_error_ms(snapshot: Snapshot, name: str, statistic: str, failed: int =
 
 
 def _mean_gap_ms(snapshot: Snapshot, name: str) -> tuple[float, float]:
-    """Return the least and the greatest that the mean of gaps may truly be, by the lengths of the streams.
+    """Return the least and the greatest that the mean of gaps may truly be, by the lengths of the
+    streams.
 
-    (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams bear no token.
+    (-inf, inf) where the gaps do not add up to the streams, as where the last events of streams
+    bear no token.
     """
     points = snapshot.histograms
     lower = snapshot.lower
     upper = snapshot.upper
     gaps = points[name].count
     streamed = points["e2el_due"].total - points["ttft_due"].total
-    if abs(streamed - points[name].total) > gaps:  # each gap of several tokens is rounded down to whole ns
+    if (
+        abs(streamed - points[name].total) > gaps
+    ):  # each gap of several tokens is rounded down to whole ns
         return -math.inf, math.inf
     least = lower["e2el_due"].total - upper["ttft_due"].total
     greatest = upper["e2el_due"].total - lower["ttft_due"].total

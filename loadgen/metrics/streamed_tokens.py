@@ -1,4 +1,6 @@
-"""A sample of answers whose text is tokenized after the run, to compare with the tokens that usage counts."""
+"""A sample of answers whose text is tokenized after the run, to compare with the tokens that
+usage counts.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -9,7 +11,8 @@ from loadgen.core.record import BY_USAGE, Record
 from loadgen.metrics.snapshot import SampledAnswer, Snapshot
 
 MAX_ANSWERS = 200  # whose text is kept
-# A server counts marks and end tokens that it never streams, and text does not always become the same tokens again.
+# A server counts marks and end tokens that it never streams, and text does not always become the
+# same tokens again.
 MAX_UNSEEN_SHARE, MAX_UNSEEN = 0.1, 8
 
 
@@ -20,7 +23,8 @@ class Sample:
         of: How many workers share the run, each with a sample of its own.
 
     Attributes:
-        records: Those that ended with a count of the server's, at most MAX_ANSWERS among all workers.
+        records: Those that ended with a count of the server's, at most MAX_ANSWERS among all
+            workers.
     """
 
     def __init__(self, of: int = 1) -> None:
@@ -50,7 +54,9 @@ class Sample:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether usage counts more than one token for each event, so that only the text tells what was streamed."""
+        """Whether usage counts more than one token for each event, so that only the text tells
+        what was streamed.
+        """
         whole = [record for record in self.records if record.counted_by != BY_USAGE]
         return differ((_to_stream(record), record.counted) for record in whole)
 
@@ -94,7 +100,9 @@ class Comparison:
 
 
 def differ(pairs: Iterable[tuple[int, int]]) -> bool:
-    """Return whether the first numbers exceed the second, in the median, by more than a server may leave unseen."""
+    """Return whether the first numbers exceed the second, in the median, by more than a server
+    may leave unseen.
+    """
     beyond = [(more - less, (more - less) / max(less, 1)) for more, less in pairs]
     if not beyond:
         return False
@@ -109,9 +117,11 @@ def _medians(rows: Iterable[tuple[float, ...]]) -> list[float]:
 
 
 def with_sampled_tpot(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed.
+    """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens
+    never streamed.
 
-    Whether it does is a matter of the whole sample, so that all targets and classes have the same TPOT.
+    Whether it does is a matter of the whole sample, so that all targets and classes have the same
+    TPOT.
     """
     comparison = Comparison.of(snapshot)
     return _over_sample(snapshot) if comparison is not None and comparison.hides else snapshot

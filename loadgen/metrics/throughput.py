@@ -1,4 +1,6 @@
-"""Rates over time: totals over the run's wall time, the peak second, the steady part, the peak concurrency."""
+"""Rates over time: totals over the run's wall time, the peak second, the steady part, the peak
+concurrency.
+"""
 
 import numpy as np
 
@@ -11,7 +13,9 @@ MIN_ANSWERS = 10  # of fewer, the times of the first and the last decide the rat
 
 
 def wall_ns(snapshot: Snapshot) -> int:
-    """Return the ns from the first send to the end of the last request, refused ones included; 0 without sends."""
+    """Return the ns from the first send to the end of the last request, refused ones included; 0
+    without sends.
+    """
     was_sent = snapshot.sent >= 0
     if not was_sent.any():
         return 0
@@ -19,9 +23,11 @@ def wall_ns(snapshot: Snapshot) -> int:
 
 
 def answer_rate(snapshot: Snapshot) -> float | None:
-    """Return the ok answers per second from the end of the first to the end of the last, without ramp and tail.
+    """Return the ok answers per second from the end of the first to the end of the last, without
+    ramp and tail.
 
-    None with fewer than MIN_ANSWERS of them. It is no throughput where requests are sent in waves, as in a closed loop.
+    None with fewer than MIN_ANSWERS of them. It is no throughput where requests are sent in waves,
+    as in a closed loop.
     """
     ends = snapshot.closed[snapshot.ttft >= 0]
     if len(ends) < MIN_ANSWERS or ends.max() == ends.min():
@@ -35,12 +41,15 @@ def peak_output_tokens(snapshot: Snapshot) -> int:
 
 
 def peak_output_rate(snapshot: Snapshot) -> float:
-    """Return the output tokens per second of the best second; of a run shorter than a second, of the whole run."""
+    """Return the output tokens per second of the best second; of a run shorter than a second, of
+    the whole run.
+    """
     return peak_rate(peak_output_tokens(snapshot), wall_ns(snapshot) / 1e9)
 
 
 def peak_rate(best: int, duration_s: float) -> float:
-    """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was sent.
+    """Return the rate in the best second of a run, or in all of a shorter run; 0 where nothing was
+    sent.
 
     Args:
         best: The count in its best second.
@@ -62,9 +71,9 @@ def best_second(bins: Int64s) -> int:
 def steady_output_rate(snapshot: Snapshot) -> float | None:
     """Return output tokens per second while the load was steady, without ramp and tail.
 
-    The window begins when the first requests have had time to end (p99 E2EL after the first send) and ends at
-    the last send. Tokens are counted when they arrived, so requests that straddle an edge bias nothing.
-    None where such a window would be shorter than a second, as after a burst.
+    The window begins when the first requests have had time to end (p99 E2EL after the first send)
+    and ends at the last send. Tokens are counted when they arrived, so requests that straddle an
+    edge bias nothing. None where such a window would be shorter than a second, as after a burst.
     """
     e2el = snapshot.histograms["e2el_sent"].percentile(99)
     was_sent = snapshot.sent[snapshot.sent >= 0]
@@ -78,32 +87,42 @@ def steady_output_rate(snapshot: Snapshot) -> float | None:
 
 
 def output_rate(snapshot: Snapshot, begin_ns: int, end_ns: int) -> float:
-    """Return the output tokens per second of a window, which has a part of the tokens of a bin that it cuts."""
+    """Return the output tokens per second of a window, which has a part of the tokens of a bin
+    that it cuts.
+    """
     so_far = np.concatenate(([0], np.cumsum(snapshot.bins)))
     first, last = np.interp((begin_ns / BIN_NS, end_ns / BIN_NS), np.arange(len(so_far)), so_far)
     return float((last - first) * 1e9 / (end_ns - begin_ns))
 
 
 def at_least_in_flight(begins: Int64s, ends: Int64s, level: int) -> tuple[int, int] | None:
-    """Return the first and the last time at which `level` intervals overlap; None if they never do; times in ns."""
+    """Return the first and the last time at which `level` intervals overlap; None if they never
+    do; times in ns.
+    """
     times, counts = _at_once(begins, ends)
     reached = np.flatnonzero(counts >= level)
     return (int(times[reached[0]]), int(times[reached[-1] + 1])) if len(reached) else None
 
 
 def peak_concurrency(snapshot: Snapshot) -> int:
-    """Return the maximum of requests between sent and closed at once; a close comes before a send at the same time."""
+    """Return the maximum of requests between sent and closed at once; a close comes before a
+    send at the same time.
+    """
     was_sent = snapshot.sent >= 0
     return most_at_once(snapshot.sent[was_sent], snapshot.closed[was_sent])
 
 
 def most_at_once(begins: Int64s, ends: Int64s) -> int:
-    """Return the maximum of intervals at once, each without its end; both arrays have the same shape."""
+    """Return the maximum of intervals at once, each without its end; both arrays have the same
+    shape.
+    """
     return int(np.max(_at_once(begins, ends)[1], initial=0))
 
 
 def most_in_each(begins: Int64s, ends: Int64s, edges: Int64s) -> Int64s:
-    """Return the maximum of intervals at once between each two neighbouring edges, which ascend; shape (edges - 1,)."""
+    """Return the maximum of intervals at once between each two neighbouring edges, which ascend;
+    shape (edges - 1,).
+    """
     times, counts = _at_once(begins, ends)
     first = np.searchsorted(times, edges)
     before = np.concatenate(([0], counts))[first[:-1]]
@@ -113,8 +132,11 @@ def most_in_each(begins: Int64s, ends: Int64s, edges: Int64s) -> Int64s:
 
 
 def _at_once(begins: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the times at which the number of intervals changes, ascending, and the number from then on."""
+    """Return the times at which the number of intervals changes, ascending, and the number from
+    then on.
+    """
     times = np.concatenate((ends, begins))
     steps = np.concatenate((np.full(len(ends), -1), np.full(len(begins), 1)))
-    order = np.argsort(times, kind="stable")  # at equal times the ends, which stand first, come first
+    # At equal times the ends, which stand first, come first.
+    order = np.argsort(times, kind="stable")
     return times[order], np.cumsum(steps[order])

@@ -9,13 +9,9 @@ SEVERITY = (Colour.RED, Colour.YELLOW)  # the worst first; parts of other colour
 KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 
 
-def answer_badge(
-    parts: Iterable[Part],
-    *,
-    simulated: bool,
-    answer: Colour = Colour.NONE,
-) -> Badge:
-    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else green.
+def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
+    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else
+    green.
 
     Args:
         parts: One at least.

@@ -1,4 +1,6 @@
-"""Summaries of results: Markdown that GitHub renders, JUnit suites, and the HTML that a notebook shows below a cell."""
+"""Summaries of results: Markdown that GitHub renders, JUnit suites, and the HTML that a notebook
+shows below a cell.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +17,9 @@ STATES = {True: "✅ passed", False: "❌ failed", None: "❔ not judged"}
 
 
 def markdown(result: RunResult | Series) -> str:
-    """Write the summary of a run, or the page of a series without its charts, as Markdown for GitHub."""
+    """Write the summary of a run, or the page of a series without its charts, as Markdown for
+    GitHub.
+    """
     if isinstance(result, Series):
         return html.github(run_page.document([result]))
     label = result.provenance.settings.label
@@ -26,7 +30,11 @@ def markdown(result: RunResult | Series) -> str:
 def suite(result: RunResult) -> gate.Suite:
     """Make the JUnit suite of a run: a test case for each demand of its gate."""
     settings = result.provenance.settings
-    properties = {"model": result.numbers.model_id, "target": run.target_urls(result), "label": settings.label or ""}
+    properties = {
+        "model": result.numbers.model_id,
+        "target": run.target_urls(result),
+        "label": settings.label or "",
+    }
     properties |= {"summary": summary_line(result)}
     return gate.Suite(
         "run",
@@ -41,7 +49,9 @@ def suite(result: RunResult) -> gate.Suite:
 def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
     """Write a gate as a heading with its outcome, and a table of the demands."""
     yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
-    rows = ((STATES[demand.met], Span(demand.name, Tone.CODE), demand.finding) for demand in demands)
+    rows = (
+        (STATES[demand.met], Span(demand.name, Tone.CODE), demand.finding) for demand in demands
+    )
     yield Table.of(("", "Demand", "Found"), rows)
 
 
@@ -64,7 +74,9 @@ def figures(result: RunResult) -> Iterator[Block]:
 
 
 def notebook_html(result: RunResult) -> str:
-    """Write the answer, the figures and the failed checks of a run as HTML without a style of its own."""
+    """Write the answer, the figures and the failed checks of a run as HTML without a style of
+    its own.
+    """
     blocks = [*opening(result), *figures(result)]
     if wrong := result.failed_checks:
         blocks.append(Items(tuple(map(verdict.reason, wrong))))
@@ -99,7 +111,8 @@ def _rates(result: RunResult) -> Table:
 
 
 def _latencies(result: RunResult) -> tuple[Table, bool]:
-    """Make a row for each latency on the clock of the result, with the largest client error of its figures.
+    """Make a row for each latency on the clock of the result, with the largest client error of its
+    figures.
 
     Returns:
         The table, and whether percentiles of few requests are marked in it.
@@ -108,7 +121,10 @@ def _latencies(result: RunResult) -> tuple[Table, bool]:
     for name, title in latencies.measured(result):
         values = result.latency_ms.named(name)
         requests = latencies.request_count(name, result)
-        shown = [three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests) for column in columns]
+        shown = [
+            three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests)
+            for column in columns
+        ]
         errors = latencies.client_errors(name, result)
         errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
         rows.append((title, *shown, four_digits(max(errors_ms, default=None))))

@@ -1,4 +1,6 @@
-"""The console report: `vllm bench serve`'s block, the details, the verdict, and the summary line last."""
+"""The console report: `vllm bench serve`'s block, the details, the verdict, and the summary line
+last.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,7 +16,8 @@ WIDTH = 80
 
 
 def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
-    """Render the console report of a result, with the paths of its files; nothing in it moves a terminal.
+    """Render the console report of a result, with the paths of its files; nothing in it moves a
+    terminal.
 
     Args:
         result: The result.
@@ -23,9 +26,14 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
     """
     settings = result.provenance.settings
     if result.sglang is not None:  # the run was asked for SGLang's block
-        block = sglang_block.block(result.flat(), result.latency_ms.named(meaning(settings)["itl"]).max_ms)
+        block = sglang_block.block(
+            result.flat(), result.latency_ms.named(meaning(settings)["itl"]).max_ms
+        )
     else:
-        selected, percentiles = settings.percentile_metrics.split(","), parse_percentiles(settings.metric_percentiles)
+        selected, percentiles = (
+            settings.percentile_metrics.split(","),
+            parse_percentiles(settings.metric_percentiles),
+        )
         block = vllm_block.block(result.flat(), selected, percentiles)
     rows = [
         *block,

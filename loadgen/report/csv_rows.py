@@ -1,8 +1,10 @@
-"""CSV (RFC 4180): results as rows, one for each run, and records as rows, one for each request, in ms.
+"""CSV (RFC 4180): results as rows, one for each run, and records as rows, one for each request, in
+ms.
 
-Spreadsheets, pandas and databases read the lines. Texts of servers and data sets stand in such rows. So every text is
-quoted, what a terminal might obey is escaped, and one that a spreadsheet would take for a formula begins with an
-apostrophe. The columns of runs do not depend on what was asked.
+Spreadsheets, pandas and databases read the lines. Texts of servers and data sets stand in such
+rows. So every text is quoted, what a terminal might obey is escaped, and one that a spreadsheet
+would take for a formula begins with an apostrophe. The columns of runs do not depend on what was
+asked.
 """
 
 import csv
@@ -32,7 +34,11 @@ NESTED = ("steady_state", "spec_decode_per_position_acceptance_rates", "rps_chan
 # vLLM's keys, as they stand in a result of tokens.
 VLLM_COLUMNS = (
     *(name for name in SCALARS if name not in (*RAMP, *SEQUENCE_KEYS, *NESTED)),
-    *(f"{statistic}_{metric}_ms" for metric in METRICS for statistic in ("mean", "median", "std", "p90", "p99")),
+    *(
+        f"{statistic}_{metric}_ms"
+        for metric in METRICS
+        for statistic in ("mean", "median", "std", "p90", "p99")
+    ),
 )
 FINDINGS = (
     *("verdict", "partial", "overloaded", "simulated", "closed_loop", "latency_from"),
@@ -42,7 +48,9 @@ RATES = (
     *("steady_output_tokens_per_s", "uncached_input_tokens_per_s"),
     *("goodput_requests_per_s", "good_share"),
 )
-LATENCY_COLUMNS = tuple(f"{name}_{statistic}_ms" for name in DISTRIBUTIONS for statistic in STATISTICS)
+LATENCY_COLUMNS = tuple(
+    f"{name}_{statistic}_ms" for name in DISTRIBUTIONS for statistic in STATISTICS
+)
 LOADGEN_COLUMNS = (*FINDINGS, *RATES, "output_counted_by", "client_busy_share", *LATENCY_COLUMNS)
 RUN_COLUMNS = ("file", *VLLM_COLUMNS, *LOADGEN_COLUMNS, "reasons", "slo_met", "prompts_sha256")
 RECORD_FIELDS = (
@@ -67,7 +75,9 @@ REQUEST_COLUMNS = (
 
 
 def lines(columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> Iterator[str]:
-    """Write the lines of a file, with their ends: names of columns, then the rows; what a row lacks stays empty."""
+    """Write the lines of a file, with their ends: names of columns, then the rows; what a row
+    lacks stays empty.
+    """
     writer = csv.writer(_EchoFile(), quoting=csv.QUOTE_NONNUMERIC)
     yield writer.writerow(columns)
     for row in rows:
@@ -84,7 +94,10 @@ def run_rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str,
     rows: list[dict[str, Value]] = []
     for result in results:
         if isinstance(result, Series):
-            rows += [{"file": path, **_brief(point.result), **_judged(point.result)} for point in result.points]
+            rows += [
+                {"file": path, **_brief(point.result), **_judged(point.result)}
+                for point in result.points
+            ]
         else:
             brief = RunBrief.of(result)
             rows.append({"file": path, **_brief(brief), **_whole(result), **_judged(brief)})
@@ -92,10 +105,13 @@ def run_rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str,
 
 
 def run_columns(rows: Iterable[Mapping[str, Value]]) -> list[str]:
-    """List the columns of rows: RUN_COLUMNS, then further percentiles that some run was asked for, and the keys of
-    --metadata, as `metadata.KEY`.
+    """List the columns of rows: RUN_COLUMNS, then further percentiles that some run was asked for,
+    and the keys of --metadata, as `metadata.KEY`.
     """
-    return [*RUN_COLUMNS, *dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS)]
+    return [
+        *RUN_COLUMNS,
+        *dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS),
+    ]
 
 
 def request_rows(path: str) -> Iterator[dict[str, Value]]:
@@ -132,17 +148,25 @@ def _brief(run: RunBrief) -> dict[str, Value]:
     """Make the columns that a series has of its runs too; the others are empty."""
     metadata = {*run.findings.metadata} - {*VLLM_COLUMNS}
     flat = {name: value for name, value in run.numbers.to_dict().items() if name not in NESTED}
-    row: dict[str, Value] = {f"metadata.{name}" if name in metadata else name: value for name, value in flat.items()}
+    row: dict[str, Value] = {
+        f"metadata.{name}" if name in metadata else name: value for name, value in flat.items()
+    }
     return row | {name: getattr(run.findings, name, None) for name in LOADGEN_COLUMNS}
 
 
 def _whole(result: RunResult) -> dict[str, Value]:
     row: dict[str, Any] = {name: getattr(result, name) for name in FINDINGS}
     row |= {name: getattr(result.rates, name) for name in RATES}
-    row |= {"output_counted_by": result.tokens.output_counted_by, "client_busy_share": result.client.busy_share}
+    row |= {
+        "output_counted_by": result.tokens.output_counted_by,
+        "client_busy_share": result.client.busy_share,
+    }
     for name in DISTRIBUTIONS:
         distribution = result.latency_ms.named(name)
-        row |= {f"{name}_{statistic}_ms": distribution.statistic_ms(statistic) for statistic in STATISTICS}
+        row |= {
+            f"{name}_{statistic}_ms": distribution.statistic_ms(statistic)
+            for statistic in STATISTICS
+        }
     return row
 
 

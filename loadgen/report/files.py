@@ -1,7 +1,9 @@
-"""Files of a run: their names, and how they are written, so that an interrupted write never leaves half a file.
+"""Files of a run: their names, and how they are written, so that an interrupted write never leaves
+half a file.
 
-A file has the name that was asked for, else one as `vllm bench serve` gives it. Pages, summaries and gates are imported
-only where they are written: most runs have none, and `loadgen run` imports this module while the run goes on.
+A file has the name that was asked for, else one as `vllm bench serve` gives it. Pages, summaries
+and gates are imported only where they are written: most runs have none, and `loadgen run` imports
+this module while the run goes on.
 """
 
 import contextlib
@@ -60,7 +62,8 @@ class SavedFiles:
 
 
 def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedFiles:
-    """Write the files that the settings ask for; records and captures have been written while the run went on.
+    """Write the files that the settings ask for; records and captures have been written while the
+    run went on.
 
     Args:
         settings: As asked.
@@ -72,7 +75,11 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
         _save_result(saved, settings, result)
     if hlog := settings.hlog:
         histograms = {name: h for name, h in snapshot.histograms.items() if h.count}
-        saved.add("hlog", hlog, lambda: write_hlog(hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s))
+        saved.add(
+            "hlog",
+            hlog,
+            lambda: write_hlog(hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s),
+        )
     _add_written_during_run(saved, settings, result)
     if summary := settings.markdown:
         saved.add("markdown", summary, lambda: save_markdown(summary, result))
@@ -141,7 +148,8 @@ def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
 
 
 def series_path(settings: RunSettings, series: Series) -> Path | None:
-    """Return the path of a series: as asked, else named beside the files of its runs; None where no result is saved.
+    """Return the path of a series: as asked, else named beside the files of its runs; None where no
+    result is saved.
 
     With --append-result, the file that is named holds the runs.
     """
@@ -165,10 +173,15 @@ def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) ->
             number += 1
             free = path.with_name(f"{path.stem}-{number}{path.suffix}")
         path = free
-    name, write = ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
+    name, write = (
+        ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
+    )
     saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
     if tool_formats.wants_pytorch_format():
-        beside, records = path.with_suffix(".pytorch.json"), tool_formats.pytorch_records(settings, data)
+        beside, records = (
+            path.with_suffix(".pytorch.json"),
+            tool_formats.pytorch_records(settings, data),
+        )
         saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
 
 

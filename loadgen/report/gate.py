@@ -1,4 +1,6 @@
-"""Gate: the demands that the exit code of a run depends on, whether each is met, and JUnit XML of them."""
+"""Gate: the demands that the exit code of a run depends on, whether each is met, and JUnit XML
+of them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,9 +42,13 @@ def demands(result: RunResult) -> list[Demand]:
     finding += f" ({failures_by_outcome(result)})" if failures.failed else ""
     finding += "" if gone is None else f"; no answer from {gone:.1f} s on"
     most = f"{100 * settings.max_error_rate:.4g}%"
-    demands.append(Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, finding))
+    demands.append(
+        Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, finding)
+    )
     for row, line in zip(result.slo, verdict.slo_lines(result), strict=True):
-        demands.append(Demand(row.limit, None if label == "INVALID" else row.met, line.partition(": ")[2]))
+        demands.append(
+            Demand(row.limit, None if label == "INVALID" else row.met, line.partition(": ")[2])
+        )
     return demands
 
 
@@ -74,14 +80,21 @@ class Suite:
 
 def junit_xml(suites: Sequence[Suite]) -> str:
     """Write suites as a JUnit file."""
-    root = _element("testsuites", name="loadgen", **_counts([demand for suite in suites for demand in suite.demands]))
+    root = _element(
+        "testsuites",
+        name="loadgen",
+        **_counts([demand for suite in suites for demand in suite.demands]),
+    )
     for suite in suites:
         at = {"timestamp": suite.timestamp} if suite.timestamp else {}
         counts = _counts(suite.demands) | {"time": f"{suite.seconds:.3f}"}
         element = _element("testsuite", name=suite.name, **counts, **at)
         if suite.properties:
             properties = ElementTree.SubElement(element, "properties")
-            properties.extend(_element("property", name=name, value=value) for name, value in suite.properties.items())
+            properties.extend(
+                _element("property", name=name, value=value)
+                for name, value in suite.properties.items()
+            )
         element.extend(_case(suite, demand) for demand in suite.demands)
         root.append(element)
     ElementTree.indent(root)
@@ -101,7 +114,12 @@ def _case(suite: Suite, demand: Demand) -> ElementTree.Element:
 
 def _counts(demands: Sequence[Demand]) -> dict[str, str]:
     states = [demand.met for demand in demands]
-    counts = {"tests": len(states), "failures": states.count(False), "errors": states.count(None), "skipped": 0}
+    counts = {
+        "tests": len(states),
+        "failures": states.count(False),
+        "errors": states.count(None),
+        "skipped": 0,
+    }
     return {name: str(count) for name, count in counts.items()}
 
 

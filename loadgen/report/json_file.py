@@ -1,4 +1,6 @@
-"""JSON files of results and series: one object, or one in each line; what a terminal might obey is escaped."""
+"""JSON files of results and series: one object, or one in each line; what a terminal might obey
+is escaped.
+"""
 
 import re
 from pathlib import Path
@@ -26,7 +28,9 @@ def load(path: str) -> list[dict[str, Any]]:
         text = Path(path).read_bytes()
     except OSError as error:
         raise BadInput(
-            "FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote"
+            "FILE",
+            f"{path}: {error.strerror}",
+            "name a result that `loadgen run --save-result` wrote",
         ) from error
     results = _objects(path, text)
     for where, result in results:
@@ -61,7 +65,11 @@ def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
     whole = _json(text)
     if whole is not None:
         return [(path, whole)]
-    lines = [(f"{path}: line {number}", _json(line)) for number, line in enumerate(text.splitlines(), 1) if line]
+    lines = [
+        (f"{path}: line {number}", _json(line))
+        for number, line in enumerate(text.splitlines(), 1)
+        if line
+    ]
     return lines if len(lines) > 1 else [(path, None)]
 
 
@@ -86,7 +94,9 @@ def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False)
     try:
         write_atomic(Path(path), to_json(data) + "\n", files.private_opener if private else None)
     except OSError as error:
-        raise BadInput("FILE", f"{path} cannot be written ({error.strerror})", "name another") from error
+        raise BadInput(
+            "FILE", f"{path} cannot be written ({error.strerror})", "name another"
+        ) from error
 
 
 def to_json(data: dict[str, Any]) -> str:
@@ -96,4 +106,8 @@ def to_json(data: dict[str, Any]) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     c = match.group()
-    return c if c.isprintable() else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
+    return (
+        c
+        if c.isprintable()
+        else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
+    )

@@ -25,12 +25,20 @@ def full_text(result: RunResult) -> str:
     settings = result.provenance.settings
     prompts = result.provenance.saved_prompts
     classes = settings.request_classes
-    names = dict.fromkeys(settings.of_class(request_class).dataset_name for request_class in classes)
-    images = f"{prompts['images'] / prompts['requests']:.1f} images each" if prompts.get("images") else ""
+    names = dict.fromkeys(
+        settings.of_class(request_class).dataset_name for request_class in classes
+    )
+    images = (
+        f"{prompts['images'] / prompts['requests']:.1f} images each"
+        if prompts.get("images")
+        else ""
+    )
     parts = [
         _requests(result),
         *_tokens(result),
-        f"data sets {', '.join(names)}" if len(names) > 1 else f"data set {next(iter(names), settings.dataset_name)}",
+        f"data sets {', '.join(names)}"
+        if len(names) > 1
+        else f"data set {next(iter(names), settings.dataset_name)}",
         images,
         _classes(result),
         _arrivals(result),
@@ -43,12 +51,22 @@ def full_text(result: RunResult) -> str:
 
 def spacing(shape: float | str) -> str:
     """Describe the gaps between arrivals by their burstiness, as `RunNumbers` has it."""
-    return "evenly spaced" if shape == "inf" else "Poisson" if shape == 1 else f"gamma-distributed (shape {shape:g})"
+    return (
+        "evenly spaced"
+        if shape == "inf"
+        else "Poisson"
+        if shape == 1
+        else f"gamma-distributed (shape {shape:g})"
+    )
 
 
 def _times(result: RunResult) -> str:
     due_s, run_s = result.provenance.schedule.duration_s, result.numbers.duration
-    sent = f"sent over {duration(due_s)}, " if 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial else ""
+    sent = (
+        f"sent over {duration(due_s)}, "
+        if 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
+        else ""
+    )
     return f"{sent}lasted {duration(run_s)}"
 
 
@@ -57,11 +75,17 @@ def _requests(result: RunResult) -> str:
 
     Where time alone ends a closed loop, more sessions are prepared than begin.
     """
-    scheduled, unsent, schedule = result.scheduled, result.cancelled.never_sent, result.provenance.schedule
+    scheduled, unsent, schedule = (
+        result.scheduled,
+        result.cancelled.never_sent,
+        result.provenance.schedule,
+    )
     if unsent:
         return f"{scheduled - unsent} of {plural(scheduled, 'request')} sent"
     has_sessions = schedule.sessions not in (0, schedule.requests) and not _is_open_ended(result)
-    return plural(scheduled, "request") + (f" in {plural(schedule.sessions, 'session')}" if has_sessions else "")
+    return plural(scheduled, "request") + (
+        f" in {plural(schedule.sessions, 'session')}" if has_sessions else ""
+    )
 
 
 def _is_open_ended(result: RunResult) -> bool:
@@ -70,7 +94,9 @@ def _is_open_ended(result: RunResult) -> bool:
 
 
 def _tokens(result: RunResult) -> Iterator[str]:
-    """Write the mean lengths of prompts and answers of ok requests, and what was asked of the answers if it differs."""
+    """Write the mean lengths of prompts and answers of ok requests, and what was asked of the
+    answers if it differs.
+    """
     tokens, ok = result.tokens, result.numbers.completed
     if not ok:
         return
@@ -82,14 +108,19 @@ def _tokens(result: RunResult) -> Iterator[str]:
         return
     answers, requested = tokens.output_tokens, tokens.planned_output_tokens
     differs = abs(requested - answers) > SAME * requested
-    of_prompts = "" if prompts is None else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
+    of_prompts = (
+        ""
+        if prompts is None
+        else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
+    )
     beside = f" (asked: {requested / ok:.0f})" if differs else ""
     out = f"{answers / ok:.0f}{beside} out{_range(result, 'output_tokens')}"
     yield f"{of_prompts}{out} on average"
 
 
 def _classes(result: RunResult) -> str:
-    """Write how many requests each class was to get; of many classes, the range. Empty without classes.
+    """Write how many requests each class was to get; of many classes, the range. Empty without
+    classes.
 
     Where time alone ends a closed loop, the table of classes says how many each got.
     """
@@ -97,20 +128,31 @@ def _classes(result: RunResult) -> str:
     if not counts:
         return ""
     if _is_open_ended(result):
-        return f"classes {', '.join(counts)}" if len(counts) <= MAX_NAMED else f"{len(counts)} classes"
+        return (
+            f"classes {', '.join(counts)}" if len(counts) <= MAX_NAMED else f"{len(counts)} classes"
+        )
     if len(counts) > MAX_NAMED:
-        return f"{len(counts)} classes with {min(counts.values())} to {max(counts.values())} requests each"
+        return (
+            f"{len(counts)} classes with {min(counts.values())} to {max(counts.values())} "
+            "requests each"
+        )
     return f"classes {', '.join(f'{name} ({count})' for name, count in counts.items())}"
 
 
 def _range(result: RunResult, name: str) -> str:
-    """Write from which range lengths of random prompts or answers were drawn; empty if all are the same."""
+    """Write from which range lengths of random prompts or answers were drawn; empty if all are
+    the same.
+    """
     drawn = result.provenance.saved_prompts.get(name)
-    return f" ({drawn[0]} to {drawn[1]})" if isinstance(drawn, list) and len(set(drawn)) == 2 else ""
+    return (
+        f" ({drawn[0]} to {drawn[1]})" if isinstance(drawn, list) and len(set(drawn)) == 2 else ""
+    )
 
 
 def pace(settings: RunSettings) -> str:
-    """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a cap."""
+    """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a
+    cap.
+    """
     unit = "session" if settings.timed_by_data else "request"
     if settings.rate_profile is not None:
         return _phases(settings.load_profile, f"{unit}s/s")
@@ -124,7 +166,10 @@ def pace(settings: RunSettings) -> str:
 
 
 def _phases(profile: LoadProfile | None, unit: str) -> str:
-    """Write a profile; of one with many phases, between which values it changes. Empty without one."""
+    """Write a profile; of one with many phases, between which values it changes.
+
+    Empty without one.
+    """
     if profile is None:
         return ""
     if len(profile.phases) <= MAX_NAMED:
@@ -148,7 +193,9 @@ def cap(settings: RunSettings) -> str:
     if settings.concurrency_profile is not None:
         return _phases(settings.load_profile, CONCURRENCY.unit)
     if settings.users is not None:
-        return f"{plural(settings.users, 'user')}, think time {ThinkTime.parse(settings.think_time)}"
+        return (
+            f"{plural(settings.users, 'user')}, think time {ThinkTime.parse(settings.think_time)}"
+        )
     if most is None:
         return ""
     return f"at most {most} in flight" if pace(settings) else f"{plural(most, 'request')} in flight"

@@ -1,4 +1,6 @@
-"""Series: several runs at one server, at one level of load after another, and what follows from all of them."""
+"""Series: several runs at one server, at one level of load after another, and what follows from
+all of them.
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +16,8 @@ from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, R
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"
 REPEATED = (
-    "several runs had the same prompts, since the data set has no others: where the server has a prefix cache, the "
+    "several runs had the same prompts, since the data set has no others: where the server has a "
+    "prefix cache, the "
     "later ones were helped by it"
 )
 
@@ -27,7 +30,9 @@ def is_series(data: Any) -> bool:
 def add_conclusions(series: Series) -> None:
     """Set the knee and the notes of a series, which follow from all of its points."""
     best = knee_candidate(series.points) if series.kind == "sweep" else None
-    series.knee = best.level if best is not None and not is_highest_level(best, series.points) else None
+    series.knee = (
+        best.level if best is not None and not is_highest_level(best, series.points) else None
+    )
     hashes = (point.result.findings.prompts_sha256 for point in series.points)
     prompts = [sha256 for sha256 in hashes if sha256 is not None]
     repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
@@ -52,7 +57,9 @@ def make_point(
     latencies: dict[str, float | None] = {}
     for name in PointLatencies.__struct_fields__:
         metric, _, statistic = name.partition("_")
-        latencies[name] = statistic_ms(snapshot.histograms[slo.distribution(metric, clock)], statistic)
+        latencies[name] = statistic_ms(
+            snapshot.histograms[slo.distribution(metric, clock)], statistic
+        )
     return Point(
         level=level if math.isfinite(level) else "inf",
         met=all_met(rows) if tells else None,

@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from loadgen.config import slo
 from loadgen.report import load_line
 from loadgen.report.result.series import Point, Series
-from loadgen.report.series import TOO_FEW, is_highest_level, knee_candidate, level_of, level_text, level_with_unit
+from loadgen.report.series import (
+    TOO_FEW,
+    is_highest_level,
+    knee_candidate,
+    level_of,
+    level_text,
+    level_with_unit,
+)
 from loadgen.report.series_rows import Row, has_tokens, rows
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, value_range
@@ -58,7 +65,9 @@ def parts(series: Series) -> Iterator[Part]:
 
 
 def load(series: Series) -> str:
-    """Describe the requests of the runs: how many, how long on average, how spaced; empty if none has ended."""
+    """Describe the requests of the runs: how many, how long on average, how spaced; empty if
+    none has ended.
+    """
     numbers = [point.result.numbers for point in series.points if point.result.numbers.completed]
     if not numbers:
         return ""
@@ -67,11 +76,19 @@ def load(series: Series) -> str:
     answers = sum(run.total_output_tokens for run in numbers) / ok
     prompts = [run.total_input_tokens for run in numbers if run.total_input_tokens is not None]
     knows_prompts = len(prompts) == len(numbers)
-    lengths = f"{sum(prompts) / ok:.0f} tokens in and {answers:.0f}" if knows_prompts else f"{answers:.0f} tokens"
+    lengths = (
+        f"{sum(prompts) / ok:.0f} tokens in and {answers:.0f}"
+        if knows_prompts
+        else f"{answers:.0f} tokens"
+    )
     lengths += " out"
     if not has_tokens(series):
-        lengths = f"{sum(prompts) / ok:.0f} tokens" if knows_prompts else "prompts of unknown length"
-    arrivals = f", {load_line.spacing(numbers[-1].burstiness)} arrivals" if series.over == "rate" else ""
+        lengths = (
+            f"{sum(prompts) / ok:.0f} tokens" if knows_prompts else "prompts of unknown length"
+        )
+    arrivals = (
+        f", {load_line.spacing(numbers[-1].burstiness)} arrivals" if series.over == "rate" else ""
+    )
     if series.load is not None:
         arrivals = f", {series.load}"
     return f"{value_range(min(counts), max(counts))} requests a run, {lengths} on average{arrivals}"
@@ -82,7 +99,10 @@ def remarks(series: Series) -> Iterator[str]:
     yield from _run_remarks(series)
     yield from _check_remarks(series)
     if (safe := _highest_valid(series)) is not None:
-        yield f"The highest level that meets the SLO in VALID runs alone is {level_with_unit(safe, series.over)}"
+        yield (
+            "The highest level that meets the SLO in VALID runs alone is "
+            f"{level_with_unit(safe, series.over)}"
+        )
     if series.kind == "sweep" and series.slo:
         yield from filter(None, [", ".join(_knee_parts(series))])
     yield from (f"Note: {note}" for note in series.notes)
@@ -94,7 +114,9 @@ def is_simulated(series: Series) -> bool:
 
 
 def slo_text(limits: str) -> str:
-    """Write an SLO with spaces and units: ttft_p99<500,error_rate<1% as "ttft_p99 < 500 ms, error_rate < 1%"."""
+    """Write an SLO with spaces and units: ttft_p99<500,error_rate<1% as "ttft_p99 < 500 ms,
+    error_rate < 1%".
+    """
     texts = []
     for limit in slo.parse(limits):
         number, unit = re.findall(r"<=?\s*([0-9.]+)\s*([a-z%]*)", limit.text)[0]
@@ -108,7 +130,9 @@ def _search_parts(series: Series) -> Iterator[Part]:
     answer, over, limits = series.found, series.over, slo_text(series.slo or "")
     assert answer is not None
     meets = (
-        f"{level_with_unit(answer.level, over)} {_verb('meet', answer.level, over)} {limits}" if answer.level else ""
+        f"{level_with_unit(answer.level, over)} {_verb('meet', answer.level, over)} {limits}"
+        if answer.level
+        else ""
     )
     highest = "rate" if over == "rate" else "concurrency"
     match answer.end:
@@ -124,8 +148,14 @@ def _search_parts(series: Series) -> Iterator[Part]:
                 lowest = f"the lowest that was tried, {level_with_unit(answer.fails, over)},"
                 yield f"{lowest} {_miss_text(series, answer.fails)}", Colour.NONE
         case "client" if answer.last is not None:
-            limit = f"at {level_with_unit(answer.last, over)} the client, not the server, was the limit"
-            yield (f"At least {meets}", Colour.GREEN) if meets else ("Nothing is known of the server", Colour.YELLOW)
+            limit = (
+                f"at {level_with_unit(answer.last, over)} the client, not the server, was the limit"
+            )
+            yield (
+                (f"At least {meets}", Colour.GREEN)
+                if meets
+                else ("Nothing is known of the server", Colour.YELLOW)
+            )
             yield limit, Colour.YELLOW
         case _:
             if meets:
@@ -151,14 +181,23 @@ def _miss_text(series: Series, level: float) -> str:
 def _slo_parts(series: Series) -> Iterator[Part]:
     over, limits = series.over, slo_text(series.slo or "")
     shown = rows(series)
-    met, missed = (list(_levels(row for row in shown if row.judged.met is judged)) for judged in (True, False))
+    met, missed = (
+        list(_levels(row for row in shown if row.judged.met is judged)) for judged in (True, False)
+    )
     if not met:
         yield f"No level meets {limits}", Colour.RED
         yield f"tried: {_levels_text([row.level for row in shown], over)}", Colour.NONE
     elif not missed or met[-1] < missed[0]:
-        yield f"{level_with_unit(met[-1], over)} {_verb('meet', met[-1], over)} {limits}", Colour.GREEN
+        yield (
+            f"{level_with_unit(met[-1], over)} {_verb('meet', met[-1], over)} {limits}",
+            Colour.GREEN,
+        )
         above = next((row.level for row in shown if row.level > met[-1]), None)
-        what = "no higher level was tried" if above is None else f"{level_text(above)} {_miss_text(series, above)}"
+        what = (
+            "no higher level was tried"
+            if above is None
+            else f"{level_text(above)} {_miss_text(series, above)}"
+        )
         yield what, Colour.NONE
     else:
         meet, miss = (
@@ -173,7 +212,10 @@ def _repeated_parts(series: Series) -> Iterator[Part]:
     judged = [point.met for point in series.points if point.met is not None]
     if judged:
         colour = Colour.GREEN if all(judged) else Colour.YELLOW if any(judged) else Colour.RED
-        yield f"{sum(judged)} of {plural(len(judged), 'run')} meet {slo_text(series.slo or '')}", colour
+        yield (
+            f"{sum(judged)} of {plural(len(judged), 'run')} meet {slo_text(series.slo or '')}",
+            colour,
+        )
     runs = plural(len(series.points), "run")
     yield (f"{runs} of one load, {series.load}" if series.points else "No run ended"), Colour.NONE
 
@@ -182,7 +224,10 @@ def _knee_parts(series: Series) -> tuple[str, ...]:
     best = knee_candidate(series.points)
     if best is None:
         return ()
-    level, ratio = level_with_unit(best.level, series.over), "the highest ratio of tokens/s to mean E2EL"
+    level, ratio = (
+        level_with_unit(best.level, series.over),
+        "the highest ratio of tokens/s to mean E2EL",
+    )
     if is_highest_level(best, series.points):
         return f"No knee up to {level}", f"this level has {ratio}"
     return f"Knee at {level}", ratio
@@ -191,12 +236,18 @@ def _knee_parts(series: Series) -> tuple[str, ...]:
 def _deciding_points(series: Series) -> list[Point]:
     """List the runs that the answer follows from: of a search those at the edge."""
     answer = series.found
-    edge = [] if answer is None else [point for point in series.points if point.level in (answer.level, answer.fails)]
+    edge = (
+        []
+        if answer is None
+        else [point for point in series.points if point.level in (answer.level, answer.fails)]
+    )
     return edge or series.points
 
 
 def _highest_valid(series: Series) -> float | None:
-    """Return the highest level that meets the SLO in VALID runs alone, if that is not the one that was found."""
+    """Return the highest level that meets the SLO in VALID runs alone, if that is not the one
+    that was found.
+    """
     answer = series.found
     if answer is None or not answer.level:
         return None
@@ -206,13 +257,18 @@ def _highest_valid(series: Series) -> float | None:
 
 
 def _run_remarks(series: Series) -> Iterator[str]:
-    """Say where a search began, why runs ended early or do not count, and what could not be confirmed."""
+    """Say where a search began, why runs ended early or do not count, and what could not be
+    confirmed.
+    """
     over, is_search = series.over, series.kind == "search"
     points = sorted(series.points, key=level_of)
     for point in points:
         if is_search and point.level == "inf":
             rate = four_digits(point.result.numbers.request_throughput)
-            yield f"A first run sent all its requests at once, to choose the first rate: {rate} requests/s"
+            yield (
+                f"A first run sent all its requests at once, to choose the first rate: {rate} "
+                "requests/s"
+            )
     for row in rows(series):
         if row.confirms and row.judged.met is None and row.judged.runs:
             count = plural(row.judged.runs, "run")
@@ -262,7 +318,10 @@ def _where(levels: Sequence[float], series: Series) -> str:
 def _levels_text(levels: Sequence[float], over: str) -> str:
     """List levels with their unit: "1, 2 requests/s", "4 requests/s, all at once"."""
     finite = [level for level in dict.fromkeys(levels) if math.isfinite(level)]
-    texts = [*map(level_text, finite[:-1]), *(level_with_unit(level, over) for level in finite[-1:])]
+    texts = [
+        *map(level_text, finite[:-1]),
+        *(level_with_unit(level, over) for level in finite[-1:]),
+    ]
     return ", ".join(texts if math.inf not in levels else [*texts, "all at once"])
 
 

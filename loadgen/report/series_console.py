@@ -1,4 +1,6 @@
-"""The console report of a series: its table, how much repeated runs differ, the remarks on its runs, and the answer."""
+"""The console report of a series: its table, how much repeated runs differ, the remarks on its
+runs, and the answer.
+"""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -39,18 +41,34 @@ def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN)
 
 
 def spread_lines(series: Series) -> Iterator[str]:
-    """Write a table of mean, sample standard deviation and range; nothing unless several runs had one load."""
+    """Write a table of mean, sample standard deviation and range; nothing unless several runs
+    had one load.
+    """
     points = series.points
     if series.load is None or len(points) < 2:
         return
-    columns = [(label, [getattr(point.result.numbers, name) for point in points]) for name, label in RATES.items()]
-    columns += [(label, [point.latency_ms.named(name) for point in points]) for name, label in LATENCIES.items()]
+    columns = [
+        (label, [getattr(point.result.numbers, name) for point in points])
+        for name, label in RATES.items()
+    ]
+    columns += [
+        (label, [point.latency_ms.named(name) for point in points])
+        for name, label in LATENCIES.items()
+    ]
     rows = []
     for label, values in columns:
         if None not in values:
-            statistic = (statistics.mean(values), statistics.stdev(values), min(values), max(values))
+            statistic = (
+                statistics.mean(values),
+                statistics.stdev(values),
+                min(values),
+                max(values),
+            )
             rows.append((label, tuple(map(four_digits, statistic))))
-    widths = [max(map(len, column)) for column in zip(HEADINGS, *(cells for _, cells in rows), strict=True)]
+    widths = [
+        max(map(len, column))
+        for column in zip(HEADINGS, *(cells for _, cells in rows), strict=True)
+    ]
     yield f"{len(points)} runs of one load, {series.load}:"
     for label, cells in (("", HEADINGS), *rows):
         numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))

@@ -1,4 +1,7 @@
-"""Rows: what a series shows at each level. A search judges all runs at a level together, a sweep each of its runs."""
+"""Rows: what a series shows at each level.
+
+A search judges all runs at a level together, a sweep each of its runs.
+"""
 
 import math
 from collections.abc import Sequence
@@ -59,13 +62,17 @@ class Row:
 
     @property
     def failed(self) -> float | None:
-        """The share of the requests that failed; those that were cancelled show nothing of the server."""
+        """The share of the requests that failed; those that were cancelled show nothing of the
+        server.
+        """
         failed = sum(run.result.numbers.failed for run in self.runs)
         return failed / (self.completed + failed) if self.completed + failed else None
 
     @property
     def answers_per_s(self) -> float | None:
-        """Ok answers per second from the first to the last, of all runs together; None if one of them has no rate."""
+        """Ok answers per second from the first to the last, of all runs together; None if one of
+        them has no rate.
+        """
         gaps, seconds = 0, 0.0
         for run in self.runs:
             rate, answers = run.result.findings.answers_per_s, run.result.numbers.completed
@@ -80,9 +87,13 @@ class Row:
         return self.runs[-1].result.findings.efficiency
 
     def throughput(self, name: str) -> float | None:
-        """Return a throughput of `RunNumbers`, of all runs together; None if one of them sent nothing."""
+        """Return a throughput of `RunNumbers`, of all runs together; None if one of them sent
+        nothing.
+        """
         numbers = [run.result.numbers for run in self.runs]
-        rates = [(run.duration, getattr(run, name)) for run in numbers if getattr(run, name) is not None]
+        rates = [
+            (run.duration, getattr(run, name)) for run in numbers if getattr(run, name) is not None
+        ]
         duration_s = sum(seconds for seconds, _ in rates)
         return sum(seconds * value for seconds, value in rates) / duration_s if duration_s else None
 
@@ -103,7 +114,9 @@ class Column:
 
 
 def rows(series: Series) -> list[Row]:
-    """List the rows in the order of the levels; of a search without the run that sent all requests at once."""
+    """List the rows in the order of the levels; of a search without the run that sent all
+    requests at once.
+    """
     points = sorted(series.points, key=level_of)
     if series.kind == "sweep":
         return [Row(_judged([point], point.met), [point], confirms=False) for point in points]
@@ -116,7 +129,9 @@ def rows(series: Series) -> list[Row]:
     for level, runs in grouped.items():
         # An earlier version did not save whether the runs at a level meet the SLO.
         is_answer = series.found is not None and series.found.level == level
-        shown.append(Row(judged.get(level) or _judged(runs, is_answer or runs[-1].met), runs, confirms=True))
+        shown.append(
+            Row(judged.get(level) or _judged(runs, is_answer or runs[-1].met), runs, confirms=True)
+        )
     return shown
 
 
@@ -145,7 +160,9 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
     shown = rows(series)
     columns = [Column(series.over, [f"{row.level:g}" for row in shown], has_numbers=False)]
     if series.load is not None:
-        columns = [Column("run", [str(number) for number in range(1, len(shown) + 1)], has_numbers=False)]
+        columns = [
+            Column("run", [str(number) for number in range(1, len(shown) + 1)], has_numbers=False)
+        ]
     if any(row.judged.slo for row in shown):
         columns.append(Column("SLO", [row.outcome for row in shown], has_numbers=False))
     if len({row.verdict for row in shown}) > 1:
@@ -155,11 +172,17 @@ def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
     if any(rate is not None for rate in answers):
         columns.append(Column("answers/s", _numbers(answers)))
     if None in answers:  # a closed loop, a burst, few answers, or a series of an earlier version
-        columns.append(Column("req/s", _numbers([row.throughput("request_throughput") for row in shown])))
+        columns.append(
+            Column("req/s", _numbers([row.throughput("request_throughput") for row in shown]))
+        )
     if has_tokens(series):
-        columns.append(Column("tok/s", _numbers([row.throughput("output_throughput") for row in shown])))
+        columns.append(
+            Column("tok/s", _numbers([row.throughput("output_throughput") for row in shown]))
+        )
     speeds = [row.efficiency for row in shown]
-    if series.kind == "sweep" and any(speed is not None and speed.gpus is not None for speed in speeds):
+    if series.kind == "sweep" and any(
+        speed is not None and speed.gpus is not None for speed in speeds
+    ):
         users = [None if speed is None else speed.output_tokens_per_s_per_user for speed in speeds]
         gpus = [None if speed is None else speed.output_tokens_per_s_per_gpu for speed in speeds]
         columns.append(Column("tok/s/user", _numbers(users)))
@@ -178,25 +201,39 @@ def heading(name: str) -> str:
 
 
 def _judged(runs: Sequence[Point], met: bool | None) -> LoadLevel:
-    """Judge a level by its last run alone: of a sweep, and of searches that earlier versions saved."""
+    """Judge a level by its last run alone: of a sweep, and of searches that earlier versions
+    saved.
+    """
     last = runs[-1]
-    limits = [BoundedLimit(limit=row.limit, value=row.value, low=None, high=None, met=row.met) for row in last.slo]
+    limits = [
+        BoundedLimit(limit=row.limit, value=row.value, low=None, high=None, met=row.met)
+        for row in last.slo
+    ]
     return LoadLevel(level=level_of(last), met=met, runs=len(runs), why=last.why, slo=limits)
 
 
 def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> list[Column]:
     """Make the columns of the latencies that the SLO limits and, of a sweep, of the usual ones."""
     columns, limits = list[Column](), slo.required_limits(series.slo) if series.slo else []
-    limited = {limit.name.replace("median", "p50"): limit for limit in limits if limit.metric != "error"}
+    limited = {
+        limit.name.replace("median", "p50"): limit for limit in limits if limit.metric != "error"
+    }
     shown = sweep_latencies(series) if series.kind == "sweep" else ()
     for name in shown:
-        cells = _numbers([row.runs[0].latency_ms.named(name) for row in rows], [_few(row, name) for row in rows])
+        cells = _numbers(
+            [row.runs[0].latency_ms.named(name) for row in rows], [_few(row, name) for row in rows]
+        )
         columns.append(Column(heading(name), cells))
     for name, limit in limited.items():
         if name in shown:
             continue
-        bounded = [next((item for item in row.judged.slo if item.limit == limit.text), None) for row in rows]
-        has_bounds = with_bounds and any(item.high is not None for item in bounded if item is not None)
+        bounded = [
+            next((item for item in row.judged.slo if item.limit == limit.text), None)
+            for row in rows
+        ]
+        has_bounds = with_bounds and any(
+            item.high is not None for item in bounded if item is not None
+        )
         values = [item.value if item is not None else None for item in bounded]
         marks = [not has_bounds and _few(row, name) for row in rows]
         columns.append(Column(heading(name), _numbers(values, marks)))
@@ -205,7 +242,8 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
             highs = [item.high for item in bounded if item is not None]
             write = partial(fixed, digits=_digits([*lows, *highs]))
             cells = [
-                "-" if item is None else bounds(item.low, item.high, write, "> {}", "< {}", "-") for item in bounded
+                "-" if item is None else bounds(item.low, item.high, write, "> {}", "< {}", "-")
+                for item in bounded
             ]
             columns.append(Column(INTERVAL, cells))
     return columns
@@ -220,7 +258,11 @@ def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list
     """Write the numbers of a column with equally many decimals, as many as the greatest needs."""
     digits = _digits(values)
     texts = ["-" if value is None else fixed(value, digits) for value in values]
-    return [text + (MARK if mark else " ") for text, mark in zip(texts, marks, strict=True)] if any(marks) else texts
+    return (
+        [text + (MARK if mark else " ") for text, mark in zip(texts, marks, strict=True)]
+        if any(marks)
+        else texts
+    )
 
 
 def _digits(values: Sequence[float | None]) -> int:

@@ -18,10 +18,8 @@ from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, 
 
 SEPARATOR, LINE_END = " | ", " |"  # between two parts; after the last part of a line
 MAX_REASONS = 2  # checks that are named
-FIGURES: dict[str, tuple[str, ...]] = {
-    "ttft": ("p50", "p99"),
-    "tpot": ("p50",),
-}  # the latencies of the line, of which the first is the median
+# The latencies of the line, of which the first is the median.
+FIGURES: dict[str, tuple[str, ...]] = {"ttft": ("p50", "p99"), "tpot": ("p50",)}
 SLO_STATES = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
 
 
@@ -59,7 +57,9 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
             lines = list(wrap(lines[0], max(screen.columns - len(SEPARATOR), 1)))
         width = display_width(lines[-1])
         if shown:
-            fits = len(lines) == 1 and column + len(SEPARATOR) + width + len(LINE_END) <= (screen.columns or math.inf)
+            fits = len(lines) == 1 and column + len(SEPARATOR) + width + len(LINE_END) <= (
+                screen.columns or math.inf
+            )
             shown += SEPARATOR if fits else f"{LINE_END}\n"
             column = column + len(SEPARATOR) if fits else 0
         if screen.has_colours and colour:
@@ -74,7 +74,8 @@ def parts(result: RunResult) -> Iterator[Part]:
     """List the parts of the line."""
     met = all_met(result.slo)
     of_slo: Part = (slo_state(result) if met else named_slo(result), SLO_COLOURS[met])
-    # A missed SLO decides the exit code, unless requests failed or were lost by the client, which is worse.
+    # A missed SLO decides the exit code, unless requests failed or were lost by the client, which
+    # is worse.
     slo_decides = met is False and result.verdict != "INVALID" and not has_failed(result)
     if slo_decides:
         yield of_slo
@@ -114,7 +115,9 @@ def _latencies(result: RunResult, metric: str, statistics: Sequence[str]) -> str
 
 
 def slo_state(result: RunResult) -> str:
-    """Say whether the limits of the SLO are met; a latency limit may be missed because requests failed."""
+    """Say whether the limits of the SLO are met; a latency limit may be missed because requests
+    failed.
+    """
     met = all_met(result.slo)
     missed = [row.beyond for row in result.slo if row.met is False]
     return SLO_STATES[met] + (" because requests failed" if missed and all(missed) else "")
@@ -141,13 +144,17 @@ def caveats(result: RunResult) -> Iterator[Part]:
 
 
 def _rate(result: RunResult) -> str:
-    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst, the throughput."""
+    """Write the rate of answers beside the one that was asked for; in a closed loop or a burst,
+    the throughput.
+    """
     settings, answered = result.provenance.settings, answer_rate(result)
     if math.isfinite(settings.request_rate) and not settings.rate_changes:
         requested = three_digits(settings.request_rate)
         until = "" if result.no_answer_since_s is None else " until then"
         if result.sessions is not None:
-            turns = "" if answered is None else f", {three_digits(answered)} turns/s answered{until}"
+            turns = (
+                "" if answered is None else f", {three_digits(answered)} turns/s answered{until}"
+            )
             return f"{requested} sessions/s asked{turns}"
         if answered is None:
             return f"asked {requested} req/s"
@@ -158,7 +165,10 @@ def _rate(result: RunResult) -> str:
 
 
 def answer_rate(result: RunResult) -> float | None:
-    """Compute the rate of ok answers, 1/s; until the server stopped answering, if it did. None if there is none."""
+    """Compute the rate of ok answers, 1/s; until the server stopped answering, if it did.
+
+    None if there is none.
+    """
     if result.no_answer_since_s:
         return result.numbers.completed / result.no_answer_since_s
     return result.rates.answers_per_s
@@ -183,10 +193,15 @@ def failures_by_outcome(result: RunResult) -> str:
 
 
 def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
-    """Write the verdict and the outcomes; first that the server was gone, and that requests failed."""
+    """Write the verdict and the outcomes; first that the server was gone, and that requests
+    failed.
+    """
     if result.no_answer_since_s is not None:
         yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on", Colour.RED
-    failures, colour = Failures.among(result.outcomes, result.never_due), VERDICT_COLOURS[result.verdict]
+    failures, colour = (
+        Failures.among(result.outcomes, result.never_due),
+        VERDICT_COLOURS[result.verdict],
+    )
     names, verdict = [check.name for check in result.failed_checks], str(result.verdict)
     if names:
         verdict += f": {first_of(names, MAX_REASONS)}"
@@ -209,7 +224,9 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
 
 
 def client_error_ms(result: RunResult) -> float | None:
-    """Find the largest error that the client may have added to a figure of the line, ms; None: unknown."""
+    """Find the largest error that the client may have added to a figure of the line, ms; None:
+    unknown.
+    """
     errors = [
         client_errors(slo.distribution(metric, result.latency_from), result).get(statistic)
         for metric, statistics in figures(result).items()

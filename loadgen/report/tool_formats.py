@@ -1,13 +1,15 @@
 """Formats of other tools: HdrHistogram's logs, and PyTorch's benchmark format.
 
-A log of HdrHistogram (version 1.2) has named histograms in one text file that every port of HdrHistogram and its
-plotters read. The format is that of `HistogramLogWriter` in HdrHistogram for Java: one line per histogram with its tag,
-start and length in seconds, maximum in milliseconds, and the counts in V2 encoding. The package hdrhistogram
-writes the head of the file and encodes the counts. Its writer has no tags and cuts the maximum to whole milliseconds,
-so the other fields of a line are written here.
+A log of HdrHistogram (version 1.2) has named histograms in one text file that every port of
+HdrHistogram and its plotters read. The format is that of `HistogramLogWriter` in HdrHistogram for
+Java: one line per histogram with its tag, start and length in seconds, maximum in milliseconds, and
+the counts in V2 encoding. The package hdrhistogram writes the head of the file and encodes the
+counts. Its writer has no tags and cuts the maximum to whole milliseconds, so the other fields of a
+line are written here.
 
-PyTorch's benchmark format has one record per metric, as `vllm bench serve` writes it for PyTorch's dashboards. Where
-SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set, a saved result gets such a file beside it: `NAME.pytorch.json`.
+PyTorch's benchmark format has one record per metric, as `vllm bench serve` writes it for PyTorch's
+dashboards. Where SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set, a saved result gets such a file beside
+it: `NAME.pytorch.json`.
 https://github.com/pytorch/pytorch/wiki/How-to-integrate-with-PyTorch-OSS-benchmark-database
 """
 
@@ -25,20 +27,21 @@ from loadgen.util.files import write_atomic
 NS_PER_MS = 1e6
 SEPARATORS = frozenset(", \t\r\n")
 VARIABLE = "SAVE_TO_PYTORCH_BENCHMARK_FORMAT"
-METRICS = [f"{statistic}_{metric}_ms" for metric in ("ttft", "tpot", "itl") for statistic in ("median", "mean", "std")]
+METRICS = [
+    f"{statistic}_{metric}_ms"
+    for metric in ("ttft", "tpot", "itl")
+    for statistic in ("median", "mean", "std")
+]
 PERCENTILES = [f"p99_{metric}_ms" for metric in ("ttft", "tpot", "itl")]
 # What vLLM's records leave out as too big, and what vLLM does not know.
 LEFT_OUT = {"ttfts", "itls", "generated_texts", "errors", "loadgen"}
 
 
 def write_hlog(
-    path: str | Path,
-    histograms: Mapping[str, Histogram],
-    *,
-    start_s: float,
-    length_s: float,
+    path: str | Path, histograms: Mapping[str, Histogram], *, start_s: float, length_s: float
 ) -> None:
-    """Write `histograms` of nanoseconds to `path` in one step: the file is either the old one or all of the new one.
+    """Write `histograms` of nanoseconds to `path` in one step: the file is either the old one or
+    all of the new one.
 
     Args:
         path: The file to write; its folder must exist.
@@ -61,7 +64,9 @@ def write_hlog(
     writer.output_legend()
     for tag, histogram in histograms.items():
         if not tag or SEPARATORS.intersection(tag):
-            raise BadInput("--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space")
+            raise BadInput(
+                "--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space"
+            )
         max_ms = (histogram.max or 0) / NS_PER_MS
         log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
     write_atomic(Path(path), log.getvalue())
@@ -73,13 +78,16 @@ def wants_pytorch_format() -> bool:
 
 
 def pytorch_records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Make one record per measured metric, as vLLM does: arguments, model, and the result without LEFT_OUT.
+    """Make one record per measured metric, as vLLM does: arguments, model, and the result without
+    LEFT_OUT.
 
     Lists that have a number for each request stay in, as in vLLM.
     """
     measured = [name for name in (*METRICS, *PERCENTILES) if result.get(name) is not None]
     extra = {
-        name: value for name, value in result.items() if name not in (*METRICS, *PERCENTILES) and name not in LEFT_OUT
+        name: value
+        for name, value in result.items()
+        if name not in (*METRICS, *PERCENTILES) and name not in LEFT_OUT
     }
     arguments = public(settings)
     if "tensor_parallel_size" in extra:  # out of --metadata, as vLLM takes it
@@ -88,7 +96,8 @@ def pytorch_records(settings: RunSettings, result: dict[str, Any]) -> list[dict[
         "args": arguments,
         "compilation_config.mode": extra.get("compilation_config.mode", ""),
         "optimization_level": extra.get("optimization_level", ""),
-        "use_compile": extra.get("compilation_config.mode") != "0" and "eager" not in (settings.result_filename or ""),
+        "use_compile": extra.get("compilation_config.mode") != "0"
+        and "eager" not in (settings.result_filename or ""),
     }
     return [
         {

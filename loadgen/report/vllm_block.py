@@ -12,7 +12,10 @@ HEADERS = {
     "itl": ("ITL", "Inter-token Latency"),
     "e2el": ("E2EL", "End-to-end Latency"),
     "client_queue_time": ("Client Queue Time", "Client-side Queueing"),
-    "e2el_including_client_queue": ("E2EL incl. Client Queue", "Queue-inclusive End-to-end Latency"),
+    "e2el_including_client_queue": (
+        "E2EL incl. Client Queue",
+        "Queue-inclusive End-to-end Latency",
+    ),
 }
 
 # The rows before the latencies: the key of each, its label and its format.
@@ -32,7 +35,8 @@ TOTALS = {
     "max_concurrent_requests": ("Peak concurrent requests:", ".2f"),
     "total_token_throughput": ("Total token throughput (tok/s):", ".2f"),
 }
-# Rows that are left out instead of n/a: where the value is None; where the key is missing; where there are no tokens.
+# Rows that are left out instead of n/a: where the value is None; where the key is missing; where
+# there are no tokens.
 IF_KNOWN = ("failed", "max_concurrency", "request_goodput")
 IF_PRESENT = ("total_output_tokens", "input_sequence_throughput", "output_throughput")
 OF_TOKENS = ("max_output_tokens_per_s", "max_concurrent_requests")
@@ -52,7 +56,9 @@ SPEC_DECODE = {
 }
 
 
-def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
+def block(
+    result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]
+) -> Iterator[str]:
     """Write the lines of `vllm bench serve`'s block.
 
     Args:
@@ -61,7 +67,9 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
         percentiles: Those that are shown of each latency, 0 to 100.
     """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
-    left_out = {key for key in IF_PRESENT if key not in result} | {key for key in IF_KNOWN if result[key] is None}
+    left_out = {key for key in IF_PRESENT if key not in result} | {
+        key for key in IF_KNOWN if result[key] is None
+    }
     if result["request_rate"] == "inf":
         left_out.add("request_rate")
     if "output_throughput" not in result:
@@ -76,7 +84,9 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
             yield row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
             yield row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
             for p in percentiles:
-                yield row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
+                yield row(
+                    f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"]
+                )
     yield from _known("Speculative Decoding", SPEC_DECODE, result)
     if rates := result.get("spec_decode_per_position_acceptance_rates"):
         yield "Per-position acceptance (%):"
@@ -85,9 +95,15 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
     yield "=" * WIDTH
 
 
-def _known(title: str, rows: Mapping[str, tuple[str, str]], result: Mapping[str, Any]) -> Iterator[str]:
+def _known(
+    title: str, rows: Mapping[str, tuple[str, str]], result: Mapping[str, Any]
+) -> Iterator[str]:
     """Write the rows that are known below a title; nothing where none is."""
-    lines = [row(label, value, form) for key, (label, form) in rows.items() if (value := result.get(key)) is not None]
+    lines = [
+        row(label, value, form)
+        for key, (label, form) in rows.items()
+        if (value := result.get(key)) is not None
+    ]
     if lines:
         yield f"{title:-^{WIDTH}}"
         yield from lines

@@ -1,7 +1,8 @@
-"""Machines of a Ray cluster that share the requests of a run, each with workers of its own: the side that coordinates.
+"""Machines of a Ray cluster that share the requests of a run, each with workers of its own: the
+side that coordinates.
 
-Ray carries the job, the files of the requests and what was measured; a run is shared, started and merged as among the
-workers of one machine.
+Ray carries the job, the files of the requests and what was measured; a run is shared, started and
+merged as among the workers of one machine.
 """
 
 import asyncio
@@ -61,16 +62,22 @@ class NodeProxy(Proxy):
 
     async def take(self, step: Step) -> None:
         """Have it take the step; before the first one, empty the file for its records."""
-        if step == "check_ready" and self.job.records is not None:  # else another run's would be taken for its own
+        if (
+            step == "check_ready" and self.job.records is not None
+        ):  # else another run's would be taken for its own
             files.create_private("--records", self.job.records).close()
         await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
-        """Have it send on its own clock, which starts after the time that is left here; fetch its records."""
+        """Have it send on its own clock, which starts after the time that is left here; fetch
+        its records.
+        """
         try:
             measurement: Measurement = await self._ask("carry_out", start_ns - now_ns())
         except WorkerDied as died:
-            return await self.recover(start_ns, WorkerDied(died.who, f"{died.how}; what it had measured is lost"))
+            return await self.recover(
+                start_ns, WorkerDied(died.who, f"{died.how}; what it had measured is lost")
+            )
         with contextlib.suppress(WorkerDied):  # its records will be missed below
             await self._update_progress()
         workers = tuple(replace(worker, host=self.host) for worker in measurement.trailer.workers)
@@ -177,7 +184,8 @@ class NodeGroup(Group):
         """Send what was added to the files of the requests.
 
         Raises:
-            WorkerDied: A machine has not taken it, and is sent nothing more; the rest is sent to the others next time.
+            WorkerDied: A machine has not taken it, and is sent nothing more; the rest is sent to
+                the others next time.
         """
         ray, folder = _ray(), self.job.folder
         names = request_store.file_names(folder)
@@ -187,7 +195,8 @@ class NodeGroup(Group):
             with open(folder / name, "rb") as file:  # noqa: ASYNC230 - of a size that is read in milliseconds
                 begin = file.seek(self._sent.get(name, 0))
                 while data := file.read(min(CHUNK_BYTES, ends[name] - file.tell())):
-                    self._sent[name] = file.tell()  # before it is sent: a chunk must not be sent twice
+                    # Before it is sent: a chunk must not be sent twice.
+                    self._sent[name] = file.tell()
                     await self._send_chunk(name, ray.put(data), begins=begin == 0)
                     begin = file.tell()
 
@@ -207,7 +216,8 @@ async def open_nodes(settings: RunSettings) -> AsyncIterator[Group]:
     """Open the machines of a cluster that measure, as long as the context.
 
     Args:
-        settings: The settings of the run, checked: which cluster, how many machines of it, how many workers on each.
+        settings: The settings of the run, checked: which cluster, how many machines of it, how many
+            workers on each.
 
     Yields:
         The machines, without a job.
@@ -253,7 +263,10 @@ def _cluster(address: str) -> Iterator[None]:
     try:
         ray.init(address=address, namespace="loadgen", log_to_driver=False, configure_logging=False)
     except (OSError, RuntimeError, ValueError) as error:
-        problem, remedy = " ".join(str(error).split()), "run on a machine of a cluster that `ray start` has made"
+        problem, remedy = (
+            " ".join(str(error).split()),
+            "run on a machine of a cluster that `ray start` has made",
+        )
         raise BadInput(FLAG, f"{address}: {problem}", remedy) from error
     try:
         yield
@@ -267,7 +280,9 @@ def _check_listens(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
-        raise BadInput(FLAG, f"{address!r} is not an address", "write HOST:PORT of the cluster's head, or auto")
+        raise BadInput(
+            FLAG, f"{address!r} is not an address", "write HOST:PORT of the cluster's head, or auto"
+        )
     try:
         socket.create_connection((host, int(port)), CONNECT_S).close()
     except (OSError, OverflowError) as error:
@@ -286,12 +301,16 @@ def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
     if count > len(alive):
         addresses = ", ".join(node["NodeManagerAddress"] for node in alive)
         problem = f"{count} are asked for, and the cluster has {len(alive)} ({addresses})"
-        raise BadInput("--ray-nodes", problem, "add machines with `ray start --address`, or ask for fewer")
+        raise BadInput(
+            "--ray-nodes", problem, "add machines with `ray start --address`, or ask for fewer"
+        )
     return alive[:count]
 
 
 def _place(node: dict[str, Any]) -> tuple[bool, int, int, str]:
-    """Return the sort key of a machine: 10.0.0.9 comes before 10.0.0.10, and names after addresses."""
+    """Return the sort key of a machine: 10.0.0.9 comes before 10.0.0.10, and names after
+    addresses.
+    """
     name = str(node["NodeManagerAddress"])
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(name)
@@ -301,7 +320,9 @@ def _place(node: dict[str, Any]) -> tuple[bool, int, int, str]:
 
 def _placed(remote: Any, node: dict[str, Any]) -> Any:
     """Bind a class or function to one machine, also if that is busy."""
-    strategy = _ray("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    strategy = _ray("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(
+        node["NodeID"], soft=False
+    )
     return _ray().remote(num_cpus=0)(remote).options(scheduling_strategy=strategy)
 
 
@@ -317,7 +338,9 @@ async def _facts(node: dict[str, Any]) -> dict[str, Any]:
             return facts
     except (_ray("ray.exceptions").RayError, TimeoutError) as error:
         problem = f"node {node['NodeManagerAddress']} does not answer ({type(error).__name__})"
-        raise BadInput(FLAG, problem, "look at it with `ray status`, or leave it out with --ray-nodes") from error
+        raise BadInput(
+            FLAG, problem, "look at it with `ray status`, or leave it out with --ray-nodes"
+        ) from error
 
 
 def _check_versions(versions: dict[str, str | None]) -> None:
@@ -331,11 +354,16 @@ def _check_versions(versions: dict[str, str | None]) -> None:
         if version != expected:
             name = "no loadgen" if version is None else f"loadgen {version}"
             problem = f"node {host} has {name}, and here is {expected}"
-            raise BadInput(FLAG, problem, f"install loadgen {expected} into the environment that runs Ray there")
+            raise BadInput(
+                FLAG,
+                problem,
+                f"install loadgen {expected} into the environment that runs Ray there",
+            )
 
 
 def _workers(settings: RunSettings, cores: list[int]) -> int:
-    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores.
+    """Return how many workers each machine has; for `auto` as many as suit the machine with the
+    fewest cores.
 
     Raises:
         BadInput: All together they are more than may be in flight at once.
@@ -343,6 +371,8 @@ def _workers(settings: RunSettings, cores: list[int]) -> int:
     nodes = len(cores)
     totals = (settings.max_concurrency, settings.requests)
     shares = [total // nodes for total in totals if total is not None]
-    workers = auto_workers(min(cores), *shares) if settings.workers == "auto" else int(settings.workers)
+    workers = (
+        auto_workers(min(cores), *shares) if settings.workers == "auto" else int(settings.workers)
+    )
     check_share(settings.max_concurrency, workers, nodes)
     return workers

@@ -1,6 +1,8 @@
-"""The Ray actor of one machine of a cluster: its workers, which take steps as the coordinating machine asks.
+"""The Ray actor of one machine of a cluster: its workers, which take steps as the coordinating
+machine asks.
 
-Clocks of machines are never compared: the actor receives the time to wait, and starts on its own clock.
+Clocks of machines are never compared: the actor receives the time to wait, and starts on its own
+clock.
 """
 
 import contextlib
@@ -96,10 +98,14 @@ async def _or_error(step: Awaitable[T]) -> T | LoadgenError:
 
 
 def facts_by_value() -> Callable[[], dict[str, Any]]:
-    """Return a function that describes a machine; Ray sends it by value, since the machine may have no loadgen."""
+    """Return a function that describes a machine; Ray sends it by value, since the machine may
+    have no loadgen.
+    """
 
     def facts() -> dict[str, Any]:
-        """Return the version of loadgen (None: not installed), and how many cores its processes may use."""
+        """Return the version of loadgen (None: not installed), and how many cores its processes
+        may use.
+        """
         import importlib.metadata  # inside, since the function is sent by value
         import os
 
@@ -107,7 +113,9 @@ def facts_by_value() -> Callable[[], dict[str, Any]]:
             version = importlib.metadata.version("loadgen")
         except importlib.metadata.PackageNotFoundError:
             version = None
-        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        usable = (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        )
         return {"loadgen": version, "cores": usable}
 
     return facts

@@ -1,6 +1,7 @@
 """Coordinates a run: opens the participant that sends its requests, and takes it through its steps.
 
-What is done once per run is done here, too: scraping server metrics, calls to the servers, and `--stop-when`.
+What is done once per run is done here, too: scraping server metrics, calls to the servers, and
+`--stop-when`.
 """
 
 import logging
@@ -30,7 +31,8 @@ from loadgen.runner.workers import open_workers, worker_count
 from loadgen.util.clock import now_ns
 from loadgen.util.tasks import background_tasks, repeat
 
-# From the time at which all participants are ready to the start of the clock: each must hear of it before.
+# From the time at which all participants are ready to the start of the clock: each must hear of it
+# before.
 LEAD_NS = 50_000_000
 LEAD_OF_ONE_NS = 20_000_000
 STOP_CHECK_S = 1.0  # between two looks at the conditions of --stop-when
@@ -39,8 +41,11 @@ START = Progress("running")  # nothing has happened
 logger = logging.getLogger("loadgen")
 
 
-def open_participant(settings: RunSettings, *, own_loop: bool = False) -> AbstractAsyncContextManager[Participant]:
-    """Open the participant that carries out one run: the running loop, worker processes, or machines of a cluster.
+def open_participant(
+    settings: RunSettings, *, own_loop: bool = False
+) -> AbstractAsyncContextManager[Participant]:
+    """Open the participant that carries out one run: the running loop, worker processes, or
+    machines of a cluster.
 
     Args:
         settings: The settings of the run, checked.
@@ -61,7 +66,8 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
     if count > 1:
         _check_records(settings, "--workers")
     if own_loop and count == 1:
-        from loadgen.runner.loop_runner import LoopRunner  # 40 ms of CPU time, which workers make needless
+        # 40 ms of CPU time, which workers make needless
+        from loadgen.runner.loop_runner import LoopRunner
 
         return LoopRunner()
     return open_workers(count)
@@ -76,8 +82,9 @@ async def coordinate(
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 
-    That is scraping server metrics, calls to the servers before and after, setting the clock, ending a run whose
-    servers are gone or that meets a condition of --stop-when, and writing the trailer of the records.
+    That is scraping server metrics, calls to the servers before and after, setting the clock,
+    ending a run whose servers are gone or that meets a condition of --stop-when, and writing the
+    trailer of the records.
 
     Args:
         participant: Open, and without a job.
@@ -91,7 +98,8 @@ async def coordinate(
 
     Raises:
         BadInput: A server refuses a call before the clock started.
-        LoadgenError: Something failed before the clock started; or all participants died, and nothing was recovered.
+        LoadgenError: Something failed before the clock started; or all participants died, and
+            nothing was recovered.
     """
     gone: Reachability | None = None
     stopped: StopEvent | None = None
@@ -112,7 +120,11 @@ async def coordinate(
         on_progress(progress)
         if stopped is None and (stopped := conditions.add(progress)) is not None:
             participant.stop(str(stopped))
-        if gone is None and not job.settings.keep_going and (gone := progress.no_answer) is not None:
+        if (
+            gone is None
+            and not job.settings.keep_going
+            and (gone := progress.no_answer) is not None
+        ):
             participant.abort(f"no answer from {gone.refused_s:.1f} s on: {gone.why}")
 
     async with MetricsScraper(job.scraping, scraper_process) as scraper:
@@ -121,7 +133,8 @@ async def coordinate(
         calls = ServerCalls(job.settings, running if has_sources else None)
         watch()
         async with background_tasks(repeat(PROGRESS_S, watch)):
-            await calls.empty_caches()  # before anything is sent, since a server may have no call for it
+            # Before anything is sent, since a server may have no call for it.
+            await calls.empty_caches()
             await participant.take("check_ready")
             await participant.take("warm_up")
             async with calls:
@@ -132,17 +145,27 @@ async def coordinate(
                 measurement = await participant.carry_out(start_ns)
                 await scraper.scrape_last()
         progress = progress_now()
-        if gone is None and progress.contacts and all(contact.refusing for contact in progress.contacts):
+        if (
+            gone is None
+            and progress.contacts
+            and all(contact.refusing for contact in progress.contacts)
+        ):
             gone = max(progress.contacts, key=lambda contact: contact.refused_s or 0.0)
         on_progress(replace(progress, phase=DONE))
     if stopped is None and conditions.never_judged:
         names = ", ".join(conditions.never_judged)
-        logger.warning("--stop-when: %s was not judged in this run: it was too short, or too few requests ended", names)
+        logger.warning(
+            "--stop-when: %s was not judged in this run: it was too short, or too few requests "
+            "ended",
+            names,
+        )
     participant.release()  # before the result is made, which takes as much memory as a worker
     snapshot, trailer = measurement.snapshot, measurement.trailer
     if not snapshot.ended and any(worker.lost for worker in trailer.workers):
         raise LoadgenError(f"{snapshot.partial}: nothing of the run is left")
-    telemetry = Telemetry.left_in(job.folder, start_ns, job.scraping.missing if job.scraping else ())
+    telemetry = Telemetry.left_in(
+        job.folder, start_ns, job.scraping.missing if job.scraping else ()
+    )
     trailer = replace(
         trailer,
         telemetry=telemetry,
@@ -153,11 +176,14 @@ async def coordinate(
     measurement = replace(measurement, trailer=trailer)
     if job.records is None or trailer.records_error:
         return measurement
-    return measurement.with_records_error(write_trailer(job.records, trailer, LoopTotals.of(snapshot)))
+    return measurement.with_records_error(
+        write_trailer(job.records, trailer, LoopTotals.of(snapshot))
+    )
 
 
 def _check_records(settings: RunSettings, flag: str) -> None:
-    """Refuse a pipe or a device for the records: each participant writes a file of its own, and these are joined.
+    """Refuse a pipe or a device for the records: each participant writes a file of its own, and
+    these are joined.
 
     Raises:
         BadInput: It is no regular file.
@@ -171,7 +197,8 @@ def _check_records(settings: RunSettings, flag: str) -> None:
 
 
 class StopConditions:
-    """The conditions of `--stop-when`: looks at the progress of a run once a second, so they cost nothing per request.
+    """The conditions of `--stop-when`: looks at the progress of a run once a second, so they cost
+    nothing per request.
 
     Args:
         settings: The settings with the conditions.
@@ -181,8 +208,12 @@ class StopConditions:
     """
 
     def __init__(self, settings: RunSettings) -> None:
-        self._conditions = StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ()
-        self._longest_s = max((condition.over_s or 0.0 for condition in self._conditions), default=0.0)
+        self._conditions = (
+            StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ()
+        )
+        self._longest_s = max(
+            (condition.over_s or 0.0 for condition in self._conditions), default=0.0
+        )
         self._seen = deque([START])
         self._judged = set[StopCondition]()
 
@@ -200,14 +231,18 @@ class StopConditions:
         if progress.elapsed_s < self._seen[-1].elapsed_s + STOP_CHECK_S:
             return None
         self._seen.append(progress)
-        while self._seen[1].elapsed_s <= progress.elapsed_s - self._longest_s and len(self._seen) > 2:
+        while (
+            self._seen[1].elapsed_s <= progress.elapsed_s - self._longest_s and len(self._seen) > 2
+        ):
             self._seen.popleft()
         for condition in self._conditions:
             value = self._value(condition, progress)
             if value is not None:
                 self._judged.add(condition)
             if value is not None and not condition.limit.met_by(value):
-                return StopEvent(condition.text, progress.elapsed_s, None if math.isinf(value) else value)
+                return StopEvent(
+                    condition.text, progress.elapsed_s, None if math.isinf(value) else value
+                )
         return None
 
     @property
@@ -221,7 +256,11 @@ class StopConditions:
         if condition.over_s is not None:
             if now.elapsed_s < condition.over_s:
                 return None
-            before = next(seen for seen in reversed(self._seen) if seen.elapsed_s <= now.elapsed_s - condition.over_s)
+            before = next(
+                seen
+                for seen in reversed(self._seen)
+                if seen.elapsed_s <= now.elapsed_s - condition.over_s
+            )
         limit = condition.limit
         failed = now.failed - before.failed
         if limit.metric == ERRORS:
@@ -237,8 +276,12 @@ class StopConditions:
         return _statistic(sketch, limit.statistic, limit.percentile, failed)
 
 
-def _statistic(sketch: Sketch, statistic: str, percentile: float | None, failed: int) -> float | None:
-    """Return a statistic of values and of failed requests, which are beyond all of them, ms; None without values."""
+def _statistic(
+    sketch: Sketch, statistic: str, percentile: float | None, failed: int
+) -> float | None:
+    """Return a statistic of values and of failed requests, which are beyond all of them, ms;
+    None without values.
+    """
     if statistic == "mean":
         return sketch.mean_ms
     position = (sketch.count + failed - 1) * (100.0 if percentile is None else percentile) / 100

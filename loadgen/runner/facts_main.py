@@ -1,8 +1,9 @@
-"""A process that finds what a run of random words needs to know of a tokenizer, when it is used for the first time.
+"""A process that finds what a run of random words needs to know of a tokenizer, when it is used for
+the first time.
 
-Parsing a tokenizer takes half a second. It needs no NumPy, so this process begins before the command has imported
-that. The preparer waits for it, since `files.cache` lets one process at a time make the facts of a tokenizer. `run()`
-reads one line, the path of a tokenizer.json.
+Parsing a tokenizer takes half a second. It needs no NumPy, so this process begins before the
+command has imported that. The preparer waits for it, since `files.cache` lets one process at a time
+make the facts of a tokenizer. `run()` reads one line, the path of a tokenizer.json.
 """
 
 import os
@@ -17,7 +18,8 @@ from loadgen.workload.files import cache
 from loadgen.workload.tokenizer import exact_text, tokenizer
 
 MODULE = __name__
-OF_RANDOM_WORDS = ("random", "prefix_repetition")  # data sets that need no more of a tokenizer than these facts
+# Data sets that need no more of a tokenizer than these facts.
+OF_RANDOM_WORDS = ("random", "prefix_repetition")
 
 
 def unknown_file(settings: RunSettings) -> Path | None:
@@ -44,7 +46,9 @@ def unknown_file(settings: RunSettings) -> Path | None:
 
 
 def run() -> None:
-    """Find the facts of the tokenizer on standard input; an error is left to the preparer, which meets it again."""
+    """Find the facts of the tokenizer on standard input; an error is left to the preparer, which
+    meets it again.
+    """
     child_process.name_process("facts")
     path = Path(os.fsdecode(sys.stdin.buffer.readline().rstrip(b"\n")))
     try:
@@ -55,7 +59,9 @@ def run() -> None:
 
 
 def _find(path: Path) -> None:
-    """Find the words of a tokenizer, and the tokens of its chat template; both are kept in the cache."""
+    """Find the words of a tokenizer, and the tokens of its chat template; both are kept in the
+    cache.
+    """
     loaded = tokenizer.load(str(path))
     words = exact_text.words_of(loaded).items
     template = ChatTemplate.of(loaded)

@@ -1,4 +1,6 @@
-"""The job of one participant: a partition of a run, and all data that the participant needs for it."""
+"""The job of one participant: a partition of a run, and all data that the participant needs for
+it.
+"""
 
 import math
 from dataclasses import dataclass

@@ -42,7 +42,8 @@ FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 
 
 class LoopRunner(Participant):
-    """Carries out a job in the running loop. Used in `async with`, it closes all that it has opened.
+    """Carries out a job in the running loop. Used in `async with`, it closes all that it has
+    opened.
 
     Args:
         linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
@@ -78,7 +79,13 @@ class LoopRunner(Participant):
         timeouts = Timeouts.from_settings(settings)
         max_connections = connection_budget.max_connections(settings) // len(job.targets)
         self._transports = [
-            Transport(target, timeouts, self._read_loop, SourceAddresses(addresses, job.partition), max_connections)
+            Transport(
+                target,
+                timeouts,
+                self._read_loop,
+                SourceAddresses(addresses, job.partition),
+                max_connections,
+            )
             for target in job.targets
         ]
         self._transport: Transport | Balancer = self._transports[0]
@@ -111,14 +118,22 @@ class LoopRunner(Participant):
         self._requests = self._stack.enter_context(Requests(job.folder))
         if job.partition.index == 0:
             self._budget.warn(self._requests.output_tokens)
-        self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.max_record_bytes))
+        self._writer = self._stack.enter_context(
+            RecordWriter.optional(job.records, job.max_record_bytes)
+        )
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
-        self._warmups = [Warmup(transport, lambda: self._stopped is not None) for transport in self._transports]
+        self._warmups = [
+            Warmup(transport, lambda: self._stopped is not None) for transport in self._transports
+        ]
         if not request_store.warmup_count(settings):
             return
         first = settings.warmup_prompt == "first"
-        requests = self._requests if first else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
+        requests = (
+            self._requests
+            if first
+            else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
+        )
         self._warmup_requests = requests
         if job.partition.index == 0 and settings.ready_check_timeout_sec:
             row = 0 if first else settings.num_warmups
@@ -126,13 +141,19 @@ class LoopRunner(Participant):
                 await warmup.check_ready(requests, row, settings.ready_check_timeout_sec)
 
     async def warm_up(self) -> None:
-        """Send this worker's share of the warm-up requests, as many to each target, and then of a warm cache."""
+        """Send this worker's share of the warm-up requests, as many to each target, and then of
+        a warm cache.
+        """
         settings, partition = self._job.settings, self._job.partition
         for number, warmup in enumerate(self._warmups if settings.num_warmups else ()):
-            rows = range(number, settings.num_warmups, len(self._warmups))[partition.index :: partition.count]
+            rows = range(number, settings.num_warmups, len(self._warmups))[
+                partition.index :: partition.count
+            ]
             repeats_first = settings.warmup_prompt == "first"
             await warmup.warm_up(
-                self._warmup_requests, [0] * len(rows) if repeats_first else rows, self._job.max_concurrency
+                self._warmup_requests,
+                [0] * len(rows) if repeats_first else rows,
+                self._job.max_concurrency,
             )
         if settings.cache == WARM:
             concurrency = min(self._job.max_concurrency or MAX_WARMING, MAX_WARMING)
@@ -145,12 +166,18 @@ class LoopRunner(Participant):
         """Open connections ahead of the clock; all else that takes its time is done now, too."""
         job, settings, schedule = self._job, self._job.settings, self._schedule
         self._stripe = schedule.stripe(job.partition.index, job.partition.count)
-        self._header = job.header.with_requests(request_store.read_about(job.folder), schedule.about())
+        self._header = job.header.with_requests(
+            request_store.read_about(job.folder), schedule.about()
+        )
         self._sources = self._requests.sources() if settings.records else []
         self._requested_due = None
         if self._writer:
-            self._requested_due = request_store.requested_due_ns(job.folder, counted_by_data=settings.counted_by_data)
-        self._warm_connections = await self._warm(self._budget.warm_count(self._requests.output_tokens))
+            self._requested_due = request_store.requested_due_ns(
+                job.folder, counted_by_data=settings.counted_by_data
+            )
+        self._warm_connections = await self._warm(
+            self._budget.warm_count(self._requests.output_tokens)
+        )
         self._transport.keep_spare(self._budget.spare_count(self._warm_connections))
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
@@ -204,9 +231,11 @@ class LoopRunner(Participant):
             writer.close()
             client = replace(client, records_error=writer.error)
         if self._capture:
-            await asyncio.to_thread(self._capture.close)  # seconds of it, and the loop may be the caller's
+            # Seconds of it, and the loop may be the caller's.
+            await asyncio.to_thread(self._capture.close)
             client = replace(client, capture=self._capture.about())
-        await self._stack.aclose()  # nothing of the run is sent any more, and the caller's loop may go on for long
+        # Nothing of the run is sent any more, and the caller's loop may go on for long.
+        await self._stack.aclose()
         report = WorkerReport(
             number=job.partition.index,
             client=client,
@@ -240,18 +269,26 @@ class LoopRunner(Participant):
             transport.abandon(Outcome.CANCELLED, reason)
 
     def progress(self) -> Progress:
-        """Return how far it is: a tenth of a millisecond's work, cheap enough for several times a second."""
+        """Return how far it is: a tenth of a millisecond's work, cheap enough for several times
+        a second.
+        """
         recorder, load = self._recorder, self._load
         if recorder is None or load is None or self._usage is None:
             return Progress(self._phase)
         settings = self._job.settings
-        tokens, unseen, surplus = map(recorder.count, ("output_tokens", "unseen_tokens", "surplus_events"))
+        tokens, unseen, surplus = map(
+            recorder.count, ("output_tokens", "unseen_tokens", "surplus_events")
+        )
         imputed_gaps = recorder.count("imputed_gaps")
         at_ns = now_ns()
         # If two distributions are the same one, it is copied and sent once.
         ttft = recorder.sketch(f"ttft_{settings.latency_from}")
         icl = recorder.sketch("icl")
-        ttfo = recorder.sketch(f"ttfo_{settings.latency_from}") if recorder.count("reasoning_events") else ttft
+        ttfo = (
+            recorder.sketch(f"ttfo_{settings.latency_from}")
+            if recorder.count("reasoning_events")
+            else ttft
+        )
         return Progress(
             "draining" if load.draining else "running",
             max(0.0, (at_ns - recorder.start_ns) / 1e9),
@@ -283,7 +320,9 @@ class LoopRunner(Participant):
             e2el=recorder.sketch(f"e2el_{settings.latency_from}"),
             lag=recorder.sketch("lag"),
             loop_stall=recorder.sketch("loop_stall"),
-            contacts=tuple(transport.reachability(recorder.start_ns) for transport in self._transports),
+            contacts=tuple(
+                transport.reachability(recorder.start_ns) for transport in self._transports
+            ),
             silent={
                 index: (silent_ns - recorder.start_ns) / 1e9
                 for transport in self._transports
@@ -292,11 +331,15 @@ class LoopRunner(Participant):
         )
 
     def snapshot(self) -> Snapshot | None:
-        """Return what was measured so far, None before the clock starts; takes the loop some milliseconds."""
+        """Return what was measured so far, None before the clock starts; takes the loop some
+        milliseconds.
+        """
         return None if self._recorder is None else self._recorder.snapshot()
 
     async def _warm(self, count: int) -> int:
-        """Open connections until `count` are open or the run is stopped, and return how many are."""
+        """Open connections until `count` are open or the run is stopped, and return how many
+        are.
+        """
         if self._stopped is not None:
             return 0
         try:
@@ -327,7 +370,12 @@ class LoopRunner(Participant):
         recorder.counters["warm_connections"] = self._warm_connections
         if self._writer:
             self._writer.begin(
-                self._header, start_ns, self._schedule.count, self._sources, self._requested_due, job.partition
+                self._header,
+                start_ns,
+                self._schedule.count,
+                self._sources,
+                self._requested_due,
+                job.partition,
             )
         if self._capture:
             self._capture.start_ns = start_ns

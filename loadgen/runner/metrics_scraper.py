@@ -59,9 +59,11 @@ class FindOrder:
 
 
 class ScraperProcess(ChildProcess):
-    """The scraper process of a command, forked ahead: it imports aiohttp while the command imports other modules.
+    """The scraper process of a command, forked ahead: it imports aiohttp while the command imports
+    other modules.
 
-    So it also probes the server and finds its metrics, which the command else could not do before that import.
+    So it also probes the server and finds its metrics, which the command else could not do before
+    that import.
     """
 
     def __init__(self) -> None:
@@ -69,7 +71,9 @@ class ScraperProcess(ChildProcess):
 
     async def probe(self, settings: RunSettings, on_progress: OnProgress) -> "Server":
         """As `server.probe`."""
-        server: Server = await self._call(ProbeOrder(settings, os.environ.get(KEY_VARIABLE)), on_progress)
+        server: Server = await self._call(
+            ProbeOrder(settings, os.environ.get(KEY_VARIABLE)), on_progress
+        )
         return server
 
     async def scrape_order(
@@ -104,13 +108,14 @@ async def forked_scraper() -> AsyncIterator[ScraperProcess | None]:
 class MetricsScraper:
     """A process that scrapes server metrics once a second, as long as the context.
 
-    It is no thread, which would share the interpreter's lock with the loop that measures. The process writes scrapes to
-    a file, so that the loop reads two messages of it in a run, both off the clock. Where it fails or dies, the run goes
-    on.
+    It is no thread, which would share the interpreter's lock with the loop that measures. The
+    process writes scrapes to a file, so that the loop reads two messages of it in a run, both off
+    the clock. Where it fails or dies, the run goes on.
 
     Args:
         order: What to scrape; None: nothing, and no process is started.
-        process: The process, where it is open already, and is closed by its owner; None: one of its own.
+        process: The process, where it is open already, and is closed by its owner; None: one of its
+            own.
     """
 
     def __init__(self, order: "ScrapeOrder | None", process: ScraperProcess | None = None) -> None:
@@ -131,7 +136,9 @@ class MetricsScraper:
             await self._opened.__aexit__(*error)
 
     async def scrape_first(self) -> None:
-        """Scrape once, and from now on every second; returns when all have answered or had the time to."""
+        """Scrape once, and from now on every second; returns when all have answered or had the
+        time to.
+        """
         await self._command("first")
 
     async def scrape_last(self) -> None:

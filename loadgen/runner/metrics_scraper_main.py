@@ -1,9 +1,10 @@
 """The scraper process: asks the servers beside the load, so that no measuring process has to.
 
-`python -m loadgen.runner.metrics_scraper_main` reads messages. A ProbeOrder is answered with progress and a Server, and
-a FindOrder with a ScrapeOrder or None; or each with an error. A ScrapeOrder has the metrics scraped once a second.
-After it come the lines `first` and `last`; the process answers None to each once it is done, and scrapes every second
-in between. It writes each scrape to a file at once, so that scrapes outlive every process.
+`python -m loadgen.runner.metrics_scraper_main` reads messages. A ProbeOrder is answered with
+progress and a Server, and a FindOrder with a ScrapeOrder or None; or each with an error. A
+ScrapeOrder has the metrics scraped once a second. After it come the lines `first` and `last`; the
+process answers None to each once it is done, and scrapes every second in between. It writes each
+scrape to a file at once, so that scrapes outlive every process.
 """
 
 import asyncio
@@ -22,7 +23,14 @@ import orjson
 from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.prefix_cache import BLOCK
 from loadgen.errors import BadInput, LoadgenError, Unreachable
-from loadgen.metrics.server.parser import CACHE_CONFIG_OF_VLLM, Unreadable, cache_block, is_json, is_text, read
+from loadgen.metrics.server.parser import (
+    CACHE_CONFIG_OF_VLLM,
+    Unreadable,
+    cache_block,
+    is_json,
+    is_text,
+    read,
+)
 from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, ScrapeOrder, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
 from loadgen.runner.metrics_scraper import PATIENCE_S, SETTLE_S, FindOrder, ProbeOrder
@@ -37,7 +45,8 @@ from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 PERIOD_S = 1.0
 FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
-PATHS = ("/metrics", "/prometheus/metrics")  # the second is TensorRT-LLM's, which has JSON at the first
+# The second is TensorRT-LLM's, which has JSON at the first.
+PATHS = ("/metrics", "/prometheus/metrics")
 MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
 MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody waits for
 NICENESS = 10  # the measuring processes, and the server, go first
@@ -61,16 +70,22 @@ async def get(source: Source) -> http_client.Reply:
     Raises:
         Unreachable: It did not answer, or not in time.
     """
-    return await http_client.get(source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S)
+    return await http_client.get(
+        source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S
+    )
 
 
-async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> ScrapeOrder | None:
-    """Find what to scrape during a run; None where the user wants nothing scraped, or no server has metrics.
+async def scrape_order(
+    settings: RunSettings, folder: Path, *, simulated: bool = False
+) -> ScrapeOrder | None:
+    """Find what to scrape during a run; None where the user wants nothing scraped, or no server has
+    metrics.
 
     Args:
         settings: Resolved, with the URL at which the server answers.
         folder: The folder of the run.
-        simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
+        simulated: Whether it is loadgen's simulator, started for the run, which is known to have
+            metrics and no GPU.
 
     Raises:
         BadInput: The settings name what is no URL, or what has no metrics.
@@ -86,7 +101,10 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
         missing = _unnamed([one.source for one in found], each)
     elif simulated:
         block = CacheBlock(BLOCK, CACHE_CONFIG_OF_VLLM)
-        found = [FoundSource(_source(base + PATHS[0], base, alone), block) for base, alone in each.items()]
+        found = [
+            FoundSource(_source(base + PATHS[0], base, alone), block)
+            for base, alone in each.items()
+        ]
     else:
         usual = {base: await _usual_source(base, alone) for base, alone in each.items()}
         found = [one for one in usual.values() if one]
@@ -96,11 +114,15 @@ async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool =
         return None
     times = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
     blocks = (one.block for one in found if one.block)
-    return ScrapeOrder(tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None))
+    return ScrapeOrder(
+        tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None)
+    )
 
 
 def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
-    """Return the targets without a source, where sources are those of other targets; () where all share a source."""
+    """Return the targets without a source, where sources are those of other targets; () where
+    all share a source.
+    """
     known = {target.origin(source.url) for source in sources}
     missing = tuple(base for base in bases if target.origin(base) not in known)
     return missing if len(missing) < len(bases) else ()
@@ -115,7 +137,9 @@ def _is_here(url: str) -> bool:
 
 
 async def _usual_source(base: str, settings: RunSettings) -> FoundSource | None:
-    """Return the first of the usual paths with metrics; JSON only where there is no Prometheus text."""
+    """Return the first of the usual paths with metrics; JSON only where there is no Prometheus
+    text.
+    """
     json = None
     for path in PATHS:
         source = _source(base + path, base, settings)
@@ -144,14 +168,25 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSourc
                 "leave it out: --api-key and --header go to the host and port of --base-url",
             )
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        usable = usable and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
+        usable = (
+            usable and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
+        )
     except ValueError:
         usable = False
     if not usable:
-        raise BadInput(FLAG, f"invalid http or https URL {redact_user(url)!r}", "write http://HOST:PORT/metrics")
-    base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
+        raise BadInput(
+            FLAG,
+            f"invalid http or https URL {redact_user(url)!r}",
+            "write http://HOST:PORT/metrics",
+        )
+    base = next(
+        (base for base in each if target.origin(base) == target.origin(url)), next(iter(each))
+    )
     source = _source(url, base, each[base])
-    remedy = "name another, start the server with metrics (SGLang: --enable-metrics), or leave the flag out"
+    remedy = (
+        "name another, start the server with metrics (SGLang: --enable-metrics), or leave "
+        "the flag out"
+    )
     try:
         reply = await get(source)
     except Unreachable as error:
@@ -179,7 +214,9 @@ class Scraper:
         last_scrapes: As in a `ScrapeOrder`.
     """
 
-    def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int) -> None:
+    def __init__(
+        self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int
+    ) -> None:
         self._sources = sources
         self._nvml = nvml
         self._file = file
@@ -197,7 +234,9 @@ class Scraper:
         return scrapes
 
     async def scrape_every_second(self) -> None:
-        """Scrape on a grid of whole seconds from now on, without those that pass while an answer takes longer."""
+        """Scrape on a grid of whole seconds from now on, without those that pass while an answer
+        takes longer.
+        """
         due_s = time.monotonic()
         while True:
             due_s += PERIOD_S * max(1, -((due_s - time.monotonic()) // PERIOD_S))
@@ -208,7 +247,9 @@ class Scraper:
         """Scrape until every server is idle, but a few times at most."""
         for _ in range(self._last_scrapes):
             scrapes = await self.scrape(LAST)
-            if not any(sample.values.get("running") or sample.values.get("waiting") for sample in scrapes):
+            if not any(
+                sample.values.get("running") or sample.values.get("waiting") for sample in scrapes
+            ):
                 return
             await asyncio.sleep(SETTLE_S)
 
@@ -241,7 +282,9 @@ async def scrape(source: Source, moment: str) -> Scrape:
 
 
 async def carry_out(order: ScrapeOrder) -> bool:
-    """Carry out an order, upon the commands on standard input; returns whether it was carried out to its end."""
+    """Carry out an order, upon the commands on standard input; returns whether it was carried
+    out to its end.
+    """
     commands = asyncio.StreamReader(limit=1 << 20)
     stdin = os.fdopen(os.dup(0), "rb", 0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -260,7 +303,8 @@ async def carry_out(order: ScrapeOrder) -> bool:
 
 
 async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) -> bool:
-    """Scrape at once, every second, and for the last time upon the next command; returns whether that came.
+    """Scrape at once, every second, and for the last time upon the next command; returns whether
+    that came.
 
     Raises:
         OSError: A scrape cannot be written.

@@ -1,4 +1,6 @@
-"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them, with the same steps."""
+"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them,
+with the same steps.
+"""
 
 import asyncio
 from abc import abstractmethod
@@ -47,8 +49,9 @@ class Participant(Protocol):
     async def take(self, step: Step) -> None:
         """Take a step before the clock starts.
 
-        `check_ready` opens the requests, which are prepared now, and checks that the servers answer; `warm_up` sends
-        the warm-up requests; `connect` opens connections ahead of the clock.
+        `check_ready` opens the requests, which are prepared now, and checks that the servers
+        answer; `warm_up` sends the warm-up requests; `connect` opens connections ahead of the
+        clock.
 
         Args:
             step: The step; the steps are taken in their order.
@@ -74,7 +77,8 @@ class Participant(Protocol):
         """Return how far it is."""
 
     def snapshot(self) -> Snapshot | None:
-        """Return what was measured so far; None before the clock starts, and where the loop is in another process.
+        """Return what was measured so far; None before the clock starts, and where the loop is in
+        another process.
 
         To send a snapshot takes longer than a loop that stamps tokens can wait.
         """
@@ -100,7 +104,8 @@ class Participant(Protocol):
 
 
 class Proxy(Participant):
-    """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel.
+    """A participant elsewhere, in a process or on another machine, whose steps are calls over a
+    channel.
 
     Args:
         workers: Number of loops that share its job there.
@@ -136,7 +141,9 @@ class Proxy(Participant):
         """Send a command, `stop` or `abort`, without waiting."""
 
     async def begin(self, job: Job) -> None:
-        """Hand the job over, as `Participant.begin`; the server metrics of a whole run are read on this side."""
+        """Hand the job over, as `Participant.begin`; the server metrics of a whole run are read
+        on this side.
+        """
         self.job = job
         await self.call("begin", replace(job, scraping=None))
 
@@ -156,7 +163,9 @@ class Proxy(Participant):
         """Return what is left of the measurement after the process or machine has died."""
         from loadgen.runner import run_result  # slow to import, and rarely needed
 
-        return await asyncio.to_thread(run_result.recover_worker, self.job, self.workers, start_ns, died)
+        return await asyncio.to_thread(
+            run_result.recover_worker, self.job, self.workers, start_ns, died
+        )
 
     def progress(self) -> Progress:
         """Return the last progress that came over the channel."""
@@ -172,12 +181,14 @@ class Proxy(Participant):
 
 
 class Group(Participant):
-    """Participants that take each step together: none takes a step before all have taken the previous one.
+    """Participants that take each step together: none takes a step before all have taken the
+    previous one.
 
     If one dies while the clock runs, the others send nothing more.
 
     Args:
-        participants: Those that share the job: the workers of one machine, or the machines of a cluster.
+        participants: Those that share the job: the workers of one machine, or the machines of a
+            cluster.
         workers: Number of loops on each machine that share it.
 
     Attributes:
@@ -199,7 +210,9 @@ class Group(Participant):
         await gather_or_cancel(participant.begin(share) for participant, share in pairs)
 
     def shares(self, job: Job) -> list[Job]:
-        """Split a job into one for each participant; the coordinator alone scrapes server metrics."""
+        """Split a job into one for each participant; the coordinator alone scrapes server
+        metrics.
+        """
         pids = [participant.pid for participant in self._participants]
         return [
             replace(
@@ -217,8 +230,12 @@ class Group(Participant):
         await gather_or_cancel(participant.take(step) for participant in self._participants)
 
     async def carry_out(self, start_ns: int) -> Measurement:
-        """Have all send on one clock; merge what they measured, and join their records to one file."""
-        parts = await gather_or_cancel(self._carry_out_one(participant, start_ns) for participant in self._participants)
+        """Have all send on one clock; merge what they measured, and join their records to one
+        file.
+        """
+        parts = await gather_or_cancel(
+            self._carry_out_one(participant, start_ns) for participant in self._participants
+        )
         measurement = reduce(Measurement.merge, parts)
         paths = [job.records for job in self._jobs if job.records]
         if not paths:

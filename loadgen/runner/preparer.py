@@ -1,9 +1,10 @@
-"""The preparer: the process that writes the requests of a run to its folder, as its parent sees it and as it runs.
+"""The preparer: the process that writes the requests of a run to its folder, as its parent sees it
+and as it runs.
 
-`python -m loadgen.runner.preparer` reads messages, a `PrepareOrder` each, and answers with messages: the number of
-requests written so far, and then None, or the error that stopped it. If further requests are needed while the clock
-runs, that was the last order: each further message is the row that the run has reached, and requests are written until
-enough lie ahead of it.
+`python -m loadgen.runner.preparer` reads messages, a `PrepareOrder` each, and answers with
+messages: the number of requests written so far, and then None, or the error that stopped it. If
+further requests are needed while the clock runs, that was the last order: each further message is
+the row that the run has reached, and requests are written until enough lie ahead of it.
 """
 
 import contextlib
@@ -40,7 +41,8 @@ MODULE = "loadgen.runner.preparer"
 BYTES_PER_TOKEN = 5  # where tokens are not counted: an English word and its space
 NICENESS = 10  # while the clock runs, the measuring processes go first
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-# At least so many rows lie ahead of the request that was sent last, unless they are longer than this together.
+# At least so many rows lie ahead of the request that was sent last, unless they are longer than
+# this together.
 ROWS_AHEAD = 4096
 BYTES_AHEAD = 1 << 26
 
@@ -56,8 +58,10 @@ class PrepareOrder:
         target: The server, which decides the form of a request.
         count: Number of requests, as far as that is known.
         folder: Where to write them.
-        template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
-        further: Whether more of them are needed while the clock runs, as far as the data set has any.
+        template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the
+            run.
+        further: Whether more of them are needed while the clock runs, as far as the data set has
+            any.
         cache_block: The unit of the server's prefix cache.
     """
 
@@ -96,14 +100,17 @@ class Preparer(ChildProcess):
         is_counted = order.settings.num_prompts is not None or not order.settings.timed_by_data
         scheduled = order.count if is_counted else 0
         self.send(order)
-        on_progress(Progress("preparing", scheduled=scheduled))  # a tokenizer may take long before the first is made
+        # A tokenizer may take long before the first is made.
+        on_progress(Progress("preparing", scheduled=scheduled))
         async for count in self.messages():
             if count is None:
                 self.is_idle = not order.further
                 if self.is_idle and not self._is_kept:
                     self.kill()  # its memory is free before the clock starts
                 return
-            on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=count))
+            on_progress(
+                Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=count)
+            )
         raise LoadgenError(f"the process that makes the prompts {await self.wait_ended()}")
 
     def keep_ahead(self, progress: Progress) -> None:
@@ -118,7 +125,8 @@ class Preparer(ChildProcess):
 
 
 class FurtherPrompts:
-    """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of it.
+    """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of
+    it.
 
     Args:
         folder: Where the requests are.
@@ -141,7 +149,9 @@ class FurtherPrompts:
         self._prompts = prompts
         self._count = prepared
         self._marks = marks
-        self._rows_ahead = min(ROWS_AHEAD, BYTES_AHEAD * prepared // (folder / "bodies").stat().st_size)
+        self._rows_ahead = min(
+            ROWS_AHEAD, BYTES_AHEAD * prepared // (folder / "bodies").stat().st_size
+        )
 
     def write_ahead(self, row: int) -> int:
         """Write prompts until enough lie ahead of a row of the run.
@@ -171,7 +181,8 @@ class FurtherPrompts:
 
 
 def check(settings: RunSettings) -> None:
-    """Open the data sets and the tokenizer that the settings name, to know before a long wait that they are there.
+    """Open the data sets and the tokenizer that the settings name, to know before a long wait that
+    they are there.
 
     Args:
         settings: The settings of a run.
@@ -188,11 +199,15 @@ def check(settings: RunSettings) -> None:
 
 
 def _check_data(settings: RunSettings) -> None:
-    PromptForm.of(prompt_cache.cached_dataset(settings), settings, Target.from_settings(settings, ""))
+    PromptForm.of(
+        prompt_cache.cached_dataset(settings), settings, Target.from_settings(settings, "")
+    )
 
 
 def prepare(
-    order: PrepareOrder, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda count: None
+    order: PrepareOrder,
+    dataset: Dataset | None = None,
+    progress: Callable[[int], None] = lambda count: None,
 ) -> FurtherPrompts | None:
     """Write the requests of an order, and the warm-up requests.
 
@@ -212,14 +227,24 @@ def prepare(
     folder, body, settings = order.folder, order.target.body, order.settings
     salt = secrets.token_hex(8) if settings.cache == SALTED else None  # of this run alone
     if dataset is None:
-        source = prompts_of_run(settings, order.target, order.count, order.template_tokens, salt=salt)
+        source = prompts_of_run(
+            settings, order.target, order.count, order.template_tokens, salt=salt
+        )
     else:
         source = PromptSource.of(dataset, settings, order.target, order.count, salt=salt)
-    plan = CachePlan(settings.cache, folder, order.target, source.ends, order.cache_block, source.prefixes)
+    plan = CachePlan(
+        settings.cache, folder, order.target, source.ends, order.cache_block, source.prefixes
+    )
     with _room_for(source.count, folder), plan:
         prompts = plan.watch(source.prompts, further=order.further)
         digest = request_store.write(
-            folder, prompts, body, source.origin, source.count, progress, of_sessions=source.of_sessions
+            folder,
+            prompts,
+            body,
+            source.origin,
+            source.count,
+            progress,
+            of_sessions=source.of_sessions,
         )
         about = request_store.read_about(folder) | plan.about(digest.sha256)
         if salt is not None:
@@ -237,12 +262,18 @@ def prepare(
         if warmup_count:
             about["sent_before"] = digest.count_marked(marks)
         further = None
-        requested_due = request_store.requested_due_ns(folder, counted_by_data=settings.counted_by_data)
+        requested_due = request_store.requested_due_ns(
+            folder, counted_by_data=settings.counted_by_data
+        )
         if requested_due is not None:
-            schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), requested_due)
+            schedule = Schedule.from_settings(
+                settings, seed_of(settings, "arrivals"), requested_due
+            )
             request_store.write_schedule(folder, schedule)
         elif order.further:  # who follows whom must be known before the clock starts
-            further = FurtherPrompts(folder, body, beyond, about["requests"], digest.marks() | marks)
+            further = FurtherPrompts(
+                folder, body, beyond, about["requests"], digest.marks() | marks
+            )
             further.write_ahead(0)
             about["further"] = True
         request_store.write_about(folder, about)
@@ -262,22 +293,30 @@ def _room_for(count: int, folder: Path) -> Iterator[None]:
         if error.errno not in NO_ROOM:
             raise
         problem = f"no room for {count} requests in {folder.parent} ({error.strerror})"
-        raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
+        raise BadInput(
+            "TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts"
+        ) from error
 
 
 def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -> Iterator[Prompt]:
-    """Yield the prompts of warm-up requests: first turns beyond those of the run, then random words as long."""
+    """Yield the prompts of warm-up requests: first turns beyond those of the run, then random
+    words as long.
+    """
     first_turns = list(islice((prompt for prompt in beyond if not prompt.follows), count))
     yield from first_turns
     if len(first_turns) < count:
         with request_store.Requests(order.folder) as requests:
             starts = [row for row in range(requests.prepared) if requests.turn(row) == 0]
             rows = islice(cycle(starts), count - len(first_turns))
-            yield from random_words.filler_prompts(order.settings, [_length(order, requests, row) for row in rows])
+            yield from random_words.filler_prompts(
+                order.settings, [_length(order, requests, row) for row in rows]
+            )
 
 
 def _length(order: PrepareOrder, requests: request_store.Requests, row: int) -> tuple[int, int]:
-    """Return the tokens of a written prompt, an estimate where they are not counted, and of its answer."""
+    """Return the tokens of a written prompt, an estimate where they are not counted, and of its
+    answer.
+    """
     input_tokens, output_tokens = requests.tokens(row)
     if input_tokens == UNPLANNED:
         frame = len(order.target.body(Prompt("", 0, output_tokens, "")))
@@ -305,7 +344,9 @@ def run() -> None:
 
 
 def _keep_ahead(further: FurtherPrompts) -> None:
-    """Write further requests as they are needed; once that is no longer possible, the run repeats prompts."""
+    """Write further requests as they are needed; once that is no longer possible, the run
+    repeats prompts.
+    """
     os.nice(NICENESS)
     try:
         for line in sys.stdin.buffer:

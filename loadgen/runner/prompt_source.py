@@ -1,8 +1,9 @@
-"""`PromptSource`: the prompts of a run as they are sent, with what the server is expected to count of each.
+"""`PromptSource`: the prompts of a run as they are sent, with what the server is expected to count
+of each.
 
-A run has one data set. If its classes have data sets of their own, each data set has a source, and the sessions of all
-are sent in the order of the classes that are drawn. Classes without data of their own share the data set of the run, so
-none of its prompts is sent twice.
+A run has one data set. If its classes have data sets of their own, each data set has a source, and
+the sessions of all are sent in the order of the classes that are drawn. Classes without data of
+their own share the data set of the run, so none of its prompts is sent twice.
 """
 
 import hashlib
@@ -51,9 +52,16 @@ class PromptSource:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, settings: RunSettings, target: Target, count: int, *, salt: str | None = None
+        cls,
+        dataset: Dataset,
+        settings: RunSettings,
+        target: Target,
+        count: int,
+        *,
+        salt: str | None = None,
     ) -> "PromptSource":
-        """Take the prompts of a caller's data set, whose prompts state the server's counts as far as they are known.
+        """Take the prompts of a caller's data set, whose prompts state the server's counts as far
+        as they are known.
 
         Args:
             dataset: The data set.
@@ -63,14 +71,19 @@ class PromptSource:
             salt: The salt of the prompts; None: they have none.
 
         Raises:
-            BadInput: The settings want prompts made to the server's measure, or a form that they cannot have.
+            BadInput: The settings want prompts made to the server's measure, or a form that they
+                cannot have.
         """
         if settings.input_len_counts == "server":
-            raise BadInput(INPUT_LEN_COUNTS, "the length of your own data set is fixed", "leave it out")
+            raise BadInput(
+                INPUT_LEN_COUNTS, "the length of your own data set is fixed", "leave it out"
+            )
         for request_class in settings.request_classes:
             if request_class.data:
                 flags = ", ".join(request_class.data)
-                problem = f"{request_class.name}: {flags} would change the prompts of your own data set"
+                problem = (
+                    f"{request_class.name}: {flags} would change the prompts of your own data set"
+                )
                 raise BadInput(CLASS, problem, "leave it out")
         form = PromptForm.of(dataset, settings, target)
         source = cls._of(dataset, settings, count)._salted(salt, dataset, settings)
@@ -94,7 +107,8 @@ class PromptSource:
             settings: The settings of the run.
             target: The server.
             count: Number of prompts, or sessions, as far as that is known beforehand.
-            template_tokens: Tokens that the chat template adds to a prompt; None: unknown before the run.
+            template_tokens: Tokens that the chat template adds to a prompt; None: unknown before
+                the run.
             asks: Whether the server may be asked for them.
             salt: The salt of the prompts; None: they have none.
 
@@ -116,7 +130,9 @@ class PromptSource:
         return self._changed(Salt.of(salt, dataset, settings).apply, dict)
 
     def _changed(
-        self, change: Callable[[Iterator[Prompt]], Iterator[Prompt]], facts: Callable[[], dict[str, Any]]
+        self,
+        change: Callable[[Iterator[Prompt]], Iterator[Prompt]],
+        facts: Callable[[], dict[str, Any]],
     ) -> "PromptSource":
         """Return a source of these prompts, changed, with further facts about their origin."""
         return replace(
@@ -134,13 +150,21 @@ class PromptSource:
     @classmethod
     def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
         beyond = dataset.beyond if isinstance(dataset, Continued) else _nothing
-        by_time = settings.num_prompts is None and settings.duration is not None and not is_closed_loop(settings)
+        by_time = (
+            settings.num_prompts is None
+            and settings.duration is not None
+            and not is_closed_loop(settings)
+        )
         of_sessions = by_time and isinstance(dataset, Sessions)
         if isinstance(dataset, Timed) and not of_sessions:
             count = settings.num_prompts or dataset.requests
         elif isinstance(dataset, Sessions):
             count = settings.num_prompts or count
-        prompts = dataset.sessions(count) if of_sessions and isinstance(dataset, Sessions) else dataset.prompts(count)
+        prompts = (
+            dataset.sessions(count)
+            if of_sessions and isinstance(dataset, Sessions)
+            else dataset.prompts(count)
+        )
         prefixes = dataset.prefix_prompts() if isinstance(dataset, Prefixed) else iter(())
         source = cls(prompts, dataset.provenance, count, beyond, of_sessions, prefixes)
         return source._classed(settings) if settings.request_classes else source
@@ -154,7 +178,8 @@ class PromptSource:
             prompts=counts.counted(classed(self.prompts, numbers)),
             origin=lambda: self.origin() | counts.facts(),
             beyond=lambda made: classed(self.beyond(made), numbers),
-            prefixes=iter(()),  # classes may have adapters, whose prompts a prefix cache keeps apart
+            # classes may have adapters, whose prompts a prefix cache keeps apart
+            prefixes=iter(()),
         )
 
 
@@ -226,7 +251,9 @@ def prompts_of_run(
             class_settings = class_settings.replace(num_prompts=sessions)
         class_target = target.classes[source_numbers.index(number)]
         with request_class.named_in_errors():
-            source = PromptSource.named(class_settings, class_target, sessions, template_tokens, salt=salt)
+            source = PromptSource.named(
+                class_settings, class_target, sessions, template_tokens, salt=salt
+            )
         sources.append(source)
     return _dealt(settings, source_numbers, sources, drawn, draws)
 
@@ -234,7 +261,8 @@ def prompts_of_run(
 def data_of(settings: RunSettings) -> list[tuple[RequestClass, RunSettings]]:
     """Return the first class with each data set, and the settings of that data set.
 
-    Data sets after the first have seeds of their own, so that none begins with the words of another.
+    Data sets after the first have seeds of their own, so that none begins with the words of
+    another.
 
     Args:
         settings: The settings of the run.
@@ -276,7 +304,8 @@ def _dealt(
     drawn: Sequence[int],
     draws: Iterator[int],
 ) -> PromptSource:
-    """Combine several sources, whose sessions follow each other in the order of the classes that are drawn.
+    """Combine several sources, whose sessions follow each other in the order of the classes that
+    are drawn.
 
     Args:
         settings: The settings of the run.
@@ -300,19 +329,28 @@ def _dealt(
                 yield replace(prompt, class_number=number)
 
     def beyond(made: int) -> Iterator[Prompt]:
-        return deal(draws, [source.beyond(count) for source, count in zip(sources, taken, strict=True)])
+        return deal(
+            draws, [source.beyond(count) for source, count in zip(sources, taken, strict=True)]
+        )
 
     def origin() -> dict[str, Any]:
         names: list[list[str]] = [[] for _ in sources]
         for request_class, number in zip(settings.request_classes, source_numbers, strict=True):
             names[number].append(request_class.name)
-        origins = [{"classes": classes} | source.origin() for classes, source in zip(names, sources, strict=True)]
+        origins = [
+            {"classes": classes} | source.origin()
+            for classes, source in zip(names, sources, strict=True)
+        ]
         return {"name": "classes", "sources": origins} | counts.facts()
 
     first, *others = [source.ends for source in sources]
-    is_same = first is not None and all(ends is not None and ends.key == first.key for ends in others)
+    is_same = first is not None and all(
+        ends is not None and ends.key == first.key for ends in others
+    )
     prompts = counts.counted(deal(drawn, [source.prompts for source in sources]))
-    return PromptSource(prompts, origin, len(drawn), beyond, of_sessions=True, ends=first if is_same else None)
+    return PromptSource(
+        prompts, origin, len(drawn), beyond, of_sessions=True, ends=first if is_same else None
+    )
 
 
 def _sessions(prompts: Iterator[Prompt]) -> Iterator[list[Prompt]]:

@@ -49,20 +49,21 @@ async def run(
 ) -> "Result":
     """Carry out one run in the running event loop.
 
-    Cancelling it ends every request and leaves no result; what had ended by then is kept only if `settings.records`
-    or `journal` names a file, of which `from_records` makes a partial one.
+    Cancelling it ends every request and leaves no result; what had ended by then is kept only if
+    `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is measured.
+        settings: What to do; by default, and with no server named, the built-in simulator is
+            measured.
         server: The server, if it serves already, with the settings of this run as they are for it.
         dataset: Prompts of the caller, instead of those that the settings name.
         on_progress: Called a few times a second.
-        participant: Carries out the run, if the caller has opened it; by default the running loop, or the processes
-            and machines that the settings ask for.
+        participant: Carries out the run, if the caller has opened it; by default the running loop,
+            or the processes and machines that the settings ask for.
         preparer: The process that prepares the prompts of the settings, if it was started already.
         scraper: The process that asks the servers beside the load, if it was started already.
-        journal: A file for the records, of bounded size, if the settings name none: what is left of a run whose
-            measuring process dies.
+        journal: A file for the records, of bounded size, if the settings name none: what is left of
+            a run whose measuring process dies.
 
     Returns:
         The result of the run, with its checks.
@@ -75,13 +76,19 @@ async def run(
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files.scratch_folder())
         if server is None:
-            server = await stack.enter_async_context(serving(requested, on_progress, own_data=dataset is not None))
+            server = await stack.enter_async_context(
+                serving(requested, on_progress, own_data=dataset is not None)
+            )
         if participant is None:
-            participant = await stack.enter_async_context(open_participant(requested, own_loop=True))
+            participant = await stack.enter_async_context(
+                open_participant(requested, own_loop=True)
+            )
         settings = server.settings.implied().replace(workers=participant.workers).checked()
         settings = with_known_count(settings, dataset)
         find = scrape_order if scraper is None else scraper.scrape_order
-        scraping = await find(settings, folder, simulated=server.simulated and bool(server.processes))
+        scraping = await find(
+            settings, folder, simulated=server.simulated and bool(server.processes)
+        )
         schedule: DueTimes = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
         request_store.write_schedule(folder, schedule)
         order = PrepareOrder(
@@ -122,12 +129,17 @@ async def run(
             on_progress(progress)
 
         measurement = await coordinate(participant, job, preparing, report, scraper)
-        from loadgen.runner.run_result import conclude  # 90 ms of CPU time, not before the run has begun
+        # 90 ms of CPU time, not before the run has begun
+        from loadgen.runner.run_result import conclude
 
         if server.processes:
             header = header.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = request_store.schedule(folder)
-        return conclude(header.with_requests(request_store.read_about(folder), schedule.about()), schedule, measurement)
+        return conclude(
+            header.with_requests(request_store.read_about(folder), schedule.about()),
+            schedule,
+            measurement,
+        )
 
 
 @contextlib.asynccontextmanager
@@ -138,12 +150,14 @@ async def serving(
     own_data: bool = False,
     scraper: ScraperProcess | None = None,
 ) -> AsyncIterator[Server]:
-    """Open the server that settings name: probe it, or start its engines and stop them after the context.
+    """Open the server that settings name: probe it, or start its engines and stop them after the
+    context.
 
     Args:
         settings: The settings, checked.
         on_progress: Called a few times a second.
-        own_data: Whether the prompts are those of the caller, so that no data set need be opened meanwhile.
+        own_data: Whether the prompts are those of the caller, so that no data set need be opened
+            meanwhile.
         scraper: The process that asks the servers beside the load, where it was started already.
 
     Yields:
@@ -165,14 +179,17 @@ async def serving(
 
 
 def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBlock:
-    """Return the unit of the prefix cache: of the settings, of the metrics of a server, or what most servers have."""
+    """Return the unit of the prefix cache: of the settings, of the metrics of a server, or what
+    most servers have.
+    """
     if settings.cache_block_size is not None:
         return CacheBlock(settings.cache_block_size, "--cache-block-size")
     return (scraping.cache_block if scraping else None) or CacheBlock()
 
 
 def _check_data(settings: RunSettings) -> None:
-    """Refuse data sets and a tokenizer that cannot be used, as far as this shows without opening them.
+    """Refuse data sets and a tokenizer that cannot be used, as far as this shows without opening
+    them.
 
     Raises:
         BadInput: It does not exist, or a setting has no effect on it.
@@ -190,7 +207,9 @@ def _check_data(settings: RunSettings) -> None:
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:
-    """Describe the crashes of engines, each with its URL if there are several; None if there are none."""
+    """Describe the crashes of engines, each with its URL if there are several; None if there are
+    none.
+    """
     lines = []
     for process in processes:
         error = process.trouble()
@@ -204,7 +223,9 @@ def _trouble(processes: Sequence[Any]) -> str | None:
 async def _preparing(
     order: PrepareOrder, source: Dataset | Preparer, on_progress: OnProgress
 ) -> "AsyncIterator[asyncio.Future[Any]]":
-    """Have the requests of a run prepared while the context lasts; yields a future that is done when they are."""
+    """Have the requests of a run prepared while the context lasts; yields a future that is done
+    when they are.
+    """
     work: Coroutine[Any, Any, Any]
     if isinstance(source, Preparer):
         work = source.prepare(order, on_progress)

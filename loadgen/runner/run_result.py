@@ -1,6 +1,7 @@
 """Results: the result of a run, made from its measurement or its records, or read from a file.
 
-From records, the measurement of a run, or of a worker of it, is recovered after processes have died.
+From records, the measurement of a run, or of a worker of it, is recovered after processes have
+died.
 """
 
 import contextlib
@@ -35,15 +36,20 @@ NOTHING = "left no records"
 
 
 class SavedResult(RunResult, frozen=True, kw_only=True):
-    """The result of a run as it is saved, and as `load` returns it: all but the snapshot. `str` gives the report."""
+    """The result of a run as it is saved, and as `load` returns it: all but the snapshot.
+
+    `str` gives the report.
+    """
 
     def save(self, path: str | Path) -> None:
-        """Write the JSON to a file, as `save_result` does; the file is complete or not written at all.
+        """Write the JSON to a file, as `save_result` does; the file is complete or not written at
+        all.
 
         Raises:
             BadInput: It cannot be written.
         """
-        report.write_json(path, self.data, private=self.columns is not None)  # the columns have answers of the server
+        # The columns have answers of the server.
+        report.write_json(path, self.data, private=self.columns is not None)
 
     def __str__(self) -> str:
         return report.render(self)
@@ -52,7 +58,8 @@ class SavedResult(RunResult, frozen=True, kw_only=True):
         return f"<loadgen.{type(self).__name__}: {report.summary_line(self)}>"
 
     def _repr_html_(self) -> str:
-        from loadgen.report.ci_summary import notebook_html  # not before: it imports the charts of pages
+        # Not before: it imports the charts of pages.
+        from loadgen.report.ci_summary import notebook_html
 
         return notebook_html(self)
 
@@ -73,7 +80,8 @@ class Result(SavedResult, frozen=True, kw_only=True):
             limits: As `slo` has them: "ttft_p99<500ms,error_rate<1%".
 
         Raises:
-            AssertionError: It misses some: each of them, with its value and the 99 % interval of a percentile.
+            AssertionError: It misses some: each of them, with its value and the 99 % interval of a
+                percentile.
             BadInput: A limit is not understood.
         """
         __tracebackhide__ = True  # pytest shows the caller
@@ -97,7 +105,8 @@ def conclude(header: RunHeader, schedule: DueTimes, measurement: Measurement) ->
 
 
 def from_records(path: str | Path) -> Result:
-    """Make the result of a run from its records, complete or not; what only the processes knew is n/a.
+    """Make the result of a run from its records, complete or not; what only the processes knew is
+    n/a.
 
     Args:
         path: A file that --records or a run that ended early has written.
@@ -113,7 +122,8 @@ def from_records(path: str | Path) -> Result:
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
-    """Read the results in a file: a saved one, the several of --append-result, or that of a file of records.
+    """Read the results in a file: a saved one, the several of --append-result, or that of a file of
+    records.
 
     Returns:
         The JSON as it was saved; `report.from_dict` converts it to its type.
@@ -138,7 +148,9 @@ def whole(where: str) -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, BadInput, LookupError, TypeError, ValueError) as error:
         problem = f"{where} is not a whole loadgen result ({type(error).__name__}: {error})"
-        raise BadInput("FILE", problem, "name a result as it was saved, or a file of records") from error
+        raise BadInput(
+            "FILE", problem, "name a result as it was saved, or a file of records"
+        ) from error
 
 
 def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
@@ -151,7 +163,8 @@ def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
     Raises:
         BadInput: A line of a file is no record.
     """
-    recovered: set[int] = set()  # a run that was killed while shards were joined has some records twice
+    # A run that was killed while shards were joined has some records twice.
+    recovered: set[int] = set()
     parts = [_recover_file(file, schedule, recovered=recovered)]
     for index in range(len(parts[0].trailer.workers), file.partition.count):
         path, partition = shard_path(file.path, index), Partition(index, file.partition.count)
@@ -168,7 +181,8 @@ def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
 
 
 def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measurement:
-    """Recover the measurement of a participant that died while the clock ran; empty if it kept no records.
+    """Recover the measurement of a participant that died while the clock ran; empty if it kept no
+    records.
 
     Args:
         job: The job of the participant.
@@ -198,12 +212,20 @@ def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> M
 
 
 def _recover_file(
-    file: RecordFile, schedule: DueTimes, *, recovered: set[int] | None = None, died: WorkerDied | None = None
+    file: RecordFile,
+    schedule: DueTimes,
+    *,
+    recovered: set[int] | None = None,
+    died: WorkerDied | None = None,
 ) -> Measurement:
-    """Recover what one file holds, without the requests whose numbers are in `recovered`; its numbers are added."""
+    """Recover what one file holds, without the requests whose numbers are in `recovered`; its
+    numbers are added.
+    """
     settings, trailer = file.header.settings, file.trailer
     recovered = set() if recovered is None else recovered
-    recorder = parted_recorder.recorder_for(settings, file.start_ns, _scheduled(settings, schedule, file.partition))
+    recorder = parted_recorder.recorder_for(
+        settings, file.start_ns, _scheduled(settings, schedule, file.partition)
+    )
     unread = None
     repeated = _RepeatedPrompts(file)
     try:
@@ -232,10 +254,14 @@ def _recover_file(
         schedule_sha256=_schedule_sha256(file),
         lost=died.how if died else None,
     )
-    return Measurement(recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,)))
+    return Measurement(
+        recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,))
+    )
 
 
-def _without_file(file: RecordFile, schedule: DueTimes, partition: Partition, recovered: set[int]) -> Measurement:
+def _without_file(
+    file: RecordFile, schedule: DueTimes, partition: Partition, recovered: set[int]
+) -> Measurement:
     """Recover a partition without a file of its own: it was joined with the first, or is lost."""
     was_joined = not recovered.isdisjoint(schedule.stripe(partition.index, partition.count).numbers)
     report = WorkerReport(number=partition.index, lost=NOTHING)
@@ -257,18 +283,27 @@ def _empty(
     report: WorkerReport,
     partial: str | None = None,
 ) -> Measurement:
-    """Make the part of a partition of which nothing is left, or nothing that was not counted already."""
-    recorder = parted_recorder.recorder_for(settings, start_ns, _scheduled(settings, schedule, partition))
+    """Make the part of a partition of which nothing is left, or nothing that was not counted
+    already.
+    """
+    recorder = parted_recorder.recorder_for(
+        settings, start_ns, _scheduled(settings, schedule, partition)
+    )
     return Measurement(recorder.snapshot(partial), RunTrailer(workers=(report,)))
 
 
 def _scheduled(settings: RunSettings, schedule: DueTimes, partition: Partition) -> int:
     """Return how many requests of a partition were to be sent; 0 where time alone bounds them."""
-    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(partition.index, partition.count).numbers)
+    return (
+        0
+        if is_bounded_by_time(settings)
+        else len(schedule.stripe(partition.index, partition.count).numbers)
+    )
 
 
 class _RepeatedPrompts:
-    """Counts the requests beyond those prepared at first that repeat the prompt of another, by their sources.
+    """Counts the requests beyond those prepared at first that repeat the prompt of another, by
+    their sources.
 
     Attributes:
         count: Number of such requests so far.

@@ -22,7 +22,8 @@ from loadgen.workload.endpoints.api import LORA_PATH
 from loadgen.workload.prompt import Prompt
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
-OWNER = "loadgen-simulator"  # the owner of the simulator's model, also where it was not started for the run
+# the owner of the simulator's model, also where it was not started for the run
+OWNER = "loadgen-simulator"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
 
     Raises:
         Unreachable: One does not answer; the first that is named.
-        BadInput: One is named twice, or does not have the model; or no model is named and their first ones differ.
+        BadInput: One is named twice, or does not have the model; or no model is named and their
+            first ones differ.
     """
     server_settings = settings.apart()
     if len(server_settings) == 1:
@@ -117,7 +119,9 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     reply = await _first_answer(base, settings, on_progress)
     if reply.status in (401, 403):
         raise BadInput(
-            "--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY"
+            "--api-key",
+            f"the server at {base} answers {reply.status}",
+            "give its key, or set OPENAI_API_KEY",
         )
     rows = _models(reply)
     listed = list(rows)
@@ -129,17 +133,27 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
         name = listed[0]
     elif listed and name not in listed:
         field_name = "--served-model-name" if settings.served_model_name else "--model"
-        remedy = f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the tokenizer has another name)"
+        remedy = (
+            f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the "
+            "tokenizer has another name)"
+        )
         raise BadInput(field_name, f"the server at {base} has no model {name!r}", remedy)
     _require_models_of_classes(settings, base, listed)
     model = settings.model or name
     root = None if settings.served_model_name else _usable(rows.get(name, {}).get("root"))
     resolved = settings.replace(
-        model=model, tokenizer=settings.tokenizer or root or model, backend=endpoints.name_of(settings)
+        model=model,
+        tokenizer=settings.tokenizer or root or model,
+        backend=endpoints.name_of(settings),
     )
-    answered = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
+    answered = {
+        "server_header": reply.headers.get("Server"),
+        "version": await _version(base, settings),
+    }
     redacted = Redaction(target.headers(settings))
-    about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in answered.items()}
+    about: dict[str, Any] = {"base_url": base} | {
+        name: value and redacted(value) for name, value in answered.items()
+    }
     if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
         resolved = resolved.replace(continuous_usage=False)
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, name):
@@ -149,8 +163,11 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     return Server(resolved, name, about, simulated, models=tuple(listed))
 
 
-async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgress) -> http_client.Reply:
-    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check.
+async def _first_answer(
+    base: str, settings: RunSettings, on_progress: OnProgress
+) -> http_client.Reply:
+    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the
+    ready check.
 
     Raises:
         Unreachable: The server did not answer in that time.
@@ -161,10 +178,14 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgres
     while True:
         is_over = time.monotonic() - begun >= limit_s
         try:
-            reply = await http_client.get(url, headers=target.headers(settings), verify_tls=not settings.insecure)
+            reply = await http_client.get(
+                url, headers=target.headers(settings), verify_tls=not settings.insecure
+            )
         except Unreachable as error:
             if is_over:
-                raise Unreachable(f"{error}; start the server, or name another with --base-url") from error
+                raise Unreachable(
+                    f"{error}; start the server, or name another with --base-url"
+                ) from error
             note = str(error)
         else:
             if is_over or reply.status < 500:
@@ -177,23 +198,29 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: OnProgres
 def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequence[str]) -> None:
     """Refuse a class whose model the server does not list.
 
-    A server that lists nothing may have it. So may one with adapters (`--lora-modules`): it may load them at their
-    first request, or get their names in another field.
+    A server that lists nothing may have it. So may one with adapters (`--lora-modules`): it may
+    load them at their first request, or get their names in another field.
     """
     fields = (endpoints.find(settings).adapter_field, *(settings.extra_body or ()))
     if LORA_PATH in fields or not listed:
         return
     for request_class in settings.request_classes if settings.classes else ():
         if request_class.model is not None and request_class.model not in listed:
-            problem = f"{request_class.name}: the server at {base} has no model {request_class.model!r}"
+            problem = (
+                f"{request_class.name}: the server at {base} has no model {request_class.model!r}"
+            )
             raise BadInput("--class", problem, f"choose from {', '.join(map(repr, listed[:10]))}")
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
-    """Request one token to see whether the server knows the option: else it would refuse every request of the run."""
+    """Request one token to see whether the server knows the option: else it would refuse every
+    request of the run.
+    """
     server = target.Target.from_settings(settings, model)
     body = server.body(Prompt("Hello", 1, 1, "probe"))
-    reply = await http_client.send_json(server.url, body, headers=server.headers, verify_tls=server.verify_tls)
+    reply = await http_client.send_json(
+        server.url, body, headers=server.headers, verify_tls=server.verify_tls
+    )
     return reply.status not in (400, 422)
 
 
@@ -205,7 +232,9 @@ def _models(reply: http_client.Reply) -> dict[str, dict[str, Any]]:
 
 
 def _usable(root: Any) -> str | None:
-    """Return the root of a model if it has a tokenizer here: a folder on this machine, or a name on the hub."""
+    """Return the root of a model if it has a tokenizer here: a folder on this machine, or a name
+    on the hub.
+    """
     if not isinstance(root, str):
         return None
     has_tokenizer = os.path.isabs(root) and os.path.isfile(os.path.join(root, "tokenizer.json"))
@@ -214,7 +243,9 @@ def _usable(root: Any) -> str | None:
 
 async def _version(base: str, settings: RunSettings) -> str | None:
     try:
-        reply = await http_client.get(f"{base}/version", verify_tls=not settings.insecure, timeout_s=2.0)
+        reply = await http_client.get(
+            f"{base}/version", verify_tls=not settings.insecure, timeout_s=2.0
+        )
     except Unreachable:
         return None
     answer = reply.json() if reply.status == 200 else None
@@ -243,10 +274,14 @@ def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:
         "targets": [server.about for server in servers],
         "version": " and ".join(dict.fromkeys(versions)) if len(versions) == len(servers) else None,
     }
-    versions_urls = _urls_by([server.about.get("version") or "unknown" for server in servers], servers)
+    versions_urls = _urls_by(
+        [server.about.get("version") or "unknown" for server in servers], servers
+    )
     models_urls = _urls_by([", ".join(server.models) or "none" for server in servers], servers)
     quantities = {"their versions": versions_urls, "the models that they list": models_urls}
-    differ = [f"{quantity}: {_listed(urls)}" for quantity, urls in quantities.items() if len(urls) > 1]
+    differ = [
+        f"{quantity}: {_listed(urls)}" for quantity, urls in quantities.items() if len(urls) > 1
+    ]
     if differ:
         about["differ"] = differ
         logging.warning("--base-url: the servers differ in %s", "; ".join(differ))

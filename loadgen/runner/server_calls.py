@@ -1,4 +1,6 @@
-"""Calls to the server beside the load: before the clock starts and after it, to empty caches and for the profiler."""
+"""Calls to the server beside the load: before the clock starts and after it, to empty caches and
+for the profiler.
+"""
 
 import asyncio
 import time
@@ -18,21 +20,27 @@ from loadgen.util.http_client import Reply
 from loadgen.util.redaction import Redaction, redact_user
 from loadgen.workload import target
 
-# The paths of vLLM and SGLang that empty a prefix cache. SGLang waits so many seconds until no request runs.
+# The paths of vLLM and SGLang that empty a prefix cache. SGLang waits so many seconds until no
+# request runs.
 PATHS = ("/reset_prefix_cache", "/flush_cache?timeout=60")
 SLOTS = "/slots"  # of llama.cpp: each keeps its last prompt
 UNKNOWN_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 NO_FLUSH_REMEDY = (
-    "start vLLM with VLLM_SERVER_DEV_MODE=1, or llama.cpp with --slot-save-path FOLDER --cache-ram 0, or give "
+    "start vLLM with VLLM_SERVER_DEV_MODE=1, or llama.cpp with --slot-save-path FOLDER "
+    "--cache-ram 0, or give "
     f"{CACHE} salted"
 )
 BUSY_REMEDY = f"wait until the server is idle, or give {CACHE} salted"
 START = "/start_profile"
 STOP = "/stop_profile"
-ENDS_ITSELF = ("num_steps", "max_iterations")  # fields of --profile-body after which no stop is needed
+# Fields of --profile-body after which no stop is needed.
+ENDS_ITSELF = ("num_steps", "max_iterations")
 TIMEOUT_S = 3600.0  # the profiler of a large model writes its traces for many minutes
 POLL_S = 0.5
-PROFILER_REMEDY = "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or leave --profile out"
+PROFILER_REMEDY = (
+    "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or "
+    "leave --profile out"
+)
 REMEDY = "see the server's log, or leave the call out"
 
 
@@ -66,7 +74,8 @@ class ServerCalls:
 
     Args:
         settings: The settings of the run, resolved, with the URLs at which the servers answer.
-        running: Returns how many requests the servers run now, None if that is unknown; None: they have no metrics.
+        running: Returns how many requests the servers run now, None if that is unknown; None: they
+            have no metrics.
 
     Attributes:
         made: The calls so far, in their order.
@@ -75,7 +84,9 @@ class ServerCalls:
     def __init__(self, settings: RunSettings, running: Callable[[], float | None] | None) -> None:
         self._settings = settings
         self._running = running
-        self._headers = {target.base_url(server): target.headers(server) for server in settings.apart()}
+        self._headers = {
+            target.base_url(server): target.headers(server) for server in settings.apart()
+        }
         self._servers = tuple(self._headers)
         self._profiled: list[str] = []  # whose profiler is running
         self._waiting: asyncio.Task[None] | None = None
@@ -86,12 +97,17 @@ class ServerCalls:
         """Make the calls before the run.
 
         Raises:
-            BadInput: A server refuses one of them, or the profiler is to wait for what no server reports.
+            BadInput: A server refuses one of them, or the profiler is to wait for what no server
+                reports.
         """
         threshold = self._settings.profile_batch_threshold
         if threshold is not None and self._running is None:
             problem = "no server reports how many requests it runs"
-            raise BadInput("--profile-batch-threshold", problem, "leave it out, or name metrics with --server-metrics")
+            raise BadInput(
+                "--profile-batch-threshold",
+                problem,
+                "leave it out, or name metrics with --server-metrics",
+            )
         await self.empty_caches()
         for path in self._settings.call_before:
             _refuse_failed(await self._post("before", self._servers, path))
@@ -136,27 +152,38 @@ class ServerCalls:
     async def _start_profiler(self, moment: Moment) -> Sequence[ServerCall]:
         servers = [url.rstrip("/") for url in self._settings.profile_url] or self._servers
         body = self._settings.profile_body
-        calls = await self._post(moment, servers, START, b"" if body is None else orjson.dumps(body))
+        calls = await self._post(
+            moment, servers, START, b"" if body is None else orjson.dumps(body)
+        )
         if not set(ENDS_ITSELF) & set(body or ()):
-            self._profiled = [server for server, call in zip(servers, calls, strict=True) if call.error is None]
+            self._profiled = [
+                server for server, call in zip(servers, calls, strict=True) if call.error is None
+            ]
         return calls
 
     async def _stop_profiler(self, moment: Moment) -> None:
         servers, self._profiled = self._profiled, []
         await self._post(moment, servers, STOP)
 
-    async def _post(self, moment: Moment, servers: Sequence[str], path: str, body: bytes = b"") -> Sequence[ServerCall]:
+    async def _post(
+        self, moment: Moment, servers: Sequence[str], path: str, body: bytes = b""
+    ) -> Sequence[ServerCall]:
         """Send the same request to all of these servers at once."""
-        answers = await asyncio.gather(*(self._send(moment, "POST", server, path, body) for server in servers))
+        answers = await asyncio.gather(
+            *(self._send(moment, "POST", server, path, body) for server in servers)
+        )
         calls = [answer.call for answer in answers]
         self.made.extend(calls)
         return calls
 
-    async def _send(self, moment: Moment, method: str, server: str, path: str, body: bytes = b"") -> Answer:
+    async def _send(
+        self, moment: Moment, method: str, server: str, path: str, body: bytes = b""
+    ) -> Answer:
         url = server + path
         begun = time.monotonic()
         measured = (url for url in self._servers if target.origin(url) == target.origin(server))
-        headers = self._headers.get(next(measured, ""), {})  # credentials go to the measured servers alone
+        # Credentials go to the measured servers alone.
+        headers = self._headers.get(next(measured, ""), {})
         reply = None
         error = None
         try:
@@ -172,10 +199,15 @@ class ServerCalls:
             error = str(unreachable)
         else:
             if not 200 <= reply.status < 300:
-                # The beginning of what the server says about it, without the credentials of the run.
+                # The beginning of what the server says about it, without the credentials of the
+                # run.
                 text = " ".join(Redaction(headers)(reply.body.decode("utf-8", "replace")).split())
-                error = f"{redact_user(url)} answers {reply.status}" + (f" ({text[:100]})" if text else "")
-        return Answer(ServerCall(moment, redact_user(url), (time.monotonic() - begun) * 1e3, error), reply)
+                error = f"{redact_user(url)} answers {reply.status}" + (
+                    f" ({text[:100]})" if text else ""
+                )
+        return Answer(
+            ServerCall(moment, redact_user(url), (time.monotonic() - begun) * 1e3, error), reply
+        )
 
 
 Send = Callable[[str, str, str], Awaitable[Answer]]  # of a method, a server and a path
@@ -215,7 +247,9 @@ class CacheFlush:
                 return [_required(answer)]
         slots = await self._slots(server)
         if not slots or (first := await self._send("POST", server, slots[0])).is_unknown:
-            raise BadInput(CACHE, f"{server} has no call that empties its prefix cache", NO_FLUSH_REMEDY)
+            raise BadInput(
+                CACHE, f"{server} has no call that empties its prefix cache", NO_FLUSH_REMEDY
+            )
         self._paths[server] = slots
         return [_required(first), *[await self._require(server, path) for path in slots[1:]]]
 
@@ -227,7 +261,11 @@ class CacheFlush:
         reply = (await self._send("GET", server, SLOTS)).reply
         answer = reply.json() if reply is not None and reply.status == HTTPStatus.OK else None
         slots = answer if isinstance(answer, list) else []
-        return [f"{SLOTS}/{slot['id']}?action=erase" for slot in slots if isinstance(slot, dict) and "id" in slot]
+        return [
+            f"{SLOTS}/{slot['id']}?action=erase"
+            for slot in slots
+            if isinstance(slot, dict) and "id" in slot
+        ]
 
 
 def _required(answer: Answer) -> ServerCall:
@@ -249,5 +287,7 @@ def _refuse_failed(calls: Sequence[ServerCall]) -> None:
     """
     for call in calls:
         if call.error is not None:
-            field, remedy = ("--profile", PROFILER_REMEDY) if START in call.url else ("--call-before", REMEDY)
+            field, remedy = (
+                ("--profile", PROFILER_REMEDY) if START in call.url else ("--call-before", REMEDY)
+            )
             raise BadInput(field, f"POST {call.error}", remedy)

@@ -1,4 +1,6 @@
-"""Engine session: start the engine of a run, as one or several replicas, and stop it after the run."""
+"""Engine session: start the engine of a run, as one or several replicas, and stop it after the
+run.
+"""
 
 import asyncio
 import contextlib
@@ -27,7 +29,12 @@ SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
 QUIET_S = 1.0  # an engine that starts sooner reports no progress
 # Settings of engines that have their own flag of `loadgen run`.
-_FLAGS = {"model": "--model", "served_name": "--served-model-name", "host": "--host", "devices": "--devices"}
+_FLAGS = {
+    "model": "--model",
+    "served_name": "--served-model-name",
+    "host": "--host",
+    "devices": "--devices",
+}
 
 logger = logging.getLogger("loadgen")
 
@@ -36,13 +43,15 @@ logger = logging.getLogger("loadgen")
 async def start_engine_server(
     settings: RunSettings, check: Callable[[RunSettings], None], on_progress: OnProgress
 ) -> AsyncIterator[Server]:
-    """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
+    """Start the replicas of a run's engine, wait until all are ready, and stop them after the
+    block.
 
     A replica that fails for a reason that may pass is started once more.
 
     Args:
         settings: The settings of the run.
-        check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
+        check: Called with the settings of the run on the engine, while the engine starts, which may
+            take minutes.
         on_progress: Called a few times a second.
 
     Yields:
@@ -55,7 +64,9 @@ async def start_engine_server(
     name = settings.engine or SIMULATOR
     engine = find("engines", name)
     launcher = find("launchers", "local")()
-    served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
+    served_name = (
+        (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
+    )
     with _errors_name_flags(settings.engine_arg):
         knobs, raw = launcher.given((*served_name, *settings.engine_arg), engine.knobs())
     if name == SIMULATOR:
@@ -64,16 +75,24 @@ async def start_engine_server(
     def begin(devices: Sequence[str]) -> Any:
         with _errors_name_flags(settings.engine_arg):
             host = settings.host or "127.0.0.1"
-            return launcher.begin(engine, settings.model or name, knobs, raw, host=host, devices=devices)
+            return launcher.begin(
+                engine, settings.model or name, knobs, raw, host=host, devices=devices
+            )
 
     def check_process(process: Any) -> None:
         with _tokenizer_errors_name_model(settings):
             check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
-    begins = [partial(begin, share) for share in accelerators.split_devices(devices, settings.replicas)]
+    begins = [
+        partial(begin, share) for share in accelerators.split_devices(devices, settings.replicas)
+    ]
     timeout_s = settings.engine_timeout
-    chat = None if settings.backend in (None, "sglang-native") else endpoints.find(settings).takes_messages
+    chat = (
+        None
+        if settings.backend in (None, "sglang-native")
+        else endpoints.find(settings).takes_messages
+    )
     async with start_engines(
         engine, begins, timeout_s, on_progress, check=check_process, tries=2, chat=chat
     ) as session:
@@ -81,8 +100,14 @@ async def start_engine_server(
 
 
 def _simulator_flags(classes: Sequence[RequestClass]) -> list[str]:
-    """Return the flags with which the simulator has the adapters and priorities that classes request."""
-    adapters = list(dict.fromkeys(request_class.model for request_class in classes if request_class.model is not None))
+    """Return the flags with which the simulator has the adapters and priorities that classes
+    request.
+    """
+    adapters = list(
+        dict.fromkeys(
+            request_class.model for request_class in classes if request_class.model is not None
+        )
+    )
     flags = ["--lora-modules", ",".join(adapters)] if adapters else []
     if any(request_class.priority for request_class in classes):
         flags += ["--scheduling-policy", "priority"]
@@ -121,13 +146,17 @@ class EngineSession:
                 "name": name,
                 "simulated": simulated,
                 "installed": installed,
-                "commands": [shlex.join(redact_command(process.launch.argv)) for process in self.processes],
+                "commands": [
+                    shlex.join(redact_command(process.launch.argv)) for process in self.processes
+                ],
                 "differences": list(map(str, differences)),
             }
             | server.about,
             simulated=simulated,
             processes=self.processes,
-            template_tokens=None if tokens is None else TemplateTokens(tokens, f"the chat template of {name}"),
+            template_tokens=None
+            if tokens is None
+            else TemplateTokens(tokens, f"the chat template of {name}"),
         )
 
 
@@ -151,7 +180,8 @@ async def start_engines(
         on_progress: Called a few times a second.
         check: Called with each process as soon as it is started.
         tries: Maximum number of starts of a replica that fails for a reason that may pass.
-        chat: Whether the request that shows that a replica is ready is a chat, or a completion; None: what it has.
+        chat: Whether the request that shows that a replica is ready is a chat, or a completion;
+            None: what it has.
 
     Yields:
         The ready replicas.
@@ -174,13 +204,17 @@ async def start_engines(
             try:
                 process = await asyncio.shield(beginning)
                 await asyncio.to_thread(check, process)
-                await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s), chat=chat)
+                await asyncio.to_thread(
+                    process.ready, timeout_s, partial(report, process.usual_s), chat=chat
+                )
             except EngineError as error:  # it is stopped already
                 if not (left and error.transient):
                     raise
                 logger.warning("starting the engine once more, since this may pass: %s", error)
             except BaseException:
-                with contextlib.suppress(LoadgenError):  # it never started, and the first error is raised
+                with contextlib.suppress(
+                    LoadgenError
+                ):  # it never started, and the first error is raised
                     await asyncio.to_thread((await beginning).stop, 0.0)
                 raise
             else:
@@ -203,13 +237,19 @@ async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
     for start in starting:
         start.cancel()
     processes = await asyncio.gather(*starting, return_exceptions=True)
-    stops = [asyncio.to_thread(process.stop) for process in processes if not isinstance(process, BaseException)]
+    stops = [
+        asyncio.to_thread(process.stop)
+        for process in processes
+        if not isinstance(process, BaseException)
+    ]
     for error in await asyncio.gather(*stops, return_exceptions=True):
         if error is not None:
             raise error
 
 
-def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
+def settings_for_engine(
+    processes: Sequence[Any], settings: RunSettings, *, simulated: bool
+) -> RunSettings:
     """Return the settings of a run that sends its requests to servers of an engine.
 
     Args:
@@ -236,7 +276,8 @@ def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simu
 
 def _with_limits(settings: RunSettings) -> RunSettings:
     """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
-    recorded = settings.dataset_name in (TRACE, AGENTIC)  # each of its sessions, or requests, is sent once
+    # Each of its sessions, or requests, is sent once.
+    recorded = settings.dataset_name in (TRACE, AGENTIC)
     counted = settings.num_prompts is not None or recorded or settings.load_profile is not None
     endless = settings.request_rate == float("inf") and not settings.rate_changes and not counted
     return settings.replace(
@@ -254,7 +295,9 @@ def _tokenizer_errors_name_model(settings: RunSettings) -> Iterator[None]:
         if error.field != "--tokenizer" or settings.tokenizer is not None:
             raise
         if str(settings.model).endswith(".gguf") and not Path(str(settings.model)).exists():
-            raise BadInput("--model", f"file {settings.model} not found", "give the path of the model") from error
+            raise BadInput(
+                "--model", f"file {settings.model} not found", "give the path of the model"
+            ) from error
         problem = f"its tokenizer cannot be used: {error.problem}"
         raise BadInput("--model", problem, f"{error.remedy}; --tokenizer names another") from error
 
@@ -266,6 +309,8 @@ def _errors_name_flags(words: Sequence[str]) -> Iterator[None]:
         yield
     except BadInput as error:
         name = error.field.partition(".")[0]
-        is_engine_arg = any(word.startswith((f"{name}=", f"{name} ")) or word == name for word in words)
+        is_engine_arg = any(
+            word.startswith((f"{name}=", f"{name} ")) or word == name for word in words
+        )
         field = f"--engine-arg {error.field}" if is_engine_arg else _FLAGS.get(name, error.field)
         raise BadInput(field, error.problem, error.remedy) from error

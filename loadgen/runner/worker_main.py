@@ -1,9 +1,10 @@
 """The worker process: carries out one partition of a run in its own event loop, and draws nothing.
 
-`python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a participant, each a
-name and arguments. Each step is answered with the progress after it, and with its result or its error. ("stop", reason)
-and ("abort", reason) may come at any time and have no answer. In between the process sends its progress several times a
-second, as long as the other side reads it.
+`python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a
+participant, each a name and arguments. Each step is answered with the progress after it, and with
+its result or its error. ("stop", reason) and ("abort", reason) may come at any time and have no
+answer. In between the process sends its progress several times a second, as long as the other side
+reads it.
 """
 
 import asyncio
@@ -41,7 +42,12 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
         while step := await steps.get():
             name, *arguments = step
             result: Measurement | None = await getattr(runner, name)(*arguments)
-            if result is not None and commands.at_eof() and job.records and result.trailer.records_error is None:
+            if (
+                result is not None
+                and commands.at_eof()
+                and job.records
+                and result.trailer.records_error is None
+            ):
                 # The coordinator is gone, and cannot write it.
                 write_trailer(job.records, result.trailer, LoopTotals.of(result.snapshot))
             writer.send(runner.progress())
@@ -49,9 +55,12 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
 
 
 async def handle_commands(
-    runner: LoopRunner, commands: asyncio.StreamReader, steps: "asyncio.Queue[tuple[Any, ...] | None]"
+    runner: LoopRunner,
+    commands: asyncio.StreamReader,
+    steps: "asyncio.Queue[tuple[Any, ...] | None]",
 ) -> None:
-    """Pass commands on to a runner, and steps into a queue; at the end of the commands abort, and put None there.
+    """Pass commands on to a runner, and steps into a queue; at the end of the commands abort, and
+    put None there.
 
     Args:
         runner: Carries out the job.

@@ -44,7 +44,11 @@ class WorkerProxy(Proxy):
                 return message
             self._progress = message
         part = self.job.partition
-        name = "the measuring process" if part.count == 1 else f"worker {part.index + 1} of {part.count}"
+        name = (
+            "the measuring process"
+            if part.count == 1
+            else f"worker {part.index + 1} of {part.count}"
+        )
         raise WorkerDied(name, await self._child.wait_ended())
 
     def send(self, command: str, reason: str) -> None:
@@ -83,15 +87,19 @@ def warn_of_cores(workers: int) -> None:
     """Log a warning where there are more workers than cores."""
     cores = machine.usable_cores()
     if workers > cores:
-        wait = "--workers: %d processes share %d cores, and wait for each other; ask for fewer, or for auto"
+        wait = (
+            "--workers: %d processes share %d cores, and wait for each other; ask for fewer, "
+            "or for auto"
+        )
         logger.warning(wait, workers, cores)
 
 
 def worker_count(settings: RunSettings) -> int:
     """Return how many workers share a run.
 
-    auto: one for each core but one, which is left to the command, to the kernel's part in the network and to a server
-    on this machine; no more than there are requests to share, or than `MAX_AUTO_WORKERS`.
+    auto: one for each core but one, which is left to the command, to the kernel's part in the
+    network and to a server on this machine; no more than there are requests to share, or than
+    `MAX_AUTO_WORKERS`.
 
     Args:
         settings: The settings of the run, checked.

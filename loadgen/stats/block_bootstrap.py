@@ -1,8 +1,8 @@
 """Circular block bootstrap of ratios of sums over a series of dependent observations.
 
-Observations that follow each other depend on each other, so blocks of neighbours are resampled instead of single
-observations (Kuensch, Ann. Stat. 17, 1989), from the series taken as a circle (Politis and Romano, in: Exploring the
-Limits of Bootstrap, 1992).
+Observations that follow each other depend on each other, so blocks of neighbours are resampled
+instead of single observations (Kuensch, Ann. Stat. 17, 1989), from the series taken as a circle
+(Politis and Romano, in: Exploring the Limits of Bootstrap, 1992).
 """
 
 import math
@@ -16,17 +16,15 @@ MIN_BLOCKS = 5  # fewer blocks show too little of how they vary
 ROUNDING = 1e-12  # relative differences up to this are rounding errors
 
 
-def block_length(
-    count: int,
-    concurrency: float,
-    *series: Floats,
-) -> int:
-    """Return the block length: the largest of three bounds on how far observations depend on each other.
+def block_length(count: int, concurrency: float, *series: Floats) -> int:
+    """Return the block length: the largest of three bounds on how far observations depend on each
+    other.
 
-    - Twice the number of observations that are under way at once, and the cube root of the series, up to its length.
-    - Twice the length that Politis and White give for the autocorrelations of each series. Their length minimizes the
-      mean squared error of the variance; twice as long makes a variance that is too small rarer: of simulated queues
-      that are alike, fewer differ significantly.
+    - Twice the number of observations that are under way at once, and the cube root of the series,
+      up to its length.
+    - Twice the length that Politis and White give for the autocorrelations of each series. Their
+      length minimizes the mean squared error of the variance; twice as long makes a variance that
+      is too small rarer: of simulated queues that are alike, fewer differ significantly.
 
     Args:
         count: Number of observations.
@@ -38,9 +36,11 @@ def block_length(
 
 
 def politis_white_length(series: Floats) -> float:
-    """Return the optimal block length of the circular bootstrap by the autocorrelations of a series.
+    """Return the optimal block length of the circular bootstrap by the autocorrelations of a
+    series.
 
-    Politis and White (Econom. Rev. 23, 2004), with the correction of Patton, Politis and White (Econom. Rev. 28, 2009).
+    Politis and White (Econom. Rev. 23, 2004), with the correction of Patton, Politis and White
+    (Econom. Rev. 28, 2009).
 
     Args:
         series: Shape (n,), in order; NaN where there is no value.
@@ -49,7 +49,9 @@ def politis_white_length(series: Floats) -> float:
         1 or more; 1 if the series has no positive autocorrelation.
     """
     n = len(series)
-    residuals = np.nan_to_num(series - np.nanmean(series)) if not np.isnan(series).all() else np.zeros(n)
+    residuals = (
+        np.nan_to_num(series - np.nanmean(series)) if not np.isnan(series).all() else np.zeros(n)
+    )
     if n < 4 or not residuals.any():
         return 1.0
     run_length, max_length = max(5, round(math.log10(n))), math.ceil(min(3 * math.sqrt(n), n / 3))
@@ -57,13 +59,18 @@ def politis_white_length(series: Floats) -> float:
     spectrum = np.abs(np.fft.rfft(residuals, 2 * n)) ** 2
     covariance = np.fft.irfft(spectrum)[: max_lag + 1] / n
     # The last lag before `run_length` lags in a row that are not significant.
-    significant_lags = np.flatnonzero(np.abs(covariance[1:]) > 2 * math.sqrt(math.log10(n) / n) * covariance[0]) + 1
+    significant_lags = (
+        np.flatnonzero(np.abs(covariance[1:]) > 2 * math.sqrt(math.log10(n) / n) * covariance[0])
+        + 1
+    )
     gaps = np.diff(np.concatenate(([0], significant_lags, [max_lag + run_length + 1])))
     last = int(np.concatenate(([0], significant_lags))[np.argmax(gaps > run_length)])
     lags = np.arange(1, min(2 * max(last, 1), max_lag) + 1)
     window = np.minimum(1.0, 2 * (1 - lags / lags[-1])) * covariance[lags]
     g_hat, spectral_density = 2 * float(window @ lags), float(covariance[0] + 2 * window.sum())
-    if spectral_density <= covariance[0]:  # for such a series shorter blocks at most overstate the variance
+    if (
+        spectral_density <= covariance[0]
+    ):  # for such a series shorter blocks at most overstate the variance
         return 1.0
     return min(float(max_length), max(1.0, math.cbrt(1.5 * g_hat**2 / spectral_density**2 * n)))
 
@@ -73,16 +80,11 @@ def enough_blocks(count: int, length: int) -> bool:
     return count >= MIN_BLOCKS * length
 
 
-def resample_ratio(
-    numerator: Floats,
-    denominator: Floats,
-    length: int,
-    seed: int = 0,
-) -> Floats:
+def resample_ratio(numerator: Floats, denominator: Floats, length: int, seed: int = 0) -> Floats:
     """Return bootstrap replicates of the ratio of two sums.
 
-    The same number of observations, length and seed draw the same blocks, so several ratios, also of two series whose
-    observations belong together in pairs, are resampled together.
+    The same number of observations, length and seed draw the same blocks, so several ratios, also
+    of two series whose observations belong together in pairs, are resampled together.
 
     Args:
         numerator: The numerator of each observation, shape (n,).
@@ -95,21 +97,27 @@ def resample_ratio(
     """
     count = len(numerator)
     assert 0 < length <= count, "a block goes round the circle once at most"
-    begins = np.random.default_rng(seed).integers(count, size=(RESAMPLES, math.ceil(count / length)))
-    last = count - (begins.shape[1] - 1) * length  # the last block is cut: a resample is as long as the series
+    begins = np.random.default_rng(seed).integers(
+        count, size=(RESAMPLES, math.ceil(count / length))
+    )
+    # The last block is cut: a resample is as long as the series.
+    last = count - (begins.shape[1] - 1) * length
     numerators, denominators = (
-        _block_sums(values, length)[begins[:, :-1]].sum(axis=1) + _block_sums(values, last)[begins[:, -1]]
+        _block_sums(values, length)[begins[:, :-1]].sum(axis=1)
+        + _block_sums(values, last)[begins[:, -1]]
         for values in (numerator, denominator)
     )
-    ratios: Floats = np.divide(numerators, denominators, out=np.full(RESAMPLES, math.nan), where=denominators > 0)
+    ratios: Floats = np.divide(
+        numerators, denominators, out=np.full(RESAMPLES, math.nan), where=denominators > 0
+    )
     return ratios
 
 
 def standard_error(replicates: Floats, count: float, length: int) -> tuple[float, float]:
     """Return the standard error of a statistic and its degrees of freedom (Student's).
 
-    As with any sample of b values, resamples of b blocks vary by (b - 1) / b of the true variance, and b blocks leave
-    b - 1 degrees of freedom.
+    As with any sample of b values, resamples of b blocks vary by (b - 1) / b of the true variance,
+    and b blocks leave b - 1 degrees of freedom.
 
     Args:
         replicates: The replicates of the statistic, shape (RESAMPLES,).
@@ -120,16 +128,14 @@ def standard_error(replicates: Floats, count: float, length: int) -> tuple[float
     return float(replicates.std(ddof=1)) * math.sqrt(blocks / (blocks - 1)), blocks - 1
 
 
-def effective_sample_size(
-    count: float,
-    independent_variance: float,
-    replicates: Floats,
-) -> float:
-    """Return how many independent observations would give a statistic of the same variance; `count` at most.
+def effective_sample_size(count: float, independent_variance: float, replicates: Floats) -> float:
+    """Return how many independent observations would give a statistic of the same variance; `count`
+    at most.
 
     Args:
         count: Number of observations.
-        independent_variance: Variance that the statistic would have if the observations were independent.
+        independent_variance: Variance that the statistic would have if the observations were
+            independent.
         replicates: The replicates of the statistic, shape (RESAMPLES,).
     """
     variance = float(replicates.var())
@@ -140,6 +146,8 @@ def effective_sample_size(
 
 def _block_sums(values: Floats, length: int) -> Floats:
     """Return the sum of the block that begins with each observation, shape (n,)."""
-    sums = np.concatenate(([0.0], np.cumsum(np.concatenate((values, values[: length - 1])), dtype=float)))
+    sums = np.concatenate(
+        ([0.0], np.cumsum(np.concatenate((values, values[: length - 1])), dtype=float))
+    )
     block_sums: Floats = sums[length:] - sums[:-length]
     return block_sums

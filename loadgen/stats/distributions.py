@@ -1,8 +1,9 @@
 """Student's t and the chi-square distribution, with any positive real number of degrees of freedom.
 
-They are computed here because SciPy is not installed by default: Student's t from the incomplete beta function as a
-continued fraction (Press et al., Numerical Recipes, 3rd ed., 6.4), the chi-square distribution from the series of the
-incomplete gamma function (6.2). Their quantiles are found by bisection.
+They are computed here because SciPy is not installed by default: Student's t from the incomplete
+beta function as a continued fraction (Press et al., Numerical Recipes, 3rd ed., 6.4), the
+chi-square distribution from the series of the incomplete gamma function (6.2). Their quantiles are
+found by bisection.
 """
 
 import math
@@ -15,19 +16,25 @@ CHI_SQUARE_PRECISION = 1e-13
 
 
 def student_two_sided_p(t: float, df: float) -> float:
-    """Return the two-sided p-value of a t statistic: the chance of a value as far from 0 on either side.
+    """Return the two-sided p-value of a t statistic: the chance of a value as far from 0 on either
+    side.
 
     Args:
         t: Absolute value of the statistic, 0 or more; may be infinite.
         df: Degrees of freedom, above 0.
     """
     square = t * t
-    return _beta(df / 2, 0.5, df / (df + square), square / (df + square)) if math.isfinite(square) else 0.0
+    return (
+        _beta(df / 2, 0.5, df / (df + square), square / (df + square))
+        if math.isfinite(square)
+        else 0.0
+    )
 
 
 @lru_cache(maxsize=4096)
 def student_two_sided_quantile(p: float, df: float) -> float:
-    """Return the t statistic whose two-sided p-value is `p`, as 2.78 for 0.05 and 4 degrees of freedom.
+    """Return the t statistic whose two-sided p-value is `p`, as 2.78 for 0.05 and 4 degrees of
+    freedom.
 
     Args:
         p: Above 0 and below 1.
@@ -67,10 +74,18 @@ def bisect_end(holds: Callable[[float], bool], precision: float) -> float:
 
 
 def _beta(a: float, b: float, x: float, complement: float) -> float:
-    """Return the regularized incomplete beta function at `x`, from 0 to 1; `complement` is 1 - `x`."""
+    """Return the regularized incomplete beta function at `x`, from 0 to 1; `complement` is 1 -
+    `x`.
+    """
     if not x or not complement:
         return x
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(complement))
+    front = math.exp(
+        math.lgamma(a + b)
+        - math.lgamma(a)
+        - math.lgamma(b)
+        + a * math.log(x)
+        + b * math.log(complement)
+    )
     if x < (a + 1) / (a + b + 2):  # there the fraction converges fast
         return front * _continued_fraction(a, b, x) / a
     return 1 - front * _continued_fraction(b, a, complement) / b

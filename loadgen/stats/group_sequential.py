@@ -1,21 +1,22 @@
 """Group-sequential comparison of several treatments with a reference, block by block.
 
-It decides which treatments are better than the reference by more than a minimum effect. A block holds one value of each
-treatment. Values are compared by their logarithms, so effects are ratios; a logarithm is taken to be the sum of the
-treatment's level, the block's level, and independent normal noise of the same size for all treatments. After each block
-from the second to the last one, an interim analysis (a look) decides what it can:
+It decides which treatments are better than the reference by more than a minimum effect. A block
+holds one value of each treatment. Values are compared by their logarithms, so effects are ratios; a
+logarithm is taken to be the sum of the treatment's level, the block's level, and independent normal
+noise of the same size for all treatments. After each block from the second to the last one, an
+interim analysis (a look) decides what it can:
 
-- The chance of a false rejection is spent over the looks by the O'Brien-Fleming type function of Lan and DeMets
-  (Biometrika 70, 1983): little at first, nearly all at the last look. The boundaries for known noise follow from the
-  recursion of Armitage, McPherson and Rowe (J. R. Stat. Soc. A 132, 1969); for estimated noise Student's quantile at
-  SPENT of the boundary's nominal level is used.
-- The noise is pooled with what earlier comparisons have found (`Noise.with_prior`), so that the first looks, which have
-  few values, can decide where the evidence is plain.
-- Over the treatments it is controlled by Holm's procedure (`StepDown`) at each look, as Ye, Li, Liu and Yao (Stat.
-  Med. 32, 2013) do it.
+- The chance of a false rejection is spent over the looks by the O'Brien-Fleming type function of
+  Lan and DeMets (Biometrika 70, 1983): little at first, nearly all at the last look. The boundaries
+  for known noise follow from the recursion of Armitage, McPherson and Rowe (J. R. Stat. Soc. A 132,
+  1969); for estimated noise Student's quantile at SPENT of the boundary's nominal level is used.
+- The noise is pooled with what earlier comparisons have found (`Noise.with_prior`), so that the
+  first looks, which have few values, can decide where the evidence is plain.
+- Over the treatments it is controlled by Holm's procedure (`StepDown`) at each look, as Ye, Li, Liu
+  and Yao (Stat. Med. 32, 2013) do it.
 
-So the chance of calling any treatment better that is not better by more than the minimum effect is at most
-1 - confidence.
+So the chance of calling any treatment better that is not better by more than the minimum effect is
+at most 1 - confidence.
 """
 
 import math
@@ -37,8 +38,8 @@ GRID_POINTS = 401  # of the recursion: boundaries are exact to four digits
 GRID_END = 8.0  # standard deviations
 POWER = 0.8  # of the effect that is called detectable
 NOISE_CONFIDENCE = 0.9  # of the upper bound of the noise that this effect is computed with
-# Of several looks: estimated noise makes the looks less alike than known noise, so the full nominal levels would let
-# up to 5.3 % pass in place of 5.0 %, by simulation.
+# Of several looks: estimated noise makes the looks less alike than known noise, so the full nominal
+# levels would let up to 5.3 % pass in place of 5.0 %, by simulation.
 SPENT = 0.94
 PRECISION = 1e-13  # of a boundary, as a share of it
 
@@ -95,20 +96,23 @@ class Comparison:
 
     @property
     def inverted(self) -> Self:
-        """The effect on the reciprocal of the values, as on a latency where its reciprocal was compared."""
-        return replace(self, effect=_inverse(self.effect), low=_inverse(self.high), high=_inverse(self.low))
+        """The effect on the reciprocal of the values, as on a latency where its reciprocal was
+        compared.
+        """
+        return replace(
+            self, effect=_inverse(self.effect), low=_inverse(self.high), high=_inverse(self.low)
+        )
 
 
 def spent(alpha: float, fraction: float) -> float:
-    """Return how much of `alpha`, one-sided, may be spent when a `fraction` of the blocks has been observed."""
+    """Return how much of `alpha`, one-sided, may be spent when a `fraction` of the blocks has
+    been observed.
+    """
     return 2 * _upper_tail(NormalDist().inv_cdf(1 - alpha / 2) / math.sqrt(fraction))
 
 
 @lru_cache(maxsize=256)
-def boundaries(
-    alpha: float,
-    looks: tuple[int, ...],
-) -> tuple[float, ...]:
+def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
     """Return the standard normal quantile that must be exceeded at each look.
 
     Without any effect, the chance to exceed one of them is `alpha`.
@@ -119,7 +123,8 @@ def boundaries(
     """
     crossed = 0.0
     edges = []
-    # Distribution of the sum of differences that has not crossed yet, scaled to variance 1 at the last look.
+    # Distribution of the sum of differences that has not crossed yet, scaled to variance 1 at the
+    # last look.
     sums = np.zeros(1)
     mass = np.ones(1)
     before = 0.0
@@ -142,11 +147,14 @@ def boundaries(
 
 
 def _boundary(sums: Floats, mass: Floats, step: float, chance: float) -> float:
-    """Return the value above 0 that `chance` of the mass exceeds after one more step of standard deviation `step`."""
+    """Return the value above 0 that `chance` of the mass exceeds after one more step of standard
+    deviation `step`.
+    """
 
     def beyond(edge: float) -> float:
         return math.fsum(
-            part * _upper_tail(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True)
+            part * _upper_tail(z)
+            for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True)
         )
 
     return distributions.bisect_end(lambda edge: beyond(edge) > chance, PRECISION)
@@ -167,19 +175,22 @@ def compare(
     """Compare treatments with a reference at every look so far, and decide what can be decided.
 
     Args:
-        runs: Values of each treatment (above 0), one per block from the first on. A treatment that has been decided
-            may lack the blocks after that.
+        runs: Values of each treatment (above 0), one per block from the first on. A treatment that
+            has been decided may lack the blocks after that.
         reference: The treatment that the others are compared with.
         plan: The design.
         prior: The noise of earlier comparisons; None: unknown.
-        disturbances: What lowered each value, 0 where nothing did; see `DisturbedLayout`. None: nothing did.
+        disturbances: What lowered each value, 0 where nothing did; see `DisturbedLayout`. None:
+            nothing did.
 
     Returns:
-        The comparison of every other treatment at its last look, in the order of `runs`. Before the first look all are
-        open.
+        The comparison of every other treatment at its last look, in the order of `runs`. Before the
+        first look all are open.
     """
     values = np.log(table(runs))
-    disturbance = None if disturbances is None else table({name: disturbances[name] for name in runs})
+    disturbance = (
+        None if disturbances is None else table({name: disturbances[name] for name in runs})
+    )
     names = list(runs)
     base = names.index(reference)
     rivals = [name for name in names if name != reference]
@@ -193,18 +204,25 @@ def compare(
         complete = [name for name in rivals if not np.isnan(values[names.index(name), :look]).any()]
         if not complete:
             break
-        layout = DisturbedLayout(values[:, :look], None if disturbance is None else disturbance[:, :look], prior)
+        layout = DisturbedLayout(
+            values[:, :look], None if disturbance is None else disturbance[:, :look], prior
+        )
         contrasts = {name: layout.contrast(names.index(name), base) for name in complete}
         adopted = sum(comparison.decision is Decision.BETTER for comparison in decided.values())
         procedure = hypothesis_tests.StepDown(1 - plan.confidence, len(rivals), rejected=adopted)
         for name in sorted(contrasts, key=lambda name: contrasts[name].effect, reverse=True):
             contrast = contrasts[name]
-            boundary = _student_boundary(boundaries(procedure.level, plan.looks)[number], contrast.df, len(plan.looks))
-            comparison = _comparison(contrast, boundary * contrast.sd, look, plan, procedure, last=look == plan.last)
+            boundary = _student_boundary(
+                boundaries(procedure.level, plan.looks)[number], contrast.df, len(plan.looks)
+            )
+            comparison = _comparison(
+                contrast, boundary * contrast.sd, look, plan, procedure, last=look == plan.last
+            )
             latest[name] = comparison
             if comparison.decision is not Decision.OPEN:
                 decided[name] = comparison
-                values[names.index(name), look:] = math.nan  # later looks must not depend on further values
+                # Later looks must not depend on further values.
+                values[names.index(name), look:] = math.nan
     nothing = Comparison(Decision.OPEN, math.nan, -1.0, math.inf, 0)
     return {name: latest.get(name, nothing) for name in rivals}
 
@@ -217,21 +235,21 @@ def table(runs: Mapping[str, Sequence[float]]) -> Floats:
     return table
 
 
-def detectable_effect(
-    noise: Noise,
-    arms: int,
-    plan: Plan,
-) -> float:
-    """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run.
+def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
+    """Return the detectable effect, as a share: the one that is found with a chance of POWER if all
+    blocks are run.
 
-    It holds for the upper bound of the noise, since few values may have shown less noise than there is.
+    It holds for the upper bound of the noise, since few values may have shown less noise than there
+    is.
 
     Args:
         noise: The noise of one value's logarithm, as known before.
         arms: Number of treatments besides the reference. One of them alone is taken to be better.
         plan: The design.
     """
-    return math.expm1(math.log1p(plan.least_effect) + _needed_sds(noise, arms, plan) * math.sqrt(2 / plan.last))
+    return math.expm1(
+        math.log1p(plan.least_effect) + _needed_sds(noise, arms, plan) * math.sqrt(2 / plan.last)
+    )
 
 
 def blocks_needed(effect: float, noise: Noise, arms: int, plan: Plan) -> int | None:
@@ -250,12 +268,14 @@ def blocks_needed(effect: float, noise: Noise, arms: int, plan: Plan) -> int | N
 
 
 def _needed_sds(noise: Noise, arms: int, plan: Plan) -> float:
-    """Return the effect beyond the least one that a single block would have to show, as a logarithm."""
+    """Return the effect beyond the least one that a single block would have to show, as a
+    logarithm.
+    """
     df = arms * (plan.last - 1) + noise.df
     last = boundaries((1 - plan.confidence) / arms, plan.looks)[-1]
-    quantiles = _student_boundary(last, df, len(plan.looks)) + distributions.student_two_sided_quantile(
-        2 * (1 - POWER), df
-    )
+    quantiles = _student_boundary(
+        last, df, len(plan.looks)
+    ) + distributions.student_two_sided_quantile(2 * (1 - POWER), df)
     return quantiles * noise.upper_bound(NOISE_CONFIDENCE)
 
 
@@ -265,13 +285,21 @@ def _inverse(effect: float) -> float:
 
 
 def _student_boundary(z: float, df: int, looks: int) -> float:
-    """Return Student's quantile for the normal boundary `z`, above 0, of one of several looks; NaN without a df."""
+    """Return Student's quantile for the normal boundary `z`, above 0, of one of several looks;
+    NaN without a df.
+    """
     level = _upper_tail(z) * (SPENT if looks > 1 else 1.0)
     return distributions.student_two_sided_quantile(2 * level, df) if df else math.nan
 
 
 def _comparison(
-    contrast: Contrast, half_width: float, blocks: int, plan: Plan, procedure: hypothesis_tests.StepDown, *, last: bool
+    contrast: Contrast,
+    half_width: float,
+    blocks: int,
+    plan: Plan,
+    procedure: hypothesis_tests.StepDown,
+    *,
+    last: bool,
 ) -> Comparison:
     minimum = math.log1p(plan.least_effect)
     width = math.inf if math.isnan(half_width) else half_width

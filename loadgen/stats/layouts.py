@@ -1,6 +1,7 @@
 """Layouts: values of treatments in blocks, fitted by least squares.
 
-A `TwoWayLayout` may have a covariate. In a `DisturbedLayout` a disturbance lowered some of the values.
+A `TwoWayLayout` may have a covariate. In a `DisturbedLayout` a disturbance lowered some of the
+values.
 """
 
 import math
@@ -22,14 +23,14 @@ MIN_DF = 2  # degrees of freedom that slopes must leave, or they explain whateve
 class TwoWayLayout:
     """A fitted layout: a value is the sum of its treatment's level, its block's level, and noise.
 
-    With a covariate, a value also changes linearly with it, by a slope of its treatment. Levels are those at the
-    covariate's minimum, so that nothing is extrapolated beyond what was seen.
+    With a covariate, a value also changes linearly with it, by a slope of its treatment. Levels are
+    those at the covariate's minimum, so that nothing is extrapolated beyond what was seen.
 
     Attributes:
         values: Shape (treatments, blocks); NaN where a treatment has no value.
         noise: The noise of one value.
-        solution: The design's pseudo-inverse, the design, and the observed values, if a value lacks or there is a
-            covariate.
+        solution: The design's pseudo-inverse, the design, and the observed values, if a value lacks
+            or there is a covariate.
     """
 
     values: Floats
@@ -37,11 +38,7 @@ class TwoWayLayout:
     solution: tuple[Floats, Floats, Floats] | None = None
 
     @classmethod
-    def fit(
-        cls,
-        values: Floats,
-        covariate: Floats | None = None,
-    ) -> Self:
+    def fit(cls, values: Floats, covariate: Floats | None = None) -> Self:
         """Fit a layout.
 
         Args:
@@ -52,13 +49,22 @@ class TwoWayLayout:
         slopes = None if covariate is None else _slopes(covariate, present)
         if slopes is None and present.all():  # closed form of the same
             apart = values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean()
-            return cls(values, Noise.from_squares(float(np.sum(apart**2)), (len(values) - 1) * (values.shape[1] - 1)))
+            return cls(
+                values,
+                Noise.from_squares(
+                    float(np.sum(apart**2)), (len(values) - 1) * (values.shape[1] - 1)
+                ),
+            )
         design = _design(present) if slopes is None else np.hstack([_design(present), slopes])
         observed: Floats = values[present]
         inverse: Floats = np.asarray(np.linalg.pinv(design), dtype=np.float64)
         residuals = observed - design @ (inverse @ observed)
         df = len(observed) - int(np.linalg.matrix_rank(design))
-        return cls(values, Noise.from_squares(float(residuals @ residuals), df), (inverse, design, observed))
+        return cls(
+            values,
+            Noise.from_squares(float(residuals @ residuals), df),
+            (inverse, design, observed),
+        )
 
     def difference(self, treatment: int, reference: int) -> tuple[float, float]:
         """Return the difference of two treatments, and its variance as a multiple of the noise's.
@@ -117,11 +123,12 @@ class DisturbedLayout:
     A difference is estimated in the first of these ways that the values allow:
 
     1. No value is disturbed: a two-way layout.
-    2. Slopes leave MIN_DF degrees of freedom: a slope of the disturbance for each treatment is taken out.
+    2. Slopes leave MIN_DF degrees of freedom: a slope of the disturbance for each treatment is
+    taken out.
     3. The undisturbed values determine the difference: the disturbed ones are left out.
-    4. All values count as they are. Their noise is that of these values alone, unless it was higher before. A
-       disturbance lowers a value, so the treatment that was disturbed more often is not bounded above, and the other
-       one, compared with it, not below.
+    4. All values count as they are. Their noise is that of these values alone, unless it was higher
+       before. A disturbance lowers a value, so the treatment that was disturbed more often is not
+       bounded above, and the other one, compared with it, not below.
 
     Args:
         values: Shape (treatments, blocks); NaN where a treatment has no value.
@@ -130,10 +137,7 @@ class DisturbedLayout:
     """
 
     def __init__(
-        self,
-        values: Floats,
-        disturbance: Floats | None = None,
-        prior: Noise | None = None,
+        self, values: Floats, disturbance: Floats | None = None, prior: Noise | None = None
     ) -> None:
         self._values = values
         self._prior = prior
@@ -168,7 +172,9 @@ class DisturbedLayout:
         noise = self._plain.noise
         if self._prior is None or not noise.df or noise.sd <= self._prior.sd:
             noise = noise.with_prior(self._prior)
-        times, reference_times = (int(np.sum(disturbance[row] > 0)) for row in (treatment, reference))
+        times, reference_times = (
+            int(np.sum(disturbance[row] > 0)) for row in (treatment, reference)
+        )
         return Contrast(
             effect,
             noise.sd * math.sqrt(variance),
@@ -178,7 +184,9 @@ class DisturbedLayout:
             bounded_above=times <= reference_times,
         )
 
-    def _of(self, layout: TwoWayLayout, treatment: int, reference: int, adjustment: Adjustment) -> Contrast:
+    def _of(
+        self, layout: TwoWayLayout, treatment: int, reference: int, adjustment: Adjustment
+    ) -> Contrast:
         effect, variance = layout.difference(treatment, reference)
         noise = layout.noise.with_prior(self._prior)
         return Contrast(effect, noise.sd * math.sqrt(variance), noise.df, adjustment)
@@ -189,7 +197,9 @@ class DisturbedLayout:
 
     @cached_property
     def _adjusted(self) -> TwoWayLayout | None:
-        """The layout with slopes; None if they leave too few degrees of freedom, or nothing was disturbed."""
+        """The layout with slopes; None if they leave too few degrees of freedom, or nothing was
+        disturbed.
+        """
         if self._disturbance is None:
             return None
         layout = TwoWayLayout.fit(self._values, self._disturbance)
@@ -214,7 +224,9 @@ def _design(present: Bools) -> Floats:
 
 
 def _slopes(covariate: Floats, present: Bools) -> Floats | None:
-    """Return a column for each treatment with a covariate above the minimum; None if there is none."""
+    """Return a column for each treatment with a covariate above the minimum; None if there is
+    none.
+    """
     beyond = np.where(present, covariate, math.nan)
     beyond -= np.nanmin(beyond)
     treatments = np.flatnonzero(np.nansum(beyond, axis=1) > 0)
@@ -222,4 +234,6 @@ def _slopes(covariate: Floats, present: Bools) -> Floats | None:
         return None
     covariates = beyond[present]
     rows = np.nonzero(present)[0]  # the treatment of each value
-    return np.stack([np.where(rows == treatment, covariates, 0.0) for treatment in treatments], axis=1)
+    return np.stack(
+        [np.where(rows == treatment, covariates, 0.0) for treatment in treatments], axis=1
+    )

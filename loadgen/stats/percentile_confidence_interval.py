@@ -1,10 +1,12 @@
-"""Order statistics: the sample size that a percentile needs, and the confidence interval of a percentile.
+"""Order statistics: the sample size that a percentile needs, and the confidence interval of a
+percentile.
 
-Both follow from the binomial distribution of how many of n independent values lie below a percentile, whatever the
-distribution of the values is (e.g. David and Nagaraja, Order Statistics, 2003, section 7.1). Requests that wait in one
-queue are not independent: for 1,000 requests to the simulator's scheduler with 8 slots, the interval of the p99 TTFT
-holds in 97 % of runs at 30 % of capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not independent
-either, because all streams share the engine's steps.
+Both follow from the binomial distribution of how many of n independent values lie below a
+percentile, whatever the distribution of the values is (e.g. David and Nagaraja, Order Statistics,
+2003, section 7.1). Requests that wait in one queue are not independent: for 1,000 requests to the
+simulator's scheduler with 8 slots, the interval of the p99 TTFT holds in 97 % of runs at 30 % of
+capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not independent either, because
+all streams share the engine's steps.
 """
 
 import math
@@ -12,7 +14,8 @@ from bisect import bisect_left
 from typing import Protocol
 
 CONFIDENCE = 0.99
-# Above this variance the normal approximation, with its correction for continuity, errs by less than one rank.
+# Above this variance the normal approximation, with its correction for continuity, errs by less
+# than one rank.
 _LARGE_VARIANCE = 100.0
 
 
@@ -31,9 +34,11 @@ class SortedValues(Protocol):
 
 
 def least_samples(p: float) -> int:
-    """Return the smallest sample of which, with CONFIDENCE, two or more values lie beyond the `p`-th percentile.
+    """Return the smallest sample of which, with CONFIDENCE, two or more values lie beyond the
+    `p`-th percentile.
 
-    p90 needs 64, p95 130, p99 662, p99.9 6636; the same below the median. The extremes themselves need 1.
+    p90 needs 64, p95 130, p99 662, p99.9 6636; the same below the median. The extremes themselves
+    need 1.
 
     Args:
         p: 0 to 100.
@@ -46,7 +51,8 @@ def least_samples(p: float) -> int:
         fewer_than_two = (1 - beyond) ** n + n * beyond * (1 - beyond) ** (n - 1)
         return fewer_than_two <= 1 - CONFIDENCE
 
-    upper = math.ceil(10 / beyond)  # with ten values expected there, fewer than two come with a chance of 0.0005
+    # With ten values expected there, fewer than two come with a chance of 0.0005.
+    upper = math.ceil(10 / beyond)
     return bisect_left(range(upper), True, lo=2, key=is_enough)
 
 
@@ -62,11 +68,15 @@ def interval(values: SortedValues, p: float) -> tuple[float | None, float | None
     """
     n, tail = values.count, (1 - CONFIDENCE) / 2
     low, high = _binomial_quantile(n, p / 100, tail) - 1, _binomial_quantile(n, p / 100, 1 - tail)
-    return values.value_at_rank(low) if low >= 0 else None, values.value_at_rank(high) if high < n else None
+    return values.value_at_rank(low) if low >= 0 else None, values.value_at_rank(
+        high
+    ) if high < n else None
 
 
 def _binomial_quantile(n: int, share: float, tail: float) -> int:
-    """Return the smallest k such that a binomial (`n`, `share`) number is at most k with probability `tail` or more."""
+    """Return the smallest k such that a binomial (`n`, `share`) number is at most k with
+    probability `tail` or more.
+    """
     if share > 0.5:
         return n - _binomial_quantile(n, 1 - share, 1 - tail)
     variance = n * share * (1 - share)

@@ -1,9 +1,9 @@
 """Confidence bounds of a share or a mean: a ratio of sums over a series of dependent observations.
 
-The standard error comes from the block bootstrap (`loadgen.stats.block_bootstrap`), the bound from Student's t. Shares
-are bounded by Wilson's interval (J. Am. Stat. Assoc. 22, 1927) with the effective sample size. Positive values are
-skewed, and a series that happens to have a low mean shows too small an error of it, so the upper bound of a mean is
-that of its reciprocal.
+The standard error comes from the block bootstrap (`loadgen.stats.block_bootstrap`), the bound from
+Student's t. Shares are bounded by Wilson's interval (J. Am. Stat. Assoc. 22, 1927) with the
+effective sample size. Positive values are skewed, and a series that happens to have a low mean
+shows too small an error of it, so the upper bound of a mean is that of its reciprocal.
 """
 
 import math
@@ -15,19 +15,18 @@ from loadgen.util.arrays import Floats
 
 
 def share_bounds(
-    good: Floats,
-    total: Floats,
-    length: int,
-    confidence: float,
+    good: Floats, total: Floats, length: int, confidence: float
 ) -> tuple[float, float]:
     """Return the lower and the upper bound of a share; each holds with `confidence`.
 
-    A series in which nearly all is good shows little of how failures cluster. So the effective sample size of b blocks
-    is b * b / 5 at most; with five blocks or fewer each counts as one observation.
+    A series in which nearly all is good shows little of how failures cluster. So the effective
+    sample size of b blocks is b * b / 5 at most; with five blocks or fewer each counts as one
+    observation.
 
     Args:
         good: How much of each observation is good, shape (n,).
-        total: Of each observation, how much there is, shape (n,); 0 for one that does not count. One counts at least.
+        total: Of each observation, how much there is, shape (n,); 0 for one that does not count.
+            One counts at least.
         length: The length of a block, in observations.
         confidence: The confidence of each bound, above 0.5.
     """
@@ -38,31 +37,33 @@ def share_bounds(
 
 
 def deciding_shares(
-    good: Floats,
-    total: Floats,
-    length: int,
-    confidence: float,
-    threshold: float,
+    good: Floats, total: Floats, length: int, confidence: float, threshold: float
 ) -> tuple[float, float]:
-    """Return the shares between which `share_bounds` cannot tell a sample of this size from a threshold.
+    """Return the shares between which `share_bounds` cannot tell a sample of this size from a
+    threshold.
 
-    A share below the first has its upper bound below the threshold, one above the second its lower bound above it. So
-    the values at these two percentiles bound the value at the percentile that the threshold names.
+    A share below the first has its upper bound below the threshold, one above the second its lower
+    bound above it. So the values at these two percentiles bound the value at the percentile that
+    the threshold names.
 
     Args:
         good, total, length, confidence: As for `share_bounds`.
         threshold: The share to tell from, 0 to 1.
 
     Returns:
-        The second is above 1 if the observations are too few to show any share to be above the threshold.
+        The second is above 1 if the observations are too few to show any share to be above the
+        threshold.
     """
     k2 = _squared_error_factor(good, total, length, confidence)
-    half_width = math.sqrt(k2 * threshold * (1 - threshold))  # the test that Wilson's interval inverts
+    # The test that Wilson's interval inverts.
+    half_width = math.sqrt(k2 * threshold * (1 - threshold))
     return threshold - half_width, threshold + half_width
 
 
 def _squared_error_factor(good: Floats, total: Floats, length: int, confidence: float) -> float:
-    """Return the square of the quantile by the effective sample size: the error of a share is its root * s (1 - s)."""
+    """Return the square of the quantile by the effective sample size: the error of a share is
+    its root * s (1 - s).
+    """
     share, count = _ratio(good, total), int(np.count_nonzero(total))
     independent_variance = share * (1 - share) / count
     design_effect, df = _design_effect(good, total, length, independent_variance)
@@ -72,17 +73,15 @@ def _squared_error_factor(good: Floats, total: Floats, length: int, confidence: 
 
 
 def mean_bounds(
-    sums: Floats,
-    counts: Floats,
-    length: int,
-    confidence: float,
+    sums: Floats, counts: Floats, length: int, confidence: float
 ) -> tuple[float, float]:
-    """Return the lower and the upper bound of a mean of positive values; each holds with `confidence`.
+    """Return the lower and the upper bound of a mean of positive values; each holds with
+    `confidence`.
 
     Args:
         sums: Of each observation, the sum of its values, shape (n,).
-        counts: Of each observation, the number of its values, shape (n,); 0 for one that does not count. One counts at
-            least.
+        counts: Of each observation, the number of its values, shape (n,); 0 for one that does not
+            count. One counts at least.
         length: The length of a block, in observations.
         confidence: The confidence of each bound, above 0.5.
 
@@ -110,8 +109,9 @@ def _design_effect(
 ) -> tuple[float, float]:
     """Return the design effect of a ratio and the degrees of freedom of its variance.
 
-    The design effect is the variance of the ratio over the variance that it would have if the observations were
-    independent, 1 at least. Where there are too few blocks to resample, it is the length of a block.
+    The design effect is the variance of the ratio over the variance that it would have if the
+    observations were independent, 1 at least. Where there are too few blocks to resample, it is the
+    length of a block.
 
     Args:
         numerator: The numerator of each observation, shape (n,).

@@ -18,7 +18,8 @@ class Noise:
     """An estimate of a standard deviation.
 
     Attributes:
-        sd: The standard deviation; of logarithms, 0.01 is about 1 %. NaN without degrees of freedom.
+        sd: The standard deviation; of logarithms, 0.01 is about 1 %. NaN without degrees of
+            freedom.
         df: Degrees of freedom of the estimate.
     """
 
@@ -45,8 +46,9 @@ class Noise:
     def with_prior(self, prior: "Noise | None") -> "Noise":
         """Pool this estimate with one from earlier measurements.
 
-        If it is more than GUARD times as high as that, it stands alone. To know that the noise is not lower than before
-        is then worth one degree of freedom, since an estimate from few values is mostly wrong by being too low.
+        If it is more than GUARD times as high as that, it stands alone. To know that the noise is
+        not lower than before is then worth one degree of freedom, since an estimate from few values
+        is mostly wrong by being too low.
 
         Args:
             prior: The noise that is expected; None: unknown.
@@ -58,9 +60,12 @@ class Noise:
         return Noise.pooled([self, prior]) or self
 
     def upper_bound(self, confidence: float) -> float:
-        """Return the upper confidence bound of the standard deviation; NaN without degrees of freedom."""
+        """Return the upper confidence bound of the standard deviation; NaN without degrees of
+        freedom.
+        """
         return (
-            self.sd * math.sqrt(self.df / distributions.chi_square_quantile(1 - confidence, self.df))
+            self.sd
+            * math.sqrt(self.df / distributions.chi_square_quantile(1 - confidence, self.df))
             if self.df
             else math.nan
         )

@@ -1,12 +1,14 @@
 """Endpoint conformance: pytest tests that every API must pass, in this package and in others.
 
-Derive a test class from `EndpointOnPaper`, and define a fixture `case` of scope "module" or "class":
+Derive a test class from `EndpointOnPaper`, and define a fixture `case` of scope "module" or
+"class":
 
     from loadgen.testing.endpoint_conformance import Case, EndpointOnPaper
 
     @pytest.fixture(scope="module")
     def case() -> Case:
-        return Case(api=API, answer=Path("answer.txt").read_bytes(), tokens=3, finish_reason="length")
+        return Case(api=API, answer=Path("answer.txt").read_bytes(), tokens=3,
+        finish_reason="length")
 
     class TestMine(EndpointOnPaper): ...
 """
@@ -59,10 +61,16 @@ class Case:
     @property
     def events(self) -> list[bytes]:
         """The events of the answer, each with its blank line."""
-        return [event + b"\n\n" for event in self.answer.replace(b"\r\n", b"\n").split(b"\n\n") if event.strip()]
+        return [
+            event + b"\n\n"
+            for event in self.answer.replace(b"\r\n", b"\n").split(b"\n\n")
+            if event.strip()
+        ]
 
     def record(self, events: Iterable[bytes], api: Api | None = None) -> Record:
-        """Return what the compiled reader says of a response whose body comes in these parts, one each ms."""
+        """Return what the compiled reader says of a response whose body comes in these parts,
+        one each ms.
+        """
         dialect = (api or self.api).dialect
         response = Response(None if dialect is None else DialectScanner(dialect))
         record = Record(due=1)
@@ -99,7 +107,10 @@ class EndpointOnPaper:
         record = case.record(case.events)
         assert record.outcome is Outcome.OK, record.detail
         assert (record.events, record.finish_reason) == (case.tokens, case.finish_reason)
-        assert (record.prompt_tokens, record.completion_tokens) == (case.prompt_tokens, case.completion_tokens)
+        assert (record.prompt_tokens, record.completion_tokens) == (
+            case.prompt_tokens,
+            case.completion_tokens,
+        )
 
     def test_tokens_come_with_their_events(self, case: Case) -> None:
         """Each token has the stamp of the event that bears it."""
@@ -110,7 +121,11 @@ class EndpointOnPaper:
         """The parts in which an answer arrives change nothing."""
         whole = case.record([case.answer])
         bytewise = case.record(case.answer[i : i + 1] for i in range(len(case.answer)))
-        assert (bytewise.outcome, bytewise.events, bytewise.text) == (whole.outcome, whole.events, whole.text)
+        assert (bytewise.outcome, bytewise.events, bytewise.text) == (
+            whole.outcome,
+            whole.events,
+            whole.text,
+        )
 
     def test_an_answer_without_its_end_is_truncated(self, case: Case) -> None:
         """Without a finish reason, an answer is not complete."""
@@ -147,9 +162,13 @@ def _deltas(case: Case) -> list[Delta]:
     """Return what the reference reader says of each event; an event without data says nothing."""
     deltas = []
     for event in case.events:
-        lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
+        lines = [
+            line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")
+        ]
         data = b"\n".join(lines)
-        deltas.append(Delta() if data in (b"", DONE) else reference_parser.parse(data, case.api.dialect))
+        deltas.append(
+            Delta() if data in (b"", DONE) else reference_parser.parse(data, case.api.dialect)
+        )
     return deltas
 
 

@@ -1,7 +1,7 @@
 """Engine conformance: pytest tests that every engine must pass, in this package and in others.
 
-Derive a test class from `EngineOnPaper`, and from `EngineAlive` if the engine can run, and define a fixture `case` of
-scope "module" or "class":
+Derive a test class from `EngineOnPaper`, and from `EngineAlive` if the engine can run, and define a
+fixture `case` of scope "module" or "class":
 
     from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper
 
@@ -32,9 +32,28 @@ NO_KNOB = "no_such_knob"
 # Flags of files that are opened to write, and events of a change outside the process.
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = {
-    *("os.chmod", "os.chown", "os.link", "os.mkdir", "os.putenv", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
-    *("os.truncate", "os.unsetenv", "os.chdir", "os.fork", "os.kill", "os.posix_spawn", "os.system"),
-    *("socket.bind", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "shutil.copyfile", "shutil.rmtree"),
+    "os.chmod",
+    "os.chown",
+    "os.link",
+    "os.mkdir",
+    "os.putenv",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.symlink",
+    "os.truncate",
+    "os.unsetenv",
+    "os.chdir",
+    "os.fork",
+    "os.kill",
+    "os.posix_spawn",
+    "os.system",
+    "socket.bind",
+    "socket.connect",
+    "socket.getaddrinfo",
+    "subprocess.Popen",
+    "shutil.copyfile",
+    "shutil.rmtree",
 }
 
 _events: list[str] | None = None
@@ -69,12 +88,18 @@ class Case:
 
     def launch(self, folder: Path, port: int = 20_001, **knobs: object) -> Launch:
         """Return what the engine would start."""
-        return self.engine.launch(self.model, {**self.knobs, **knobs}, self.raw, Place(port, folder, self.host))
+        return self.engine.launch(
+            self.model, {**self.knobs, **knobs}, self.raw, Place(port, folder, self.host)
+        )
 
-    def begin(self, *, model: str | None = None, more: Sequence[str] = (), engine: Engine | None = None) -> Server:
+    def begin(
+        self, *, model: str | None = None, more: Sequence[str] = (), engine: Engine | None = None
+    ) -> Server:
         """Start a server, with another model or more flags."""
         raw = (*self.raw, *more)
-        return Launcher().begin(engine or self.engine, model or self.model, self.knobs, raw, host=self.host)
+        return Launcher().begin(
+            engine or self.engine, model or self.model, self.knobs, raw, host=self.host
+        )
 
 
 class EngineOnPaper:
@@ -94,7 +119,9 @@ class EngineOnPaper:
     def test_it_answers_where_it_is_placed(self, case: Case, tmp_path: Path) -> None:
         for port in (20_001, 20_002):
             url = case.launch(tmp_path, port).base_url
-            assert url == Place(port, tmp_path, case.host).base_url, f"placed at {case.host}:{port}, its URL is {url}"
+            assert url == Place(port, tmp_path, case.host).base_url, (
+                f"placed at {case.host}:{port}, its URL is {url}"
+            )
 
     def test_another_port_makes_another_launch(self, case: Case, tmp_path: Path) -> None:
         first, second = (case.launch(tmp_path, port) for port in (20_001, 20_002))
@@ -112,10 +139,14 @@ class EngineOnPaper:
 
     def test_its_files_lie_below_its_folder(self, case: Case, tmp_path: Path) -> None:
         for path, text in case.launch(tmp_path).files.items():
-            assert path.resolve().is_relative_to(tmp_path.resolve()), f"{path} is not below {tmp_path}"
+            assert path.resolve().is_relative_to(tmp_path.resolve()), (
+                f"{path} is not below {tmp_path}"
+            )
             assert isinstance(text, str), f"the content of {path} is not text"
 
-    def test_a_knob_that_it_does_not_know_is_refused_by_name(self, case: Case, tmp_path: Path) -> None:
+    def test_a_knob_that_it_does_not_know_is_refused_by_name(
+        self, case: Case, tmp_path: Path
+    ) -> None:
         with pytest.raises(BadInput, match=NO_KNOB):
             case.launch(tmp_path, **{NO_KNOB: 1})
 
@@ -163,7 +194,9 @@ class EngineAlive:
 
     def test_its_version_is_known(self, case: Case, server: Server) -> None:
         if not (case.engine.version() or server.version()):
-            pytest.skip("neither the installation nor the server reports it, so no result will have it")
+            pytest.skip(
+                "neither the installation nor the server reports it, so no result will have it"
+            )
 
     def test_its_probes_answer(self, case: Case, server: Server) -> None:
         probes = case.engine.probes
@@ -191,12 +224,16 @@ class EngineAlive:
     def test_nothing_is_left_of_it(self, case: Case) -> None:
         server = case.begin()
         server.ready(case.ready_s)
-        with Stream(server.base_url, server.model, max_tokens=1000, timeout_s=case.ready_s) as stream:
+        with Stream(
+            server.base_url, server.model, max_tokens=1000, timeout_s=case.ready_s
+        ) as stream:
             stream.first()
             server.stop(case.grace_s)
         assert processes.tagged(server.run_id) == []
         assert ports.is_free(case.host, int(server.base_url.rpartition(":")[2]))
-        assert not server.log.path.parent.exists(), f"{list(server.log.path.parent.iterdir())} is left"
+        assert not server.log.path.parent.exists(), (
+            f"{list(server.log.path.parent.iterdir())} is left"
+        )
 
     def test_taken_port_is_reported(self, case: Case) -> None:
         with socket.socket() as stranger:
@@ -221,7 +258,8 @@ class EngineAlive:
 
 
 def side_effects(call: Callable[[], object]) -> list[str]:
-    """Return the files written, processes started, addresses used and variables set while `call` runs, by any thread.
+    """Return the files written, processes started, addresses used and variables set while `call`
+    runs, by any thread.
 
     Compiled modules raise no audit events. Calls cannot be nested.
     """
@@ -279,7 +317,9 @@ class _PortTaken:
         self.version = engine.version
         self.knobs = engine.knobs
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         self._stranger.bind((place.host, place.port))
         self._stranger.listen()
         return self._engine.launch(model, knobs, raw, place)

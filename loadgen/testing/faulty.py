@@ -1,9 +1,11 @@
-"""Faulty: a server that plays faults, for tests of clients of LLM servers: `python -m loadgen.testing.faulty`.
+"""Faulty: a server that plays faults, for tests of clients of LLM servers: `python -m
+loadgen.testing.faulty`.
 
-It answers chat completions, completions, Responses and Messages correctly, unless a request names a fault in its header
-`X-Fault: NAME` (or `NAME:NUMBER`), or belongs to a share of requests with a fault. Faults that end a stream early, send
-an error or leave counts out have the form of the API; others have events of chat. `GET /v1/models` is always answered
-correctly, so that a client can find the model. `GET /counts` returns the numbers of requests and of played faults.
+It answers chat completions, completions, Responses and Messages correctly, unless a request names a
+fault in its header `X-Fault: NAME` (or `NAME:NUMBER`), or belongs to a share of requests with a
+fault. Faults that end a stream early, send an error or leave counts out have the form of the API;
+others have events of chat. `GET /v1/models` is always answered correctly, so that a client can find
+the model. `GET /counts` returns the numbers of requests and of played faults.
 """
 
 import asyncio
@@ -65,11 +67,14 @@ class FaultConnection(ServerConnection):
         self.go_on()
 
     def go_on(self) -> None:
-        """Play the next step in a later turn of the loop, so that earlier writes reach the client by themselves."""
+        """Play the next step in a later turn of the loop, so that earlier writes reach the
+        client by themselves.
+        """
         if not self._scheduled:
             self._scheduled = True
             loop = asyncio.get_running_loop()
-            # Twice: asyncio runs callbacks of `call_soon` before it handles sockets that have become readable.
+            # Twice: asyncio runs callbacks of `call_soon` before it handles sockets that have
+            # become readable.
             loop.call_soon(loop.call_soon, self._play)
 
     def _play(self) -> None:
@@ -139,7 +144,11 @@ class Faulty:
             case "GET", "/v1/models":
                 return [whole(200, models(MODEL))]
             case "GET", "/counts":
-                counts = {"requests": self.requests, "connections": self.connections, "played": dict(self.played)}
+                counts = {
+                    "requests": self.requests,
+                    "connections": self.connections,
+                    "played": dict(self.played),
+                }
                 return [whole(200, orjson.dumps(counts))]
         choice = request.headers.get(HEADER.lower())
         if request.method != "POST" and not choice:
@@ -148,7 +157,10 @@ class Faulty:
         if request.method == "POST":
             self.requests += 1
         self._news.set()
-        fault, argument = (chosen(choice, HEADER) if choice else self._shares.of(number)) or (FAULTS["none"], None)
+        fault, argument = (chosen(choice, HEADER) if choice else self._shares.of(number)) or (
+            FAULTS["none"],
+            None,
+        )
         self.played[fault.name] += 1
         return fault.steps(request, argument)
 
@@ -189,8 +201,11 @@ class Faulty:
 
 
 @contextlib.asynccontextmanager
-async def serving(shares: Shares | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[Faulty]:
-    """Run a faulty server in the running event loop, on a free port of loopback, for the length of the block.
+async def serving(
+    shares: Shares | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Faulty]:
+    """Run a faulty server in the running event loop, on a free port of loopback, for the length of
+    the block.
 
     Args:
         shares: The faults of requests that name none.
@@ -211,7 +226,9 @@ def arguments(argv: Sequence[str] | None = None) -> Namespace:
     """Return the parsed command line."""
     parser = server_main.parser("loadgen.testing.faulty", "Run a server that plays faults.")
     parser.formatter_class = RawDescriptionHelpFormatter
-    parser.add_argument("--plan", default="", help="shares of requests with a fault: reset=0.01,stall:3=0.02")
+    parser.add_argument(
+        "--plan", default="", help="shares of requests with a fault: reset=0.01,stall:3=0.02"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of these requests")
     parser.epilog = "faults:\n" + "\n".join(f"  {fault}" for fault in FAULTS.values())
     return parser.parse_args(argv)

@@ -1,4 +1,6 @@
-"""Fixtures for pytest: write `pytest_plugins = ["loadgen.testing.fixtures"]` into the topmost conftest.py."""
+"""Fixtures for pytest: write `pytest_plugins = ["loadgen.testing.fixtures"]` into the topmost
+conftest.py.
+"""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -34,7 +36,9 @@ async def faulty() -> AsyncIterator[Faulty]:
 
 @pytest.fixture
 def replay() -> Iterator[Callable[..., Process]]:
-    """A function: `replay(FILE, *flags)` serves a capture in its own process until the test ends."""
+    """A function: `replay(FILE, *flags)` serves a capture in its own process until the test
+    ends.
+    """
     with contextlib.ExitStack() as stack:
 
         def begin(file: Path, *flags: str) -> Process:

@@ -4,13 +4,14 @@
         return Reply([], closes_ns=arrived_ns + 20_000_000)
 
     async def main() -> None:
-        load = Load(settings, Memory(server, virtual.clock()), requests, recorder, stripe, virtual.clock())
-        await load.run()
+        load = Load(settings, Memory(server, virtual.clock()), requests, recorder, stripe,
+        virtual.clock()) await load.run()
 
     virtual.run(main())
 
-Only the sockets are missing: bytes go through the same compiled `Response` as those of a network, so that Records and
-Outcomes are the real ones. `loadgen.testing.memory_servers` has ready-made servers.
+Only the sockets are missing: bytes go through the same compiled `Response` as those of a network,
+so that Records and Outcomes are the real ones. `loadgen.testing.memory_servers` has ready-made
+servers.
 """
 
 import asyncio
@@ -32,7 +33,8 @@ class Reply:
     """The answer to one request; if it is neither complete nor closed, the connection hangs.
 
     Attributes:
-        parts: The bytes and the time at which they reach the client, (ns on the clock, bytes), in order.
+        parts: The bytes and the time at which they reach the client, (ns on the clock, bytes), in
+            order.
         closes_ns: When the connection ends, ns on the clock; None: it stays open.
         error: The error with which the connection ends; None: an orderly end.
 
@@ -59,7 +61,8 @@ LateServer: TypeAlias = Callable[[int, bytes, int], "asyncio.Future[Reply]"]
 
 
 class Memory:
-    """A transport to a server in memory: a `loadgen.client.load_loop.Sender` that always has a free connection.
+    """A transport to a server in memory: a `loadgen.client.load_loop.Sender` that always has a free
+    connection.
 
     Args:
         server: The function that answers.
@@ -147,10 +150,14 @@ class _Stream(Response):
         else:
             self.eof(at_ns, self._reply.error)
         if self.wants_reader:
-            raise ValueError("encoded bodies are read by aiohttp, which the memory network does not have")
+            raise ValueError(
+                "encoded bodies are read by aiohttp, which the memory network does not have"
+            )
         if self.complete:
             self._owner.ended(self)
         else:
             self.wait()
-        if at_ns >= self._owner.hook.due_ns and self._owner.hook.callback is not None:  # last: it may send
+        if (
+            at_ns >= self._owner.hook.due_ns and self._owner.hook.callback is not None
+        ):  # last: it may send
             self._owner.hook.callback()

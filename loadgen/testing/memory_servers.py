@@ -10,20 +10,27 @@ from loadgen.testing.replies import DONE, STREAM, delta, usage
 
 
 def answered(tokens_ns: Sequence[int]) -> Reply:
-    """Return a complete answer with one token at each of these times (ns on the clock, at least one, in order).
+    """Return a complete answer with one token at each of these times (ns on the clock, at least
+    one, in order).
 
-    The head comes with the first token; the finish reason, the usage and the end of the body with the last one.
+    The head comes with the first token; the finish reason, the usage and the end of the body with
+    the last one.
     """
     return Reply(list(zip(tokens_ns, _parts(len(tokens_ns)), strict=True)))
 
 
 def planned(offsets_ns: Callable[[int], Sequence[int]]) -> Server:
-    """Return a server of any capacity: request `index` gets a token at each of `offsets_ns(index)` after arrival."""
-    return lambda index, body, arrived_ns: answered([arrived_ns + offset for offset in offsets_ns(index)])
+    """Return a server of any capacity: request `index` gets a token at each of
+    `offsets_ns(index)` after arrival.
+    """
+    return lambda index, body, arrived_ns: answered(
+        [arrived_ns + offset for offset in offsets_ns(index)]
+    )
 
 
 def queued(service_ns: Callable[[int], int], servers: int = 1) -> Server:
-    """Return a queue with `servers` servers, first come, first served; a request gets one token at its end of service.
+    """Return a queue with `servers` servers, first come, first served; a request gets one token at
+    its end of service.
 
     Args:
         service_ns: Service time of request `index`, ns.
@@ -42,7 +49,8 @@ def queued(service_ns: Callable[[int], int], servers: int = 1) -> Server:
 def stalled(server: Server, from_ns: int, until_ns: int) -> Server:
     """Return `server`, paused between two times (ns on the clock).
 
-    What it would have written meanwhile is written at `until_ns`, and requests that arrive meanwhile begin then.
+    What it would have written meanwhile is written at `until_ns`, and requests that arrive
+    meanwhile begin then.
     """
 
     def after(at_ns: int) -> int:
@@ -53,7 +61,9 @@ def stalled(server: Server, from_ns: int, until_ns: int) -> Server:
 
 def distant(server: Server, delay_ns: int) -> Server:
     """Return `server`, with replies that reach the client `delay_ns` later."""
-    return lambda index, body, arrived_ns: _moved(server(index, body, arrived_ns), lambda at_ns: at_ns + delay_ns)
+    return lambda index, body, arrived_ns: _moved(
+        server(index, body, arrived_ns), lambda at_ns: at_ns + delay_ns
+    )
 
 
 def _moved(reply: Reply, to: Callable[[int], int]) -> Reply:

@@ -1,10 +1,10 @@
 """Metronome: a server of chat completions and completions that records when it wrote each token.
 
-Run it with `python -m loadgen.testing.metronome`. Tokens are due on an absolute plan that starts when a request has
-arrived, so that a late token delays no other. Each event has two more fields: `plan_ns`, when it was due, and
-`write_ns`, the time just before it was given to the socket (CLOCK_MONOTONIC, which a client on the same machine
-shares). GET /truth returns these times of all answers since the last DELETE /truth. A request may set its own pace in
-the field `metronome`.
+Run it with `python -m loadgen.testing.metronome`. Tokens are due on an absolute plan that starts
+when a request has arrived, so that a late token delays no other. Each event has two more fields:
+`plan_ns`, when it was due, and `write_ns`, the time just before it was given to the socket
+(CLOCK_MONOTONIC, which a client on the same machine shares). GET /truth returns these times of all
+answers since the last DELETE /truth. A request may set its own pace in the field `metronome`.
 """
 
 import argparse
@@ -44,7 +44,8 @@ SHAPES: dict[str, Draw] = {
     "exponential": lambda rng, spread, size: rng.exponential(1.0, size),
     "lognormal": lambda rng, spread, size: rng.lognormal(-spread * spread / 2, spread, size),
     "bimodal": lambda rng, spread, size: (
-        np.where(rng.random(size) < SLOW_SHARE, SLOW_FACTOR, 1.0) / (1 - SLOW_SHARE + SLOW_SHARE * SLOW_FACTOR)
+        np.where(rng.random(size) < SLOW_SHARE, SLOW_FACTOR, 1.0)
+        / (1 - SLOW_SHARE + SLOW_SHARE * SLOW_FACTOR)
     ),
 }
 
@@ -58,9 +59,9 @@ class Pace:
         first_ms: Mean time from a request's arrival to its first token, ms.
         gap_ms: Mean time between tokens, ms.
         spread: Standard deviation of the logarithm of lognormal times.
-        queue: Whether requests are served one after another, first come, first served, with one token each; the time to
-            the first token is then the service time. With constant times and Poisson arrivals this is an M/D/1 queue,
-            with exponential times an M/M/1 queue.
+        queue: Whether requests are served one after another, first come, first served, with one
+            token each; the time to the first token is then the service time. With constant times
+            and Poisson arrivals this is an M/D/1 queue, with exponential times an M/M/1 queue.
         seed: Seed of all times.
     """
 
@@ -78,11 +79,19 @@ class Pace:
             BadInput: A field is not.
         """
         if self.shape not in SHAPES:
-            raise BadInput("shape", f"unknown shape {self.shape!r}", f"choose from {', '.join(SHAPES)}")
+            raise BadInput(
+                "shape", f"unknown shape {self.shape!r}", f"choose from {', '.join(SHAPES)}"
+            )
         for name, most in (("first_ms", MAX_MS), ("gap_ms", MAX_MS), ("spread", 10.0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-                raise BadInput(name, f"{value!r} is out of range", f"give a number from 0 to {most:g}")
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not 0 <= value <= most
+            ):
+                raise BadInput(
+                    name, f"{value!r} is out of range", f"give a number from 0 to {most:g}"
+                )
         if not isinstance(self.queue, bool):
             raise BadInput("queue", f"{self.queue!r} is not a boolean", "give true or false")
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 63:
@@ -97,13 +106,17 @@ class Pace:
         """
         names = [field.name for field in dataclasses.fields(self)]
         if not isinstance(fields, dict) or not fields.keys() <= set(names):
-            raise BadInput("metronome", f"{fields!r} is not a pace", f"send an object of {', '.join(names)}")
+            raise BadInput(
+                "metronome", f"{fields!r} is not a pace", f"send an object of {', '.join(names)}"
+            )
         return dataclasses.replace(self, **fields).checked()
 
     def offsets_ns(self, number: int, tokens: int) -> NDArray[np.int64]:
-        """Return when the tokens of request `number` are due, ns from its arrival (in a queue: from its turn).
+        """Return when the tokens of request `number` are due, ns from its arrival (in a queue: from
+        its turn).
 
-        The shape is (tokens,), or (1,) in a queue. The first k times are the same for any larger `tokens`.
+        The shape is (tokens,), or (1,) in a queue. The first k times are the same for any larger
+        `tokens`.
         """
         means_ns = np.full(1 if self.queue else tokens, self.gap_ms * NS_PER_MS)
         means_ns[0] = self.first_ms * NS_PER_MS
@@ -134,7 +147,9 @@ class Metronome:
         self._alarm = Alarm(asyncio.get_running_loop(), self._tick)
         self._wakes_ns = 0  # when the alarm is due; 0: it is not set
         self._free_ns = 0  # when the queue's only server will be free
-        self._answers: dict[Planned, tuple[Request, Int64s, Int64s, Int64s, Connection]] = {}  # not ended yet
+        self._answers: dict[
+            Planned, tuple[Request, Int64s, Int64s, Int64s, Connection]
+        ] = {}  # not ended yet
         self._requests = 0
         self._started = int(time.time())
 
@@ -149,7 +164,11 @@ class Metronome:
             RequestError: The request is invalid.
             BadInput: Its pace is invalid.
         """
-        pace = self.pace.changed(request.json["metronome"]) if "metronome" in request.json else self.pace
+        pace = (
+            self.pace.changed(request.json["metronome"])
+            if "metronome" in request.json
+            else self.pace
+        )
         tokens = request.stream_tokens(self.tokens)
         number = self._requests if request.index is None else request.index
         self._requests += 1
@@ -164,7 +183,14 @@ class Metronome:
         token = chunk(writer.token(TEXT).removesuffix(b"}\n\n") + TIMES)
         ends = (writer.finish(), writer.usage(Usage(1, len(due))), writer.done)
         writes, written = np.zeros((2, len(due)), dtype=np.int64)
-        stream = Planned(connection.transport, token, b"".join(map(chunk, ends)) + LAST_CHUNK, due, writes, written)
+        stream = Planned(
+            connection.transport,
+            token,
+            b"".join(map(chunk, ends)) + LAST_CHUNK,
+            due,
+            writes,
+            written,
+        )
         role = writer.role()
         stream.send(STREAM + chunk(role) if role else STREAM)
         self._answers[stream] = request, due, writes, written, connection
@@ -216,7 +242,9 @@ class Connection(ServerConnection):
             self.finish()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Close the stream of an unfinished answer; the ticker removes it when its next event is due."""
+        """Close the stream of an unfinished answer; the ticker removes it when its next event is
+        due.
+        """
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -225,13 +253,25 @@ class Connection(ServerConnection):
 @server_main.command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; return the exit code."""
-    parser = server_main.parser("loadgen.testing.metronome", "Write tokens on time, and record when.")
+    parser = server_main.parser(
+        "loadgen.testing.metronome", "Write tokens on time, and record when."
+    )
     defaults = Pace()
-    parser.add_argument("--shape", default=defaults.shape, help=f"distribution of all times: {', '.join(SHAPES)}")
-    parser.add_argument("--first-ms", type=float, default=defaults.first_ms, help="mean time to the first token")
-    parser.add_argument("--gap-ms", type=float, default=defaults.gap_ms, help="mean time between tokens")
-    parser.add_argument("--spread", type=float, default=defaults.spread, help="sigma of lognormal times")
-    parser.add_argument("--queue", action=argparse.BooleanOptionalAction, default=False, help="serve one by one")
+    parser.add_argument(
+        "--shape", default=defaults.shape, help=f"distribution of all times: {', '.join(SHAPES)}"
+    )
+    parser.add_argument(
+        "--first-ms", type=float, default=defaults.first_ms, help="mean time to the first token"
+    )
+    parser.add_argument(
+        "--gap-ms", type=float, default=defaults.gap_ms, help="mean time between tokens"
+    )
+    parser.add_argument(
+        "--spread", type=float, default=defaults.spread, help="sigma of lognormal times"
+    )
+    parser.add_argument(
+        "--queue", action=argparse.BooleanOptionalAction, default=False, help="serve one by one"
+    )
     parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of all times")
     server_main.add_tokens(parser)
     flags = vars(parser.parse_args(argv))
@@ -239,7 +279,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     port = flags.pop("port")
     tokens = flags.pop("tokens")
     pace = Pace(**flags).checked()
-    shared = functools.cache(lambda: Metronome(pace, tokens))  # created in the loop, by the first connection
+    # Created in the loop, by the first connection.
+    shared = functools.cache(lambda: Metronome(pace, tokens))
     return server_main.run(lambda: Connection(shared()), host, port)
 
 

@@ -28,7 +28,8 @@ class Process:
 
 @contextlib.contextmanager
 def started(module: str, *flags: str) -> Iterator[Process]:
-    """Run `python -m MODULE FLAGS...` for the length of a `with` block, which begins when the server listens.
+    """Run `python -m MODULE FLAGS...` for the length of a `with` block, which begins when the
+    server listens.
 
     Raises:
         LoadgenError: The server ended without listening; the message has its first line of output.
@@ -41,10 +42,13 @@ def started(module: str, *flags: str) -> Iterator[Process]:
             assert process.stdout is not None
             line = process.stdout.readline()
             if not line.startswith(LISTENING):
-                raise LoadgenError(f"{module} did not listen: {line.strip() or 'look at its error output'}")
+                raise LoadgenError(
+                    f"{module} did not listen: {line.strip() or 'look at its error output'}"
+                )
             yield Process(line.removeprefix(LISTENING).strip(), process.pid)
         finally:
-            process.send_signal(signal.SIGCONT)  # a stopped process handles the next signal only after this one
+            # A stopped process handles the next signal only after this one.
+            process.send_signal(signal.SIGCONT)
             process.terminate()
             try:
                 process.wait(GRACE_S)

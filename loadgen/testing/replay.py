@@ -1,8 +1,9 @@
 """Replay: serve captured responses again, at the times at which they were received.
 
-`python -m loadgen.testing.replay FILE` answers every POST with a response of the capture: the one with the index in the
-X-Request-Id that loadgen sends, else the next one. Each read of the capture is one write, at the same time after the
-arrival of the request, and the connection ends in the same way.
+`python -m loadgen.testing.replay FILE` answers every POST with a response of the capture: the one
+with the index in the X-Request-Id that loadgen sends, else the next one. Each read of the capture
+is one write, at the same time after the arrival of the request, and the connection ends in the same
+way.
 """
 
 import argparse
@@ -31,7 +32,8 @@ class Replay:
 
     Attributes:
         model: The model's name in requests.
-        calls: Calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all connections.
+        calls: Calls functions at set times (CLOCK_MONOTONIC, ns), with one alarm for all
+            connections.
     """
 
     def __init__(self, recording: Recording, speed: float = 1.0) -> None:
@@ -43,7 +45,9 @@ class Replay:
         self.calls: AlarmQueue[Callable[[], None]] = AlarmQueue(lambda call, due_ns: call(), KERNEL)
 
     def steps(self, request: Request) -> Iterator[Step]:
-        """Yield the steps of the response to a request, each with the time when it is due (CLOCK_MONOTONIC, ns)."""
+        """Yield the steps of the response to a request, each with the time when it is due
+        (CLOCK_MONOTONIC, ns).
+        """
         response = self.choose(request)
         steps: list[Step] = [*response.reads, (response.ended_ns, response.end)]
         for at_ns, part in steps:
@@ -107,7 +111,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve a capture until SIGINT or SIGTERM; return the exit code."""
     parser = server_main.parser("loadgen.testing.replay", "Serve the responses of a capture again.")
     parser.add_argument("file", metavar="FILE", help="a file written by `loadgen run --capture`")
-    parser.add_argument("--speed", type=_speed, default=1.0, help="factor by which the replay is faster (1)")
+    parser.add_argument(
+        "--speed", type=_speed, default=1.0, help="factor by which the replay is faster (1)"
+    )
     flags = parser.parse_args(argv)
     replay = Replay(load(flags.file), flags.speed)
     return server_main.run(lambda: Connection(replay), flags.host, flags.port)

@@ -1,4 +1,6 @@
-"""Replies: the bytes of responses and events, built from parts so that any part can be wrong; and correct answers."""
+"""Replies: the bytes of responses and events, built from parts so that any part can be wrong;
+and correct answers.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +17,11 @@ from loadgen.engines.sim.typed_format import MessagesWriter, ResponsesWriter
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 GZIP = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-WRITERS = {"/chat/completions": ResponseWriter, "/responses": ResponsesWriter, "/messages": MessagesWriter}
+WRITERS = {
+    "/chat/completions": ResponseWriter,
+    "/responses": ResponsesWriter,
+    "/messages": MessagesWriter,
+}
 
 
 def delta(finish_reason: str | None = None, **fields: Any) -> bytes:
@@ -30,7 +36,12 @@ def usage(**counts: Any) -> bytes:
 
 def answer(*words: str, finish: str = "stop") -> bytes:
     """Return the events of a complete chat completion, one for each word."""
-    return delta(role="assistant", content="") + b"".join(delta(content=word) for word in words) + delta(finish) + DONE
+    return (
+        delta(role="assistant", content="")
+        + b"".join(delta(content=word) for word in words)
+        + delta(finish)
+        + DONE
+    )
 
 
 def chunked(body: bytes, size: int = 100) -> bytes:
@@ -56,7 +67,8 @@ class GoodAnswer:
     Attributes:
         role: The events before the first token; empty for a completion, which has none.
         tokens: One event for each requested token.
-        finish: The events with the finish reason of an answer that is cut at its limit, without a token.
+        finish: The events with the finish reason of an answer that is cut at its limit, without a
+            token.
         uncounted: The same without token counts, which some APIs have in them.
         usage: The event with the token counts; empty for an API that has them in `finish`.
         done: The event after all others; empty for an API that has none.
@@ -73,8 +85,13 @@ class GoodAnswer:
 
     @classmethod
     def to(cls, request: Request) -> "GoodAnswer":
-        """Return the correct answer to a request, in the form of the API that its path names; else of a completion."""
-        form = next((form for ending, form in WRITERS.items() if request.path.endswith(ending)), CompletionWriter)
+        """Return the correct answer to a request, in the form of the API that its path names;
+        else of a completion.
+        """
+        form = next(
+            (form for ending, form in WRITERS.items() if request.path.endswith(ending)),
+            CompletionWriter,
+        )
         writer = form("x", 0, '"x"', "length")
         counts = Usage(request.prompt_tokens, request.tokens)
         return cls(
@@ -88,7 +105,9 @@ class GoodAnswer:
         )
 
     def events(self, *, with_usage: bool) -> list[bytes]:
-        """Return all events in order, the last one included; `with_usage` those of an API that counts when asked."""
+        """Return all events in order, the last one included; `with_usage` those of an API that
+        counts when asked.
+        """
         ends = [self.finish, self.usage] if with_usage else [self.finish]
         return [event for event in (self.role, *self.tokens, *ends, self.done) if event]
 

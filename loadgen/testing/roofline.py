@@ -1,6 +1,7 @@
 """Roofline: a server that answers at once, to measure how much load a client can generate.
 
-Run it with `python -m loadgen.testing.roofline`. All tokens are equal, and the bytes of an answer are cached by length.
+Run it with `python -m loadgen.testing.roofline`. All tokens are equal, and the bytes of an answer
+are cached by length.
 """
 
 import functools
@@ -19,11 +20,20 @@ MODEL = "roofline"
 
 @functools.lru_cache(64)
 def make(tokens: int) -> list[bytes]:
-    """Return one answer: its head, each event, and the end of the body. It is cached, and must not be changed."""
+    """Return one answer: its head, each event, and the end of the body.
+
+    It is cached, and must not be changed.
+    """
     writer = ResponseWriter(MODEL, 0, f'"{MODEL}"', "length")
     token = chunk(writer.token(" tick"))
     usage = writer.usage(Usage(1, tokens))
-    return [STREAM, *[token] * tokens, chunk(writer.finish()), chunk(usage), chunk(writer.done) + LAST_CHUNK]
+    return [
+        STREAM,
+        *[token] * tokens,
+        chunk(writer.finish()),
+        chunk(usage),
+        chunk(writer.done) + LAST_CHUNK,
+    ]
 
 
 @functools.lru_cache(64)
@@ -65,7 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; return the exit code."""
     parser = server_main.parser("loadgen.testing.roofline", "Run a server that answers at once.")
     server_main.add_tokens(parser)
-    parser.add_argument("--each", action="store_true", help="write each event by itself, not all at once")
+    parser.add_argument(
+        "--each", action="store_true", help="write each event by itself, not all at once"
+    )
     flags = parser.parse_args(argv)
     answer = make if flags.each else joined
     return server_main.run(lambda: Connection(answer, flags.tokens), flags.host, flags.port)

@@ -20,7 +20,9 @@ P = ParamSpec("P")
 
 
 def command(serve: Callable[P, int]) -> Callable[P, int]:
-    """Wrap a main function: a LoadgenError becomes one line on stderr and an exit code, 2 for bad input, else 1."""
+    """Wrap a main function: a LoadgenError becomes one line on stderr and an exit code, 2 for
+    bad input, else 1.
+    """
 
     @functools.wraps(serve)
     def main(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -34,10 +36,16 @@ def command(serve: Callable[P, int]) -> Callable[P, int]:
 
 
 def parser(module: str, description: str) -> argparse.ArgumentParser:
-    """Return a parser for `python -m MODULE` with --host and --port; a server adds its own flags."""
+    """Return a parser for `python -m MODULE` with --host and --port; a server adds its own
+    flags.
+    """
     flags = OneLineParser(prog=f"python -m {module}", description=description)
-    flags.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all interfaces")
-    flags.add_argument("--port", type=integer_within(0, 65535), default=0, help="port to listen on; 0: a free one")
+    flags.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for all interfaces"
+    )
+    flags.add_argument(
+        "--port", type=integer_within(0, 65535), default=0, help="port to listen on; 0: a free one"
+    )
     return flags
 
 

@@ -1,4 +1,5 @@
-"""Stream: one streamed answer of a server, read with the standard library only, independent of what is tested.
+"""Stream: one streamed answer of a server, read with the standard library only, independent of what
+is tested.
 
 It blocks and parses every event completely; to measure, `loadgen.core` is used.
 """
@@ -29,7 +30,13 @@ class Stream:
     """
 
     def __init__(
-        self, base_url: str, model: str, *, max_tokens: int = 16, timeout_s: float = 180.0, **more: object
+        self,
+        base_url: str,
+        model: str,
+        *,
+        max_tokens: int = 16,
+        timeout_s: float = 180.0,
+        **more: object,
     ) -> None:
         address = urlsplit(base_url)
         fields = {
@@ -42,10 +49,14 @@ class Stream:
         self._connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
         try:
             body = json.dumps(fields | more)
-            self._connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+            self._connection.request(
+                "POST", "/v1/chat/completions", body, {"Content-Type": "application/json"}
+            )
             self._response = self._connection.getresponse()
             if self._response.status != 200:
-                raise ValueError(f"{self._response.status} {self._response.read(500).decode(errors='replace')}")
+                raise ValueError(
+                    f"{self._response.status} {self._response.read(500).decode(errors='replace')}"
+                )
         except BaseException:
             self._connection.close()
             raise

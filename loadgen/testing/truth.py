@@ -25,15 +25,19 @@ class Truth:
     """The times of all answers since the last reset, as CLOCK_MONOTONIC ns of the server's machine.
 
     Attributes:
-        id: X-Request-Id of each request, in the order in which the answers ended; bytes, shape (requests,).
+        id: X-Request-Id of each request, in the order in which the answers ended; bytes, shape
+            (requests,).
         arrival_ns: When the last byte of each request was read, shape (requests,).
-        starts: Index of each request's first token; request i has the tokens starts[i] to starts[i + 1]; shape
-            (requests + 1,).
+        starts: Index of each request's first token; request i has the tokens starts[i] to starts[i
+            + 1]; shape (requests + 1,).
         plan_ns: When each token was due, shape (tokens,).
-        write_ns: When each token was given to its socket, read just before, 0: never; shape (tokens,).
+        write_ns: When each token was given to its socket, read just before, 0: never; shape
+            (tokens,).
         written_ns: When the socket had taken it, read just after, 0: never; shape (tokens,).
-        held_back: Number of writes that the socket did not accept at once, because the client did not read.
-        busy_share: CPU time of the server's event loop since the last reset, as a share of wall time.
+        held_back: Number of writes that the socket did not accept at once, because the client did
+            not read.
+        busy_share: CPU time of the server's event loop since the last reset, as a share of wall
+            time.
     """
 
     id: NDArray[np.bytes_]
@@ -47,7 +51,8 @@ class Truth:
 
     @classmethod
     def fetch(cls, url: str) -> "Truth":
-        """Read the truth of the server at `url`; this blocks, and keeps the server busy for a while.
+        """Read the truth of the server at `url`; this blocks, and keeps the server busy for a
+        while.
 
         Raises:
             OSError: The server does not answer.
@@ -55,18 +60,29 @@ class Truth:
         with urllib.request.urlopen(f"{url}/truth", timeout=FETCH_S) as reply:
             file = np.load(io.BytesIO(reply.read()), allow_pickle=False)
         held_back, busy_share = file["about"].tolist()
-        columns = {name: file[name] for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns", "written_ns")}
+        columns = {
+            name: file[name]
+            for name in ("id", "arrival_ns", "starts", "plan_ns", "write_ns", "written_ns")
+        }
         return cls(**columns, held_back=int(held_back), busy_share=busy_share)
 
     @staticmethod
     def forget(url: str) -> None:
-        """Reset the truth of the server at `url`; answers that have not ended will be added when they end."""
-        urllib.request.urlopen(urllib.request.Request(f"{url}/truth", method="DELETE"), timeout=FETCH_S).close()
+        """Reset the truth of the server at `url`; answers that have not ended will be added when
+        they end.
+        """
+        urllib.request.urlopen(
+            urllib.request.Request(f"{url}/truth", method="DELETE"), timeout=FETCH_S
+        ).close()
 
     @property
     def number(self) -> Int64s:
-        """The number at the end of each request's id: its index within a run of loadgen; shape (requests,)."""
-        return np.array([int(request_id.rpartition(b"-")[2]) for request_id in self.id.tolist()], dtype=np.int64)
+        """The number at the end of each request's id: its index within a run of loadgen; shape
+        (requests,).
+        """
+        return np.array(
+            [int(request_id.rpartition(b"-")[2]) for request_id in self.id.tolist()], dtype=np.int64
+        )
 
     @cached_property
     def late_ns(self) -> Int64s:
@@ -76,7 +92,9 @@ class Truth:
 
     @property
     def overloaded(self) -> bool:
-        """Whether more than 1 % of the tokens were over 1 ms late: measured latencies are then those of the server."""
+        """Whether more than 1 % of the tokens were over 1 ms late: measured latencies are then
+        those of the server.
+        """
         return bool(len(self.late_ns)) and float(np.mean(self.late_ns > LATE_NS)) > LATE_SHARE
 
 

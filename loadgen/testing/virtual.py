@@ -1,4 +1,5 @@
-"""Virtual time: an event loop in which time passes only when nothing is left to do, and then instantly.
+"""Virtual time: an event loop in which time passes only when nothing is left to do, and then
+instantly.
 
     def test_an_hour_passes():
         async def main():
@@ -8,10 +9,11 @@
 
         assert virtual.run(main()) == 3600 * 10**9
 
-All that asyncio builds on callbacks and timers works: tasks, sleeps, timeouts, events, queues. Sockets, threads,
-processes and signals raise NotImplementedError, since their duration is unknown. Time is kept in whole nanoseconds, and
-callbacks that are due at the same time run in the order in which they were scheduled, so that a test gives the same
-numbers on any machine. Computing takes no time, unless a test calls `spend`.
+All that asyncio builds on callbacks and timers works: tasks, sleeps, timeouts, events, queues.
+Sockets, threads, processes and signals raise NotImplementedError, since their duration is unknown.
+Time is kept in whole nanoseconds, and callbacks that are due at the same time run in the order in
+which they were scheduled, so that a test gives the same numbers on any machine. Computing takes no
+time, unless a test calls `spend`.
 """
 
 import asyncio
@@ -26,7 +28,8 @@ from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 from loadgen.errors import LoadgenError
 from loadgen.util.clock import NS_PER_S, Clock
 
-EPOCH_NS = 1_000 * NS_PER_S  # the start of time; not 0, since a timestamp of 0 means that something did not happen
+# The start of time; not 0, since a timestamp of 0 means that something did not happen.
+EPOCH_NS = 1_000 * NS_PER_S
 T = TypeVar("T")
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")
@@ -43,14 +46,17 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
     Raises:
         Stuck: `main` waits, no callback is left to run, and no timer is set.
-        Exception: An exception of `main`, or of a callback, which asyncio's own loops would only log.
+        Exception: An exception of `main`, or of a callback, which asyncio's own loops would only
+            log.
     """
     with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(main)
 
 
 def timed(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Turn a coroutine function into an ordinary function; each call runs in its own virtual time."""
+    """Turn a coroutine function into an ordinary function; each call runs in its own virtual
+    time.
+    """
 
     @functools.wraps(test)
     def timed_test(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -88,7 +94,8 @@ def spend(ns: int) -> None:
 
 
 class Alarm:
-    """`loadgen.util.clock.Alarm` in virtual time: calls back exactly when it is due, unless `spend` delays it.
+    """`loadgen.util.clock.Alarm` in virtual time: calls back exactly when it is due, unless `spend`
+    delays it.
 
     Attributes:
         at_ns: When it is due, ns; None: it is not set.
@@ -104,7 +111,9 @@ class Alarm:
         self.closed = False
 
     def set(self, due_ns: int) -> None:
-        """Call back once at `due_ns`, in place of any time set before; if that is past, at the loop's next turn."""
+        """Call back once at `due_ns`, in place of any time set before; if that is past, at the
+        loop's next turn.
+        """
         assert not self.closed, "a closed alarm cannot be set"
         self._cancel()
         self._timer = self._loop.call_at_ns(due_ns, self._ring)
@@ -126,17 +135,22 @@ class Alarm:
 
 
 class Loop(asyncio.AbstractEventLoop):
-    """The event loop of `run`; to use your own runner: `asyncio.Runner(loop_factory=virtual.Loop)`."""
+    """The event loop of `run`; to use your own runner:
+    `asyncio.Runner(loop_factory=virtual.Loop)`.
+    """
 
     def __init__(self) -> None:
         self._now_ns = EPOCH_NS
         self._ready: deque[asyncio.Handle] = deque()
-        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []  # a heap: time in ns, order of scheduling, timer
+        self._timers: list[
+            tuple[int, int, asyncio.TimerHandle]
+        ] = []  # a heap: time in ns, order of scheduling, timer
         self._order = itertools.count()
         self._failure: BaseException | None = None
         self._running = self._stopping = self._closed = False
 
-    # -- time --------------------------------------------------------------------------------------------
+    # -- time
+    # --------------------------------------------------------------------------------------------
 
     def now_ns(self) -> int:
         """Return the virtual time, ns."""
@@ -157,26 +171,43 @@ class Loop(asyncio.AbstractEventLoop):
         self._now_ns += ns
 
     def call_at_ns(
-        self, at_ns: int, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+        self,
+        at_ns: int,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Call back at `at_ns`, or at the next turn if that is past; `call_at` in whole nanoseconds."""
+        """Call back at `at_ns`, or at the next turn if that is past; `call_at` in whole
+        nanoseconds.
+        """
         timer = asyncio.TimerHandle(at_ns / NS_PER_S, callback, args, self, context)
         heapq.heappush(self._timers, (at_ns, next(self._order), timer))
         return timer
 
     def call_at(
-        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """Implement `asyncio.loop.call_at`; `when` is rounded to nanoseconds."""
         return self.call_at_ns(round(when * NS_PER_S), callback, *args, context=context)
 
     def call_later(
-        self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """Implement `asyncio.loop.call_later`; `delay` is rounded to nanoseconds."""
-        return self.call_at_ns(self._now_ns + round(delay * NS_PER_S), callback, *args, context=context)
+        return self.call_at_ns(
+            self._now_ns + round(delay * NS_PER_S), callback, *args, context=context
+        )
 
-    # -- turns -------------------------------------------------------------------------------------------
+    # -- turns
+    # -------------------------------------------------------------------------------------------
 
     def run_forever(self) -> None:
         """Implement `asyncio.loop.run_forever`; raises what callbacks raise, and `Stuck`."""
@@ -218,22 +249,34 @@ class Loop(asyncio.AbstractEventLoop):
 
     def _next_ns(self) -> int:
         if not self._timers:
-            frames = [frame for task in asyncio.all_tasks(self) for frame in task.get_stack(limit=1)]
-            places = sorted(f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames)
-            raise Stuck(f"no timer is set and nothing is left to do, but these wait: {', '.join(places)}")
+            frames = [
+                frame for task in asyncio.all_tasks(self) for frame in task.get_stack(limit=1)
+            ]
+            places = sorted(
+                f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames
+            )
+            raise Stuck(
+                f"no timer is set and nothing is left to do, but these wait: {', '.join(places)}"
+            )
         return self._timers[0][0]
 
-    # -- what asyncio requires of a loop ---------------------------------------------------------------------
+    # -- what asyncio requires of a loop
+    # ---------------------------------------------------------------------
 
     def call_soon(
-        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         """Implement `asyncio.loop.call_soon`."""
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
-    call_soon_threadsafe = call_soon  # for a SIGINT, which `asyncio.Runner` turns into a cancellation
+    call_soon_threadsafe = (
+        call_soon  # for a SIGINT, which `asyncio.Runner` turns into a cancellation
+    )
 
     def create_future(self) -> "asyncio.Future[Any]":
         """Implement `asyncio.loop.create_future`."""
@@ -284,6 +327,7 @@ def _running() -> Loop:
     loop = asyncio.get_running_loop()
     if not isinstance(loop, Loop):
         raise RuntimeError(
-            f"virtual time exists only inside `virtual.run`; the running loop is a {type(loop).__name__}"
+            "virtual time exists only inside `virtual.run`; the running loop is a "
+            f"{type(loop).__name__}"
         )
     return loop

@@ -1,4 +1,6 @@
-"""Accelerators of this machine: NVIDIA GPUs through NVML, Ascend NPUs by npu-smi, and their assignment to servers."""
+"""Accelerators of this machine: NVIDIA GPUs through NVML, Ascend NPUs by npu-smi, and their
+assignment to servers.
+"""
 
 import contextlib
 import importlib
@@ -30,7 +32,10 @@ def split_devices(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
 
 
 def installed() -> bool:
-    """Return whether the Python package is installed. The NVML library itself may still be missing."""
+    """Return whether the Python package is installed.
+
+    The NVML library itself may still be missing.
+    """
     return importlib.util.find_spec(PACKAGE) is not None
 
 
@@ -54,12 +59,16 @@ class Nvml:
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
-        self._gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+        self._gpus = [
+            nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())
+        ]
 
     @classmethod
     @contextlib.contextmanager
     def opened(cls) -> Iterator[Self | None]:
-        """Open NVML while the context lasts; yields None where the package or the driver is missing."""
+        """Open NVML while the context lasts; yields None where the package or the driver is
+        missing.
+        """
         try:
             nvml = importlib.import_module(PACKAGE)
         except ImportError:
@@ -76,7 +85,9 @@ class Nvml:
             nvml.nvmlShutdown()
 
     def read(self) -> list[dict[str, Any]]:
-        """Read the name and QUANTITIES of each GPU: watts, MHz, share of the time, bytes; None for a hidden value."""
+        """Read the name and QUANTITIES of each GPU: watts, MHz, share of the time, bytes; None
+        for a hidden value.
+        """
         return [self._read(gpu) for gpu in self._gpus]
 
     def memory(self) -> list[MemoryUse | None]:

@@ -1,4 +1,6 @@
-"""An argparse parser that reports a wrong command line as one BadInput with a field and a remedy."""
+"""An argparse parser that reports a wrong command line as one BadInput with a field and a
+remedy.
+"""
 
 import argparse
 import sys
@@ -19,7 +21,8 @@ UNKNOWN = "unknown"  # `BadInput.problem` of a flag that the parser does not kno
 class OneLineParser(argparse.ArgumentParser):
     """An argument parser that raises BadInput instead of printing the usage and exiting.
 
-    Flags may be abbreviated where the parser says so, as long as only one of them begins with the word.
+    Flags may be abbreviated where the parser says so, as long as only one of them begins with the
+    word.
 
     Args:
         prog: The name of the command.
@@ -59,11 +62,16 @@ class OneLineParser(argparse.ArgumentParser):
         flags = [flag for flag in sorted(self.abbreviable) if flag.startswith(name)]
         flags.sort(key=self.not_suggested.__contains__)
         if len(flags) > 1:
-            raise BadInput(name, UNKNOWN, f"{first_of(flags, MAX_NAMED)} begin with it: write the whole flag")
+            raise BadInput(
+                name, UNKNOWN, f"{first_of(flags, MAX_NAMED)} begin with it: write the whole flag"
+            )
         return flags[0] + equals + value if flags else word
 
     def error(self, message: str) -> NoReturn:
-        """Raise BadInput from a message of argparse. A `type=` function puts its own remedy behind a semicolon."""
+        """Raise BadInput from a message of argparse.
+
+        A `type=` function puts its own remedy behind a semicolon.
+        """
         field, _, problem = message.removeprefix("argument ").partition(": ")
         problem, _, remedy = problem.partition("; ")
         remedy = remedy or f"see `{self.prog} --help`"
@@ -83,7 +91,11 @@ class OneLineParser(argparse.ArgumentParser):
 
         near = difflib.get_close_matches(name, names, MAX_NAMED, cutoff=0.75)
         near += [flag for flag in names if flag.startswith(name) and len(name) >= MIN_PREFIX]
-        near = [flag for flag in near if names[flag] not in self.not_suggested and not _are_opposite(flag, name)]
+        near = [
+            flag
+            for flag in near
+            if names[flag] not in self.not_suggested and not _are_opposite(flag, name)
+        ]
         return names[near[0]] if near else None
 
 
@@ -111,11 +123,14 @@ def _read(read: Callable[[str], float], remedy: str, text: str) -> float:
         raise argparse.ArgumentTypeError(f"{error}; {remedy}") from error
 
 
-# `type=` functions of argparse: for a number, a share of 1, and a time, which is returned in seconds.
+# `type=` functions of argparse: for a number, a share of 1, and a time, which is returned in
+# seconds.
 number = partial(_read, number_format.parse_number, "write digits only, for example 10 or 0.5")
 share = partial(_read, number_format.parse_share, "write for example 0.05 or 5%")
 seconds = partial(
-    _read, number_format.parse_seconds, "write seconds, or a number with ms, s, m or h, for example 500ms or 2m"
+    _read,
+    number_format.parse_seconds,
+    "write seconds, or a number with ms, s, m or h, for example 500ms or 2m",
 )
 
 

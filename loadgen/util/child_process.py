@@ -1,12 +1,14 @@
-"""Child processes of our own, and the one framing of messages between them: a pickled object in base64 on each line.
+"""Child processes of our own, and the one framing of messages between them: a pickled object in
+base64 on each line.
 
-A parent uses `ChildProcess`. A child uses `decode` for each of its `lines`, and `answer` or `PipeWriter` for stdout.
-Unpickling runs code. So messages travel only through the pipes of our own processes, and nothing that a server or a
-file contains is ever unpickled.
+A parent uses `ChildProcess`. A child uses `decode` for each of its `lines`, and `answer` or
+`PipeWriter` for stdout. Unpickling runs code. So messages travel only through the pipes of our own
+processes, and nothing that a server or a file contains is ever unpickled.
 
-To start an interpreter and to import what it needs takes most of the time of a short run. So a command forks its
-children (`forked_child`), and a program that makes many runs keeps one child of each kind. A kept child is used again
-only where a new one would be the same: in the process that started it, with the same environment and current folder.
+To start an interpreter and to import what it needs takes most of the time of a short run. So a
+command forks its children (`forked_child`), and a program that makes many runs keeps one child of
+each kind. A kept child is used again only where a new one would be the same: in the process that
+started it, with the same environment and current folder.
 """
 
 import asyncio
@@ -30,9 +32,13 @@ from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
 MAX_MESSAGE_BYTES = 1 << 32  # a snapshot has some 40 bytes for each request
-MIN_POLL_S = 0.001  # between two looks whether a child has ended; each is twice as long as the one before
+MIN_POLL_S = (
+    0.001  # between two looks whether a child has ended; each is twice as long as the one before
+)
 MAX_POLL_S = 0.1
-STDERR_TIMEOUT_S = 1.0  # wait for the end of stderr, which a process that the child has started may keep open
+STDERR_TIMEOUT_S = (
+    1.0  # wait for the end of stderr, which a process that the child has started may keep open
+)
 
 Interpreter = subprocess.Popen[bytes]
 
@@ -60,20 +66,24 @@ class Circumstances(NamedTuple):
         return cls(os.getpid(), folder, dict(os.environ))
 
 
-_kept: dict[str, tuple[Interpreter, Circumstances]] = {}  # by module: children that wait for another order
+_kept: dict[
+    str, tuple[Interpreter, Circumstances]
+] = {}  # by module: children that wait for another order
 
 
 class ChildProcess:
     """Runs `run()` of a module in a process of its own while the context lasts.
 
-    The process was forked by `forked_child.fork_ahead`, or is a new interpreter: `python -P -m MODULE`, where -P keeps
-    Python from importing modules of the current folder. It leads a session of its own: Ctrl-C reaches only the parent,
-    which decides what its children do. Credentials reach the child in a message, never by its command line or
-    environment. The child's stderr is copied to stderr of this process.
+    The process was forked by `forked_child.fork_ahead`, or is a new interpreter: `python -P -m
+    MODULE`, where -P keeps Python from importing modules of the current folder. It leads a session
+    of its own: Ctrl-C reaches only the parent, which decides what its children do. Credentials
+    reach the child in a message, never by its command line or environment. The child's stderr is
+    copied to stderr of this process.
 
     Args:
         module: The name of a module, whose `run` reads orders from stdin.
-        keep: Whether to keep the process after the context for the next one of its kind, if `is_idle` is set by then.
+        keep: Whether to keep the process after the context for the next one of its kind, if
+            `is_idle` is set by then.
 
     Attributes:
         is_idle: Whether the process has carried out its order, and waits for another one.
@@ -110,7 +120,9 @@ class ChildProcess:
         # The loop has copies of the pipes, which it closes, as a kept process outlives it.
         for reader, pipe in ((self._stdout, process.stdout), (self._stderr, process.stderr)):
             copy = os.fdopen(os.dup(pipe.fileno()), "rb", 0)
-            read, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), copy)
+            read, _ = await loop.connect_read_pipe(
+                partial(asyncio.StreamReaderProtocol, reader), copy
+            )
             self._pipes.append(read)
         to_child = os.fdopen(os.dup(process.stdin.fileno()), "wb", 0)
         self._stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, to_child)
@@ -119,11 +131,14 @@ class ChildProcess:
 
     async def __aexit__(self, *error: object) -> None:
         await self.stop()
-        kept = self._process if self._is_kept and isinstance(self._process, subprocess.Popen) else None
+        kept = (
+            self._process if self._is_kept and isinstance(self._process, subprocess.Popen) else None
+        )
         if kept is None:
             await asyncio.wait([self._stderr_copy], timeout=STDERR_TIMEOUT_S)
         else:
-            self._stderr.feed_eof()  # what has come is copied; what comes later, when the process is used again
+            # what has come is copied; what comes later, when the process is used again
+            self._stderr.feed_eof()
             await asyncio.sleep(0)
         self._stderr_copy.cancel()
         await asyncio.gather(self._stderr_copy, return_exceptions=True)
@@ -149,7 +164,9 @@ class ChildProcess:
             os.kill(self._process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """Kill the process with SIGKILL, and wait until it has ended; leave it alone if it is idle and kept."""
+        """Kill the process with SIGKILL, and wait until it has ended; leave it alone if it is
+        idle and kept.
+        """
         if not self._is_kept:
             self.kill()
             await self._exit_code()
@@ -179,13 +196,19 @@ class ChildProcess:
         return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
 
     async def _until_ended(self, stderr: asyncio.StreamReader) -> None:
-        """Copy the child's stderr, and take its exit code, so that it is no zombie for the rest of the run."""
-        async for line in stderr:  # line by line: while a live view is drawn on stderr, lines go above it
+        """Copy the child's stderr, and take its exit code, so that it is no zombie for the rest
+        of the run.
+        """
+        async for (
+            line
+        ) in stderr:  # line by line: while a live view is drawn on stderr, lines go above it
             print(line.decode(errors="backslashreplace"), end="", file=sys.stderr, flush=True)
         await self._exit_code()
 
     async def _exit_code(self) -> int:
-        """Wait until the process has ended; a process that it has started may keep its pipes open."""
+        """Wait until the process has ended; a process that it has started may keep its pipes
+        open.
+        """
         pause_s = MIN_POLL_S
         while (code := self._process.poll()) is None:
             await asyncio.sleep(pause_s)
@@ -198,7 +221,9 @@ class ChildProcess:
         Raises:
             LoadgenError: An error that the child has sent as a message.
         """
-        while (line := await self._stdout.readline()).endswith(b"\n"):  # else killed in the middle of one
+        while (line := await self._stdout.readline()).endswith(
+            b"\n"
+        ):  # else killed in the middle of one
             message = decode(line)
             if isinstance(message, LoadgenError):
                 raise message
@@ -206,7 +231,8 @@ class ChildProcess:
 
 
 class PipeWriter:
-    """Writes messages to a pipe, on the child's side. Once the reader has gone, messages are dropped.
+    """Writes messages to a pipe, on the child's side. Once the reader has gone, messages are
+    dropped.
 
     Args:
         pipe: The file descriptor of a pipe that has no other writer.
@@ -244,7 +270,8 @@ class PipeWriter:
 
 
 def name_process(role: str) -> None:
-    """Name this process in `ps -e` and `top`, where a forked child would have the name of the command.
+    """Name this process in `ps -e` and `top`, where a forked child would have the name of the
+    command.
 
     Args:
         role: What follows "loadgen-" in the name.
@@ -256,11 +283,14 @@ def name_process(role: str) -> None:
 def lines() -> Iterator[bytes]:
     """Yield the lines of standard input, in a child, as long as its parent lives.
 
-    The end of the pipe alone does not show that: a process that the parent has forked holds it open, too.
+    The end of the pipe alone does not show that: a process that the parent has forked holds it
+    open, too.
     """
     stdin = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - unbuffered: what follows an order is read elsewhere
     descriptors = [stdin.fileno()]
-    with contextlib.suppress(OSError, AttributeError):  # only Linux has it; there may be no parent any more
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # only Linux has it; there may be no parent any more
         descriptors.append(os.pidfd_open(os.getppid()))
     while select.select(descriptors, (), ())[0] == descriptors[:1]:
         os.set_blocking(0, True)  # an event loop has set it otherwise
@@ -295,12 +325,15 @@ def _new_interpreter(module: str) -> Interpreter:
         stderr=PIPE,
         bufsize=0,
         start_new_session=True,
-        env={BLAS_THREADS: "1"} | {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
+        env={BLAS_THREADS: "1"}
+        | {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
     )
 
 
 def _take_kept(module: str) -> Interpreter | None:
-    """Return the kept child that runs a module, once; None if there is none that would be as a new one."""
+    """Return the kept child that runs a module, once; None if there is none that would be as a
+    new one.
+    """
     if module not in _kept:
         return None
     process, circumstances = _kept.pop(module)

@@ -1,7 +1,8 @@
-"""The monotonic clock (`time.monotonic_ns()`, CLOCK_MONOTONIC on Linux) and an alarm on it for event loops.
+"""The monotonic clock (`time.monotonic_ns()`, CLOCK_MONOTONIC on Linux) and an alarm on it for
+event loops.
 
-Code that waits takes a `Clock`: `KERNEL`, or in tests a clock of virtual time. `clock.pxd` gives compiled modules the
-same `now_ns`, inlined.
+Code that waits takes a `Clock`: `KERNEL`, or in tests a clock of virtual time. `clock.pxd` gives
+compiled modules the same `now_ns`, inlined.
 """
 
 import asyncio
@@ -24,7 +25,9 @@ class AnyAlarm(Protocol):
     """Calls back once at a set time."""
 
     def set(self, due_ns: int) -> None:
-        """Call back once at or after `due_ns`, in place of an earlier time; at the loop's next turn if it is past."""
+        """Call back once at or after `due_ns`, in place of an earlier time; at the loop's next
+        turn if it is past.
+        """
 
     def close(self) -> None:
         """Cancel the alarm for good. It may be closed twice."""
@@ -61,15 +64,17 @@ class _TimerSpec(ctypes.Structure):
     _fields_ = (("it_interval", _TimeSpec), ("it_value", _TimeSpec))
 
 
-# Through PyDLL, since handing the GIL over and back would cost more than these calls, none of which blocks.
+# Through PyDLL, since handing the GIL over and back would cost more than these calls, none of which
+# blocks.
 _libc = ctypes.PyDLL(None, use_errno=True)
 
 
 class TimerfdAlarm:
-    """Alarm by a Linux timerfd: calls `callback()` in `loop` at a set time, accurate to microseconds.
+    """Alarm by a Linux timerfd: calls `callback()` in `loop` at a set time, accurate to
+    microseconds.
 
-    The loop watches the timerfd, because uvloop rounds `call_later` to whole milliseconds, and asyncio waits in epoll
-    for whole milliseconds. Call `close()` after use.
+    The loop watches the timerfd, because uvloop rounds `call_later` to whole milliseconds, and
+    asyncio waits in epoll for whole milliseconds. Call `close()` after use.
 
     Raises:
         OSError: No timer is available, usually for lack of file descriptors.
@@ -112,7 +117,8 @@ class TimerfdAlarm:
 class LoopAlarm:
     """Alarm by the timers of the event loop, for systems without timerfd.
 
-    A timer that fires early is set again. On uvloop the last millisecond is spent in turns of the loop.
+    A timer that fires early is set again. On uvloop the last millisecond is spent in turns of the
+    loop.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
@@ -145,7 +151,9 @@ KERNEL = Clock(now_ns, Alarm)
 
 
 def clock_for(readers: Readers) -> Clock:
-    """Return the kernel's clock, with alarms that are watched by `readers`, in one queue with what it reads."""
+    """Return the kernel's clock, with alarms that are watched by `readers`, in one queue with
+    what it reads.
+    """
     if Alarm is LoopAlarm:
         return KERNEL
     return Clock(now_ns, lambda loop, callback: TimerfdAlarm(readers, callback))

@@ -1,4 +1,6 @@
-"""Files: replaced as a whole, private to their owner, read while they grow, and a temporary folder for each run."""
+"""Files: replaced as a whole, private to their owner, read while they grow, and a temporary
+folder for each run.
+"""
 
 import contextlib
 import fcntl
@@ -36,14 +38,11 @@ def write_atomic(path: Path, text: str, opener: Callable[[str, int], int] | None
 
 
 @contextlib.contextmanager
-def atomic_file(
-    path: Path,
-    opener: Callable[[str, int], int] | None = None,
-) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, opener: Callable[[str, int], int] | None = None) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` when the context ends without an error.
 
-    A reader sees the old content or the new content, never a part. A symbolic link is followed. A path that is not a
-    regular file (a device, a pipe) is written directly.
+    A reader sees the old content or the new content, never a part. A symbolic link is followed. A
+    path that is not a regular file (a device, a pipe) is written directly.
 
     Args:
         path: The file. Its folder must exist.
@@ -64,7 +63,10 @@ def atomic_file(
             yield file
         temporary.replace(path)
     except OSError as error:
-        if error.errno and error.filename in (None, str(temporary)):  # for a full disk the system names no file
+        if error.errno and error.filename in (
+            None,
+            str(temporary),
+        ):  # for a full disk the system names no file
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:
@@ -72,10 +74,11 @@ def atomic_file(
 
 
 def private_opener(path: str, flags: int, *, locks: bool = False) -> int:
-    """Open a file with mode 0600, also if it existed with another mode: for `open(path, "wb", opener=private_opener)`.
+    """Open a file with mode 0600, also if it existed with another mode: for `open(path, "wb",
+    opener=private_opener)`.
 
-    Such a file may contain prompts, answers or other confidential text. A path that is not a regular file (a device, a
-    pipe) is opened without a change of its mode, and not locked.
+    Such a file may contain prompts, answers or other confidential text. A path that is not a
+    regular file (a device, a pipe) is opened without a change of its mode, and not locked.
 
     Args:
         path: The file.
@@ -119,7 +122,9 @@ def create_private(field: str, path: str | Path) -> BinaryIO:
     try:
         return open(path, "wb", buffering=BUFFER_BYTES, opener=partial(private_opener, locks=True))
     except BlockingIOError as error:
-        raise BadInput(field, f"{path}: another run is writing this file", "name another file") from error
+        raise BadInput(
+            field, f"{path}: another run is writing this file", "name another file"
+        ) from error
     except OSError as error:
         raise BadInput(field, f"{path}: {error.strerror}", "name a writable file") from error
 
@@ -157,8 +162,8 @@ class TailReader:
 def scratch_folder() -> Iterator[Path]:
     """Create an empty folder for the files of one run, and remove it at the end of the context.
 
-    First remove the folders of processes that were killed. A folder in use is recognized by its lock, which the kernel
-    releases when its process ends.
+    First remove the folders of processes that were killed. A folder in use is recognized by its
+    lock, which the kernel releases when its process ends.
     """
     _remove_abandoned()
     path = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))

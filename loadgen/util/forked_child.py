@@ -1,7 +1,9 @@
-"""Children that a command forks before its event loop runs: they need not import again what the command has.
+"""Children that a command forks before its event loop runs: they need not import again what the
+command has.
 
-An interpreter takes 0.1 to 0.3 s of processor time to start and to import what several processes of a run need. A
-process with threads or a running event loop cannot be forked safely, so only a command does this, at its start.
+An interpreter takes 0.1 to 0.3 s of processor time to start and to import what several processes of
+a run need. A process with threads or a running event loop cannot be forked safely, so only a
+command does this, at its start.
 """
 
 import atexit
@@ -23,7 +25,8 @@ _waiting: dict[str, "list[ForkedChild]"] = {}  # by module: forked, and not used
 
 @dataclass(eq=False)
 class ForkedChild:
-    """A forked process, with the part of the interface of `subprocess.Popen` that `ChildProcess` uses.
+    """A forked process, with the part of the interface of `subprocess.Popen` that `ChildProcess`
+    uses.
 
     Attributes:
         pid: The process.
@@ -56,13 +59,15 @@ class ForkedChild:
 
 
 def fork_ahead(module: str, message: bytes = b"") -> None:
-    """Fork a child that runs `run()` of a module; call while there is one thread, and no event loop.
+    """Fork a child that runs `run()` of a module; call while there is one thread, and no event
+    loop.
 
     Does nothing where forking is not safe: beyond Linux, system libraries may have threads.
 
     Args:
         module: The name of the module.
-        message: What is written to the child's standard input at once; shorter than the buffer of a pipe.
+        message: What is written to the child's standard input at once; shorter than the buffer of a
+            pipe.
     """
     if sys.platform == "linux":
         child = _fork(module)
@@ -101,18 +106,27 @@ def _fork(module: str) -> ForkedChild:
         if stream is not None:
             stream.flush()  # or both processes would write what it holds
     garbage_collection.freeze_for_good()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a Ctrl-C within what fork() calls would be lost
+    # A Ctrl-C within what fork() calls would be lost.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     pid = os.fork()
     if pid == 0:
         _run_as_child(module, stdin, stdout, stderr, [to_child, from_child, errors])
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for end in (stdin, stdout, stderr):
         os.close(end)
-    return ForkedChild(pid, os.fdopen(to_child, "wb", 0), os.fdopen(from_child, "rb", 0), os.fdopen(errors, "rb", 0))
+    return ForkedChild(
+        pid,
+        os.fdopen(to_child, "wb", 0),
+        os.fdopen(from_child, "rb", 0),
+        os.fdopen(errors, "rb", 0),
+    )
 
 
 def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: list[int]) -> None:
-    """Become the child: take the pipes, forget what belongs to the command, and run the module. Does not return."""
+    """Become the child: take the pipes, forget what belongs to the command, and run the module.
+
+    Does not return.
+    """
     code = 1
     try:
         os.setsid()
@@ -129,7 +143,8 @@ def _run_as_child(module: str, stdin: int, stdout: int, stderr: int, others: lis
             os.close(end)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
         os.environ.setdefault(BLAS_THREADS, "1")
-        os.environ.pop(KEY_VARIABLE, None)  # `loadgen.cli.command` has seen to it that the kernel shows it nowhere
+        # `loadgen.cli.command` has seen to it that the kernel shows it nowhere
+        os.environ.pop(KEY_VARIABLE, None)
         if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):
             del sys.path[0]  # as -P does
         importlib.import_module(module).run()

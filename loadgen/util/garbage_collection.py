@@ -1,4 +1,6 @@
-"""Python's garbage collection: how often it runs, which objects it looks at, and the length of each pause."""
+"""Python's garbage collection: how often it runs, which objects it looks at, and the length of
+each pause.
+"""
 
 import contextlib
 import gc
@@ -12,13 +14,15 @@ _frozen_for_good = False
 def collect_rarely() -> None:
     """Have this process collect a seventieth as often.
 
-    Few of its objects are part of a cycle. A full collection would delay every stream, and imports cause many.
+    Few of its objects are part of a cycle. A full collection would delay every stream, and imports
+    cause many.
     """
     gc.set_threshold(THRESHOLD)
 
 
 def freeze_for_good() -> None:
-    """Exclude existing objects from collections, in a process of our own and in those that are forked from it.
+    """Exclude existing objects from collections, in a process of our own and in those that are
+    forked from it.
 
     Without this, the first collection after a fork looks at all modules, and so copies their pages.
     """
@@ -29,7 +33,9 @@ def freeze_for_good() -> None:
 
 @contextlib.contextmanager
 def freeze() -> Iterator[None]:
-    """Exclude existing objects from collections in the block, unless the program has called `gc.freeze` itself."""
+    """Exclude existing objects from collections in the block, unless the program has called
+    `gc.freeze` itself.
+    """
     gc.collect()
     if _frozen_for_good:  # to count what is frozen takes milliseconds
         gc.freeze()
@@ -52,7 +58,8 @@ def record_pauses(record: Callable[[int], object]) -> Iterator[None]:
     Args:
         record: Called with its length, ns.
     """
-    from loadgen.util.clock import now_ns  # it imports asyncio, and every command imports this module first
+    # It imports asyncio, and every command imports this module first.
+    from loadgen.util.clock import now_ns
 
     start_ns = 0
 

@@ -1,7 +1,9 @@
-"""A small HTTP client for probes, scrapes, ready checks and progress reports, on aiohttp. It never sends load.
+"""A small HTTP client for probes, scrapes, ready checks and progress reports, on aiohttp. It never
+sends load.
 
-`get` and `send_json` are for code in an event loop, and `request` is for code that blocks. A request has a connection
-of its own. Redirects are not followed, and proxies of the environment are not used.
+`get` and `send_json` are for code in an event loop, and `request` is for code that blocks. A
+request has a connection of its own. Redirects are not followed, and proxies of the environment are
+not used.
 """
 
 import asyncio
@@ -52,12 +54,17 @@ class Reply:
 
 
 async def get(
-    url: str, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 10.0
+    url: str,
+    *,
+    headers: dict[str, str] | None = None,
+    verify_tls: bool = True,
+    timeout_s: float = 10.0,
 ) -> Reply:
     """Send a GET request.
 
     Args:
-        url: Scheme http or https, host, port and path; a user in it is sent as basic authentication.
+        url: Scheme http or https, host, port and path; a user in it is sent as basic
+            authentication.
         headers: Headers of the request.
         verify_tls: Whether to verify certificates.
         timeout_s: Limit for the whole response, s.
@@ -101,7 +108,12 @@ async def send_json(
 
 
 def request(
-    url: str, body: Any = None, *, post: bool = False, timeout_s: float = 10.0, on_wait: Callable[[], object] = int
+    url: str,
+    body: Any = None,
+    *,
+    post: bool = False,
+    timeout_s: float = 10.0,
+    on_wait: Callable[[], object] = int,
 ) -> Reply:
     """GET `url`, or POST `body` to it as JSON, and block until the response has come.
 
@@ -132,7 +144,9 @@ def request(
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(wait())
-    with ThreadPoolExecutor(1) as thread:  # the caller runs in a loop, as the cell of a notebook does
+    with ThreadPoolExecutor(
+        1
+    ) as thread:  # the caller runs in a loop, as the cell of a notebook does
         return thread.submit(asyncio.run, wait()).result()
 
 
@@ -156,10 +170,15 @@ async def _exchange(
                 connector=aiohttp.TCPConnector(ssl=verify_tls, force_close=True),
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
                 skip_auto_headers=("User-Agent", "Content-Type"),
-                headers={"Accept-Encoding": "identity"},  # compression would cost the server CPU time
+                # compression would cost the server CPU time
+                headers={"Accept-Encoding": "identity"},
             ) as session,
             session.request(
-                method, place.with_user(None), data=body, headers=authorization | headers, allow_redirects=False
+                method,
+                place.with_user(None),
+                data=body,
+                headers=authorization | headers,
+                allow_redirects=False,
             ) as response,
         ):
             content = bytearray()
@@ -197,7 +216,10 @@ def _reason(error: Exception, url: str) -> str:
         case aiohttp.ClientResponseError(message=why):
             return f"the response is not HTTP ({' '.join(why.split())[:80].rstrip(' ^')})"
         case OSError(errno=number) if number:
-            return f"no connection to {_place(url)} ({os.strerror(number) if number > 0 else error.strerror})"
+            return (
+                f"no connection to {_place(url)} "
+                f"({os.strerror(number) if number > 0 else error.strerror})"
+            )
         case ValueError():  # its text may show a header, and so the key
             return "invalid URL or header"
     return str(error) or type(error).__name__

@@ -1,4 +1,6 @@
-"""The host: CPU, limits on files and ports, and the CPU time that other processes used during a measurement."""
+"""The host: CPU, limits on files and ports, and the CPU time that other processes used during a
+measurement.
+"""
 
 import math
 import os
@@ -14,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 SPARE_FILES = 64  # file descriptors kept free for everything except connections
-# Share of the time of all cores that a hypervisor may take. The loop runs on one core, which may have lost all of it.
+# Share of the time of all cores that a hypervisor may take. The loop runs on one core, which may
+# have lost all of it.
 MAX_STOLEN_SHARE = 0.02
 DISTURBING_CORES = 0.1  # used by other processes; below that it is the system itself
 DISTURBING_STOLEN_CORES = 0.02  # taken by the hypervisor
@@ -48,7 +51,9 @@ class CpuTimes:
         """Read the CPU times; zeros where the system does not show them."""
         used = stolen = 0.0
         try:
-            fields = [int(f) / TICKS for f in read_system_file("/proc/stat").split("\n", 1)[0].split()[1:]]
+            fields = [
+                int(f) / TICKS for f in read_system_file("/proc/stat").split("\n", 1)[0].split()[1:]
+            ]
             user, nice, system, _, _, irq, softirq, stolen, *_ = fields
             used = user + nice + system + irq + softirq
         except (IndexError, ValueError):
@@ -59,7 +64,9 @@ class CpuTimes:
 def stolen_share(before: CpuTimes, after: CpuTimes) -> float:
     """Return the share of the time of all cores that the hypervisor took between two readings."""
     wall_s = after.at_s - before.at_s
-    return (after.stolen_s - before.stolen_s) / (wall_s * (os.cpu_count() or 1)) if wall_s > 0 else 0.0
+    return (
+        (after.stolen_s - before.stolen_s) / (wall_s * (os.cpu_count() or 1)) if wall_s > 0 else 0.0
+    )
 
 
 def idle_share(before: CpuTimes, after: CpuTimes) -> float:
@@ -70,19 +77,24 @@ def idle_share(before: CpuTimes, after: CpuTimes) -> float:
 
 
 def throttled_s(root: Path = Path("/")) -> float:
-    """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from running.
+    """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from
+    running.
 
-    Each level above the process may have a limit, so all visible levels are summed; 0 where none is visible.
+    Each level above the process may have a limit, so all visible levels are summed; 0 where none is
+    visible.
     """
     seconds = 0.0
     for level in control_groups("cpu", root):
         stat = dict(row.split() for row in read_system_file(level / "cpu.stat").splitlines())
-        seconds += int(stat.get("throttled_usec", 0)) / 1e6 + int(stat.get("throttled_time", 0)) / 1e9
+        seconds += (
+            int(stat.get("throttled_usec", 0)) / 1e6 + int(stat.get("throttled_time", 0)) / 1e9
+        )
     return seconds
 
 
 def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """Yield the folders of this process's control groups (v1 or v2) with a controller, the outermost first.
+    """Yield the folders of this process's control groups (v1 or v2) with a controller, the
+    outermost first.
 
     In a container the container's own group is the outermost one that is visible.
     """
@@ -114,7 +126,9 @@ def is_running(pid: int) -> bool:
 
 
 def _stat(pid: int | None) -> list[str]:
-    """Read the fields of /proc/PID/stat after the command name, the state first; none if the process is gone."""
+    """Read the fields of /proc/PID/stat after the command name, the state first; none if the
+    process is gone.
+    """
     return read_system_file(f"/proc/{pid}/stat").rpartition(")")[2].split() if pid else []
 
 
@@ -131,15 +145,16 @@ def others_cores(before: CpuTimes, after: CpuTimes, run_s: float = 0.0) -> float
         run_s: CPU time of the other processes of the run: its engine, further workers.
     """
     wall_s = after.at_s - before.at_s
-    return (after.used_s - before.used_s - (after.own_s - before.own_s) - run_s) / wall_s if wall_s > 0 else 0.0
+    return (
+        (after.used_s - before.used_s - (after.own_s - before.own_s) - run_s) / wall_s
+        if wall_s > 0
+        else 0.0
+    )
 
 
-def disturbance(
-    before: CpuTimes,
-    after: CpuTimes,
-    run_s: float,
-) -> str:
-    """Describe CPU use by others between two readings, from DISTURBING_CORES and DISTURBING_STOLEN_CORES on.
+def disturbance(before: CpuTimes, after: CpuTimes, run_s: float) -> str:
+    """Describe CPU use by others between two readings, from DISTURBING_CORES and
+    DISTURBING_STOLEN_CORES on.
 
     Args:
         before, after: The readings, by the measuring process.
@@ -173,7 +188,9 @@ def describe() -> dict[str, Any]:
         "open_files_limit": [soft, hard],
         "local_ports": list(local_ports() or ()),
         "somaxconn": int(read_system_file("/proc/sys/net/core/somaxconn") or 0) or None,
-        "clock_source": read_system_file("/sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
+        "clock_source": read_system_file(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ).strip()
         or None,
     }
 
@@ -190,14 +207,13 @@ def raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def max_connections(
-    pairs: int = 1,
-    processes: int = 1,
-) -> int:
-    """Return how many connections this process may have, limited by file descriptors and by local ports.
+def max_connections(pairs: int = 1, processes: int = 1) -> int:
+    """Return how many connections this process may have, limited by file descriptors and by local
+    ports.
 
     Args:
-        pairs: Pairs of a local address and a server address. Each pair has the range of local ports for itself.
+        pairs: Pairs of a local address and a server address. Each pair has the range of local ports
+            for itself.
         processes: Processes that share the ports equally.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -206,13 +222,17 @@ def max_connections(
 
 
 def max_connections_by_ports(root: Path = Path("/")) -> int:
-    """Return how many connections one pair of addresses may have by the range of local ports, a tenth kept free."""
+    """Return how many connections one pair of addresses may have by the range of local ports, a
+    tenth kept free.
+    """
     first, last = local_ports(root) or (0, (1 << 16) - 1)
     return (last - first + 1) * 9 // 10
 
 
 def local_ports(root: Path = Path("/")) -> tuple[int, int] | None:
-    """Return the first and the last local port of connections; None where the system does not show them."""
+    """Return the first and the last local port of connections; None where the system does not
+    show them.
+    """
     ports = read_system_file(root / "proc/sys/net/ipv4/ip_local_port_range").split()
     return (int(ports[0]), int(ports[1])) if len(ports) == 2 else None
 
@@ -242,7 +262,9 @@ def read_system_file(path: str | Path) -> str:
         return ""
 
 
-def program_output(name: str, *arguments: str, timeout_s: float, may_fail: bool = False) -> str | None:
+def program_output(
+    name: str, *arguments: str, timeout_s: float, may_fail: bool = False
+) -> str | None:
     """Run a program and return what it prints, standard error behind standard output.
 
     Args:
@@ -259,8 +281,16 @@ def program_output(name: str, *arguments: str, timeout_s: float, may_fail: bool 
         return None
     try:
         done = subprocess.run(
-            [path, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout_s, check=False
+            [path, *arguments],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=timeout_s,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return (done.stdout + done.stderr).decode(errors="replace") if may_fail or done.returncode == 0 else None
+    return (
+        (done.stdout + done.stderr).decode(errors="replace")
+        if may_fail or done.returncode == 0
+        else None
+    )

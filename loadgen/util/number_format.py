@@ -1,4 +1,7 @@
-"""Format numbers with units for people, the same way everywhere, and parse numbers and times. None is shown as n/a."""
+"""Format numbers with units for people, the same way everywhere, and parse numbers and times.
+
+None is shown as n/a.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import TypeVar
 N = TypeVar("N", int, float)
 UNKNOWN = "n/a"
 LONG_MS = 10_000.0  # latencies from here on are shown in seconds
-TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of `parse_seconds`
+# Of `parse_seconds`.
+TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 # What parses a text raises a ValueError with the reason where it cannot.
 
@@ -35,17 +39,24 @@ def fixed(value: float | None, digits: int = 3, unit: str = "") -> str:
 
 
 def four_digits(value: float | None, unit: str = "") -> str:
-    """Format a number with four significant digits, or all before the point: 37.0213 -> "37.02", 1568.4 -> "1568"."""
+    """Format a number with four significant digits, or all before the point: 37.0213 -> "37.02",
+    1568.4 -> "1568".
+    """
     return _with_unit(value, ".4g" if value is None or abs(value) < 9999.5 else ".0f", unit)
 
 
 def three_digits(value: float | None, unit: str = "") -> str:
-    """Format a number with three significant digits, or all before the point: 37.0213 -> "37", 1568.4 -> "1568"."""
+    """Format a number with three significant digits, or all before the point: 37.0213 -> "37",
+    1568.4 -> "1568".
+    """
     return _with_unit(value, ".3g" if value is None or abs(value) < 999.5 else ".0f", unit)
 
 
 def latency_unit(*ms: float | None) -> tuple[float, str]:
-    """Choose the unit of some latencies in ms: seconds from ten on. Returns how many ms it has, and its name."""
+    """Choose the unit of some latencies in ms: seconds from ten on.
+
+    Returns how many ms it has, and its name.
+    """
     finite = [latency for latency in ms if latency is not None and math.isfinite(latency)]
     return (1e3, "s") if max(finite, default=0.0) >= LONG_MS else (1.0, "ms")
 
@@ -57,7 +68,9 @@ def latency(ms: float | None) -> str:
 
 
 def rounded_up(value: float) -> str:
-    """Format a number with two significant digits, none of which makes it less: 0.0611 -> "0.062", 19.2 -> "20"."""
+    """Format a number with two significant digits, none of which makes it less: 0.0611 ->
+    "0.062", 19.2 -> "20".
+    """
     if not value:
         return "0"
     step = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
@@ -72,7 +85,9 @@ def first_of(texts: Sequence[str], most: int) -> str:
 
 
 def brief(value: float) -> str:
-    """Format a number with one decimal from 100 on, else with four digits: "3,019.2", "12.35", "0.04512"."""
+    """Format a number with one decimal from 100 on, else with four digits: "3,019.2", "12.35",
+    "0.04512".
+    """
     return f"{value:,.1f}" if abs(value) >= 100 else four_digits(value)
 
 
@@ -100,12 +115,16 @@ def duration(seconds: float) -> str:
     """Format a time with its unit: "0.3 s", "4 min", "2.5 h"."""
     for unit, length in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * length:
-            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}".replace(".0 ", " ")
+            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}".replace(
+                ".0 ", " "
+            )
     return f"{seconds:.{1 if seconds < 10 else 0}f} s".replace(".0 ", " ")
 
 
 def duration_range(low: float, high: float) -> str:
-    """Format a range of times in seconds: "3 to 5 min", "50 s to 2 min"; a single time where both read the same."""
+    """Format a range of times in seconds: "3 to 5 min", "50 s to 2 min"; a single time where
+    both read the same.
+    """
     first, last = duration(low), duration(high)
     number, unit = first.split()
     return value_range(number if unit == last.split()[1] and first != last else first, last)

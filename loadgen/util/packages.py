@@ -1,4 +1,5 @@
-"""Installed packages: optional ones, their versions, and plug-ins that they offer through entry points.
+"""Installed packages: optional ones, their versions, and plug-ins that they offer through entry
+points.
 
 Objects of loadgen itself are named in the same way as those of plug-ins.
 """
@@ -17,12 +18,7 @@ if TYPE_CHECKING:
 SUFFIX = ".dist-info"  # of the metadata folder of a package
 
 
-def require(
-    field: str,
-    purpose: str,
-    *packages: str,
-    otherwise: str | None = None,
-) -> None:
+def require(field: str, purpose: str, *packages: str, otherwise: str | None = None) -> None:
     """Import optional packages, or raise an error with the command that installs the missing ones.
 
     Args:
@@ -49,7 +45,8 @@ def require(
 
 @cache
 def package_version(package: str) -> str | None:
-    """Return the version of an installed package, by the name of its metadata folder: to read it takes far longer.
+    """Return the version of an installed package, by the name of its metadata folder: to read it
+    takes far longer.
 
     Args:
         package: Its name, as its metadata folder spells it: with _ for -.
@@ -101,13 +98,18 @@ def load(field: str, entry: "EntryPoint") -> Any:
 
 
 def built_in(place: str) -> Any:
-    """Load an object of loadgen by its place, "module:attribute", without a scan of the installed packages."""
+    """Load an object of loadgen by its place, "module:attribute", without a scan of the
+    installed packages.
+    """
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def installed(group: str) -> "EntryPoints":
-    """Scan the installed packages for the entry points of a group, by its whole name. This takes about 10 ms."""
+    """Scan the installed packages for the entry points of a group, by its whole name.
+
+    This takes about 10 ms.
+    """
     from importlib.metadata import entry_points  # slow to import; most commands need no plug-in
 
     return entry_points(group=group)

@@ -16,11 +16,16 @@ class Partition:
     count: int = 1
 
     def split(self, index: int, count: int) -> "Partition":
-        """Split this partition into `count` equal parts, and return part `index` as a partition of the run."""
+        """Split this partition into `count` equal parts, and return part `index` as a partition
+        of the run.
+        """
         return Partition(self.index + self.count * index, self.count * count)
 
     def share(self, total: int) -> int:
-        """Return how many of `total` items belong to this partition. The shares of all partitions add up to `total`."""
+        """Return how many of `total` items belong to this partition.
+
+        The shares of all partitions add up to `total`.
+        """
         return len(range(self.index, total, self.count))
 
 

@@ -1,4 +1,6 @@
-"""Redaction: replace the credentials of a run in texts of a server, in commands and in URLs by MARK."""
+"""Redaction: replace the credentials of a run in texts of a server, in commands and in URLs by
+MARK.
+"""
 
 import base64
 import binascii
@@ -10,18 +12,23 @@ from urllib.parse import quote
 
 import orjson
 
-KEY_VARIABLE = "OPENAI_API_KEY"  # the API key where no setting gives one; never in a child's environment
+KEY_VARIABLE = (
+    "OPENAI_API_KEY"  # the API key where no setting gives one; never in a child's environment
+)
 MIN_SECRET = 4  # characters; a shorter value occurs in any text
 MIN_WORD_SECRET = 8  # characters of a value that may be a word
 KEY_START = 8  # characters of the start of a key, which servers quote, are redacted too
 MARK = "(given)"  # replaces a credential
-FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # of an engine, with its value
-SECRET_NAME = re.compile(
-    "KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE
-)  # of an environment variable whose value is redacted
+# Of an engine, with its value.
+FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")
+# Of an environment variable whose value is redacted.
+SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-SECRET_HEADER = re.compile("auth|cookie|credential|key|password|secret|session|signature|token", re.IGNORECASE)
-SCHEMES = ("apikey", "basic", "bearer", "digest", "key", "token")  # of the header Authorization; the secret follows
+SECRET_HEADER = re.compile(
+    "auth|cookie|credential|key|password|secret|session|signature|token", re.IGNORECASE
+)
+# Of the header Authorization; the secret follows.
+SCHEMES = ("apikey", "basic", "bearer", "digest", "key", "token")
 # Values for clients that demand a key although the server needs none.
 PLACEHOLDER = re.compile(
     "(?:an?|any|anything|api|dummy|empty|example|fake|key|my|needed|no|none|not|null|placeholder|required|secret|sk|test"
@@ -54,7 +61,10 @@ def redact_variables(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def header_name(header: str) -> str:
-    """Return the name in a --header value, also in a malformed one. It never contains any of the value."""
+    """Return the name in a --header value, also in a malformed one.
+
+    It never contains any of the value.
+    """
     match = HEADER_NAME.match(header)
     separated = match is not None and header[match.end() :].lstrip()[:1] in (":", "=")
     return match.group() if match and separated else ""
@@ -63,14 +73,19 @@ def header_name(header: str) -> str:
 def redact_user(url: str) -> str:
     """Replace user and password of a URL by MARK."""
     scheme, slashes, _ = url.partition("://")
-    return f"{scheme + slashes if slashes else ''}{MARK}@{url.rpartition('@')[2]}" if "@" in url else url
+    return (
+        f"{scheme + slashes if slashes else ''}{MARK}@{url.rpartition('@')[2]}"
+        if "@" in url
+        else url
+    )
 
 
 class Redaction:
     """A function that replaces the secrets of request headers in a text by MARK.
 
-    It knows a secret as it is, and as JSON, a URL or base64 spell it. The first KEY_START characters of a secret, which
-    servers quote, are replaced too; at the end of a text, which may be cut off, fewer are enough.
+    It knows a secret as it is, and as JSON, a URL or base64 spell it. The first KEY_START
+    characters of a secret, which servers quote, are replaced too; at the end of a text, which may
+    be cut off, fewer are enough.
 
     Args:
         headers: The headers of the requests, name to value. `secrets` chooses the secret ones.
@@ -85,7 +100,9 @@ class Redaction:
     def __call__(self, text: str) -> str:
         """Return `text` without the secrets."""
         lowered = text.lower()
-        if not any(trace in lowered for trace in self._traces):  # nearly always, and a hundred times as fast
+        if not any(
+            trace in lowered for trace in self._traces
+        ):  # nearly always, and a hundred times as fast
             return text
         text = self._pattern.sub(MARK, text)
         for form in self._beginnings:
@@ -100,8 +117,9 @@ class Redaction:
 def secrets(headers: Mapping[str, str]) -> list[str]:
     """Return the confidential parts of request headers.
 
-    A placeholder such as EMPTY is not confidential. In a header whose name says that it holds a credential, a secret
-    has 8 characters or more, or 4 with letters and digits. In any other header it has 8 with letters and digits.
+    A placeholder such as EMPTY is not confidential. In a header whose name says that it holds a
+    credential, a secret has 8 characters or more, or 4 with letters and digits. In any other header
+    it has 8 with letters and digits.
 
     Args:
         headers: Name to value, as they are sent.
@@ -142,7 +160,9 @@ def spellings(values: Iterable[str]) -> list[str]:
 
 
 def _parts(name: str, value: str) -> Iterator[tuple[str, float]]:
-    """Yield the parts of a header that may be secret, each with the minimum length of a secret; infinity for never."""
+    """Yield the parts of a header that may be secret, each with the minimum length of a secret;
+    infinity for never.
+    """
     scheme, _, rest = value.partition(" ")
     rest, scheme = rest.strip(), scheme.lower()
     parts = [rest] if rest and scheme in SCHEMES else [value, rest]

@@ -1,4 +1,6 @@
-"""Scheduling by the kernel: on which cores threads run, and how soon a thread runs after it has waited."""
+"""Scheduling by the kernel: on which cores threads run, and how soon a thread runs after it has
+waited.
+"""
 
 import contextlib
 import ctypes
@@ -9,19 +11,18 @@ from pathlib import Path
 
 NICENESS = -10
 SLICE_NS = 100_000  # the shortest that Linux accepts; its usual one was 1.4 ms on two processors
-_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}  # numbers of the system call; the C library may lack a function for it
+# Numbers of the system call; the C library may lack a function for it.
+_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _SCHED_OTHER = 0
 
 
 @contextlib.contextmanager
-def separate_cores(
-    pids: Sequence[int],
-    processor: int | None = None,
-) -> Iterator[None]:
+def separate_cores(pids: Sequence[int], processor: int | None = None) -> Iterator[None]:
     """Pin the calling thread and some processes to different cores while the context lasts.
 
-    The kernel likes to wake a reader on the core of the writer. There the reader waits until the writer yields, even
-    when other cores are idle. A server on another machine does not slow its clients in this way.
+    The kernel likes to wake a reader on the core of the writer. There the reader waits until the
+    writer yields, even when other cores are idle. A server on another machine does not slow its
+    clients in this way.
 
     Does nothing without a process, with a single core, and on a system without CPU affinity.
 
@@ -38,13 +39,19 @@ def separate_cores(
         threads += _threads(pid)
     reserved = set(sorted(usable)[len(usable) // 2 :]) if processor is None else {processor}
     with contextlib.ExitStack() as stack:
-        if threads and len(usable) > 1 and all(_pin(stack, thread, usable - reserved) for thread in threads):
+        if (
+            threads
+            and len(usable) > 1
+            and all(_pin(stack, thread, usable - reserved) for thread in threads)
+        ):
             _pin(stack, 0, reserved)
         yield
 
 
 def _pin(stack: contextlib.ExitStack, thread: int, processors: set[int]) -> bool:
-    """Pin a thread to some cores until the stack is unwound; returns whether the system allowed it."""
+    """Pin a thread to some cores until the stack is unwound; returns whether the system allowed
+    it.
+    """
     try:
         before = os.sched_getaffinity(thread)
         os.sched_setaffinity(thread, processors)
@@ -69,12 +76,14 @@ def _threads(pid: int) -> list[int]:
 
 
 def wake_up_sooner() -> None:
-    """Request a short slice of time, and a higher priority if that is allowed, for the calling thread.
+    """Request a short slice of time, and a higher priority if that is allowed, for the calling
+    thread.
 
     A priority that was chosen for it (`nice -n 10 loadgen run`) stays.
 
-    Linux 6.12 and later first runs the thread whose slice ends first. A short slice takes no time from others: it is
-    the same share of the time, in smaller pieces. The priority costs others little, as long as the thread mostly waits.
+    Linux 6.12 and later first runs the thread whose slice ends first. A short slice takes no time
+    from others: it is the same share of the time, in smaller pieces. The priority costs others
+    little, as long as the thread mostly waits.
     """
     if os.getpriority(os.PRIO_PROCESS, 0) == 0:
         with contextlib.suppress(OSError):

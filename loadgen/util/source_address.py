@@ -1,6 +1,8 @@
-"""Source addresses of connections: which local address each connection uses, so that it finds a free local port.
+"""Source addresses of connections: which local address each connection uses, so that it finds a
+free local port.
 
-To one server an address has about 28,000 local ports by default. Each further local address has as many again.
+To one server an address has about 28,000 local ports by default. Each further local address has as
+many again.
 """
 
 import contextlib
@@ -19,13 +21,15 @@ from loadgen.util.partition import WHOLE, Partition
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 FLAG = "--source-address"
-# Connections to a server on this machine may use any address of 127.0.0.0/8. After so many connections the next address
-# is used. The limit leaves ports to other processes, and is high enough that most runs use one address.
+# Connections to a server on this machine may use any address of 127.0.0.0/8. After so many
+# connections the next address is used. The limit leaves ports to other processes, and is high
+# enough that most runs use one address.
 LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
 CONNECTIONS_PER_LOOPBACK = 4096
-# From <linux/in.h>. The first option lets one port serve connections to several servers (Linux 4.2). With the second
-# the kernel takes any free port (6.8). Without it the kernel uses odd ports only after all even ones, and from then on
-# each connection costs a search of 0.9 ms instead of 0.02 ms.
+# From <linux/in.h>. The first option lets one port serve connections to several servers (Linux
+# 4.2). With the second the kernel takes any free port (6.8). Without it the kernel uses odd ports
+# only after all even ones, and from then on each connection costs a search of 0.9 ms instead of
+# 0.02 ms.
 BIND_ADDRESS_NO_PORT, LOCAL_PORT_RANGE = 24, 51
 
 
@@ -40,7 +44,9 @@ def parse(text: str | None) -> tuple[Address, ...]:
         try:
             addresses.append(ipaddress.ip_address(word))
         except ValueError as error:
-            raise BadInput(FLAG, f"invalid IP address {word!r}", "write A,B, for example 10.0.0.5,10.0.0.6") from error
+            raise BadInput(
+                FLAG, f"invalid IP address {word!r}", "write A,B, for example 10.0.0.5,10.0.0.6"
+            ) from error
     if len(set(addresses)) < len(addresses):
         raise BadInput(FLAG, f"{text} contains an address twice", "give each address once")
     if len({address.version for address in addresses}) > 1:
@@ -49,14 +55,17 @@ def parse(text: str | None) -> tuple[Address, ...]:
 
 
 def check(addresses: Sequence[Address], hosts: Sequence[str]) -> None:
-    """Check that a socket can be bound to each address, and that its family is the one of each host.
+    """Check that a socket can be bound to each address, and that its family is the one of each
+    host.
 
     Raises:
         BadInput: An address is not one of this machine, or of another family than a host.
     """
     for address in addresses:
         for host in hosts:
-            with contextlib.suppress(ValueError):  # a name, which may have addresses of both families
+            with contextlib.suppress(
+                ValueError
+            ):  # a name, which may have addresses of both families
                 if ipaddress.ip_address(host).version != address.version:
                     raise BadInput(
                         FLAG,
@@ -68,7 +77,9 @@ def check(addresses: Sequence[Address], hosts: Sequence[str]) -> None:
                 _bind(probe, address)
             except OSError as error:
                 problem = f"{address} cannot be used ({error.strerror})"
-                raise BadInput(FLAG, problem, "give addresses of this machine: `ip address` lists them") from error
+                raise BadInput(
+                    FLAG, problem, "give addresses of this machine: `ip address` lists them"
+                ) from error
 
 
 def count_addresses(addresses: Sequence[Address], host: str) -> int:
@@ -83,23 +94,23 @@ def count_addresses(addresses: Sequence[Address], host: str) -> int:
 
 
 class SourceAddresses:
-    """Creates the sockets of connections to one server, bound to each of the given addresses in turn.
+    """Creates the sockets of connections to one server, bound to each of the given addresses in
+    turn.
 
-    Without addresses the system chooses. Many connections to a server on this machine use further loopback addresses.
+    Without addresses the system chooses. Many connections to a server on this machine use further
+    loopback addresses.
 
     Args:
         addresses: Addresses of this machine, of one family.
         stripe: The partition of the worker that opens the connections.
     """
 
-    def __init__(
-        self,
-        addresses: Sequence[Address] = (),
-        stripe: Partition = WHOLE,
-    ) -> None:
+    def __init__(self, addresses: Sequence[Address] = (), stripe: Partition = WHOLE) -> None:
         self._addresses = tuple(addresses)
         self._sockets = stripe.index if addresses else 0
-        self._per_loopback = max(1, min(CONNECTIONS_PER_LOOPBACK, machine.max_connections_by_ports()) // stripe.count)
+        self._per_loopback = max(
+            1, min(CONNECTIONS_PER_LOOPBACK, machine.max_connections_by_ports()) // stripe.count
+        )
         first, last = machine.local_ports() or (0, 0)  # 0, 0: the system's own
         self._ports = struct.pack("I", first | last << 16)
 
@@ -120,8 +131,14 @@ class SourceAddresses:
             self._sockets += 1
             if self._addresses:
                 _bind(created, self._addresses[turn % len(self._addresses)])
-            elif turn >= self._per_loopback and family == socket.AF_INET and ipaddress.ip_address(peer[0]) in LOOPBACK:
-                with contextlib.suppress(OSError):  # a system with one loopback address: let it choose
+            elif (
+                turn >= self._per_loopback
+                and family == socket.AF_INET
+                and ipaddress.ip_address(peer[0]) in LOOPBACK
+            ):
+                with contextlib.suppress(
+                    OSError
+                ):  # a system with one loopback address: let it choose
                     _bind(created, _loopback(turn // self._per_loopback))
         except OSError:
             created.close()
@@ -143,7 +160,9 @@ def _bind(sock: socket.socket, address: Address) -> None:
     if sock.family != _family(address):
         raise OSError(errno.EADDRNOTAVAIL, f"{address} is not of the server's family")
     _set_option(sock, BIND_ADDRESS_NO_PORT, struct.pack("i", 1))
-    place = socket.getaddrinfo(str(address), 0, sock.family, sock.type, flags=socket.AI_NUMERICHOST)[0][4]
+    place = socket.getaddrinfo(
+        str(address), 0, sock.family, sock.type, flags=socket.AI_NUMERICHOST
+    )[0][4]
     sock.bind(place)
 
 

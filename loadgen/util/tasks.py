@@ -1,4 +1,6 @@
-"""Structured concurrency on `asyncio.TaskGroup`, with the plain error of a task instead of an exception group."""
+"""Structured concurrency on `asyncio.TaskGroup`, with the plain error of a task instead of an
+exception group.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,5 @@
-"""Text for a terminal: escape control characters of untrusted text, measure its width, truncate and wrap it.
+"""Text for a terminal: escape control characters of untrusted text, measure its width, truncate and
+wrap it.
 
 Log messages are written to stderr in the same way.
 """
@@ -21,10 +22,11 @@ _ASCII = re.compile("[ -~]*")
 
 
 def printable(text: str) -> str:
-    """Return text on one line, with escapes such as \\x1b for all characters that a terminal may interpret or hide.
+    """Return text on one line, with escapes such as \\x1b for all characters that a terminal may
+    interpret or hide.
 
-    These are control characters (C0, C1, line ends), bidirectional and other invisible format characters, separators,
-    and code points that are no characters.
+    These are control characters (C0, C1, line ends), bidirectional and other invisible format
+    characters, separators, and code points that are no characters.
     """
     if _ASCII.fullmatch(text):
         return text
@@ -51,7 +53,9 @@ class Screen:
     @classmethod
     def of(cls, stream: TextIO) -> Self:
         """Describe the terminal of a stream, if it has one."""
-        return cls(has_colours(stream), shutil.get_terminal_size().columns if stream.isatty() else None)
+        return cls(
+            has_colours(stream), shutil.get_terminal_size().columns if stream.isatty() else None
+        )
 
 
 PLAIN = Screen()
@@ -73,7 +77,9 @@ def fit_width(text: str, room: int) -> str:
 
 
 def truncate(text: str, room: int) -> str:
-    """Return the beginning of any text in `room` columns, printable, cut between words and with an ellipsis."""
+    """Return the beginning of any text in `room` columns, printable, cut between words and with
+    an ellipsis.
+    """
     shown = printable(text[:MAX_SCANNED])
     if len(text) <= MAX_SCANNED and display_width(shown) <= room:
         return shown
@@ -108,7 +114,8 @@ def _character_width(character: str) -> int:
 
 
 class ToStderr(logging.Handler):
-    """Writes to the current `sys.stderr`, with control characters escaped: a message may contain text of a server.
+    """Writes to the current `sys.stderr`, with control characters escaped: a message may contain
+    text of a server.
 
     While a live view is drawn there, lines go above it.
     """
@@ -127,4 +134,6 @@ def log_to_stderr(level: str) -> None:
     Args:
         level: The lowest level that is shown, such as "warning".
     """
-    logging.basicConfig(level=level.upper(), format="loadgen: %(levelname)s: %(message)s", handlers=[ToStderr()])
+    logging.basicConfig(
+        level=level.upper(), format="loadgen: %(levelname)s: %(message)s", handlers=[ToStderr()]
+    )

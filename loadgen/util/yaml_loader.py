@@ -1,4 +1,6 @@
-"""A safe YAML loader without numbers to base 60: 30:50 is a range of lengths, not the number 1850."""
+"""A safe YAML loader without numbers to base 60: 30:50 is a range of lengths, not the number
+1850.
+"""
 
 import re
 from typing import Any
@@ -6,11 +8,7 @@ from typing import Any
 BOOL, INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
 
 
-def loader(
-    text: Any,
-    *,
-    on_is_a_word: bool = False,
-) -> Any:
+def loader(text: Any, *, on_is_a_word: bool = False) -> Any:
     """Create a loader like `yaml.SafeLoader`, without numbers to base 60.
 
     Args:
@@ -31,5 +29,7 @@ def loader(
             first: [(tag, form) for tag, form in forms if tag != BOOL]
             for first, forms in Loader.yaml_implicit_resolvers.items()
         }
-        Loader.add_implicit_resolver(BOOL, re.compile("(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+        Loader.add_implicit_resolver(
+            BOOL, re.compile("(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+        )
     return Loader(text)

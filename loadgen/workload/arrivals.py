@@ -1,19 +1,21 @@
-"""`Schedule`: the due times of the requests of a run, drawn from an arrival process before the clock starts.
+"""`Schedule`: the due times of the requests of a run, drawn from an arrival process before the
+clock starts.
 
-Arrivals are a renewal process with gamma gaps (burstiness 1: Poisson; infinite: evenly spaced) on a unit-rate clock,
-stretched by the rate: a point at u is due when u requests are expected. A ramp is the same process as a flat rate,
-transformed by the inverse of its integrated rate (Gerhardt and Nelson, 2009, "Transforming renewal processes for
-simulation of nonstationary arrival processes").
+Arrivals are a renewal process with gamma gaps (burstiness 1: Poisson; infinite: evenly spaced) on a
+unit-rate clock, stretched by the rate: a point at u is due when u requests are expected. A ramp is
+the same process as a flat rate, transformed by the inverse of its integrated rate (Gerhardt and
+Nelson, 2009, "Transforming renewal processes for simulation of nonstationary arrival processes").
 
-With a count of requests, all gaps are scaled so that the last one ends at count / mean rate, as in `vllm bench serve`.
-Poisson arrivals are then a Poisson process conditioned on its last arrival, and the achieved rate is the requested one.
-With burstiness below 1 such a run begins and ends with a burst, as in vLLM. With a duration, the process is stationary
-and cut at the end, without scaling: the count varies like a Poisson count. With both, the one that is expected to end
-first decides, and the other is an upper bound. In vLLM the rate of a ramp depends on the number of the request, so the
+With a count of requests, all gaps are scaled so that the last one ends at count / mean rate, as in
+`vllm bench serve`. Poisson arrivals are then a Poisson process conditioned on its last arrival, and
+the achieved rate is the requested one. With burstiness below 1 such a run begins and ends with a
+burst, as in vLLM. With a duration, the process is stationary and cut at the end, without scaling:
+the count varies like a Poisson count. With both, the one that is expected to end first decides, and
+the other is an upper bound. In vLLM the rate of a ramp depends on the number of the request, so the
 ramp ends late; here it depends on time.
 
-Of a session, the arrival process gives the start; a further turn has no due time before the turn before it is answered.
-The due times of a trace replace the arrival process.
+Of a session, the arrival process gives the start; a further turn has no due time before the turn
+before it is answered. The due times of a trace replace the arrival process.
 """
 
 import math
@@ -74,7 +76,9 @@ class Flat:
 
 @dataclass(frozen=True)
 class LinearRamp:
-    """A rate that changes linearly from `start_rps` to `end_rps`, of which at least one is above 0."""
+    """A rate that changes linearly from `start_rps` to `end_rps`, of which at least one is above
+    0.
+    """
 
     start_rps: float
     end_rps: float
@@ -89,7 +93,9 @@ class LinearRamp:
         slope = (self.end_rps - self.start_rps) / window_s
         # The root of start * t + slope * t**2 / 2 = expected, in the form that cancels no digits.
         divisor = self.start_rps + np.sqrt(np.maximum(self.start_rps**2 + 2 * slope * expected, 0))
-        at_s: Floats = np.divide(2 * expected, divisor, out=np.zeros_like(expected), where=divisor > 0)
+        at_s: Floats = np.divide(
+            2 * expected, divisor, out=np.zeros_like(expected), where=divisor > 0
+        )
         return at_s
 
 
@@ -167,16 +173,19 @@ class Schedule(DueTimes):
         return cls(array("q", due_ns.astype(np.int64, copy=False).tobytes()), duration_ns)
 
     @classmethod
-    def from_settings(cls, settings: RunSettings, seed: int, due_ns: Sequence[int] | None = None) -> "Schedule":
+    def from_settings(
+        cls, settings: RunSettings, seed: int, due_ns: Sequence[int] | None = None
+    ) -> "Schedule":
         """Draw the schedule of checked settings; the same for the same `seed`.
 
-        A closed loop that only a duration ends gets CLOSED_LOOP_RPS requests per second, more than can become due.
+        A closed loop that only a duration ends gets CLOSED_LOOP_RPS requests per second, more than
+        can become due.
 
         Args:
             settings: The settings, with count, duration, rate and burstiness.
             seed: The seed of the arrival process.
-            due_ns: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS. None: they have
-                none, or are not known yet.
+            due_ns: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or
+                FOLLOWS. None: they have none, or are not known yet.
 
         Raises:
             BadInput: As `draw`, or the due times of the prompts conflict with the settings.
@@ -200,33 +209,54 @@ class Schedule(DueTimes):
         if drawn.duration_ns and drawn.count > len(starts):
             problem = f"the data set has {len(starts)} sessions, and {drawn.count} are due"
             raise BadInput("--duration", problem, "give the number of requests with --num-prompts")
-        starts, end = starts[: drawn.count], np.append(starts, len(prompt_times))[min(drawn.count, len(starts))]
+        starts, end = (
+            starts[: drawn.count],
+            np.append(starts, len(prompt_times))[min(drawn.count, len(starts))],
+        )
         due_ns = np.full(end, FOLLOWS, dtype=np.int64)
         due_ns[starts] = drawn.due_ns[: len(starts)]
         return cls.of(due_ns, drawn.duration_ns)
 
     @classmethod
     def _drawn(cls, settings: RunSettings, seed: int, count: int | None) -> "Schedule":
-        duration_s, rate, usual = settings.duration, _rate(settings), settings.requests_of(DEFAULT_COUNT)
+        duration_s, rate, usual = (
+            settings.duration,
+            _rate(settings),
+            settings.requests_of(DEFAULT_COUNT),
+        )
         if rate is None:
-            within = usual if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
+            within = (
+                usual
+                if duration_s is None
+                else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
+            )
             return cls.burst(count or max(within, settings.users or 0))
         if count is None and duration_s is None:
             count = usual
-        return cls.draw(rate, count=count, duration_s=duration_s, burstiness=settings.burstiness, seed=seed)
+        return cls.draw(
+            rate, count=count, duration_s=duration_s, burstiness=settings.burstiness, seed=seed
+        )
 
     @classmethod
     def _from_due_times(cls, settings: RunSettings, due_ns: Int64s) -> "Schedule":
         if _rate(settings) is not None:
             named = ("rate_profile", "ramp_up_strategy")
-            flags = [flag(name) for name in named if getattr(settings, name) is not None] or ["--request-rate"]
+            flags = [flag(name) for name in named if getattr(settings, name) is not None] or [
+                "--request-rate"
+            ]
             raise BadInput(
-                flags[0], "given together with a data set that has due times", "leave it out, or use --time-scale"
+                flags[0],
+                "given together with a data set that has due times",
+                "leave it out, or use --time-scale",
             )
         starts = due_ns[due_ns != FOLLOWS]
         if (starts < 0).any() or (np.diff(starts) < 0).any():
-            problem = "the due times of the data set are not sorted, or are missing for some prompts"
-            raise BadInput("--dataset-name", problem, "give every session start a due time, and sort them")
+            problem = (
+                "the due times of the data set are not sorted, or are missing for some prompts"
+            )
+            raise BadInput(
+                "--dataset-name", problem, "give every session start a due time, and sort them"
+            )
         if settings.duration is not None:
             late = np.flatnonzero(due_ns >= settings.duration * NS_PER_S)
             due_ns = due_ns[: late[0]] if len(late) else due_ns
@@ -249,19 +279,28 @@ class Schedule(DueTimes):
 
     @classmethod
     def draw(
-        cls, rate: Rate, *, count: int | None = None, duration_s: float | None = None, burstiness: float, seed: int
+        cls,
+        rate: Rate,
+        *,
+        count: int | None = None,
+        duration_s: float | None = None,
+        burstiness: float,
+        seed: int,
     ) -> "Schedule":
-        """Draw a schedule. At least one of `count` and `duration_s` is needed; the module docstring describes both.
+        """Draw a schedule. At least one of `count` and `duration_s` is needed; the module docstring
+        describes both.
 
         Args:
             rate: The rate over time.
             count: Maximum number of requests.
             duration_s: All requests are due before this time, s.
-            burstiness: The gamma shape of the gaps: their squared coefficient of variation is 1 / burstiness.
+            burstiness: The gamma shape of the gaps: their squared coefficient of variation is 1 /
+                burstiness.
             seed: The seed of the gaps.
 
         Raises:
-            BadInput: There is no request, the time exceeds int64 ns, or the burstiness is too small.
+            BadInput: There is no request, the time exceeds int64 ns, or the burstiness is too
+                small.
         """
         if not burstiness >= MIN_BURSTINESS:
             problem = f"{burstiness:g} makes nearly all gaps 0"
@@ -274,7 +313,9 @@ class Schedule(DueTimes):
         if count is not None and _require_count(count) / rate.mean_rps <= limit_s + 1 / NS_PER_S:
             window_s = count / rate.mean_rps
             window_ns = _window_ns(window_s)
-            return cls.of(_nanoseconds(rate.when(_unit_arrivals(rng, burstiness, count), window_s)), window_ns)
+            return cls.of(
+                _nanoseconds(rate.when(_unit_arrivals(rng, burstiness, count), window_s)), window_ns
+            )
         window_ns = _window_ns(limit_s)
         arrivals = _unit_arrivals_until(rng, burstiness, rate.mean_rps * limit_s)[:count]
         due_ns = _nanoseconds(rate.when(arrivals, limit_s))
@@ -301,14 +342,18 @@ def _require_count(count: int) -> int:
 def _window_ns(window_s: float) -> int:
     if not 0 < window_s <= MAX_WINDOW_S:
         problem = f"a run of {window_s:.3g} s cannot be scheduled"
-        raise BadInput("--request-rate", problem, "give a higher rate, or fewer requests or seconds")
+        raise BadInput(
+            "--request-rate", problem, "give a higher rate, or fewer requests or seconds"
+        )
     return int(window_s * NS_PER_S)
 
 
 def _unit_arrivals(rng: np.random.Generator, burstiness: float, count: int) -> Floats:
-    """Draw the first `count` points of a unit-rate process, scaled so that the last gap ends at `count`.
+    """Draw the first `count` points of a unit-rate process, scaled so that the last gap ends at
+    `count`.
 
-    Evenly spaced points begin at 0, so that a window of u has u points; other processes begin with a gap.
+    Evenly spaced points begin at 0, so that a window of u has u points; other processes begin with
+    a gap.
     """
     if math.isinf(burstiness):
         return np.arange(count, dtype=np.float64)
@@ -319,8 +364,8 @@ def _unit_arrivals(rng: np.random.Generator, burstiness: float, count: int) -> F
 def _unit_arrivals_until(rng: np.random.Generator, burstiness: float, end: float) -> Floats:
     """Draw the points of a stationary unit-rate process up to `end`.
 
-    The first gap is the forward recurrence time: the rest of a gap that is drawn in proportion to its length (Cox,
-    Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
+    The first gap is the forward recurrence time: the rest of a gap that is drawn in proportion to
+    its length (Cox, Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
     """
     if math.isinf(burstiness):
         return np.arange(math.ceil(end), dtype=np.float64)

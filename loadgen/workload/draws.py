@@ -1,7 +1,9 @@
-"""What a run draws by itself for each request or session: `uniforms`, `ClassDraws` and `Departures`.
+"""What a run draws by itself for each request or session: `uniforms`, `ClassDraws` and
+`Departures`.
 
-`uniforms` are random numbers that depend on a seed, a purpose and what they are drawn for alone. Any number of
-processes draws the same ones, in any order. They need no NumPy, which a measuring process does not import.
+`uniforms` are random numbers that depend on a seed, a purpose and what they are drawn for alone.
+Any number of processes draws the same ones, in any order. They need no NumPy, which a measuring
+process does not import.
 """
 
 import hashlib
@@ -40,8 +42,8 @@ def uniforms(count: int, seed: int, purpose: str, *of: int) -> list[float]:
 class ClassDraws:
     """Draws classes by their shares, each session by itself; or they take turns.
 
-    Sessions that arrive as a Poisson process are then a Poisson process of each class, with its share of the rate
-    (Kingman, Poisson Processes, 1993, section 5.1).
+    Sessions that arrive as a Poisson process are then a Poisson process of each class, with its
+    share of the rate (Kingman, Poisson Processes, 1993, section 5.1).
 
     Attributes:
         bounds: The upper bound of each class in draws from 0 to 1, ascending.
@@ -60,12 +62,17 @@ class ClassDraws:
         Raises:
             BadInput: A class is invalid.
         """
-        bounds = tuple(itertools.accumulate(request_class.share for request_class in settings.request_classes))
+        bounds = tuple(
+            itertools.accumulate(request_class.share for request_class in settings.request_classes)
+        )
         in_turn = bool(settings.lora_modules) and settings.lora_assignment == IN_TURN
         return cls(bounds, in_turn, seed_of(settings, "order"))
 
     def numbers(self) -> Iterator[int]:
-        """Yield the number of the class of each session, without an end. They depend on shares and seed alone."""
+        """Yield the number of the class of each session, without an end.
+
+        They depend on shares and seed alone.
+        """
         import numpy as np
 
         if self.in_turn:
@@ -109,11 +116,15 @@ class Departures:
         return cls(Disconnect.parse(settings.disconnect), seed_of(settings, "arrivals"))
 
     def drawn(self, index: int) -> bool:
-        """Return whether the user of request `index` leaves; it depends on the index, the seed and the share alone."""
+        """Return whether the user of request `index` leaves; it depends on the index, the seed
+        and the share alone.
+        """
         return uniforms(1, self.seed, "disconnect", index)[0] < self.disconnect.share
 
     def mark(self, record: Record) -> None:
-        """Write into the record of a request that is about to be sent when its user leaves, if it was drawn."""
+        """Write into the record of a request that is about to be sent when its user leaves, if
+        it was drawn.
+        """
         if not self.drawn(record.index):
             return
         if self.disconnect.tokens is not None:

@@ -1,4 +1,7 @@
-"""DueTimes: when each request of a run is due. It needs no NumPy, as a measuring process has none."""
+"""DueTimes: when each request of a run is due.
+
+It needs no NumPy, as a measuring process has none.
+"""
 
 import hashlib
 import math
@@ -36,7 +39,11 @@ class Stripe(NamedTuple):
         """Return the requests that have a due time of their own: the first of each session."""
         if FOLLOWS not in self.due:
             return self
-        pairs = [(number, due) for number, due in zip(self.numbers, self.due, strict=True) if due != FOLLOWS]
+        pairs = [
+            (number, due)
+            for number, due in zip(self.numbers, self.due, strict=True)
+            if due != FOLLOWS
+        ]
         return Stripe([number for number, _ in pairs], [due for _, due in pairs], self.all_at_once)
 
 
@@ -45,7 +52,8 @@ class DueTimes:
     """The due times of all requests of a run.
 
     Args:
-        due: Nanoseconds from the start, sorted; FOLLOWS for a further request of the session of the one before it.
+        due: Nanoseconds from the start, sorted; FOLLOWS for a further request of the session of the
+            one before it.
         duration_ns: The window over which they were drawn; 0 if all are due at once.
 
     Raises:
@@ -70,7 +78,9 @@ class DueTimes:
 
     @property
     def begins(self) -> "Bools":
-        """Whether each request has a due time of its own, shape (count,): the first of each session."""
+        """Whether each request has a due time of its own, shape (count,): the first of each
+        session.
+        """
         begins: Bools = self.due_ns != FOLLOWS
         return begins
 
@@ -127,5 +137,7 @@ class DueTimes:
         all_at_once = self.duration_ns == 0
         if not self.has_sessions:
             return Stripe(range(i, self.count, n), self.due[i::n], all_at_once)
-        numbers = array("q", (number for number, session in enumerate(self.session_numbers) if session % n == i))
+        numbers = array(
+            "q", (number for number, session in enumerate(self.session_numbers) if session % n == i)
+        )
         return Stripe(numbers, array("q", (self.due[number] for number in numbers)), all_at_once)

@@ -1,4 +1,5 @@
-"""The kinds of `Image`: `RandomImage` of random or white pixels, `ImageFile` of a file, `ImageBytes` of a record.
+"""The kinds of `Image`: `RandomImage` of random or white pixels, `ImageFile` of a file,
+`ImageBytes` of a record.
 
 `referred` says what a reference to an image means to vLLM.
 """
@@ -17,7 +18,8 @@ from loadgen.workload.image import Image, data_url
 
 ADDRESSES = ("http://", "https://", "file://", "data:image/")
 FILE = "file://"
-MARKS = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}  # the first bytes of a format
+# The first bytes of a format.
+MARKS = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}
 HEAD = 12  # bytes that tell the kind of a file
 Content = Literal["random", "blank"]
 PNG, JPEG = "png", "jpeg"
@@ -57,7 +59,9 @@ class RandomImage:
         import PIL.Image
 
         file = io.BytesIO()
-        PIL.Image.frombytes("RGB", (self.width, self.height), pixels).save(file, format="JPEG", quality=int(quality))
+        PIL.Image.frombytes("RGB", (self.width, self.height), pixels).save(
+            file, format="JPEG", quality=int(quality)
+        )
         return data_url(name, file.getvalue())
 
     def estimated_bytes(self) -> int:
@@ -78,7 +82,8 @@ class ImageFile:
     """The bytes of a file, sent as they are.
 
     Attributes:
-        _path: The file. The underscore keeps it out of the JSON of orjson, which is what the hash of a prompt covers.
+        _path: The file. The underscore keeps it out of the JSON of orjson, which is what the hash
+            of a prompt covers.
         kind: The format of the image: png, jpeg and so on.
         size: Its size in bytes.
         sha256: The hash of its bytes, in hex.
@@ -152,11 +157,12 @@ class ImageBytes:
 
 
 def referred(reference: object, *, embeds: bool = False) -> str | Image:
-    """Return the image of a reference as `vllm bench serve` understands it: a URL, or the path of a file.
+    """Return the image of a reference as `vllm bench serve` understands it: a URL, or the path of a
+    file.
 
     Args:
-        reference: The URL or the path, or the `bytes` of an image in a record of Parquet. The server reads a file
-            itself, unless it is embedded.
+        reference: The URL or the path, or the `bytes` of an image in a record of Parquet. The
+            server reads a file itself, unless it is embedded.
         embeds: Whether the bytes of a file are sent in the body.
 
     Raises:
@@ -170,7 +176,9 @@ def referred(reference: object, *, embeds: bool = False) -> str | Image:
     if not embeds or url.startswith("data:"):
         return url
     if not url.startswith(FILE):
-        raise ValueError(f"has the image {url[:80]}, which is on the network: download it, and give its path")
+        raise ValueError(
+            f"has the image {url[:80]}, which is on the network: download it, and give its path"
+        )
     return ImageFile.of(url.removeprefix(FILE))
 
 
@@ -183,13 +191,19 @@ def parse_format(text: str) -> str:
     name, colon, quality = text.partition(":")
     if name == PNG and not colon:
         return PNG
-    if name != JPEG or (colon and not (quality.isdecimal() and quality.isascii() and 1 <= int(quality) <= 95)):
-        raise BadInput(FORMAT, f"unknown format {text!r}", "write png, jpeg, or jpeg:QUALITY with 1 to 95")
+    if name != JPEG or (
+        colon and not (quality.isdecimal() and quality.isascii() and 1 <= int(quality) <= 95)
+    ):
+        raise BadInput(
+            FORMAT, f"unknown format {text!r}", "write png, jpeg, or jpeg:QUALITY with 1 to 95"
+        )
     try:
         import PIL.Image  # noqa: F401
     except ImportError as error:
         raise BadInput(
-            FORMAT, "JPEG images need the package pillow", "pip install pillow, or give --image-format png"
+            FORMAT,
+            "JPEG images need the package pillow",
+            "pip install pillow, or give --image-format png",
         ) from error
     return f"{JPEG}:{int(quality) if colon else QUALITY}"
 
@@ -201,12 +215,18 @@ def _kind(head: bytes) -> str | None:
 
 
 def _png(pixels: bytes, width: int, height: int) -> bytes:
-    """Encode RGB pixels as PNG. Random ones are only stored: to try to compress them takes ten times as long."""
+    """Encode RGB pixels as PNG.
+
+    Random ones are only stored: to try to compress them takes ten times as long.
+    """
     line = 3 * width
-    lines = b"".join(b"\0" + pixels[start : start + line] for start in range(0, height * line, line))
+    lines = b"".join(
+        b"\0" + pixels[start : start + line] for start in range(0, height * line, line)
+    )
     is_flat = pixels.count(pixels[:1]) == len(pixels)
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits of each of three colors
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 6 if is_flat else 0)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
     )

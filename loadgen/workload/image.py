@@ -1,8 +1,8 @@
 """`Image`: an image of a prompt, encoded when the body of its request is written.
 
-An image is the `url` of a content part of a chat message. Prompts with images are therefore small; only one body at a
-time holds encoded pixels. As JSON of its own, an image is its recipe or the hash of its file. So the hash of prompts
-depends neither on the release of an encoder nor on a path.
+An image is the `url` of a content part of a chat message. Prompts with images are therefore small;
+only one body at a time holds encoded pixels. As JSON of its own, an image is its recipe or the hash
+of its file. So the hash of prompts depends neither on the release of an encoder nor on a path.
 """
 
 import base64
@@ -45,7 +45,9 @@ def to_json(value: object) -> str:
 
 
 def images(messages: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-    """Yield the images of a chat: for each content part of this type, its URL or Image, or None if it has none."""
+    """Yield the images of a chat: for each content part of this type, its URL or Image, or None
+    if it has none.
+    """
     for message in messages:
         content = message.get("content")
         for part in content if isinstance(content, list) else ():
@@ -61,4 +63,7 @@ def has_images(messages: Iterable[Mapping[str, Any]]) -> bool:
 
 def estimated_bytes(messages: Iterable[Mapping[str, Any]]) -> int:
     """Estimate how many bytes the images of a chat take in a body."""
-    return sum(url.estimated_bytes() if isinstance(url, Image) else len(str(url)) for url in images(messages))
+    return sum(
+        url.estimated_bytes() if isinstance(url, Image) else len(str(url))
+        for url in images(messages)
+    )

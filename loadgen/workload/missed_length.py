@@ -1,14 +1,17 @@
 """Missed lengths: random prompts of a rule that are far longer or shorter than was requested.
 
-Rules of other tools cut a list of tokens to the length, and send its text. Most tokenizers turn that text into the same
-tokens again; some turn it into others.
+Rules of other tools cut a list of tokens to the length, and send its text. Most tokenizers turn
+that text into the same tokens again; some turn it into others.
 """
 
 import logging
 
 MAX_MISS = 0.1  # relative: prompts of which a few neighbouring tokens merge are within it
 CAUSE = "the tokenizer turns the text of these tokens into other tokens"
-REMEDY = "name that of a real model, or send loadgen's own random prompts (no --dataset-rule), whose lengths are exact"
+REMEDY = (
+    "name that of a real model, or send loadgen's own random prompts (no --dataset-rule), "
+    "whose lengths are exact"
+)
 
 logger = logging.getLogger("loadgen")
 

@@ -1,4 +1,6 @@
-"""`PromptForm`: the form in which prompts are sent: as they are, with the chat template around them, as token ids."""
+"""`PromptForm`: the form in which prompts are sent: as they are, with the chat template around
+them, as token ids.
+"""
 
 import dataclasses
 import itertools
@@ -9,7 +11,11 @@ from typing import Any, Self
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.chat_template.prediction import SizedToServer, require_sized, template_variables
+from loadgen.workload.chat_template.prediction import (
+    SizedToServer,
+    require_sized,
+    template_variables,
+)
 from loadgen.workload.chat_template.template import REMEDY, ChatTemplate
 from loadgen.workload.endpoints.api import text_of
 from loadgen.workload.prompt import ANSWER, Dataset, Prompt, user_message
@@ -49,8 +55,8 @@ class PromptForm:
             target: The endpoint, with the fields of every request.
 
         Raises:
-            BadInput: There is no tokenizer or no template; or a chat is to be sent as token ids, or to have lengths by
-                the server's count.
+            BadInput: There is no tokenizer or no template; or a chat is to be sent as token ids, or
+                to have lengths by the server's count.
         """
         rendering = settings.render_chat_template
         as_ids = settings.prompt_token_ids
@@ -58,15 +64,24 @@ class PromptForm:
             return cls()
         flag = RENDER if rendering is not None else IDS
         if as_ids and not target.api.takes_token_ids:
-            problem = "a chat has messages, not token ids" if target.chat else f"{target.api.path} takes no token ids"
+            problem = (
+                "a chat has messages, not token ids"
+                if target.chat
+                else f"{target.api.path} takes no token ids"
+            )
             raise BadInput(IDS, problem, "use --backend openai or sglang-native, or leave it out")
         if settings.tokenizer == NO_TOKENIZER:
-            raise BadInput(flag, f"needs a tokenizer, and {TOKENIZER} is {NO_TOKENIZER}", "give the model's")
+            raise BadInput(
+                flag, f"needs a tokenizer, and {TOKENIZER} is {NO_TOKENIZER}", "give the model's"
+            )
         tokenizer = tokenizer_for(dataset, settings)
         if rendering is None:
             return cls(tokenizer, as_ids=True)
         if target.chat and settings.input_len_counts == "server":
-            problem = "the server of a chat applies the template again, so no prompt can be made to its length"
+            problem = (
+                "the server of a chat applies the template again, so no prompt can be made "
+                "to its length"
+            )
             raise BadInput(COUNTS, problem, f"leave out {COUNTS} or {RENDER}")
         variables = template_variables(target.fields)
         template = ChatTemplate.of(tokenizer, tools=bool(variables.get("tools")))
@@ -76,7 +91,8 @@ class PromptForm:
         return cls(tokenizer, template, variables, without, as_ids)
 
     def sized(self, dataset: Dataset, settings: RunSettings) -> Dataset:
-        """Return the data set; with prompts shorter by the template, if the settings count it as part of a length.
+        """Return the data set; with prompts shorter by the template, if the settings count it as
+        part of a length.
 
         Raises:
             BadInput: The data set cannot make such prompts.
@@ -105,7 +121,9 @@ class PromptForm:
             ids = self.tokenizer.encode_batch([prompt.text for prompt in sent], special=True)
             for prompt, encoded in zip(sent, ids, strict=True):
                 token_ids = tuple(encoded) if self.as_ids else ()
-                yield dataclasses.replace(prompt, input_tokens=len(encoded), server_tokens=None, token_ids=token_ids)
+                yield dataclasses.replace(
+                    prompt, input_tokens=len(encoded), server_tokens=None, token_ids=token_ids
+                )
 
     def provenance(self) -> dict[str, Any]:
         """Return the hash of the template as JSON; nothing without one."""
@@ -128,4 +146,6 @@ class PromptForm:
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         assert self.tokenizer is not None
-        return self.tokenizer.count([self._text((user_message(text),)) for text in texts], special=True)
+        return self.tokenizer.count(
+            [self._text((user_message(text),)) for text in texts], special=True
+        )

@@ -1,12 +1,14 @@
-"""The store of prepared requests: bodies and an index in files, which a measuring process reads one at a time.
+"""The store of prepared requests: bodies and an index in files, which a measuring process reads one
+at a time.
 
-A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of the server), `index`
-(int64, a row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
-in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same, the class, the end of
-its part of `after`), `after` (int64: how many rows back the requests lie that each follows; empty without sessions),
-`sources` (one JSON string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows
-may be added while others read: the index grows last. What is sent off the record lies in files of the same kind, whose
-names begin with WARMUP_PREFIX.
+A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of
+the server), `index` (int64, a row per request: end offset in bodies, input tokens, output tokens,
+due time or DRAWN or FOLLOWS, think time in ns, tokens that the server is expected to count or -1,
+whether an earlier row asks the same, the class, the end of its part of `after`), `after` (int64:
+how many rows back the requests lie that each follows; empty without sessions), `sources` (one JSON
+string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows
+may be added while others read: the index grows last. What is sent off the record lies in files of
+the same kind, whose names begin with WARMUP_PREFIX.
 """
 
 import itertools
@@ -24,7 +26,13 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.image import estimated_bytes, images
-from loadgen.workload.prompt import ANSWER_PLACEHOLDER, Prompt, PromptDigest, SessionGraph, SessionOrder
+from loadgen.workload.prompt import (
+    ANSWER_PLACEHOLDER,
+    Prompt,
+    PromptDigest,
+    SessionGraph,
+    SessionOrder,
+)
 from loadgen.workload.structured_output import asks_for_json
 
 END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER = range(9)  # columns of the index
@@ -35,7 +43,8 @@ WARMUP_PREFIX = "warmup-"
 WARM_CACHE_PREFIX = "warm-cache-"
 ABOUT, PARTS = "about.json", ("bodies", "sources", "after", "index")  # the index is written last
 SCHEDULE = "schedule"
-BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
+# Prompts, and characters of them, that are written at a time.
+BLOCK, BLOCK_CHARACTERS = (1024, 1 << 22)
 
 
 class RequestFiles:
@@ -48,7 +57,9 @@ class RequestFiles:
         further: Whether to append to existing files.
     """
 
-    def __init__(self, folder: Path, body: Callable[[Prompt], bytes], of: str = "", *, further: bool = False) -> None:
+    def __init__(
+        self, folder: Path, body: Callable[[Prompt], bytes], of: str = "", *, further: bool = False
+    ) -> None:
         self._body = body
         self._files = ExitStack()  # closes all, also if one has no room for what is left to write
         self._bodies, self._sources, self._after, self._index = (
@@ -126,10 +137,12 @@ def write(
         The digest of the prompts.
 
     Raises:
-        BadInput: There are fewer or more prompts, or one follows a prompt that is not in its session.
+        BadInput: There are fewer or more prompts, or one follows a prompt that is not in its
+            session.
     """
     digest, order, done = PromptDigest(), SessionOrder(), 0
-    waiting = _at_most(prompts, count + 1, of_sessions)  # one more than needed, to notice that there are too many
+    # One more than needed, to notice that there are too many.
+    waiting = _at_most(prompts, count + 1, of_sessions)
     with RequestFiles(folder, body) as files:
         while block := next_block(waiting):
             files.add(block)
@@ -141,11 +154,20 @@ def write(
             progress(done)
     number = order.sessions if of_sessions else done
     if number != count:
-        available, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
+        available, what = (
+            number if number < count else "more",
+            "sessions" if of_sessions else "prompts",
+        )
         problem = f"the data set has {available} {what}, and {count} are needed"
-        raise BadInput("--num-prompts", problem, "give the number that it has, or correct the data set")
+        raise BadInput(
+            "--num-prompts", problem, "give the number that it has, or correct the data set"
+        )
     facts = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
-    held = {"repeats_answers": files.repeats_answers, "images": files.images, "structured": files.structured}
+    held = {
+        "repeats_answers": files.repeats_answers,
+        "images": files.images,
+        "structured": files.structured,
+    }
     write_about(folder, origin() | facts | {name: value for name, value in held.items() if value})
     return digest
 
@@ -166,7 +188,9 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
     if needed > free:
         total = f"{count} requests need about {(size + needed) / 1e9:.1f} GB"
         problem = f"{total}, and {folder.parent} has {free / 1e9:.1f} GB left"
-        raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or smaller requests")
+        raise BadInput(
+            "TMPDIR", problem, "name a folder with more, or ask for fewer or smaller requests"
+        )
 
 
 def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
@@ -183,14 +207,18 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
     characters = 0
     for prompt in itertools.islice(waiting, BLOCK):
         block.append(prompt)
-        characters += len(prompt.text) + sum(map(len, prompt.texts)) + estimated_bytes(prompt.messages)
+        characters += (
+            len(prompt.text) + sum(map(len, prompt.texts)) + estimated_bytes(prompt.messages)
+        )
         if characters >= BLOCK_CHARACTERS:
             break
     return block
 
 
 def warmup_count(settings: RunSettings) -> int:
-    """Return how many warm-up and test requests are sent before the clock starts, without retries."""
+    """Return how many warm-up and test requests are sent before the clock starts, without
+    retries.
+    """
     return settings.num_warmups + (settings.ready_check_timeout_sec > 0)
 
 
@@ -200,28 +228,40 @@ def write_about(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def file_names(folder: Path) -> list[str]:
-    """The names of those files in a folder that hold requests; each index comes after what it tells of."""
-    names = (ABOUT, SCHEDULE, *(f"{of}{name}" for of in (WARMUP_PREFIX, WARM_CACHE_PREFIX, "") for name in PARTS))
+    """The names of those files in a folder that hold requests; each index comes after what it
+    tells of.
+    """
+    names = (
+        ABOUT,
+        SCHEDULE,
+        *(f"{of}{name}" for of in (WARMUP_PREFIX, WARM_CACHE_PREFIX, "") for name in PARTS),
+    )
     return [name for name in names if (folder / name).exists()]
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Read the facts about the prompts: their provenance, sha256, number of requests and of distinct prompts.
+    """Read the facts about the prompts: their provenance, sha256, number of requests and of
+    distinct prompts.
 
-    `further` says that rows may be added during the run; `sent_before` is how many prompts are sent as warm-ups too.
+    `further` says that rows may be added during the run; `sent_before` is how many prompts are sent
+    as warm-ups too.
     """
     facts: dict[str, Any] = orjson.loads((folder / ABOUT).read_bytes())
     return facts
 
 
 def requested_due_ns(folder: Path, *, counted_by_data: bool = False) -> "array[int] | None":
-    """Read the due times of the prompts: ns, DRAWN or FOLLOWS; None if all are DRAWN and their number was asked for."""
+    """Read the due times of the prompts: ns, DRAWN or FOLLOWS; None if all are DRAWN and their
+    number was asked for.
+    """
     due_ns = _columns((folder / "index").read_bytes())[DUE][: read_about(folder)["requests"]]
     return None if due_ns.count(DRAWN) == len(due_ns) and not counted_by_data else due_ns
 
 
 def write_schedule(folder: Path, schedule: DueTimes) -> None:
-    """Write the schedule of the run beside its requests, in the place of one that was written before."""
+    """Write the schedule of the run beside its requests, in the place of one that was written
+    before.
+    """
     written = folder / f"{SCHEDULE}.new"
     written.write_bytes(array("q", [schedule.duration_ns]).tobytes() + schedule.due.tobytes())
     written.replace(folder / SCHEDULE)
@@ -236,7 +276,8 @@ def schedule(folder: Path) -> DueTimes:
 class Requests:
     """The requests of a store, read one at a time so that memory does not grow.
 
-    An index beyond the last row looks for added rows; if there are none, the rows are repeated from then on.
+    An index beyond the last row looks for added rows; if there are none, the rows are repeated from
+    then on.
 
     Args:
         folder: The folder of the store.
@@ -253,10 +294,17 @@ class Requests:
         self._folder, self._of = folder, of
         self._source_list: list[str] | None = None
         self._sources = open(folder / f"{of}sources", "rb")  # noqa: SIM115 - closed by __exit__
-        self._file, self._index = (os.open(folder / f"{of}{name}", os.O_RDONLY) for name in ("bodies", "index"))
+        self._file, self._index = (
+            os.open(folder / f"{of}{name}", os.O_RDONLY) for name in ("bodies", "index")
+        )
         # arrays give plain ints, several times faster than numpy scalars
         self._ends, self._inputs, self._outputs = array("q"), array("q"), array("q")
-        self._expected, self._thinks, self._turns, self._repeats = array("q"), array("q"), array("q"), array("b")
+        self._expected, self._thinks, self._turns, self._repeats = (
+            array("q"),
+            array("q"),
+            array("q"),
+            array("b"),
+        )
         self._classes = array("B")
         facts = {} if of else read_about(folder)
         self._grows = True
@@ -282,7 +330,8 @@ class Requests:
 
     def body(self, index: int) -> bytes:
         """Read the JSON body of request `index`."""
-        # pread, not a mapping: pages read stay in the page cache and out of the process's resident memory
+        # pread, not a mapping: pages read stay in the page cache and out of the process's resident
+        # memory
         row = self._row(index)
         start = self._ends[row - 1] if row else 0
         return os.pread(self._file, self._ends[row] - start, start)
@@ -293,7 +342,9 @@ class Requests:
         return self._inputs[row], self._outputs[row]
 
     def server_tokens(self, index: int) -> int:
-        """Return the expected input tokens of request `index` by the server's count, -1 if unknown."""
+        """Return the expected input tokens of request `index` by the server's count, -1 if
+        unknown.
+        """
         return self._expected[self._row(index)]
 
     def think_ns(self, index: int) -> int:
@@ -314,7 +365,9 @@ class Requests:
         return self._classes[self._row(index)]
 
     def repeats(self, index: int) -> bool:
-        """Return whether request `index`, beyond the prepared ones, repeats the prompt of an earlier request."""
+        """Return whether request `index`, beyond the prepared ones, repeats the prompt of an
+        earlier request.
+        """
         return self._row(index) != index or bool(self._repeats[index])
 
     def sources(self) -> list[str]:
@@ -350,7 +403,9 @@ class Requests:
 
     def _read_sources(self) -> None:
         if self._source_list is not None:
-            self._source_list += map(orjson.loads, itertools.islice(self._sources, len(self) - len(self._source_list)))
+            self._source_list += map(
+                orjson.loads, itertools.islice(self._sources, len(self) - len(self._source_list))
+            )
 
 
 def _columns(data: bytes) -> "list[array[int]]":

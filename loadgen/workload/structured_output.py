@@ -1,4 +1,6 @@
-"""Structured output: the JSON schema that a request asks for, and whether its answer is JSON that matches it."""
+"""Structured output: the JSON schema that a request asks for, and whether its answer is JSON
+that matches it.
+"""
 
 import json
 from collections.abc import Callable
@@ -54,7 +56,9 @@ def schema_of(body: dict[str, Any]) -> Schema | None:
 
 
 def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a field that is an object; {} if it is missing or something else, which the server judges."""
+    """Return a field that is an object; {} if it is missing or something else, which the server
+    judges.
+    """
     value = fields.get(name)
     return value if isinstance(value, dict) else {}
 

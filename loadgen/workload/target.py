@@ -39,7 +39,8 @@ class Target:
         verify_tls: Whether certificates are verified.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
-        session_header: The header with the id of the session, in requests of sessions; None: there is none.
+        session_header: The header with the id of the session, in requests of sessions; None: there
+            is none.
         classes: The same endpoint as each class of requests asks it; empty without classes.
     """
 
@@ -59,8 +60,13 @@ class Target:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
-        """Create the target of the settings, the first of several. `model` is the model's name in requests."""
-        fields = {name: value for name in SAMPLING if (value := getattr(settings, name)) is not None}
+        """Create the target of the settings, the first of several.
+
+        `model` is the model's name in requests.
+        """
+        fields = {
+            name: value for name in SAMPLING if (value := getattr(settings, name)) is not None
+        }
         if settings.ignore_eos:
             fields["ignore_eos"] = True
         return cls(
@@ -75,15 +81,25 @@ class Target:
             verify_tls=not settings.insecure,
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
-            session_header=None if settings.session_header == NO_HEADER else settings.session_header,
-            classes=tuple(cls._of_class(settings, request_class, model) for request_class in settings.request_classes),
+            session_header=None
+            if settings.session_header == NO_HEADER
+            else settings.session_header,
+            classes=tuple(
+                cls._of_class(settings, request_class, model)
+                for request_class in settings.request_classes
+            ),
         )
 
     @classmethod
     def _of_class(cls, settings: RunSettings, request_class: RequestClass, model: str) -> "Target":
         with request_class.named_in_errors():
-            target = cls.from_settings(settings.of_class(request_class), request_class.model or model)
-        if request_class.model is None or LORA_PATH not in (target.api.adapter_field, *target.fields):
+            target = cls.from_settings(
+                settings.of_class(request_class), request_class.model or model
+            )
+        if request_class.model is None or LORA_PATH not in (
+            target.api.adapter_field,
+            *target.fields,
+        ):
             return target
         return replace(target, fields=target.fields | {LORA_PATH: request_class.model})
 
@@ -109,7 +125,9 @@ class Target:
             message = {"role": "user", "content": [{"type": "text", "text": prompt.text}]}
             prompt = replace(prompt, messages=(message,))
         if image.has_images(prompt.messages) and not self.api.takes_images:
-            raise BadInput("--backend", f"{prompt.source} has images", "use one that takes them: openai-chat")
+            raise BadInput(
+                "--backend", f"{prompt.source} has images", "use one that takes them: openai-chat"
+            )
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
         return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
@@ -123,10 +141,13 @@ class Target:
     def may_be_compressed(self) -> bool:
         """Whether a header of the user's lets the server compress its responses."""
         headers = (header for target in self.each_class for header in target.headers.items())
-        return any(name.lower() == "accept-encoding" and value != "identity" for name, value in headers)
+        return any(
+            name.lower() == "accept-encoding" and value != "identity" for name, value in headers
+        )
 
     def head(self, run: str = "") -> bytes:
-        """Return the request head as a format with two `%d`: the request's number and its Content-Length.
+        """Return the request head as a format with two `%d`: the request's number and its
+        Content-Length.
 
         `run` precedes the number in X-Request-Id, because a server may need unique ids.
         """
@@ -141,18 +162,27 @@ class Target:
         }
         for name, value in self.headers.items():
             _put(lines, name, value)
-        text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        text = f"POST {path} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in lines.items()
+        )
         text += f"X-Request-Id: {self.request_id_prefix}{run}"
         return _format(text) + b"%d\r\nContent-Length: %d\r\n\r\n"
 
     def session_head(self, run: str = "") -> bytes | None:
-        """Return the head of the requests of sessions: as `head`, with a third `%d`, the number of the session.
+        """Return the head of the requests of sessions: as `head`, with a third `%d`, the number of
+        the session.
 
         None if no header names the session, or a header of the user's has its name.
         """
-        if self.session_header is None or self.session_header.lower() in map(str.lower, self.headers):
+        if self.session_header is None or self.session_header.lower() in map(
+            str.lower, self.headers
+        ):
             return None
-        return self.head(run).removesuffix(b"\r\n") + _format(f"{self.session_header}: {run}") + b"%d\r\n\r\n"
+        return (
+            self.head(run).removesuffix(b"\r\n")
+            + _format(f"{self.session_header}: {run}")
+            + b"%d\r\n\r\n"
+        )
 
 
 def _format(text: str) -> bytes:
@@ -176,15 +206,20 @@ def endpoint(settings: RunSettings) -> str:
     """Return the path of the API: as given, else by backend."""
     path = settings.endpoint or endpoints.find(settings).path
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise BadInput("--endpoint", f"invalid path {path!r}", "write it percent-encoded, as in a URL")
+        raise BadInput(
+            "--endpoint", f"invalid path {path!r}", "write it percent-encoded, as in a URL"
+        )
     return path if path.startswith("/") else "/" + path
 
 
 def base_url(settings: RunSettings) -> str:
-    """Return scheme, host and port of the server, the first of several, without a user and a trailing slash."""
+    """Return scheme, host and port of the server, the first of several, without a user and a
+    trailing slash.
+    """
     if not settings.urls:
         host = settings.host or "127.0.0.1"
-        return f"http://{f'[{host}]' if ':' in host else host}:{8000 if settings.port is None else settings.port}"
+        address = f"[{host}]" if ":" in host else host
+        return f"http://{address}:{8000 if settings.port is None else settings.port}"
     parts = _base_parts(settings.urls[0])
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
@@ -196,7 +231,9 @@ def origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def headers(settings: RunSettings) -> dict[str, str]:
-    """Return the extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
+    """Return the extra request headers: --header over --api-key over a user in the first URL
+    over OPENAI_API_KEY.
+    """
     api = endpoints.find(settings)
     fields = dict(api.headers)
     user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
@@ -216,11 +253,15 @@ def headers(settings: RunSettings) -> dict[str, str]:
             raise BadInput("--header", problem, "write Name=value")
         if name.strip().lower() in _FRAMING:
             raise BadInput(
-                "--header", f"{name.strip()} cannot be set", "leave it out: it is different for each request"
+                "--header",
+                f"{name.strip()} cannot be set",
+                "leave it out: it is different for each request",
             )
         if name.strip().lower() == _REQUEST_ID:
             problem = f"{name.strip()} would be the same for every request"
-            raise BadInput("--header", problem, "give --request-id-prefix: a unique part follows it")
+            raise BadInput(
+                "--header", problem, "give --request-id-prefix: a unique part follows it"
+            )
         _put(fields, name.strip(), _clean("--header", value.strip()))
     return fields
 
@@ -232,9 +273,15 @@ def _base_parts(url: str) -> SplitResult:
         beyond = _PORT.search(shown)
         if beyond is not None and not 0 < int(beyond[1]) < 65536:
             raise BadInput(
-                "--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give a port from 1 to 65535"
+                "--base-url",
+                f"{shown!r}: the port {beyond[1]} is out of range",
+                "give a port from 1 to 65535",
             )
-        meant = f"http://{shown}" if "://" not in url and server_url(f"http://{url}") else "http://HOST:PORT"
+        meant = (
+            f"http://{shown}"
+            if "://" not in url and server_url(f"http://{url}")
+            else "http://HOST:PORT"
+        )
         raise BadInput("--base-url", f"invalid http or https URL {shown!r}", f"write {meant}")
     return parts
 
@@ -260,5 +307,7 @@ def _put(headers: dict[str, str], name: str, value: str) -> None:
 def _clean(flag: str, value: str) -> str:
     # The value stays out of the message: it may be a secret.
     if any(ord(c) < 32 or ord(c) > 255 for c in value):
-        raise BadInput(flag, "contains control or non-Latin characters", "write printable Latin-1 text")
+        raise BadInput(
+            flag, "contains control or non-Latin characters", "write printable Latin-1 text"
+        )
     return value

@@ -1,4 +1,5 @@
-"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and prompts.
+"""The load of `vllm bench serve`: its defaults that differ from loadgen's, and its bodies and
+prompts.
 
 Settings that are given win over these defaults.
 """
@@ -21,7 +22,8 @@ V0_11: dict[str, Any] = {
     "warmup_prompt": "first",
     "ready_check_timeout_sec": 600.0,
 }
-FIXED_SEEDS: dict[str, Any] = {"seed_order": 0, "seed_prompts": 0}  # vLLM shuffles these data sets without --seed
+# VLLM shuffles these data sets without --seed.
+FIXED_SEEDS: dict[str, Any] = {"seed_order": 0, "seed_prompts": 0}
 V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 TOKEN_DEFAULTS = ("temperature", "ignore_eos")  # of these defaults, what an embedding does not have
 TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
@@ -30,14 +32,22 @@ RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.
 
 def defaults_0_11(fields: Given) -> dict[str, Any]:
     """Return the defaults of 0.11."""
-    generates = RunSettings(backend=fields.get("backend"), endpoint=fields.get("endpoint")).generates
-    defaults = {name: value for name, value in V0_11.items() if generates or name not in TOKEN_DEFAULTS}
-    return defaults | ({"dataset_rule": "vllm-0.11"} if fields.get("dataset_name", "random") in RULED else {})
+    generates = RunSettings(
+        backend=fields.get("backend"), endpoint=fields.get("endpoint")
+    ).generates
+    defaults = {
+        name: value for name, value in V0_11.items() if generates or name not in TOKEN_DEFAULTS
+    }
+    return defaults | (
+        {"dataset_rule": "vllm-0.11"} if fields.get("dataset_name", "random") in RULED else {}
+    )
 
 
 def defaults_0_32(fields: Given) -> dict[str, Any]:
     """Return the defaults of 0.32 and 0.33."""
-    return V0_32 | (FIXED_SEEDS if fields.get("dataset_name") in ("spec_bench", "speed_bench") else {})
+    return V0_32 | (
+        FIXED_SEEDS if fields.get("dataset_name") in ("spec_bench", "speed_bench") else {}
+    )
 
 
 RELEASES: Mapping[str, Callable[[Given], dict[str, Any]]] = {
@@ -50,8 +60,8 @@ RELEASES: Mapping[str, Callable[[Given], dict[str, Any]]] = {
 def as_sent(settings: Given, *, templated: bool = True) -> dict[str, Any]:
     """Return the settings with which bodies and prompts are those of vLLM's own tool.
 
-    Completions have the fields that it always sends. It puts the chat template around the prompts of some data sets,
-    most of them in a chat, too, which the server then does again.
+    Completions have the fields that it always sends. It puts the chat template around the prompts
+    of some data sets, most of them in a chat, too, which the server then does again.
 
     Args:
         settings: Fields of `RunSettings`, the defaults included.
@@ -81,7 +91,9 @@ def api_of(fields: Given) -> Api:
     Raises:
         BadInput: The backend is unknown.
     """
-    return endpoints.find(RunSettings(backend=fields.get("backend"), endpoint=fields.get("endpoint")))
+    return endpoints.find(
+        RunSettings(backend=fields.get("backend"), endpoint=fields.get("endpoint"))
+    )
 
 
 def _is_rendered(fields: Given) -> bool:
@@ -89,5 +101,7 @@ def _is_rendered(fields: Given) -> bool:
         return fields.get("dataset_name") in TEMPLATED
     from loadgen.workload.datasets.huggingface import known_layout
 
-    layout = known_layout(fields["dataset_name"], fields.get("hf_name") or fields.get("dataset_path"))
+    layout = known_layout(
+        fields["dataset_name"], fields.get("hf_name") or fields.get("dataset_path")
+    )
     return layout is not None and layout.rendered

@@ -11,7 +11,9 @@ FROM_SENT = RunSettings(latency_from="sent")
 
 
 def uncertain() -> Record:
-    """Tokens at 20, 30 and 40 ms, of which the first may have come 2 ms and the last 3 ms before; sent within 1 ms."""
+    """Tokens at 20, 30 and 40 ms, of which the first may have come 2 ms and the last 3 ms
+    before; sent within 1 ms.
+    """
     record = answered()
     first, _, last = record.stamps
     record.written = record.sent + MS

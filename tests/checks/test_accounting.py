@@ -11,7 +11,17 @@ from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.trailer import WorkerReport
 from loadgen.metrics.snapshot import LATENCIES
 from tests.helpers.check_states import failed_checks
-from tests.helpers.run_facts import answered, at, due_at, failed, measured, run_data, shard, steady, unsent
+from tests.helpers.run_facts import (
+    answered,
+    at,
+    due_at,
+    failed,
+    measured,
+    run_data,
+    shard,
+    steady,
+    unsent,
+)
 
 RUN = [
     steady(0),
@@ -58,7 +68,9 @@ def test_merged_stripes_are_green():
     assert failed_checks(of(measured(RUN[:3]).merge(measured(RUN[3:])))) == []
 
 
-@pytest.mark.parametrize(("scheduled", "value"), [(7, "6 outcomes of 7 scheduled"), (5, "6 outcomes of 5 scheduled")])
+@pytest.mark.parametrize(
+    ("scheduled", "value"), [(7, "6 outcomes of 7 scheduled"), (5, "6 outcomes of 5 scheduled")]
+)
 def test_a_request_without_an_outcome_or_with_two_is_red(scheduled, value):
     checks = of(measured(RUN, scheduled=scheduled))
     assert failed_checks(checks) == ["requests not ended once"]
@@ -114,7 +126,9 @@ def test_stamps_out_of_order_are_red():
 def test_a_request_that_ended_twice_in_place_of_another_is_red():
     checks = of(measured([steady(0), steady(0)]))
     assert failed_checks(checks) == ["requests not ended once"]
-    assert checks["requests not ended once"].value == "2 outcomes of 2 scheduled, 1 of them repeated"
+    assert (
+        checks["requests not ended once"].value == "2 outcomes of 2 scheduled, 1 of them repeated"
+    )
 
 
 def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
@@ -124,7 +138,13 @@ def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
         snapshot = measured([record])
         assert failed_checks(of(snapshot)) == []
         assert (
-            failed_checks(of(dataclasses.replace(snapshot, histograms=snapshot.histograms | {"itl": Histogram()})))
+            failed_checks(
+                of(
+                    dataclasses.replace(
+                        snapshot, histograms=snapshot.histograms | {"itl": Histogram()}
+                    )
+                )
+            )
             == expected
         )
 
@@ -133,7 +153,9 @@ def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
 def test_an_answer_whose_tokens_were_counted_in_no_way_or_in_two_is_red(name):
     snapshot = measured(RUN)
     counters = snapshot.counters | {name: snapshot.counters[name] + 1}
-    assert failed_checks(of(dataclasses.replace(snapshot, counters=counters))) == ["answers miscounted"]
+    assert failed_checks(of(dataclasses.replace(snapshot, counters=counters))) == [
+        "answers miscounted"
+    ]
 
 
 def test_an_answer_without_a_finish_reason_in_the_books_is_red():
@@ -143,7 +165,9 @@ def test_an_answer_without_a_finish_reason_in_the_books_is_red():
 
 
 def test_another_schedule_than_the_reports_is_red():
-    assert failed_checks(of(measured(RUN), shards=[WorkerReport(schedule_sha256="another")])) == ["another schedule"]
+    assert failed_checks(of(measured(RUN), shards=[WorkerReport(schedule_sha256="another")])) == [
+        "another schedule"
+    ]
 
 
 def test_an_engine_that_is_another_process_at_the_end_is_red():
@@ -158,7 +182,9 @@ def test_engine_state_is_unknown_if_the_run_did_not_end():
     started = {"engine": {"commands": ["sim"]}, "client": {"engine_runs": None}}
     check = of(measured(RUN), **started)["engine lost"]
     assert (check.ok, check.value) == (None, "the measuring process left no report")
-    assert of(measured(RUN), client={"engine_runs": None})["engine lost"].value == "not launched here"
+    assert (
+        of(measured(RUN), client={"engine_runs": None})["engine lost"].value == "not launched here"
+    )
 
 
 def test_worker_without_a_report_is_not_called_present():
@@ -220,6 +246,8 @@ def test_users_may_leave_who_were_drawn():
 
 @pytest.mark.parametrize("disconnect", [None, "0.000001%@tokens=2"])
 def test_a_user_who_left_without_being_drawn_is_a_bug(disconnect):
-    checks = of(measured([failed(0, Outcome.DISCONNECTED)]), settings=RunSettings(disconnect=disconnect))
+    checks = of(
+        measured([failed(0, Outcome.DISCONNECTED)]), settings=RunSettings(disconnect=disconnect)
+    )
     assert checks["users left who were not drawn"].ok is False
     assert checks["users left who were not drawn"].value == "0 of 1 user who left were drawn"

@@ -41,12 +41,19 @@ def test_finding_names_the_worst_figures():
 
 
 def test_latency_that_equals_another_is_not_named_again():
-    assert {figure.metric for figure in figures(run_of(*[8.0] * 100))} == {"ttft", "tpot", "itl", "e2el"}
+    assert {figure.metric for figure in figures(run_of(*[8.0] * 100))} == {
+        "ttft",
+        "tpot",
+        "itl",
+        "e2el",
+    }
 
 
 def test_percentile_of_the_slo_is_checked_too():
     run = run_of(*[0.0] * 990, *[30.0] * 10, slo="ttft_p0.5<100ms")
-    assert [figure.statistic for figure in figures(run) if figure.metric == "ttft" and figure.excess > 1] == ["p0.5"]
+    assert [
+        figure.statistic for figure in figures(run) if figure.metric == "ttft" and figure.excess > 1
+    ] == ["p0.5"]
 
 
 def test_run_without_a_success_has_no_error():

@@ -57,7 +57,9 @@ def together(index=0, *, reads=((20, 1), (30, 1), (40, 1))):
 def test_an_undisturbed_run_is_green():
     checks = of(beating(*[0.3] * 1000))
     assert failed_checks(checks) == []
-    assert {name for name, check in checks.items() if check.ok is None} == {"CPU taken from the server"}
+    assert {name for name, check in checks.items() if check.ok is None} == {
+        "CPU taken from the server"
+    }
 
 
 # -- the loop
@@ -72,7 +74,8 @@ def test_stalls_of_5_ms_every_20_ms_are_red_by_name():
 
 
 @pytest.mark.parametrize(
-    ("gap_ms", "limit"), [(3, "0.400 ms"), (20, "2.000 ms"), (30, "3.000 ms"), (40, "4.000 ms"), (400, "4.000 ms")]
+    ("gap_ms", "limit"),
+    [(3, "0.400 ms"), (20, "2.000 ms"), (30, "3.000 ms"), (40, "4.000 ms"), (400, "4.000 ms")],
 )
 def test_stalls_are_held_against_the_median_gap_between_events(gap_ms, limit):
     records = [steady(0, gap=gap_ms, n=4)]
@@ -107,7 +110,8 @@ def test_advice_names_what_else_was_busy():
 
 
 @pytest.mark.parametrize(
-    ("name", "fact", "limit"), [("CPU throttled", "throttled_s", 0.1), ("CPU stolen", "stolen_share", 0.02)]
+    ("name", "fact", "limit"),
+    [("CPU throttled", "throttled_s", 0.1), ("CPU stolen", "stolen_share", 0.02)],
 )
 def test_time_that_a_limit_or_the_hypervisor_took_is_red(name, fact, limit):
     assert failed_checks(of(GREEN, wall_s=10.0, **{fact: limit})) == []
@@ -134,7 +138,8 @@ def test_facts_that_died_with_the_process_are_not_judged():
 
 
 @pytest.mark.parametrize(
-    ("idle", "client_s", "expected"), [(0.06, 5.0, True), (0.04, 5.0, False), (0.04, 0.4, True), (0.0, 0.6, False)]
+    ("idle", "client_s", "expected"),
+    [(0.06, 5.0, True), (0.04, 5.0, False), (0.04, 0.4, True), (0.0, 0.6, False)],
 )
 def test_cpu_taken_from_a_local_server_is_red(idle, client_s, expected):
     usage = {"idle_share": idle, "machine_cpu_s": 20.0, "cpu_s": client_s, "engine_cpu_s": 10.0}
@@ -143,8 +148,15 @@ def test_cpu_taken_from_a_local_server_is_red(idle, client_s, expected):
 
 def test_cpu_of_a_server_that_was_not_started_here_is_all_that_is_not_ours():
     usage = {"idle_share": 0.0, "machine_cpu_s": 10.0, "cpu_s": 0.5}
-    assert of(GREEN, OPEN.replace(base_url="http://127.0.0.1:8000"), **usage)["CPU taken from the server"].ok is False
-    elsewhere = of(GREEN, OPEN.replace(base_url="http://gpu-7:8000"), **usage)["CPU taken from the server"]
+    assert (
+        of(GREEN, OPEN.replace(base_url="http://127.0.0.1:8000"), **usage)[
+            "CPU taken from the server"
+        ].ok
+        is False
+    )
+    elsewhere = of(GREEN, OPEN.replace(base_url="http://gpu-7:8000"), **usage)[
+        "CPU taken from the server"
+    ]
     assert (elsewhere.ok, elsewhere.limit) == (None, "the server is on another machine")
 
 
@@ -171,7 +183,10 @@ def test_events_read_together_fail_above_a_twentieth(pairs, expected):
 
 def test_advice_blames_client_or_server_by_the_busy_share():
     records = [together(i, reads=((20, 5),)) for i in range(10)]
-    idle, busy = of(records)["events read together"], of(records, busy_share=0.9)["events read together"]
+    idle, busy = (
+        of(records)["events read together"],
+        of(records, busy_share=0.9)["events read together"],
+    )
     assert "server or a proxy" in idle.advice
     assert "the client looked late" in busy.advice
 

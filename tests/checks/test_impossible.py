@@ -29,7 +29,9 @@ def of(snapshot):
 
 def with_counter(name, more):
     snapshot = measured(RUN)
-    return dataclasses.replace(snapshot, counters=snapshot.counters | {name: snapshot.counters[name] + more})
+    return dataclasses.replace(
+        snapshot, counters=snapshot.counters | {name: snapshot.counters[name] + more}
+    )
 
 
 def test_a_run_of_all_kinds_of_endings_is_green_in_every_check():
@@ -85,13 +87,17 @@ def test_sums_that_left_values_out_are_not_compared():
 
 def spread(seconds):
     """The snapshot of a stream that brings two tokens a second, for so long."""
-    return measured([answered(tokens=[500 * i for i in range(int(2 * seconds) + 1)], closed=seconds * 1000)])
+    return measured(
+        [answered(tokens=[500 * i for i in range(int(2 * seconds) + 1)], closed=seconds * 1000)]
+    )
 
 
 def test_a_peak_below_the_mean_is_red():
     snapshot = spread(10)
     tokens = snapshot.counters["output_tokens"]
-    flattened = dataclasses.replace(snapshot, counters=snapshot.counters | {"output_tokens": 2 * tokens})
+    flattened = dataclasses.replace(
+        snapshot, counters=snapshot.counters | {"output_tokens": 2 * tokens}
+    )
     assert of(flattened)["peak below the mean"].ok is False
 
 
@@ -107,7 +113,9 @@ def test_tokens_missing_from_the_course_over_time_are_red():
     checks = of(dataclasses.replace(snapshot, token_counts=token_counts))
     assert "timeline tokens differ" in failed_checks(checks)
     tokens = snapshot.counters["output_tokens"]
-    assert checks["timeline tokens differ"].value == f"{tokens - 1} tokens over time, {tokens} in all"
+    assert (
+        checks["timeline tokens differ"].value == f"{tokens - 1} tokens over time, {tokens} in all"
+    )
 
 
 def test_bins_are_of_the_length_that_the_peak_is_reckoned_with():
@@ -138,7 +146,9 @@ def test_sojourns_that_are_not_the_requests_in_flight_over_time_are_red():
 
 def test_a_request_lost_from_the_arrays_breaks_the_identity():
     snapshot = measured(RUN)
-    assert "Little's identity" in failed_checks(of(dataclasses.replace(snapshot, rows=snapshot.rows[ROW.size :])))
+    assert "Little's identity" in failed_checks(
+        of(dataclasses.replace(snapshot, rows=snapshot.rows[ROW.size :]))
+    )
 
 
 def test_a_record_that_closed_before_it_was_sent_still_adds_up():

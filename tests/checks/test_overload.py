@@ -17,7 +17,9 @@ RATE = RunSettings(request_rate=20.0)
 
 
 def served(schedule, service_ms, servers):
-    """The data of a run on a schedule whose requests wait for one of so many servers, in virtual time."""
+    """The data of a run on a schedule whose requests wait for one of so many servers, in virtual
+    time.
+    """
     free = [0.0] * servers
     recorder = Recorder(START, schedule.count)
     for index, due in enumerate((schedule.due_ns / MS).tolist()):
@@ -61,7 +63,9 @@ def test_the_ramp_at_the_start_of_a_run_is_left_out():
 @pytest.mark.parametrize("seconds", [30, 100])
 def test_growing_queue_is_rising_even_with_run_long_latencies(overload, seconds):
     count = 20 * seconds
-    found = backlog(served(Schedule.poisson(20, count, seed=1), np.full(count, 500 * overload), servers=10))
+    found = backlog(
+        served(Schedule.poisson(20, count, seed=1), np.full(count, 500 * overload), servers=10)
+    )
     assert found.rising
     assert found.end - found.start == pytest.approx(count * (1 - 1 / overload), rel=0.3)
 
@@ -91,7 +95,9 @@ def test_bursty_arrivals_make_more_noise():
 def test_the_noise_is_that_of_a_line_through_poisson_counts():
     rises, said = [], []
     for seed in range(150):
-        found = backlog(served(Schedule.poisson(20, 800, seed=seed), np.full(800, 1000.0), servers=800))
+        found = backlog(
+            served(Schedule.poisson(20, 800, seed=seed), np.full(800, 1000.0), servers=800)
+        )
         rises.append(found.end - found.start)
         said.append(found.noise)
     assert np.std(rises) == pytest.approx(np.mean(said), rel=0.25)
@@ -132,7 +138,12 @@ def test_requests_that_were_never_sent_are_left_out():
             None,
             "by design",
         ),
-        (RATE, Schedule.draw(Flat(20), count=300, burstiness=1, seed=0), "interrupted", "ended early"),
+        (
+            RATE,
+            Schedule.draw(Flat(20), count=300, burstiness=1, seed=0),
+            "interrupted",
+            "ended early",
+        ),
     ],
 )
 def test_a_burst_a_ramp_and_a_run_cut_short_are_no_overload(settings, schedule, partial, why):

@@ -17,8 +17,12 @@ def check(cache: Any, cached: int | None, prompts: dict[str, Any], **options: An
 
 
 @pytest.mark.parametrize("cache", ["cold", "salted"])
-@pytest.mark.parametrize(("cached", "shared", "ok"), [(0, 0, True), (5, 50, True), (5, 0, False), (9, 50, False)])
-def test_a_cold_cache_has_nothing_beyond_what_the_run_shares(cache: str, cached: int, shared: int, ok: bool) -> None:
+@pytest.mark.parametrize(
+    ("cached", "shared", "ok"), [(0, 0, True), (5, 50, True), (5, 0, False), (9, 50, False)]
+)
+def test_a_cold_cache_has_nothing_beyond_what_the_run_shares(
+    cache: str, cached: int, shared: int, ok: bool
+) -> None:
     found = check(cache, cached, known(shared))
     assert (found.ok, found.counts) == (ok, True)
 
@@ -33,8 +37,12 @@ def test_a_template_that_is_unknown_may_be_cached() -> None:
     assert of(records, RunSettings(cache="cold"), prompts=known(0))[NAME].ok
 
 
-@pytest.mark.parametrize(("cached", "prompts"), [(None, known(0)), (0, UNKNOWN), (0, known(0) | {"further": True})])
-def test_it_does_not_apply_where_something_is_unknown(cached: int | None, prompts: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("cached", "prompts"), [(None, known(0)), (0, UNKNOWN), (0, known(0) | {"further": True})]
+)
+def test_it_does_not_apply_where_something_is_unknown(
+    cached: int | None, prompts: dict[str, Any]
+) -> None:
     assert check("cold", cached, prompts).ok is None
 
 
@@ -47,7 +55,10 @@ def test_a_cache_is_not_warm_if_requests_that_were_to_warm_it_failed() -> None:
     prompts = known(90)
     prompts["prefix_cache"] = prompts["prefix_cache"] | {"warm_requests": 4}
     found = check("warm", 9, prompts)
-    assert (found.ok, found.value) == (False, "0 of 4 requests that were to warm the cache up succeeded")
+    assert (found.ok, found.value) == (
+        False,
+        "0 of 4 requests that were to warm the cache up succeeded",
+    )
 
 
 def test_it_does_not_apply_to_a_part_of_a_run() -> None:

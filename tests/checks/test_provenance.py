@@ -68,7 +68,11 @@ def test_the_simulator_is_of_loadgens_own_version():
 
 @pytest.mark.parametrize(
     ("settings", "counts"),
-    [(RunSettings(), False), (RunSettings(strict=True), True), (RunSettings(slo="ttft_p50<1s"), True)],
+    [
+        (RunSettings(), False),
+        (RunSettings(strict=True), True),
+        (RunSettings(slo="ttft_p50<1s"), True),
+    ],
 )
 def test_provenance_counts_only_if_a_decision_rests_on_the_run(settings, counts):
     assert of(run_data([steady()], settings)).counts is counts
@@ -80,7 +84,14 @@ def test_check_groups_are_in_order_and_check_names_are_unique():
     assert [check.group for check in checks] == sorted(check.group for check in checks)
     assert len({check.name for check in checks}) == len(checks)
     named = {check.name: check.group for check in checks}
-    assert (named["another schedule"], named["late sends"], named["loop busy"], named["requests given up"]) == tuple(
-        "ABCD"
-    )
-    assert (named["prompts repeated"], named["sums disagree"], named["provenance incomplete"]) == tuple("EFG")
+    assert (
+        named["another schedule"],
+        named["late sends"],
+        named["loop busy"],
+        named["requests given up"],
+    ) == tuple("ABCD")
+    assert (
+        named["prompts repeated"],
+        named["sums disagree"],
+        named["provenance incomplete"],
+    ) == tuple("EFG")

@@ -19,11 +19,15 @@ TTFT_MS = 40.0
 
 
 def sent_at(schedule, sent_ns, *, ttft_ms=TTFT_MS):
-    """The snapshot of a run of `schedule` whose requests were sent at these times, ns from the start."""
+    """The snapshot of a run of `schedule` whose requests were sent at these times, ns from the
+    start.
+    """
     recorder = Recorder(START, schedule.count)
     for index, (due, sent) in enumerate(zip(schedule.due_ns.tolist(), sent_ns, strict=True)):
         sent_ms = int(sent) / MS
-        recorder.add(steady(index, due=due / MS, sent=sent_ms, ttft=sent_ms - due / MS + ttft_ms, n=1))
+        recorder.add(
+            steady(index, due=due / MS, sent=sent_ms, ttft=sent_ms - due / MS + ttft_ms, n=1)
+        )
     return recorder.snapshot()
 
 
@@ -80,7 +84,9 @@ def test_a_constant_schedule_sent_at_random_is_red():
 # -- the rate
 
 
-@pytest.mark.parametrize(("stretch", "expected"), [(1.0, True), (1.004, True), (1.01, False), (0.99, False)])
+@pytest.mark.parametrize(
+    ("stretch", "expected"), [(1.0, True), (1.004, True), (1.01, False), (0.99, False)]
+)
 def test_a_rate_off_by_a_percent_is_red(stretch, expected):
     schedule = Schedule.constant(100, 1000)
     check = of(sent_at(schedule, schedule.due_ns * stretch), schedule)["rate off schedule"]
@@ -102,16 +108,26 @@ def test_requests_that_were_never_sent_are_left_out_of_the_rate():
 
 def test_records_in_order_of_end_are_judged_by_schedule():
     schedule = Schedule.constant(100, 200)
-    assert failed_checks(of(measured(steady(i, due=i * 10, n=1) for i in reversed(range(200))), schedule)) == []
+    assert (
+        failed_checks(
+            of(measured(steady(i, due=i * 10, n=1) for i in reversed(range(200))), schedule)
+        )
+        == []
+    )
 
 
 # -- late sends
 
 
-@pytest.mark.parametrize(("ttft_ms", "limit"), [(2, "5.000 ms"), (50, "5.000 ms"), (200, "20.000 ms")])
+@pytest.mark.parametrize(
+    ("ttft_ms", "limit"), [(2, "5.000 ms"), (50, "5.000 ms"), (200, "20.000 ms")]
+)
 def test_send_is_late_beyond_5_ms_and_a_tenth_of_the_median_ttft(ttft_ms, limit):
     schedule = due_at(0)
-    assert of(sent_at(schedule, [0], ttft_ms=ttft_ms), schedule)["late sends"].limit == f"1% later than {limit}"
+    assert (
+        of(sent_at(schedule, [0], ttft_ms=ttft_ms), schedule)["late sends"].limit
+        == f"1% later than {limit}"
+    )
 
 
 @pytest.mark.parametrize(("late", "expected"), [(2, True), (3, False)])
@@ -135,13 +151,19 @@ def test_the_counts_of_late_sends_add_up_to_their_share():
     for_connection = [steady(i, due=i * 10, connect=6, ttft=45, n=20) for i in range(3)]
     for_client = [steady(i, due=i * 10, sent=i * 10 + 6, ttft=45, n=20) for i in range(3, 5)]
     others = [steady(i, due=i * 10, ttft=45, n=20) for i in range(5, 200)]
-    check = of(measured([*for_connection, *for_client, *others]), Schedule.constant(100, 200))["late sends"]
+    check = of(measured([*for_connection, *for_client, *others]), Schedule.constant(100, 200))[
+        "late sends"
+    ]
     assert check.value == "2.5% of the requests late: 3 waited for a connection, 2 for the client"
 
 
-@pytest.mark.parametrize(("opened", "advised"), [(0, 24), (23, 24), (24, 48), (47, 48), (48, 96), (96, 192)])
+@pytest.mark.parametrize(
+    ("opened", "advised"), [(0, 24), (23, 24), (24, 48), (47, 48), (48, 96), (96, 192)]
+)
 def test_more_connections_are_advised_than_were_opened(opened, advised):
-    snapshot = measured(steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200))
+    snapshot = measured(
+        steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200)
+    )
     snapshot.counters["warm_connections"] = opened
     check = of(snapshot, Schedule.constant(100, 200))["late sends"]
     assert check.advice.endswith(f"--warm-connections {advised}")
@@ -149,7 +171,9 @@ def test_more_connections_are_advised_than_were_opened(opened, advised):
 
 def test_connection_per_request_is_no_late_send():
     records = [steady(i, due=i * 10, connect=6, ttft=45, n=2) for i in range(200)]
-    run = run_data(measured(records), OPEN, Schedule.constant(100, 200), client={"connections_reused": False})
+    run = run_data(
+        measured(records), OPEN, Schedule.constant(100, 200), client={"connections_reused": False}
+    )
     assert next(check for check in sending(run) if check.name == "late sends").ok
 
 
@@ -183,22 +207,32 @@ def test_cancelled_requests_only_fail_the_check_on_early_end():
     snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="interrupted")
     checks = of(snapshot, due_at(0, 0))
     assert failed_checks(checks) == ["run cut short"]
-    assert checks["run cut short"].value == "requests: 1 cut off, as the run was ended early: interrupted"
+    assert (
+        checks["run cut short"].value
+        == "requests: 1 cut off, as the run was ended early: interrupted"
+    )
     assert checks["run cut short"].advice == "the numbers describe only the time before"
 
 
 def test_run_that_a_search_ended_is_not_cut_short():
-    snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="ended by the search: 17 of 1000 are beyond")
+    snapshot = measured(
+        [steady(0), unsent(1, Outcome.CANCELLED)],
+        partial="ended by the search: 17 of 1000 are beyond",
+    )
     check = of(snapshot, due_at(0, 0))["run cut short"]
     assert (check.ok, check.limit) == (None, "ended by the search")
 
 
 def test_run_that_ended_as_the_server_did_advises_to_read_its_log():
-    snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="no answer from 2.3 s on")
+    snapshot = measured(
+        [steady(0), unsent(1, Outcome.CANCELLED)], partial="no answer from 2.3 s on"
+    )
     assert "read its log" in of(snapshot, due_at(0, 0))["run cut short"].advice
 
 
-@pytest.mark.parametrize(("ended_ms", "partial", "ok"), [(900, True, False), (1100, True, True), (900, False, True)])
+@pytest.mark.parametrize(
+    ("ended_ms", "partial", "ok"), [(900, True, False), (1100, True, True), (900, False, True)]
+)
 def test_closed_loop_that_ends_before_its_duration_is_cut_short(ended_ms, partial, ok):
     """As where the server was killed: what was in flight has failed, and nothing more was due."""
     settings = RunSettings(max_concurrency=1, duration=1.0)
@@ -233,7 +267,9 @@ def test_closed_loop_does_not_judge_rate_and_gaps():
 def test_a_cap_is_an_excuse_only_where_it_held_something_back():
     schedule = due_at(*(i * 10 for i in range(200)))
     late = [answered(i, due=i * 10, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
-    held = [answered(i, due=i * 10, ready=i * 11, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
+    held = [
+        answered(i, due=i * 10, ready=i * 11, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)
+    ]
     assert of(measured(late), schedule)["rate off schedule"].ok is False
     capped = OPEN.replace(max_concurrency=4)
     assert of(measured(late), schedule, capped)["rate off schedule"].ok is False
@@ -271,7 +307,12 @@ def test_a_server_on_this_machine_is_named_among_what_was_busy():
     schedule = Schedule.constant(100, 200)
     late = sent_at(schedule, schedule.due_ns + 50 * MS)
     for url, said in (("http://localhost:8000", True), ("http://gpu-7:8000", False)):
-        checks = of(late, schedule, OPEN.replace(base_url=url), disturbance="other processes used 1.5 of 2 cores")
+        checks = of(
+            late,
+            schedule,
+            OPEN.replace(base_url=url),
+            disturbance="other processes used 1.5 of 2 cores",
+        )
         assert ("the server" in checks["late sends"].advice) == said
 
 
@@ -279,14 +320,31 @@ def test_a_server_on_this_machine_is_named_among_what_was_busy():
     ("settings", "schedule", "helps", "does_not"),
     [
         (RunSettings(), Schedule.burst(200), "--max-concurrency, or give a rate", "lower the rate"),
-        (RunSettings(max_concurrency=64), Schedule.burst(200), "lower --max-concurrency", "the rate"),
-        (RunSettings(max_concurrency=2), Schedule.burst(200), "timers are late", "--max-concurrency"),
+        (
+            RunSettings(max_concurrency=64),
+            Schedule.burst(200),
+            "lower --max-concurrency",
+            "the rate",
+        ),
+        (
+            RunSettings(max_concurrency=2),
+            Schedule.burst(200),
+            "timers are late",
+            "--max-concurrency",
+        ),
         (RunSettings(request_rate=10.0), Schedule.constant(10, 200), "timers are late", "rate"),
-        (RunSettings(request_rate=100.0), Schedule.constant(100, 200), "lower the rate", "--max-concurrency"),
+        (
+            RunSettings(request_rate=100.0),
+            Schedule.constant(100, 200),
+            "lower the rate",
+            "--max-concurrency",
+        ),
     ],
 )
 def test_advice_against_lag_is_of_what_the_run_can_change(settings, schedule, helps, does_not):
-    advice = of(sent_at(schedule, schedule.due_ns + 50 * MS), schedule, settings)["late sends"].advice
+    advice = of(sent_at(schedule, schedule.due_ns + 50 * MS), schedule, settings)[
+        "late sends"
+    ].advice
     assert helps in advice
     assert does_not not in advice
 
@@ -314,7 +372,9 @@ def test_later_turns_without_the_token_of_their_session_are_named(missing, ok):
     schedule = Schedule(array("q", [0, FOLLOWS, FOLLOWS, FOLLOWS]), 10**9)
     recorder = Recorder(START, 4)
     recorder.counters["turns_without_token"] = missing
-    check = of(recorder.snapshot(), schedule, OPEN.replace(session_token="x-token"))["session token missing"]
+    check = of(recorder.snapshot(), schedule, OPEN.replace(session_token="x-token"))[
+        "session token missing"
+    ]
     assert check.ok is ok
     assert check.value == f"{missing} later turns of sessions had no x-token to send back"
 

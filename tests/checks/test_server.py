@@ -17,7 +17,9 @@ from tests.helpers.server_scrapes import scrape, scraped, telemetry
 NAMES = (TTFT, ALONE, RESTARTS, SOONER, TOKENS)
 # Ten requests with a TTFT of 20 ms from sent and 5 tokens each, by the server's usage.
 RUN = [
-    answered(n, due=n * 100, tokens=[n * 100 + 20 + i for i in range(5)], counts={"completion_tokens": 5})
+    answered(
+        n, due=n * 100, tokens=[n * 100 + 20 + i for i in range(5)], counts={"completion_tokens": 5}
+    )
     for n in range(10)
 ]
 
@@ -26,7 +28,9 @@ def ttft(count: int, mean_ms: float) -> PromHistogram:
     return PromHistogram(count, count * mean_ms / 1e3, {0.05: count, math.inf: count})
 
 
-def said(*, requests: int = 10, mean_ms: float = 19.0, tokens: int = 50, took_ms: float = 1.0, **more):
+def said(
+    *, requests: int = 10, mean_ms: float = 19.0, tokens: int = 50, took_ms: float = 1.0, **more
+):
     """What a server said that had served others before, and these requests in the run."""
     before = {"requests": 100, "generation_tokens": 5000, "ttft": ttft(100, 30)}
     after = {
@@ -59,7 +63,10 @@ def test_probes_are_among_the_requests_of_the_server():
         False,
     ]
     checks = of(said(requests=12), probes=probes)
-    assert (checks[TOKENS].ok, checks[TOKENS].limit) == (None, "the server's numbers include probes")
+    assert (checks[TOKENS].ok, checks[TOKENS].limit) == (
+        None,
+        "the server's numbers include probes",
+    )
 
 
 def test_other_clients_and_the_way_from_the_server_are_notes():
@@ -120,9 +127,10 @@ def test_a_count_of_our_own_is_doubted_before_the_server():
 
 
 def test_a_thousandth_of_many_tokens_may_differ():
-    assert of(said(tokens=10_000), [answered(n, tokens=[20], counts={"completion_tokens": 999}) for n in range(10)])[
-        TOKENS
-    ].ok
+    assert of(
+        said(tokens=10_000),
+        [answered(n, tokens=[20], counts={"completion_tokens": 999}) for n in range(10)],
+    )[TOKENS].ok
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,10 @@ def test_failed_requests_may_be_served_and_have_unknown_tokens():
     for requests in (10, 11):
         checks = of(said(requests=requests), records)
         assert checks[ALONE].ok is True
-        assert checks[TOKENS].limit == "1 request did not end well, and what the server did for them is unknown"
+        assert (
+            checks[TOKENS].limit
+            == "1 request did not end well, and what the server did for them is unknown"
+        )
     assert of(said(requests=12), records)[ALONE].ok is False
 
 
@@ -159,7 +170,10 @@ def test_server_without_request_count_is_judged_by_running(running, ok):
 
 @pytest.mark.parametrize(("running", "ok"), [(2, True), (3, False)])
 def test_a_server_may_go_on_with_a_request_that_was_given_up(running, ok):
-    counts, level = ({"generation_tokens": 7}, {"generation_tokens": 57}), {"running": running, "waiting": 0}
+    counts, level = (
+        ({"generation_tokens": 7}, {"generation_tokens": 57}),
+        {"running": running, "waiting": 0},
+    )
     given_up = failed(10, Outcome.DISCONNECTED, due=1000)
     given_up.closed = at(1030)
     checks = of(telemetry(*counts, level), [*RUN, given_up])
@@ -177,12 +191,16 @@ def test_a_server_that_counts_neither_is_compared_by_what_it_does_count():
 
 def test_a_server_that_was_restarted_is_red_and_its_counts_are_not_compared():
     restarted = telemetry(
-        {"requests": 100, "generation_tokens": 900}, {"requests": 9, "generation_tokens": 45}, {"requests": 1}
+        {"requests": 100, "generation_tokens": 900},
+        {"requests": 9, "generation_tokens": 45},
+        {"requests": 1},
     )
     checks = of(restarted)
     assert checks[RESTARTS].ok is False
     assert checks[RESTARTS].value == "counters were reset 2 times"
-    assert {checks[name].limit for name in (TTFT, ALONE, SOONER, TOKENS)} == {"its counters were reset"}
+    assert {checks[name].limit for name in (TTFT, ALONE, SOONER, TOKENS)} == {
+        "its counters were reset"
+    }
 
 
 def test_metrics_are_not_compared_without_scrapes_around_run():

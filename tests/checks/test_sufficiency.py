@@ -44,7 +44,9 @@ def test_every_printed_percentile_needs_its_values(count, percentiles, few):
 def test_the_metric_of_the_fewest_values_decides():
     one_token = [steady(i, n=1) for i in range(600)]
     several = [steady(600 + i, n=2) for i in range(100)]
-    assert of(measured([*one_token, *several]))["too few for percentiles"].value.startswith("100 values, and p99 needs")
+    assert of(measured([*one_token, *several]))["too few for percentiles"].value.startswith(
+        "100 values, and p99 needs"
+    )
 
 
 def test_a_metric_that_was_not_measured_needs_none():
@@ -98,7 +100,9 @@ def test_a_steady_load_is_green_and_no_overload():
     schedule = Schedule.constant(20, 600)
     check = of(run(600), OPEN, schedule)[PILE_UP]
     assert check.ok is True
-    assert result(run(600), OPEN, schedule=schedule, checks=[check])["loadgen"]["overloaded"] is False
+    assert (
+        result(run(600), OPEN, schedule=schedule, checks=[check])["loadgen"]["overloaded"] is False
+    )
 
 
 @pytest.mark.parametrize("settings", [RunSettings(), RunSettings(max_concurrency=4)])
@@ -125,20 +129,32 @@ def given_up(index, outcome=Outcome.TIMEOUT, after_ms=30):
 
 
 def test_requests_given_up_are_counted_at_their_bound():
-    records = [*(steady(i) for i in range(98)), given_up(98, after_ms=5000), given_up(99, after_ms=5000)]
+    records = [
+        *(steady(i) for i in range(98)),
+        given_up(98, after_ms=5000),
+        given_up(99, after_ms=5000),
+    ]
     check = of(measured(records))["requests given up"]
     assert check.ok is False
-    assert check.value.startswith("2 given up, p99 E2EL from due at least 5000.000 ms with them, 40.")
+    assert check.value.startswith(
+        "2 given up, p99 E2EL from due at least 5000.000 ms with them, 40."
+    )
     unfinished = result(measured(records))["loadgen"]["unfinished"]
     assert unfinished == {"count": 2, "p99_e2el_due_at_least_ms": pytest.approx(5000, rel=1e-3)}
 
 
 def test_bound_below_the_measured_value_is_not_printed():
-    records = [*(steady(i, ttft=3000) for i in range(98)), given_up(98, after_ms=30), given_up(99, after_ms=30)]
+    records = [
+        *(steady(i, ttft=3000) for i in range(98)),
+        given_up(98, after_ms=30),
+        given_up(99, after_ms=30),
+    ]
     assert of(measured(records))["requests given up"].value == "2 given up"
 
 
-@pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED])
+@pytest.mark.parametrize(
+    "outcome", [Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED]
+)
 def test_every_way_to_give_up_is_one(outcome):
     assert of(measured([steady(0), given_up(1, outcome)]))["requests given up"].ok is False
 
@@ -161,7 +177,9 @@ def test_where_all_were_given_up_the_bound_stands_alone():
 def poor(settings):
     """The checks of a run that fails each of them."""
     records = [steady(i, due=i * 50, ttft=100 + i * 50, n=1) for i in range(599)]
-    return list(of(measured([*records, given_up(599)]), settings, Schedule.constant(20, 600)).values())
+    return list(
+        of(measured([*records, given_up(599)]), settings, Schedule.constant(20, 600)).values()
+    )
 
 
 def red(settings, *, counts):

@@ -19,7 +19,9 @@ LEAST = RunSettings(base_url=URLS, balance="least-outstanding")
 
 
 def judged(records, name, settings=IN_TURN, follows=()):
-    """The check of that name of a run that had these (target, record), each due as its record says, or following."""
+    """The check of that name of a run that had these (target, record), each due as its record
+    says, or following.
+    """
     recorder = parted_recorder.recorder_for(settings, START, len(records))
     due = []
     for target, record in records:
@@ -27,7 +29,9 @@ def judged(records, name, settings=IN_TURN, follows=()):
         recorder.add(record)
         due.append((record.due - START) / 1e6)
     schedule = due_at(*due)
-    due_ns = array("q", [FOLLOWS if index in follows else at for index, at in enumerate(schedule.due)])
+    due_ns = array(
+        "q", [FOLLOWS if index in follows else at for index, at in enumerate(schedule.due)]
+    )
     seen = run_data(recorder.snapshot(), settings, Schedule(due_ns, schedule.duration_ns))
     found = [check for check in [*accounting(seen), *sufficiency(seen)] if check.name == name]
     return found[0] if found else None
@@ -40,7 +44,12 @@ def in_turn(count, record):
 def test_target_checks_are_absent_for_a_single_target():
     records = [(0, steady(index, due=index)) for index in range(20)]
     settings = RunSettings(base_url=URLS[0])
-    for name in ("targets out of turn", "balance not kept", "targets fail unevenly", "slower targets"):
+    for name in (
+        "targets out of turn",
+        "balance not kept",
+        "targets fail unevenly",
+        "slower targets",
+    ):
         assert judged(records, name, settings) is None
 
 
@@ -62,7 +71,10 @@ def test_request_at_the_wrong_target_is_found():
 
 
 def test_equal_shares_out_of_turn_are_found_too():
-    records = [(1 - target, record) for target, record in in_turn(20, lambda index: steady(index, due=index))]
+    records = [
+        (1 - target, record)
+        for target, record in in_turn(20, lambda index: steady(index, due=index))
+    ]
     assert judged(records, "targets out of turn").ok is False
 
 
@@ -82,7 +94,13 @@ def test_the_fewest_in_flight_first_is_judged_at_the_moment_of_sending():
 
 
 def test_further_turn_stays_at_the_target_of_its_session():
-    records = [held(0, 0, 0, 10), held(1, 1, 1, 5), held(2, 1, 6, 9), held(3, 0, 7, 90), held(4, 0, 8, 90)]
+    records = [
+        held(0, 0, 0, 10),
+        held(1, 1, 1, 5),
+        held(2, 1, 6, 9),
+        held(3, 0, 7, 90),
+        held(4, 0, 8, 90),
+    ]
     records += [held(5, 0, 20, 30)]
     assert judged(records, "balance not kept", LEAST, follows={5}).ok
     assert judged(records, "balance not kept", LEAST).ok is False
@@ -98,7 +116,11 @@ def failing(count, *failed_by):
     def made(index):
         target = index % 2
         left[target] -= 1
-        return failed(index, Outcome.STATUS, due=index) if left[target] >= 0 else steady(index, due=index)
+        return (
+            failed(index, Outcome.STATUS, due=index)
+            if left[target] >= 0
+            else steady(index, due=index)
+        )
 
     return in_turn(count, made)
 
@@ -109,7 +131,8 @@ def test_failures_that_chance_explains_are_none_of_a_target(failures):
 
 
 @pytest.mark.parametrize(
-    ("failures", "named"), [((0, 100), "http://b:1"), ((12, 0), "http://a:1"), ((40, 75), "http://b:1")]
+    ("failures", "named"),
+    [((0, 100), "http://b:1"), ((12, 0), "http://a:1"), ((40, 75), "http://b:1")],
 )
 def test_a_target_that_fails_more_than_chance_allows_is_named(failures, named):
     check = judged(failing(200, *failures), "targets fail unevenly")
@@ -124,7 +147,9 @@ def test_target_checks_count_only_if_a_decision_rests_on_run():
 
 def test_target_that_serves_no_request_counts():
     assert judged(failing(200, 0, 100), "targets fail unevenly").counts
-    assert not judged(failing(200, 100, 100), "targets fail unevenly").counts, "that is what all of them do"
+    assert not judged(failing(200, 100, 100), "targets fail unevenly").counts, (
+        "that is what all of them do"
+    )
 
 
 # -- speed
@@ -135,7 +160,9 @@ def paced(count, *factors, seed=0, n=3):
     draw = random.Random(seed)
 
     def made(index):
-        return steady(index, due=10 * index, ttft=factors[index % 2] * draw.lognormvariate(3, 0.5), gap=1, n=n)
+        return steady(
+            index, due=10 * index, ttft=factors[index % 2] * draw.lognormvariate(3, 0.5), gap=1, n=n
+        )
 
     return in_turn(count, made)
 
@@ -168,15 +195,21 @@ def test_a_difference_that_the_values_do_not_bear_out_is_none():
 
 
 def test_a_difference_that_is_sure_but_small_is_none():
-    records = in_turn(400, lambda index: steady(index, due=10 * index, ttft=20 + 0.4 * (index % 2), gap=10, n=3))
+    records = in_turn(
+        400, lambda index: steady(index, due=10 * index, ttft=20 + 0.4 * (index % 2), gap=10, n=3)
+    )
     check = judged(records, "slower targets")
     assert check.ok
-    assert check.value.startswith("http://b:1 took longer than the others in 10 of 10 stretches, 1.01 times")
+    assert check.value.startswith(
+        "http://b:1 took longer than the others in 10 of 10 stretches, 1.01 times"
+    )
 
 
 @pytest.mark.integration
 def test_queues_that_are_alike_are_not_told_apart_by_how_they_remember():
-    assert [judged(queued(400, 0.8, seed), "slower targets").ok for seed in range(12)] == [True] * 12
+    assert [judged(queued(400, 0.8, seed), "slower targets").ok for seed in range(12)] == [
+        True
+    ] * 12
 
 
 def test_a_target_that_fails_at_once_makes_no_other_slow():

@@ -47,7 +47,9 @@ def test_prompts_of_another_length_are_red_with_the_mean_difference():
 
 
 def test_lengths_of_prompts_with_images_are_not_judged():
-    check = of([reply(i, prompt=300) for i in range(10)], prompts={"images": 10})["input length off"]
+    check = of([reply(i, prompt=300) for i in range(10)], prompts={"images": 10})[
+        "input length off"
+    ]
     assert (check.ok, check.limit) == (None, "only the server counts the tokens of images")
 
 
@@ -63,8 +65,15 @@ def test_lengths_of_prompts_with_images_are_not_judged():
     ],
 )
 def test_prompts_of_a_rule_that_are_far_from_the_request_are_noted(requested, prefix, missed):
-    facts = {"name": "random", "rule": "vllm-0.11", "input_tokens": requested, "prefix_tokens": prefix}
-    check = of([reply(i) for i in range(10)], RunSettings(dataset_rule="vllm-0.11"), prompts=facts)["input length off"]
+    facts = {
+        "name": "random",
+        "rule": "vllm-0.11",
+        "input_tokens": requested,
+        "prefix_tokens": prefix,
+    }
+    check = of([reply(i) for i in range(10)], RunSettings(dataset_rule="vllm-0.11"), prompts=facts)[
+        "input length off"
+    ]
     assert (check.ok, check.counts) == (missed is None, False)
     if missed:
         assert check.value == missed
@@ -79,7 +88,9 @@ def predicted(record, tokens):
 def test_prompts_are_held_against_what_the_server_was_expected_to_count():
     assert of([predicted(reply(i, prompt=18), 18) for i in range(10)])["input length off"].ok
     said = {"server_tokens": {"overhead": 8, "source": "the chat template x"}}
-    check = of([predicted(reply(i, prompt=16), 18) for i in range(10)], prompts=said)["input length off"]
+    check = of([predicted(reply(i, prompt=16), 18) for i in range(10)], prompts=said)[
+        "input length off"
+    ]
     assert check.ok is False
     expected = "0.0% of prompts have the predicted length (2.0 tokens fewer by the server's mean)"
     assert check.value == expected
@@ -88,7 +99,10 @@ def test_prompts_are_held_against_what_the_server_was_expected_to_count():
 
 def test_a_prediction_for_some_alone_is_not_called_one():
     check = of([predicted(reply(0, prompt=18), 18), reply(1, prompt=11)])["input length off"]
-    assert check.value == "50.0% of prompts have the planned length (0.5 tokens more by the server's mean)"
+    assert (
+        check.value
+        == "50.0% of prompts have the planned length (0.5 tokens more by the server's mean)"
+    )
     assert "chat template adds tokens" in check.advice
 
 
@@ -101,7 +115,9 @@ def test_prompts_off_plan_fail_above_one_in_a_thousand(wrong, expected):
 def test_only_repeats_are_judged_without_server_counts():
     checks = of([answered(i) for i in range(5)])
     assert [name for name, check in checks.items() if check.ok is not None] == ["prompts repeated"]
-    assert [name for name, check in of([failed()]).items() if check.ok is not None] == ["prompts repeated"]
+    assert [name for name, check in of([failed()]).items() if check.ok is not None] == [
+        "prompts repeated"
+    ]
 
 
 # -- answers
@@ -115,7 +131,10 @@ def test_answers_that_ended_early_are_red_with_their_finish_reasons():
     check = of([*records, *short])["output length off"]
     assert check.ok is False
     means = "2.6 of 3.0 tokens on average"
-    assert check.value == f"60.0% of answers have the requested length ({means}; 4 ended early: stop 4)"
+    assert (
+        check.value
+        == f"60.0% of answers have the requested length ({means}; 4 ended early: stop 4)"
+    )
     assert "--ignore-eos" in check.advice
 
 
@@ -206,20 +225,31 @@ BOUNDED = RunSettings(max_concurrency=4, duration=10.0)
 
 
 @pytest.mark.parametrize(
-    ("settings", "counts"), [(BOUNDED, True), (BOUNDED.replace(num_prompts=10), False), (RunSettings(), False)]
+    ("settings", "counts"),
+    [(BOUNDED, True), (BOUNDED.replace(num_prompts=10), False), (RunSettings(), False)],
 )
 def test_repeats_count_where_only_a_duration_ends_the_loop(settings, counts):
-    check = of([reply(i) for i in range(10)], settings, prompts={"requests": 5, "distinct": 5})["prompts repeated"]
+    check = of([reply(i) for i in range(10)], settings, prompts={"requests": 5, "distinct": 5})[
+        "prompts repeated"
+    ]
     assert (check.ok, check.counts) == (False, counts)
 
 
 def known(shared_tokens: int) -> dict[str, Any]:
     """What is known of 10 prompts of 10 tokens, of which so many are shared."""
-    return {"requests": 10, "distinct": 10, "prefix_cache": {"tokens": 100, "shared_tokens": shared_tokens}}
+    return {
+        "requests": 10,
+        "distinct": 10,
+        "prefix_cache": {"tokens": 100, "shared_tokens": shared_tokens},
+    }
 
 
 KNOWN = known(0)
-UNKNOWN = {"requests": 10, "distinct": 10, "prefix_cache": {"unknown": "the data set has no tokenizer"}}
+UNKNOWN = {
+    "requests": 10,
+    "distinct": 10,
+    "prefix_cache": {"unknown": "the data set has no tokenizer"},
+}
 
 
 @pytest.mark.parametrize(
@@ -232,10 +262,19 @@ UNKNOWN = {"requests": 10, "distinct": 10, "prefix_cache": {"unknown": "the data
         (UNKNOWN, 9, True),
         (KNOWN | {"further": True}, 9, True),
     ],
-    ids=["repeat", "cold", "shared prefix", "more than the prefix", "no tokenizer", "prompts made meanwhile"],
+    ids=[
+        "repeat",
+        "cold",
+        "shared prefix",
+        "more than the prefix",
+        "no tokenizer",
+        "prompts made meanwhile",
+    ],
 )
 def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
-    check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)["prompts repeated"]
+    check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)[
+        "prompts repeated"
+    ]
     assert check.ok is expected
     assert ("--seed" in check.advice) is not expected
 
@@ -246,7 +285,9 @@ def test_cached_tokens_of_empty_prompts_are_ignored():
 
 
 def test_a_cached_chat_template_is_no_earlier_run():
-    check = of([reply(i, prompt=30, cached=20) for i in range(10)], prompts=KNOWN)["prompts repeated"]
+    check = of([reply(i, prompt=30, cached=20) for i in range(10)], prompts=KNOWN)[
+        "prompts repeated"
+    ]
     assert check.ok
 
 
@@ -255,7 +296,11 @@ def test_a_cached_chat_template_is_no_earlier_run():
 
 @pytest.mark.parametrize(
     ("settings", "counts"),
-    [(RunSettings(), False), (RunSettings(strict=True), True), (RunSettings(slo="error_rate<1%"), True)],
+    [
+        (RunSettings(), False),
+        (RunSettings(strict=True), True),
+        (RunSettings(slo="error_rate<1%"), True),
+    ],
 )
 def test_workload_checks_count_only_if_a_decision_rests_on_them(settings, counts):
     records = [reply(i, prompt=11, tokens=9) for i in range(10)]
@@ -269,7 +314,10 @@ def test_workload_checks_count_only_if_a_decision_rests_on_them(settings, counts
 
 @pytest.mark.parametrize(("broken", "ok"), [(1, True), (5, False)])
 def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok):
-    records = [*(reply(i) for i in range(20 - broken)), *(failed(20 - i, Outcome.STREAM_ERROR) for i in range(broken))]
+    records = [
+        *(reply(i) for i in range(20 - broken)),
+        *(failed(20 - i, Outcome.STREAM_ERROR) for i in range(broken)),
+    ]
     check = of(records, RunSettings(ignore_eos=True))[PAST_THE_END]
     assert (check.ok, check.counts) == (ok, False)
     assert "--no-ignore-eos" in check.advice

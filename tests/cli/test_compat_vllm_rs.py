@@ -21,7 +21,12 @@ def test_sessions_have_three_turns_and_are_counted_by_num_prompts() -> None:
 def test_flags_of_sessions_are_settings() -> None:
     said = "--multi-turn-num-turns 2 --multi-turn-concurrency 20 --multi-turn-delay-ms 500"
     found = read(f"{LINE} {said} --multi-turn --num-prompts 4 --max-concurrency 3")
-    assert (found.turns, found.num_prompts, found.max_concurrency, found.think_time) == ("2", 8, 20, "0.5")
+    assert (found.turns, found.num_prompts, found.max_concurrency, found.think_time) == (
+        "2",
+        8,
+        20,
+        "0.5",
+    )
 
 
 def test_further_questions_may_have_another_length() -> None:
@@ -30,7 +35,9 @@ def test_further_questions_may_have_another_length() -> None:
     assert read(f"{line} --per-turn-input-len 0").random_input_len == 64
 
 
-@pytest.mark.parametrize(("said", "turns"), [("--multi-turn-min-turns 2", "2:3"), ("--multi-turn-max-turns 8", "3:8")])
+@pytest.mark.parametrize(
+    ("said", "turns"), [("--multi-turn-min-turns 2", "2:3"), ("--multi-turn-max-turns 8", "3:8")]
+)
 def test_the_turns_of_a_session_are_drawn(said: str, turns: str) -> None:
     found = read(f"{LINE} --multi-turn {said} --num-prompts 50 --seed 7")
     low, high = map(int, turns.split(":"))
@@ -40,7 +47,9 @@ def test_the_turns_of_a_session_are_drawn(said: str, turns: str) -> None:
 
 def test_ignore_eos_and_a_given_minimum_are_kept() -> None:
     assert read(f"{LINE} --multi-turn --ignore-eos").extra_body is None
-    assert read(f'{LINE} --multi-turn --extra-body {{"min_tokens":3}}').extra_body == {"min_tokens": 3}
+    assert read(f'{LINE} --multi-turn --extra-body {{"min_tokens":3}}').extra_body == {
+        "min_tokens": 3
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,11 +62,20 @@ def test_ignore_eos_and_a_given_minimum_are_kept() -> None:
             "--multi-turn: not supported for the data set",
         ),
         ("--multi-turn --request-rate 3", "--request-rate: has no effect with --multi-turn"),
-        ("--multi-turn --random-range-ratio 0.5", "--random-range-ratio: has no effect with --multi-turn"),
+        (
+            "--multi-turn --random-range-ratio 0.5",
+            "--random-range-ratio: has no effect with --multi-turn",
+        ),
         ("--multi-turn --random-input-len 5:9", "--random-input-len: 5:9 is not one number"),
         ("--multi-turn --multi-turn-min-turns 5", "--multi-turn-min-turns: 5 to 3 turns"),
-        ("--multi-turn --multi-turn-prefix-global-ratio 0.5", "--multi-turn-prefix-global-ratio: turns without"),
-        ("--random-cache-hit-fraction 0.8", "--random-cache-hit-fraction: prompts either all share"),
+        (
+            "--multi-turn --multi-turn-prefix-global-ratio 0.5",
+            "--multi-turn-prefix-global-ratio: turns without",
+        ),
+        (
+            "--random-cache-hit-fraction 0.8",
+            "--random-cache-hit-fraction: prompts either all share",
+        ),
     ],
 )
 def test_sessions_that_cannot_be_are_refused(said: str, begins: str) -> None:
@@ -84,10 +102,15 @@ def test_a_context_is_long_enough_or_is_refused(said: str, limit: int) -> None:
 
 
 def test_sessions_that_are_too_long_are_told_how_many_turns_fit() -> None:
-    said = "--multi-turn --multi-turn-min-turns 1 --random-input-len 10 --random-output-len 5 --max-model-len 44"
+    said = (
+        "--multi-turn --multi-turn-min-turns 1 --random-input-len 10 --random-output-len 5 "
+        "--max-model-len 44"
+    )
     assert refusal(f"{LINE} {said}").endswith("give --multi-turn-max-turns 2")
 
 
 def test_the_context_of_other_data_sets_is_refused() -> None:
     refused = refusal(f"{LINE} --max-model-len 4096 --dataset-name sharegpt --dataset-path f")
-    assert refused.startswith("--max-model-len: requests of sharegpt that are longer are not left out")
+    assert refused.startswith(
+        "--max-model-len: requests of sharegpt that are longer are not left out"
+    )

@@ -26,7 +26,9 @@ def test_words_that_are_no_flags_are_offered_by_their_place(words, offered):
 
 
 @pytest.mark.parametrize(
-    ("words", "prefix"), [(["run"], ""), (["dataset"], "--"), (["tune", "plan"], ""), (["report"], "a")], ids=str
+    ("words", "prefix"),
+    [(["run"], ""), (["dataset"], "--"), (["tune", "plan"], ""), (["report"], "a")],
+    ids=str,
 )
 def test_elsewhere_the_parser_of_the_command_is_asked(words, prefix):
     assert completion.next_words(words, prefix) is None
@@ -53,9 +55,30 @@ def test_a_command_of_another_package_is_not_called(monkeypatch):
 @pytest.mark.parametrize(
     "words",
     [
-        *(["run", "--rate", "3"], ["search"], ["dataset"], ["dataset", "fetch"], ["dataset", "cache"], ["doctor"]),
-        *(["report"], ["compare"], ["audit"], ["import"], ["tune", "plan"], ["tune", "run"], ["tune", "export"]),
-        *(["benchmark-runner", "benchmark", "run"], ["completion"], ["serve", "sim"], ["engines"], ["version"]),
+        *(
+            ["run", "--rate", "3"],
+            ["search"],
+            ["dataset"],
+            ["dataset", "fetch"],
+            ["dataset", "cache"],
+            ["doctor"],
+        ),
+        *(
+            ["report"],
+            ["compare"],
+            ["audit"],
+            ["import"],
+            ["tune", "plan"],
+            ["tune", "run"],
+            ["tune", "export"],
+        ),
+        *(
+            ["benchmark-runner", "benchmark", "run"],
+            ["completion"],
+            ["serve", "sim"],
+            ["engines"],
+            ["version"],
+        ),
     ],
     ids=" ".join,
 )

@@ -1,4 +1,6 @@
-"""The overview of a data set as text: numbers, lengths and samples, with control characters escaped."""
+"""The overview of a data set as text: numbers, lengths and samples, with control characters
+escaped.
+"""
 
 from dataclasses import replace
 
@@ -59,7 +61,9 @@ def test_zero_overhead_is_printed_without_a_template():
 
 
 def test_a_cut_off_file_is_told():
-    assert "only its 7 complete conversations are used" in text(*prompts(1), file_cut_off=True, conversations=7)
+    assert "only its 7 complete conversations are used" in text(
+        *prompts(1), file_cut_off=True, conversations=7
+    )
 
 
 def test_rows_of_a_trace_that_are_left_out_are_told_and_none_are_not():
@@ -74,8 +78,14 @@ def test_three_samples_are_shown_and_no_more():
 
 
 def test_a_chat_shows_its_first_and_last_message():
-    turns = [{"role": role, "content": f"{role} says"} for role in ("system", "user", "assistant", "user")]
-    turns[-1]["content"] = [{"type": "text", "text": "parts"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    turns = [
+        {"role": role, "content": f"{role} says"}
+        for role in ("system", "user", "assistant", "user")
+    ]
+    turns[-1]["content"] = [
+        {"type": "text", "text": "parts"},
+        {"type": "image_url", "image_url": {"url": "x"}},
+    ]
     found = text(Prompt("", 9, 1, "chat/1", tuple(turns)))
     assert "    system: system says\n" in found
     assert "    user: parts [image_url]\n    (4 messages)" in found

@@ -11,14 +11,33 @@ from loadgen.cli.doctor.capacity import Capacity, Climb, Drive, climb
 NO_CLIMB = Climb(None, None)
 
 
-def run(rate: float, *, valid: bool = True, busy: float = 0.3, streams: int = 10_000, disturbance: str = "") -> Drive:
+def run(
+    rate: float,
+    *,
+    valid: bool = True,
+    busy: float = 0.3,
+    streams: int = 10_000,
+    disturbance: str = "",
+) -> Drive:
     failed = () if valid else ("loop stalls",)
     verdict = "VALID" if valid else "SUSPECT"
-    return Drive(rate, rate - 1, 25 * rate, streams, busy, 0.06 if valid else 3.2, verdict, failed, disturbance)
+    return Drive(
+        rate,
+        rate - 1,
+        25 * rate,
+        streams,
+        busy,
+        0.06 if valid else 3.2,
+        verdict,
+        failed,
+        disturbance,
+    )
 
 
 def climbed(ceiling: float, first: float) -> tuple[Climb, list[float]]:
-    """A search on a machine of which runs up to a rate are VALID, and which fills its loop at that rate to 70 %."""
+    """A search on a machine of which runs up to a rate are VALID, and which fills its loop at
+    that rate to 70 %.
+    """
     tried = []
 
     def run_at(rate: float) -> Drive:
@@ -30,7 +49,8 @@ def climbed(ceiling: float, first: float) -> tuple[Climb, list[float]]:
 
 def test_a_rate_that_leaves_the_loop_idle_is_followed_by_one_that_fills_it() -> None:
     found, tried = climbed(10_000, 4_000)
-    assert tried == pytest.approx([4_000, 8_857], rel=0.01)  # to 62 % of the loop, which is near enough
+    # To 62 % of the loop, which is near enough.
+    assert tried == pytest.approx([4_000, 8_857], rel=0.01)
     assert found.best is not None
     assert (found.best.rate, found.missed) == (tried[-1], None)
 
@@ -56,7 +76,13 @@ def test_capacity_is_unknown_without_a_valid_run() -> None:
 
 
 def text(**parts: object) -> str:
-    made = {"cores": 2, "requests": NO_CLIMB, "events": NO_CLIMB, "streams": run(1), "connections": 60_000} | parts
+    made = {
+        "cores": 2,
+        "requests": NO_CLIMB,
+        "events": NO_CLIMB,
+        "streams": run(1),
+        "connections": 60_000,
+    } | parts
     lines = list(doctor_command.capacity_lines(Capacity(**made)))  # type: ignore[arg-type]
     assert all(len(line) <= 80 for line in lines)
     return " ".join(lines)
@@ -66,7 +92,8 @@ def test_the_capacity_is_printed_with_the_reasons() -> None:
     missed = run(8_001, valid=False, disturbance="other processes used 0.4 of 2 cores")
     said = text(requests=Climb(run(4_001), missed), events=Climb(run(401), None))
     assert (
-        "Requests/s of 1 token: 4,000 from one process, VALID, client at most 0.06 ms, loop 30% busy. At 8,000:" in said
+        "Requests/s of 1 token: 4,000 from one process, VALID, client at most 0.06 ms, loop 30% "
+        "busy. At 8,000:" in said
     )
     reasons = "(loop stalls; other processes used 0.4 of 2 cores)"
     assert f"At 8,000: SUSPECT, client at most 3.2 ms, loop 30% busy {reasons}." in said
@@ -91,18 +118,25 @@ def test_without_a_valid_run_the_figure_has_its_quality() -> None:
             {"streams": run(1, valid=False)},
             "streams: yes, with 25 token events/s, SUSPECT, client at most 3.2 ms",
         ),
-        ({"streams": run(1, streams=9_000)}, "streams: no, since only 9,000 were open at the same time"),
+        (
+            {"streams": run(1, streams=9_000)},
+            "streams: no, since only 9,000 were open at the same time",
+        ),
         (
             {"streams": None, "connections": 960},
             "streams: no, since this process can open only 960 connections.",
         ),
     ],
 )
-def test_concurrent_streams_get_yes_or_no_with_the_reason(parts: dict[str, object], said: str) -> None:
+def test_concurrent_streams_get_yes_or_no_with_the_reason(
+    parts: dict[str, object], said: str
+) -> None:
     assert said in text(**parts)
 
 
-@pytest.mark.parametrize(("cores", "said"), [(1, "shared the only core of this machine"), (8, "shared the 8 cores")])
+@pytest.mark.parametrize(
+    ("cores", "said"), [(1, "shared the only core of this machine"), (8, "shared the 8 cores")]
+)
 def test_shared_cores_are_mentioned(cores: int, said: str) -> None:
     assert said in text(cores=cores)
 
@@ -114,7 +148,9 @@ def test_a_busy_machine_is_mentioned(disturbance: str) -> None:
 
 
 def test_json_has_the_best_and_the_missed_run_of_each_rate() -> None:
-    found = asdict(Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), 60_000))
+    found = asdict(
+        Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), 60_000)
+    )
     assert found.keys() == {"cores", "requests", "events", "streams", "connections"}
     assert found["requests"]["best"]["rate"] == 4_000
     assert found["requests"]["missed"]["failed"] == ("loop stalls",)
@@ -125,7 +161,12 @@ def test_json_has_the_best_and_the_missed_run_of_each_rate() -> None:
 @pytest.mark.slow
 def test_capacity_is_measured_against_own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """At rates that any machine drives; what they prove of it is not for a test to say."""
-    for name, value in (("MAX_RUNS", 1), ("FIRST_RPS", 200.0), ("FIRST_STREAM_RPS", 20.0), ("STREAMS", 50)):
+    for name, value in (
+        ("MAX_RUNS", 1),
+        ("FIRST_RPS", 200.0),
+        ("FIRST_STREAM_RPS", 20.0),
+        ("STREAMS", 50),
+    ):
         monkeypatch.setattr(capacity, name, value)
     monkeypatch.setattr(capacity, "MANY_RPS", 100.0)
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
@@ -143,7 +184,9 @@ def test_capacity_is_measured_against_own_servers(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_streams_for_which_there_are_too_few_files_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_for_which_there_are_too_few_files_are_not_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
     monkeypatch.setattr(capacity.machine, "max_connections", lambda pairs: 960)
     monkeypatch.setattr(capacity, "climb", lambda run_at, first: NO_CLIMB)

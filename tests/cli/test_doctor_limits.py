@@ -18,7 +18,10 @@ V2, V1 = "0::/pod\n", "4:memory:/pod\n2:cpu,cpuacct:/pod\n"
 POD, V1_CPU, V1_MEMORY = "sys/fs/cgroup/pod", "sys/fs/cgroup/cpu/pod", "sys/fs/cgroup/memory/pod"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
 CPU = "sys/devices/system/cpu"
-LIMITS = f"{'Limit':<26}{'Soft Limit':<21}{'Hard Limit':<21}Units\n{'Max open files':<26}{{:<21}}{{:<21}}files\n"
+LIMITS = (
+    f"{'Limit':<26}{'Soft Limit':<21}{'Hard Limit':<21}Units\n"
+    f"{'Max open files':<26}{{:<21}}{{:<21}}files\n"
+)
 SOCKETS = "  sl  local_address rem_address   st\n   0: {} 00000000:0000 {}\n"
 
 Files = dict[str, str]
@@ -40,11 +43,41 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
 @pytest.mark.parametrize(
     ("read", "files", "state", "value", "bounds"),
     [
-        (network.files, {"proc/self/limits": LIMITS.format(1024, 524288)}, OK, "raised to 524,288", "524,224 conn"),
-        (network.files, {"proc/self/limits": LIMITS.format(1024, 1024)}, LOW, "1,024", "at most 960 connections"),
-        (network.files, {"proc/self/limits": LIMITS.format(10063, 10063)}, LOW, "10,063", "at most 9,999 conn"),
-        (network.files, {"proc/self/limits": LIMITS.format(10064, 10064)}, OK, "10,064", "at most 10,000 conn"),
-        (network.files, {"proc/self/limits": LIMITS.format("unlimited", "unlimited")}, OK, "unlimited", "any numb"),
+        (
+            network.files,
+            {"proc/self/limits": LIMITS.format(1024, 524288)},
+            OK,
+            "raised to 524,288",
+            "524,224 conn",
+        ),
+        (
+            network.files,
+            {"proc/self/limits": LIMITS.format(1024, 1024)},
+            LOW,
+            "1,024",
+            "at most 960 connections",
+        ),
+        (
+            network.files,
+            {"proc/self/limits": LIMITS.format(10063, 10063)},
+            LOW,
+            "10,063",
+            "at most 9,999 conn",
+        ),
+        (
+            network.files,
+            {"proc/self/limits": LIMITS.format(10064, 10064)},
+            OK,
+            "10,064",
+            "at most 10,000 conn",
+        ),
+        (
+            network.files,
+            {"proc/self/limits": LIMITS.format("unlimited", "unlimited")},
+            OK,
+            "unlimited",
+            "any numb",
+        ),
         (network.files, {}, UNKNOWN, "not available", "connections"),
         (
             network.ports,
@@ -61,8 +94,20 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "9,000",
         ),
         (network.ports, {}, UNKNOWN, "not available", "one server"),
-        (network.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"}, LOW, "not reused", "new ones per second"),
-        (network.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "1\n"}, OK, "reused", "do not block their ports"),
+        (
+            network.time_wait,
+            {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"},
+            LOW,
+            "not reused",
+            "new ones per second",
+        ),
+        (
+            network.time_wait,
+            {"proc/sys/net/ipv4/tcp_tw_reuse": "1\n"},
+            OK,
+            "reused",
+            "do not block their ports",
+        ),
         (
             network.time_wait,
             {"proc/sys/net/ipv4/tcp_tw_reuse": "2\n"},
@@ -71,11 +116,35 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "new ones per second",
         ),
         (network.time_wait, {}, UNKNOWN, "not available", ""),
-        (network.accept_queue, {"proc/sys/net/core/somaxconn": "4096\n"}, OK, "4,096", "server on this machine"),
-        (network.accept_queue, {"proc/sys/net/core/somaxconn": "128\n"}, LOW, "128", "server on this machine"),
+        (
+            network.accept_queue,
+            {"proc/sys/net/core/somaxconn": "4096\n"},
+            OK,
+            "4,096",
+            "server on this machine",
+        ),
+        (
+            network.accept_queue,
+            {"proc/sys/net/core/somaxconn": "128\n"},
+            LOW,
+            "128",
+            "server on this machine",
+        ),
         (network.accept_queue, {}, UNKNOWN, "not available", "server on this machine"),
-        (network.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "2048\n"}, OK, "2,048", "on this machine"),
-        (network.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "256\n"}, LOW, "256", "on this machine"),
+        (
+            network.syn_backlog,
+            {"proc/sys/net/ipv4/tcp_max_syn_backlog": "2048\n"},
+            OK,
+            "2,048",
+            "on this machine",
+        ),
+        (
+            network.syn_backlog,
+            {"proc/sys/net/ipv4/tcp_max_syn_backlog": "256\n"},
+            LOW,
+            "256",
+            "on this machine",
+        ),
         (network.syn_backlog, {}, UNKNOWN, "not available", "server on this machine"),
         (
             hardware.cores,
@@ -110,9 +179,27 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "low frequency",
         ),
         (hardware.governor, {}, UNKNOWN, "not available", "the host decides"),
-        (hardware.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"}, OK, "none", "all its cores"),
-        (hardware.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"}, LOW, "1.5 cores", "paused"),
-        (hardware.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "enough"),
+        (
+            hardware.quota,
+            {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"},
+            OK,
+            "none",
+            "all its cores",
+        ),
+        (
+            hardware.quota,
+            {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"},
+            LOW,
+            "1.5 cores",
+            "paused",
+        ),
+        (
+            hardware.quota,
+            {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"},
+            OK,
+            "4 cores",
+            "enough",
+        ),
         (
             hardware.quota,
             {
@@ -126,7 +213,11 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         ),
         (
             hardware.quota,
-            {"proc/self/cgroup": V1, f"{V1_CPU}/cpu.cfs_quota_us": "-1\n", f"{V1_CPU}/cpu.cfs_period_us": "100000\n"},
+            {
+                "proc/self/cgroup": V1,
+                f"{V1_CPU}/cpu.cfs_quota_us": "-1\n",
+                f"{V1_CPU}/cpu.cfs_period_us": "100000\n",
+            },
             OK,
             "none",
             "",
@@ -172,11 +263,26 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "",
         ),
         (hardware.throttled, {}, UNKNOWN, "not available", ""),
-        (hardware.clock, {f"{CLOCK}/current_clocksource": "tsc\n"}, OK, "tsc", "without a system call"),
-        (hardware.clock, {f"{CLOCK}/current_clocksource": "kvm-clock\n"}, OK, "kvm-clock", "without a system call"),
         (
             hardware.clock,
-            {f"{CLOCK}/current_clocksource": "hpet\n", f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm\n"},
+            {f"{CLOCK}/current_clocksource": "tsc\n"},
+            OK,
+            "tsc",
+            "without a system call",
+        ),
+        (
+            hardware.clock,
+            {f"{CLOCK}/current_clocksource": "kvm-clock\n"},
+            OK,
+            "kvm-clock",
+            "without a system call",
+        ),
+        (
+            hardware.clock,
+            {
+                f"{CLOCK}/current_clocksource": "hpet\n",
+                f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm\n",
+            },
             LOW,
             "hpet",
             "by a system call",
@@ -221,10 +327,34 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "",
         ),
         (hardware.memory, {}, UNKNOWN, "not available", ""),
-        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:1F90", "0A")}, OK, "none", "nothing intercepts"),
-        (software.mesh, {"proc/net/tcp": SOCKETS.format("00000000:3A99", "0A")}, LOW, "Istio's proxy", "every latency"),
-        (software.mesh, {"proc/net/tcp6": SOCKETS.format("0" * 32 + ":102C", "0A")}, LOW, "Linkerd", "every latency"),
-        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:3A99", "01")}, OK, "none", "nothing intercepts"),
+        (
+            software.mesh,
+            {"proc/net/tcp": SOCKETS.format("0100007F:1F90", "0A")},
+            OK,
+            "none",
+            "nothing intercepts",
+        ),
+        (
+            software.mesh,
+            {"proc/net/tcp": SOCKETS.format("00000000:3A99", "0A")},
+            LOW,
+            "Istio's proxy",
+            "every latency",
+        ),
+        (
+            software.mesh,
+            {"proc/net/tcp6": SOCKETS.format("0" * 32 + ":102C", "0A")},
+            LOW,
+            "Linkerd",
+            "every latency",
+        ),
+        (
+            software.mesh,
+            {"proc/net/tcp": SOCKETS.format("0100007F:3A99", "01")},
+            OK,
+            "none",
+            "nothing intercepts",
+        ),
         (software.mesh, {}, UNKNOWN, "not available", ""),
     ],
 )
@@ -262,7 +392,11 @@ def test_cpu_use_of_others_excludes_our_own(after: CpuTimes, state: State, value
 
 @pytest.mark.parametrize(
     ("after", "state", "value"),
-    [(busy(11, 501, 0.04), OK, "1.0%"), (busy(11, 501, 0.4), LOW, "10.0%"), (busy(11, 0), UNKNOWN, "not available")],
+    [
+        (busy(11, 501, 0.04), OK, "1.0%"),
+        (busy(11, 501, 0.4), LOW, "10.0%"),
+        (busy(11, 0), UNKNOWN, "not available"),
+    ],
 )
 def test_steal_time_is_a_share_of_all_cores(
     monkeypatch: pytest.MonkeyPatch, after: CpuTimes, state: State, value: str
@@ -278,10 +412,15 @@ def test_steal_time_is_a_share_of_all_cores(
     [
         ({}, "none in the environment"),
         ({"http_proxy": ""}, "none in the environment"),
-        ({"HTTP_PROXY": "http://user:secret@proxy:3128", "https_proxy": "x"}, "HTTP_PROXY, https_proxy set"),
+        (
+            {"HTTP_PROXY": "http://user:secret@proxy:3128", "https_proxy": "x"},
+            "HTTP_PROXY, https_proxy set",
+        ),
     ],
 )
-def test_proxies_are_named_and_what_they_hold_is_not(environment: dict[str, str], value: str) -> None:
+def test_proxies_are_named_and_what_they_hold_is_not(
+    environment: dict[str, str], value: str
+) -> None:
     found = software.proxies(environment)
     assert (found.state, found.value) == (OK, value)
     assert "secret" not in str(found)
@@ -309,17 +448,25 @@ def test_every_limit_has_a_name_of_its_own_and_low_ones_a_remedy(
     monkeypatch.setattr(network, "kernel_stamps", lambda: True)
     found = doctor.examine(tmp_path)
     assert len({limit.name for limit in found}) == len(found) == 17
-    told = {"arrival times", "used by others now", "stolen now", "compiled modules", "proxies"}  # which no folder tells
-    assert {limit.name for limit in found if limit.state is UNKNOWN} == {limit.name for limit in found} - told
+    # Which no folder tells.
+    told = {"arrival times", "used by others now", "stolen now", "compiled modules", "proxies"}
+    assert {limit.name for limit in found if limit.state is UNKNOWN} == {
+        limit.name for limit in found
+    } - told
 
 
 def test_a_value_that_is_high_enough_is_not_shown_with_the_harm_of_a_low_one() -> None:
-    good, bad = (judged("cores", holds, "2", good="plenty", bad="harm", remedy="buy") for holds in (True, False))
+    good, bad = (
+        judged("cores", holds, "2", good="plenty", bad="harm", remedy="buy")
+        for holds in (True, False)
+    )
     assert (good.state, good.bounds, bad.state, bad.bounds) == (OK, "plenty", LOW, "harm")
     assert list(doctor_command.limit_lines([good])) == ["ok  cores              2: plenty"]
 
 
 @pytest.mark.parametrize(("stamped", "state"), [(True, OK), (False, LOW)])
-def test_arrival_times_are_the_kernels_or_low(monkeypatch: pytest.MonkeyPatch, stamped: bool, state: State) -> None:
+def test_arrival_times_are_the_kernels_or_low(
+    monkeypatch: pytest.MonkeyPatch, stamped: bool, state: State
+) -> None:
     monkeypatch.setattr(network, "kernel_stamps", lambda: stamped)
     assert network.arrival_times().state is state

@@ -21,7 +21,14 @@ STOP = {"condition": "errors>5", "at_s": 3.0, "value": 6.0}
 
 
 def ended(
-    verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answer_since_s=None, stopped=None, slo_met=()
+    verdict="VALID",
+    *,
+    completed=10,
+    error_rate=0.0,
+    client=0.0,
+    no_answer_since_s=None,
+    stopped=None,
+    slo_met=(),
 ):
     slo = [{"limit": "x", "value": 1.0, "met": met} for met in slo_met]
     rates = {
@@ -31,12 +38,18 @@ def ended(
         "stopped": stopped,
     }
     run = result([steady()])
-    return run | {"completed": completed, "loadgen": run["loadgen"] | {"verdict": verdict, "slo": slo, **rates}}
+    return run | {
+        "completed": completed,
+        "loadgen": run["loadgen"] | {"verdict": verdict, "slo": slo, **rates},
+    }
 
 
 def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
     return exit_codes.code(
-        saved_json.result(made), strict=strict, max_error_rate=max_error_rate, interrupted=interrupted
+        saved_json.result(made),
+        strict=strict,
+        max_error_rate=max_error_rate,
+        interrupted=interrupted,
     )
 
 
@@ -102,7 +115,11 @@ def test_the_most_severe_code_of_several_runs_wins(codes, severest):
 
 
 def test_every_code_is_explained():
-    codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
+    codes = {
+        value
+        for name, value in vars(exit_codes).items()
+        if name.isupper() and isinstance(value, int)
+    }
     assert exit_codes.WHEN.keys() == codes
 
 
@@ -185,10 +202,16 @@ def test_bad_input_exits_2_with_one_line_on_stderr(capsys, argv):
     ("typed", "said"),
     [
         ("reprot", "unknown command 'reprot'; did you mean 'report'?"),
-        ("--rate", "unknown command '--rate'; write the command first, for example `loadgen run --rate`"),
+        (
+            "--rate",
+            "unknown command '--rate'; write the command first, for example `loadgen run --rate`",
+        ),
         ("xyz", "unknown command 'xyz'; choose from run, demo, search, "),
         ("bench", "unknown command 'bench'; use `loadgen run` in place of `vllm bench serve`"),
-        ("benchmark", "unknown command 'benchmark'; use `loadgen run` in place of `guidellm benchmark`"),
+        (
+            "benchmark",
+            "unknown command 'benchmark'; use `loadgen run` in place of `guidellm benchmark`",
+        ),
     ],
 )
 def test_unknown_command_exits_2_with_a_suggestion(capsys, typed, said):
@@ -215,7 +238,14 @@ def test_the_exit_codes_are_a_page_of_help(capsys):
 @pytest.mark.parametrize(
     "argv",
     [
-        *(["version"], ["--version"], ["-V"], ["run", "-V"], ["run", "--version"], ["tune", "--version"]),
+        *(
+            ["version"],
+            ["--version"],
+            ["-V"],
+            ["run", "-V"],
+            ["run", "--version"],
+            ["tune", "--version"],
+        ),
         *(["tune", "plan", "-V"], ["dataset", "fetch", "--version"], ["help", "-V"]),
     ],
     ids=" ".join,
@@ -256,6 +286,8 @@ def test_a_file_that_the_system_refuses_is_named(monkeypatch, capsys):
 def test_without_a_name_it_is_standard_output():
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "loadgen", "--version"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
     assert done.returncode == 1
     assert done.stderr == "loadgen: standard output cannot be written: No space left on device\n"

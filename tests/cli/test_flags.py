@@ -20,8 +20,14 @@ def sample(name):
     """What to write after a flag, and the value that it makes."""
     if name == "base_url":
         return ["http://a", flag(name), "http://b"], ("http://a", "http://b")
-    kinds = [kind for kind in typing.get_args(KINDS[name]) if kind is not type(None)] or [KINDS[name]]
-    kind = kinds[0] if typing.get_origin(KINDS[name]) not in (tuple, dict, typing.Literal) else KINDS[name]
+    kinds = [kind for kind in typing.get_args(KINDS[name]) if kind is not type(None)] or [
+        KINDS[name]
+    ]
+    kind = (
+        kinds[0]
+        if typing.get_origin(KINDS[name]) not in (tuple, dict, typing.Literal)
+        else KINDS[name]
+    )
     if typing.get_origin(kind) is typing.Literal:
         word = typing.get_args(kind)[-1]
         return [word], word
@@ -50,7 +56,8 @@ def test_every_flag_stands_in_the_help_with_its_text(name):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("30", 30), ("30s", 30), ("2m", 120), ("2 min", 120), ("1.5h", 5400), ("500ms", 0.5)]
+    ("text", "seconds"),
+    [("30", 30), ("30s", 30), ("2m", 120), ("2 min", 120), ("1.5h", 5400), ("500ms", 0.5)],
 )
 def test_a_time_may_have_a_unit_and_is_seconds_without(text, seconds):
     for name in ("duration", "timeout", "first_token_timeout", "ready_check_timeout_sec"):
@@ -108,17 +115,25 @@ def test_the_last_of_two_equal_flags_counts():
 
 
 def test_flags_of_sglang_may_be_abbreviated_with_its_meaning():
-    given = run_settings(["--compat", "sglang", "--random-input", "64", "--num-prompt", "4", "--warmup", "2"])
+    given = run_settings(
+        ["--compat", "sglang", "--random-input", "64", "--num-prompt", "4", "--warmup", "2"]
+    )
     assert (given["random_input_len"], given["num_prompts"]) == (64, 4)
     assert [(each.name, value) for each, value in given["tool_flags"]] == [("--warmup-requests", 2)]
 
 
 def test_a_value_may_follow_an_equals_sign():
-    assert parse(["--rate=5", "--slo=ttft_p99<=5ms"]) == {"request_rate": 5.0, "slo": "ttft_p99<=5ms"}
+    assert parse(["--rate=5", "--slo=ttft_p99<=5ms"]) == {
+        "request_rate": 5.0,
+        "slo": "ttft_p99<=5ms",
+    }
 
 
 def test_rates_may_be_infinite_and_negative_numbers_are_left_to_the_check():
-    assert parse(["--rate", "inf", "--burstiness", "inf"]) == {"request_rate": math.inf, "burstiness": math.inf}
+    assert parse(["--rate", "inf", "--burstiness", "inf"]) == {
+        "request_rate": math.inf,
+        "burstiness": math.inf,
+    }
     assert parse(["--rate", "-5"]) == {"request_rate": -5.0}
 
 
@@ -130,7 +145,10 @@ def test_a_length_is_a_number_where_it_reads_as_one_and_else_a_text():
 
 
 def test_several_values_follow_one_flag():
-    assert parse(["--goodput", "ttft:200", "tpot:50", "--seed", "1"])["goodput"] == ("ttft:200", "tpot:50")
+    assert parse(["--goodput", "ttft:200", "tpot:50", "--seed", "1"])["goodput"] == (
+        "ttft:200",
+        "tpot:50",
+    )
 
 
 def test_a_config_file_stands_beside_the_settings():
@@ -140,6 +158,7 @@ def test_a_config_file_stands_beside_the_settings():
 # -- what is refused
 
 
+# None that is refused.
 @pytest.mark.parametrize(
     ("argv", "field", "says"),
     [
@@ -151,7 +170,7 @@ def test_a_config_file_stands_beside_the_settings():
             "--random-batch-size, --random-input-len and 9 more begin with it",
         ),
         (["--use-chat"], "--use-chat", "see `loadgen run --help`"),  # not --skip-chat-template
-        (["--bfcl-category", "x"], "--bfcl-category", "see `loadgen run --help`"),  # none that is refused
+        (["--bfcl-category", "x"], "--bfcl-category", "see `loadgen run --help`"),
         (["--vus", "10"], "--vus", "see `loadgen run --help`"),
         (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["stray"], "stray", "unknown"),
@@ -205,7 +224,9 @@ def test_invalid_list_of_numbers_is_refused(text):
 
 
 def test_an_slo_given_again_adds_its_limits():
-    assert parse(["--slo", "ttft_p99<1ms", "--slo", "error_rate<1%"]) == {"slo": "ttft_p99<1ms,error_rate<1%"}
+    assert parse(["--slo", "ttft_p99<1ms", "--slo", "error_rate<1%"]) == {
+        "slo": "ttft_p99<1ms,error_rate<1%"
+    }
 
 
 @pytest.mark.parametrize("second", ["tpot_p99<50ms", "tpot<50ms"])
@@ -223,12 +244,18 @@ def test_a_share_is_a_number_or_a_percentage(text, share):
 def test_what_is_no_share_is_refused():
     with pytest.raises(BadInput) as refused:
         parse(["--max-error-rate", "few"])
-    assert str(refused.value) == "--max-error-rate: 'few' is not a share; write for example 0.05 or 5%"
+    assert (
+        str(refused.value) == "--max-error-rate: 'few' is not a share; write for example 0.05 or 5%"
+    )
 
 
-@pytest.mark.parametrize(("name", "text"), [("--max-think-time", "500ms"), ("--trace-time-unit", "1ms")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("--max-think-time", "500ms"), ("--trace-time-unit", "1ms")]
+)
 def test_times_of_data_sets_have_units_as_all_times(name, text):
-    assert next(iter(parse([name, text]).values())) == pytest.approx(float(text.removesuffix("ms")) / 1000)
+    assert next(iter(parse([name, text]).values())) == pytest.approx(
+        float(text.removesuffix("ms")) / 1000
+    )
 
 
 @pytest.mark.parametrize(

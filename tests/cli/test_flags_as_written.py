@@ -16,7 +16,8 @@ SHARED_PREFIX = "--dataset-name generated-shared-prefix"
         ("run --compat sglang --warmup-requests -3", "--warmup-requests"),
         (f"run --compat sglang {SHARED_PREFIX} --gsp-question-len 0", "--gsp-question-len"),
         (
-            f"run --compat sglang {SHARED_PREFIX} --gsp-group-distribution zipf --gsp-zipf-alpha -1",
+            f"run --compat sglang {SHARED_PREFIX} --gsp-group-distribution zipf --gsp-zipf-alpha "
+            "-1",
             "--gsp-zipf-alpha",
         ),
         ('run --compat sglang --extra-request-body {"n":2}', "--extra-request-body"),
@@ -40,7 +41,9 @@ SHARED_PREFIX = "--dataset-name generated-shared-prefix"
         ("search --slo ttft_p99<1s --num-prompts -1", "--num-prompts"),
     ],
 )
-def test_the_flag_is_named_as_it_was_written(line: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_flag_is_named_as_it_was_written(
+    line: str, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = line.split()
     assert dispatch(words) == 2
     assert capsys.readouterr().err.startswith(f"loadgen {words[0]}: {flag}: ")
@@ -66,11 +69,16 @@ def test_errors_of_a_run_are_named_too() -> None:
         ("--reset-prefix-cache", "--cache", "--reset-prefix-cache"),
     ],
 )
-def test_error_found_later_names_the_flag_of_the_other_tool(line: str, setting: str, flag: str) -> None:
+def test_error_found_later_names_the_flag_of_the_other_tool(
+    line: str, setting: str, flag: str
+) -> None:
     assert refusal(line, BadInput(setting, "x", "y")).field == flag
 
 
 def test_other_errors_are_left_alone() -> None:
     error = BadInput("--model", "is missing", "give it")
     assert refusal("--compat sglang --output-file x", error) is error
-    assert refusal("--result-filename x", BadInput("--result-filename", "x", "y")).field == "--result-filename"
+    assert (
+        refusal("--result-filename x", BadInput("--result-filename", "x", "y")).field
+        == "--result-filename"
+    )

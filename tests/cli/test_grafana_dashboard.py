@@ -1,4 +1,6 @@
-"""The Grafana dashboard: what Grafana's own library reads of it, and that its queries name metrics that there are."""
+"""The Grafana dashboard: what Grafana's own library reads of it, and that its queries name
+metrics that there are.
+"""
 
 import json
 import re
@@ -29,7 +31,11 @@ def missing(wanted: Any, found: Any, where: str = "") -> list[str]:
         return [
             place
             for name, value in wanted.items()
-            for place in (missing(value, found[name], f"{where}/{name}") if name in found else [f"{where}/{name}"])
+            for place in (
+                missing(value, found[name], f"{where}/{name}")
+                if name in found
+                else [f"{where}/{name}"]
+            )
         ]
     if isinstance(wanted, list):
         if not isinstance(found, list) or len(wanted) != len(found):
@@ -46,7 +52,9 @@ def exposed() -> dict[str, set[str]]:
     """The samples that a run exposes, and the labels of each."""
     metrics = Metrics()
     metrics.identify(Server(RunSettings(label="x", max_concurrency=8), "a/model"))
-    metrics.update(running(10, failures={"timeout": 1}, server={"running": 1, "waiting": 1, "kv_usage": 0.5}))
+    metrics.update(
+        running(10, failures={"timeout": 1}, server={"running": 1, "waiting": 1, "kv_usage": 0.5})
+    )
     registry = CollectorRegistry()
     registry.register(metrics)
     labels: dict[str, set[str]] = {}
@@ -86,19 +94,25 @@ def test_queries_name_metrics_and_labels_that_there_are(expression: str) -> None
     assert named
     assert named <= samples.keys()
     for name, matchers in re.findall(r"(loadgen_\w+)\{(.*?)\}", expression):
-        labels = set(re.findall(r"(\w+)(?:=|!=)", matchers)) - {"job", "instance"}  # those are given by Prometheus
+        # Those are given by Prometheus.
+        labels = set(re.findall(r"(\w+)(?:=|!=)", matchers)) - {"job", "instance"}
         assert labels <= samples[name]
 
 
 def test_every_query_is_of_the_chosen_runs() -> None:
     assert all('instance=~"$instance"' in expression for expression in EXPRESSIONS)
-    assert all("loadgen_run_info{" in expression and 'label=~"$label"' in expression for expression in EXPRESSIONS)
+    assert all(
+        "loadgen_run_info{" in expression and 'label=~"$label"' in expression
+        for expression in EXPRESSIONS
+    )
     names = [variable["name"] for variable in DATA["templating"]["list"]]
     assert names == ["datasource", "model", "label", "instance"]
 
 
 def test_the_headline_metrics_have_panels() -> None:
-    named = {name for expression in EXPRESSIONS for name in re.findall(r"\bloadgen_\w+", expression)}
+    named = {
+        name for expression in EXPRESSIONS for name in re.findall(r"\bloadgen_\w+", expression)
+    }
     for wanted in (
         "in_flight",
         "oldest_request_seconds",

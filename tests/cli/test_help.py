@@ -53,7 +53,9 @@ def test_a_help_page_is_the_golden_one(name):
 # -- one screen
 
 
-@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in PARSERS), ["help", "run"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["--help"], *([name, "--help"] for name in PARSERS), ["help", "run"]], ids=" ".join
+)
 def test_a_first_page_of_help_fits_a_small_terminal(words):
     lines = help_pages.shown(words).splitlines()
     assert len(lines) < LINES, "the prompt needs a line"
@@ -74,13 +76,19 @@ def test_a_first_screen_has_each_main_flag_in_one_spelling(name, tool):
 @pytest.mark.parametrize("name", PARSERS)
 def test_the_examples_of_a_first_screen_are_command_lines(name):
     text = PARSERS[name]().first_screen().partition("Examples:\n")[2].partition("\n\n")[0]
-    commands = [shlex.split(line, comments=True)[1:] for line in text.replace("\\\n", " ").splitlines()]
+    commands = [
+        shlex.split(line, comments=True)[1:] for line in text.replace("\\\n", " ").splitlines()
+    ]
     assert len(commands) >= 3
     for first, *words in commands:
         assert first == name
         if words[0].startswith("-"):
             given = flags.parse(words, PARSERS[name]())
-            own = {flag: value for flag, value in given.items() if flag not in ("over", "export", "plot")}
+            own = {
+                flag: value
+                for flag, value in given.items()
+                if flag not in ("over", "export", "plot")
+            }
             for settings in run_settings.swept(own)[1]:
                 settings.checked()
 
@@ -111,7 +119,9 @@ def test_every_flag_is_in_one_topic():
     parser = flags.run_parser()
     lines = "".join(map(parser.topic, parser.topic_names)).splitlines()
     rows = [line.split()[0].rstrip(",") for line in lines if line.startswith("  -")]
-    known = [action.option_strings[0] for action in parser._actions if action.help != argparse.SUPPRESS]
+    known = [
+        action.option_strings[0] for action in parser._actions if action.help != argparse.SUPPRESS
+    ]
     assert sorted(rows) == sorted(known)
 
 
@@ -119,14 +129,20 @@ def test_every_flag_is_in_one_topic():
     "words", [["data"], ["set"], ["--rate"], ["request_rate"], ["engine", "timeout"]], ids=" ".join
 )
 def test_a_topic_or_a_flag_is_shown_by_any_of_its_names(words):
-    expected = {"data": "--dataset-name", "set": "--dataset-name", "engine": "--replicas", "timeout": "--timeout TIME"}
+    expected = {
+        "data": "--dataset-name",
+        "set": "--dataset-name",
+        "engine": "--replicas",
+        "timeout": "--timeout TIME",
+    }
     text = help_pages.shown(["help", "run", *words])
     for word in words:
         assert expected.get(word, "--request-rate RPS, --rate RPS") in text
 
 
 @pytest.mark.parametrize(
-    ("words", "remedy"), [(["run", "duratoin"], "--duration"), (["run", "zzz"], "judgement"), (["rum"], "'run'")]
+    ("words", "remedy"),
+    [(["run", "duratoin"], "--duration"), (["run", "zzz"], "judgement"), (["rum"], "'run'")],
 )
 def test_an_unknown_topic_or_command_is_refused_with_a_suggestion(capsys, words, remedy):
     assert dispatch(["help", *words]) == 2
@@ -136,6 +152,8 @@ def test_an_unknown_topic_or_command_is_refused_with_a_suggestion(capsys, words,
     assert remedy in err
 
 
-@pytest.mark.parametrize("words", [["report"], ["dataset", "fetch"], ["tune", "plan"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["report"], ["dataset", "fetch"], ["tune", "plan"]], ids=" ".join
+)
 def test_help_of_a_command_without_topics_is_its_own(words):
     assert help_pages.shown(["help", *words]) == help_pages.shown([*words, "--help"]) != ""

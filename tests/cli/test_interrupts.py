@@ -51,7 +51,9 @@ def measuring(interrupts: Interrupts) -> Worker:
         ([signal.SIGHUP], ["abort"]),
     ],
 )
-async def test_a_run_that_is_measured_is_stopped_or_ended(numbers: list[signal.Signals], told: list[str]) -> None:
+async def test_a_run_that_is_measured_is_stopped_or_ended(
+    numbers: list[signal.Signals], told: list[str]
+) -> None:
     interrupts = Interrupts()
     worker = measuring(interrupts)
     await interrupts.run_interruptible(send(*numbers))
@@ -66,7 +68,13 @@ async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals
 
 
 @pytest.mark.parametrize(
-    ("phase", "told"), [("starting", []), ("waiting", []), ("preparing", []), *((phase, ["stop"]) for phase in PHASES)]
+    ("phase", "told"),
+    [
+        ("starting", []),
+        ("waiting", []),
+        ("preparing", []),
+        *((phase, ["stop"]) for phase in PHASES),
+    ],
 )
 async def test_interrupt_acts_by_the_phase_shown_last(phase: str, told: list[str]) -> None:
     interrupts, worker, view = Interrupts(), Worker(), View()
@@ -78,7 +86,9 @@ async def test_interrupt_acts_by_the_phase_shown_last(phase: str, told: list[str
     assert worker.told == told
 
 
-@pytest.mark.parametrize(("phase", "in_flight", "lines"), [("warming up", 0, 0), ("running", 3, 1), ("done", 0, 0)])
+@pytest.mark.parametrize(
+    ("phase", "in_flight", "lines"), [("warming up", 0, 0), ("running", 3, 1), ("done", 0, 0)]
+)
 async def test_interrupt_says_that_the_run_waits_only_while_requests_are_in_flight(
     phase: str, in_flight: int, lines: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

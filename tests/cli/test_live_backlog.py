@@ -16,8 +16,12 @@ from loadgen.workload.arrivals import Schedule
 RATE = RunSettings(request_rate=20.0)
 
 
-def moments(schedule: Schedule, service_s: Sequence[float], servers: int, **differs: object) -> Iterator[Progress]:
-    """The progress of a run, each quarter of a second until the last request is due, in virtual time."""
+def moments(
+    schedule: Schedule, service_s: Sequence[float], servers: int, **differs: object
+) -> Iterator[Progress]:
+    """The progress of a run, each quarter of a second until the last request is due, in virtual
+    time.
+    """
     due, free = schedule.due_ns / 1e9, [0.0] * servers
     ends = np.empty(len(due))
     for index, at_s in enumerate(due):
@@ -99,9 +103,13 @@ def _same(one: Progress) -> dict[str, object]:
     ],
 )
 def test_a_load_without_a_steady_rate_is_not_judged(differs: dict[str, object]) -> None:
-    assert not said_at_s(moments(Schedule.poisson(20, 2000, seed=1), [5.0] * 2000, servers=10, **differs))
+    assert not said_at_s(
+        moments(Schedule.poisson(20, 2000, seed=1), [5.0] * 2000, servers=10, **differs)
+    )
 
 
 def test_a_rate_that_rises_by_design_is_not_judged() -> None:
     ramp = RATE.replace(ramp_up_strategy="linear", ramp_up_start_rps=1, ramp_up_end_rps=40)
-    assert not said_at_s(moments(Schedule.poisson(20, 2000, seed=1), [5.0] * 2000, servers=10), ramp)
+    assert not said_at_s(
+        moments(Schedule.poisson(20, 2000, seed=1), [5.0] * 2000, servers=10), ramp
+    )

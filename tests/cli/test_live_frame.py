@@ -13,7 +13,9 @@ from tests.helpers.live_text import SETTINGS, row, running, seen, sketch
 
 MINUTE = [running(second / 4) for second in range(1, 150)]
 FAILING = running(
-    37.25, failures={"refused": 2, "status(503)": 1}, server={"running": 98, "waiting": 1, "kv_usage": 0.34}
+    37.25,
+    failures={"refused": 2, "status(503)": 1},
+    server={"running": 98, "waiting": 1, "kv_usage": 0.34},
 )
 
 
@@ -53,7 +55,9 @@ def test_before_the_clock_starts_there_is_one_line(phase: str) -> None:
 
 
 def test_why_a_server_is_waited_for_is_said_to_the_end() -> None:
-    waiting = Progress("waiting", 3.0, note="http://a:8000/v1/models: no connection to a:8000 (Connection refused)")
+    waiting = Progress(
+        "waiting", 3.0, note="http://a:8000/v1/models: no connection to a:8000 (Connection refused)"
+    )
     lines = seen(waiting, width=60)
     assert " ".join(lines) == f"waiting for the server 3 s: {waiting.note}"
     assert max(map(len, lines)) <= 60
@@ -73,7 +77,10 @@ def test_first_frame_has_no_invented_values() -> None:
 
 
 def test_now_is_of_the_last_seconds_and_so_far_of_all() -> None:
-    slow = [running(20 + second / 4, ended=1900 + 5 * second, streamed_tokens=19_000) for second in range(1, 25)]
+    slow = [
+        running(20 + second / 4, ended=1900 + 5 * second, streamed_tokens=19_000)
+        for second in range(1, 25)
+    ]
     lines = seen(*MINUTE[:80], *slow)
     assert row(lines, "requests ended") == "20.0/s 77.7/s 2020 of 6000"
     assert row(lines, "output tokens").startswith("0.0/s")
@@ -109,7 +116,9 @@ def test_requests_without_a_slot_are_told_apart_from_late_ones() -> None:
     assert row(seen(running(10, waiting=14)), "in flight") == "100 oldest 1.0 s, 14 late"
 
 
-@pytest.mark.parametrize(("oldest_s", "age"), [(0.04, "0.0 s"), (62.3, "62.3 s"), (3723.0, "1:02:03")])
+@pytest.mark.parametrize(
+    ("oldest_s", "age"), [(0.04, "0.0 s"), (62.3, "62.3 s"), (3723.0, "1:02:03")]
+)
 def test_the_age_of_the_oldest_request_is_shown(oldest_s: float, age: str) -> None:
     assert row(seen(running(10, oldest_s=oldest_s)), "in flight") == f"100 oldest {age}"
     assert row(seen(running(61.0, DONE)), "in flight") == "0"
@@ -118,7 +127,9 @@ def test_the_age_of_the_oldest_request_is_shown(oldest_s: float, age: str) -> No
 def piling_up(until_s: float) -> list[Progress]:
     """100 requests a second, of which 50 are answered."""
     due = [(second / 4, round(25 * second)) for second in range(1, round(4 * until_s))]
-    return [running(at_s, ended=number // 2, in_flight=number - number // 2) for at_s, number in due]
+    return [
+        running(at_s, ended=number // 2, in_flight=number - number // 2) for at_s, number in due
+    ]
 
 
 def test_overload_is_said_and_never_dropped_before_the_numbers() -> None:
@@ -144,7 +155,10 @@ def test_the_first_lines_name_the_load_and_how_the_run_stands() -> None:
 @pytest.mark.parametrize(
     ("settings", "load"),
     [
-        ({"max_concurrency": 64, "duration": 90.0}, "64 requests in flight, random 1024 in, 128 out, 1.5 min"),
+        (
+            {"max_concurrency": 64, "duration": 90.0},
+            "64 requests in flight, random 1024 in, 128 out, 1.5 min",
+        ),
         ({"dataset_name": "sharegpt"}, "all requests at once, data set sharegpt, 6000 requests"),
         (
             {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 40.0},
@@ -163,7 +177,9 @@ def test_a_simulated_engine_is_named_first() -> None:
 
 
 def test_what_is_worst_is_said_first() -> None:
-    assert stands(running(10, failures={"timeout": 90})) == ["NOT OK: 90 of 990 failed | sent on time"]
+    assert stands(running(10, failures={"timeout": 90})) == [
+        "NOT OK: 90 of 990 failed | sent on time"
+    ]
     assert stands(running(10, failures={"timeout": 9})) == ["9 of 909 failed | sent on time"]
     (overloaded,) = stands(*piling_up(40), settings=SETTINGS.replace(slo="e2el_p50<1s"))
     assert overloaded.startswith(f"{OVERLOADED} | SLO MISSED so far (e2el_p50) | ")
@@ -211,7 +227,9 @@ def test_a_run_without_an_slo_has_no_row_of_it() -> None:
 def test_a_wide_terminal_has_charts_over_time() -> None:
     def charts(width: int, height: int) -> list[str]:
         lines = seen(*MINUTE, width=width, height=height)
-        (first,) = [number for number, line in enumerate(lines) if line.endswith("peak 100")] or [len(lines)]
+        (first,) = [number for number, line in enumerate(lines) if line.endswith("peak 100")] or [
+            len(lines)
+        ]
         return lines[first:]
 
     assert charts(118, 50) == []
@@ -229,7 +247,10 @@ def test_silent_streams_are_counted_with_the_one_that_is_silent_longest() -> Non
 
 
 def test_a_closed_loop_has_no_due_times() -> None:
-    lines = seen(running(10, closed_loop=True, scheduled=0, sending_s=40.0), settings=RunSettings(max_concurrency=100))
+    lines = seen(
+        running(10, closed_loop=True, scheduled=0, sending_s=40.0),
+        settings=RunSettings(max_concurrency=100),
+    )
     assert not [line for line in lines if "due " in line and "from" not in line]
     assert row(lines, "running").endswith("25% 0:10 about 0:31 left")
 
@@ -304,7 +325,12 @@ def test_wide_characters_take_two_columns_of_it(width: int) -> None:
 @pytest.mark.parametrize("width", range(30, 121, 3))
 def test_a_number_is_shown_as_a_whole_or_not_at_all(width: int) -> None:
     whole = {word for line in seen(*MINUTE, FAILING, width=200) for word in line.split()}
-    numbers = {word for line in seen(*MINUTE, FAILING, width=width)[2:-1] for word in line.split() if word[0].isdigit()}
+    numbers = {
+        word
+        for line in seen(*MINUTE, FAILING, width=width)[2:-1]
+        for word in line.split()
+        if word[0].isdigit()
+    }
     assert numbers <= whole
 
 
@@ -345,13 +371,23 @@ def test_the_lower_it_is_the_more_is_left_out_of_what_matters_less() -> None:
 
 def test_columns_stay_where_they_are_however_large_the_numbers_grow() -> None:
     grown = dataclasses.replace(
-        running(3600.0), scheduled=10**8, ended=10**7, in_flight=10**5, streamed_tokens=10**10, lag=sketch(9000)
+        running(3600.0),
+        scheduled=10**8,
+        ended=10**7,
+        in_flight=10**5,
+        streamed_tokens=10**10,
+        lag=sketch(9000),
     )
     small, large = seen(running(1.0)), seen(grown)
     for one, other in zip(small[4:], large[4:], strict=True):
         label = one[:15]
         assert other.startswith(label)
-        if label.strip() not in ("client", "in flight", "requests ended", "requests due"):  # these have remarks
+        if label.strip() not in (
+            "client",
+            "in flight",
+            "requests ended",
+            "requests due",
+        ):  # these have remarks
             assert len(one) == len(other)
 
 
@@ -360,10 +396,15 @@ def test_columns_stay_where_they_are_however_large_the_numbers_grow() -> None:
     [
         ({"request_rate": 2.5}, "asked 2.5/s"),
         ({"request_rate": 2.5, "dataset_name": "multi_turn"}, "asked 2.5 sessions/s"),
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 40.0}, "asked 1 to 40/s"),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 40.0},
+            "asked 1 to 40/s",
+        ),
         ({}, ""),
     ],
 )
-def test_the_rate_that_is_wanted_stands_beside_what_is_due(settings: dict[str, object], asked: str) -> None:
+def test_the_rate_that_is_wanted_stands_beside_what_is_due(
+    settings: dict[str, object], asked: str
+) -> None:
     due = row(seen(running(10), settings=RunSettings(**settings)), "requests due")  # type: ignore[arg-type]
     assert due == f"100.0/s 100.0/s 1000 {asked}".strip()

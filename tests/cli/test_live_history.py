@@ -31,9 +31,9 @@ def test_later_it_is_that_of_the_last_seconds() -> None:
 
 
 def test_where_little_was_told_it_reaches_back_to_what_was() -> None:
-    assert pace(Progress("running", 1.0, ended=10, sent=10), Progress("running", 16.0, ended=40, sent=40)) == Pace(
-        2.0, 2.0, 2.0, 0.0
-    )
+    assert pace(
+        Progress("running", 1.0, ended=10, sent=10), Progress("running", 16.0, ended=40, sent=40)
+    ) == Pace(2.0, 2.0, 2.0, 0.0)
 
 
 def test_pace_excludes_preparation() -> None:

@@ -16,7 +16,9 @@ def over_time(*moments: tuple[float, int, Sketch]) -> OverTime:
 
 
 def test_each_column_has_the_median_of_its_own_requests() -> None:
-    found = over_time((0.1, 3, sketch(10)), (0.3, 5, sketch(10, 80, 80)), (0.6, 4, sketch(10, 80, 80)))
+    found = over_time(
+        (0.1, 3, sketch(10)), (0.3, 5, sketch(10, 80, 80)), (0.6, 4, sketch(10, 80, 80))
+    )
     assert found.in_flight == [3, 5, 4]
     first, second, third = found.ttft_p50_ms
     assert (first, second) == (pytest.approx(10, rel=0.04), pytest.approx(80, rel=0.04))
@@ -34,7 +36,11 @@ def test_columns_become_longer_and_not_more() -> None:
     values = [10.0 + number for number in range(count)]
     found = OverTime()
     for number in range(count):
-        found.add(Progress("running", number * COLUMN_S, in_flight=number, ttft=sketch(*values[: number + 1])))
+        found.add(
+            Progress(
+                "running", number * COLUMN_S, in_flight=number, ttft=sketch(*values[: number + 1])
+            )
+        )
     assert MAX_COLUMNS / 2 < len(found.in_flight) <= MAX_COLUMNS
     assert found.in_flight[-1] == count - 1
     assert found.in_flight == sorted(found.in_flight)

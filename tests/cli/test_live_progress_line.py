@@ -19,7 +19,10 @@ class Steps:
         self.now_s = 100.0
         self.stream = stream
         self.line = ProgressLine(
-            lambda done, s: f"{done} in {s:.1f} s\x1b", stream=stream, clock=lambda: self.now_s, **options
+            lambda done, s: f"{done} in {s:.1f} s\x1b",
+            stream=stream,
+            clock=lambda: self.now_s,
+            **options,
         )
 
     def at(self, seconds, done):
@@ -51,7 +54,8 @@ def test_a_log_gets_a_line_every_two_seconds():
         for tenth in range(60):
             steps.at(tenth / 10, tenth)
     assert (
-        steps.stream.getvalue() == "loadgen: 10 in 1.0 s\\x1b\nloadgen: 30 in 3.0 s\\x1b\nloadgen: 50 in 5.0 s\\x1b\n"
+        steps.stream.getvalue()
+        == "loadgen: 10 in 1.0 s\\x1b\nloadgen: 30 in 3.0 s\\x1b\nloadgen: 50 in 5.0 s\\x1b\n"
     )
 
 
@@ -86,7 +90,9 @@ class Clock:
 
 
 def updates(cadence: Cadence, clock: Clock, *quarters: int, begins: int = -1) -> list[float]:
-    """The times of updates, in seconds, tried at these quarters of a second; in one of them a phase begins."""
+    """The times of updates, in seconds, tried at these quarters of a second; in one of them a
+    phase begins.
+    """
     found = []
     for quarter in quarters:
         clock.now_s = 100.0 + quarter / 4
@@ -112,7 +118,15 @@ def test_a_new_phase_is_updated_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("done", "total", "elapsed_s", "rest"),
-    [(25, 100, 5.0, 15.0), (0, 100, 5.0, None), (100, 100, 5.0, None), (5, 0, 5.0, None), (5, 100, 0.0, None)],
+    [
+        (25, 100, 5.0, 15.0),
+        (0, 100, 5.0, None),
+        (100, 100, 5.0, None),
+        (5, 0, 5.0, None),
+        (5, 100, 0.0, None),
+    ],
 )
-def test_left_s_goes_by_the_pace_so_far(done: int, total: int, elapsed_s: float, rest: float | None) -> None:
+def test_left_s_goes_by_the_pace_so_far(
+    done: int, total: int, elapsed_s: float, rest: float | None
+) -> None:
     assert left_s(done, total, elapsed_s) == rest

@@ -59,12 +59,20 @@ def test_cancelled_requests_fail_nothing() -> None:
 
 def test_means_and_gaps_require_the_default_limit_on_errors() -> None:
     progress = ended(
-        *[100] * 700, icl=sketch(*[20] * 9000), tpot=sketch(*[20] * 700), ended=800, failures={"timeout": 100}
+        *[100] * 700,
+        icl=sketch(*[20] * 9000),
+        tpot=sketch(*[20] * 700),
+        ended=800,
+        failures={"timeout": 100},
     )
     icl, tpot, errors = slo_so_far("icl_p99<30ms,tpot_mean<10ms", progress)
     assert (icl.state, icl.requests) == (State.MET, 700)
     assert (tpot.state, tpot.value) == (State.MISSED, pytest.approx(20))
-    assert (errors.limit.text, errors.state, errors.value) == ("error_rate<1%", State.MISSED, pytest.approx(0.125))
+    assert (errors.limit.text, errors.state, errors.value) == (
+        "error_rate<1%",
+        State.MISSED,
+        pytest.approx(0.125),
+    )
 
 
 def test_gaps_of_few_requests_are_too_few() -> None:

@@ -29,11 +29,22 @@ def test_total_is_left_out_if_only_the_data_set_knows_it():
 
 def test_a_run_is_described_by_its_requests():
     running = Progress(
-        "running", 5.0, scheduled=10, in_flight=3, ended=4, ok=3, output_tokens=70, failures={"refused": 1}
+        "running",
+        5.0,
+        scheduled=10,
+        in_flight=3,
+        ended=4,
+        ok=3,
+        output_tokens=70,
+        failures={"refused": 1},
     )
     assert describe(running) == "running 5 s: 3 of 10 answered, 3 in flight, 1 failed, 70 tokens"
-    cut_short = replace(running, in_flight=0, ended=7, never_sent=2, failures={"refused": 1, "cancelled": 5})
-    assert describe(cut_short).endswith("3 of 10 answered, 0 in flight, 1 failed, 70 tokens, 3 cut off, 2 never sent")
+    cut_short = replace(
+        running, in_flight=0, ended=7, never_sent=2, failures={"refused": 1, "cancelled": 5}
+    )
+    assert describe(cut_short).endswith(
+        "3 of 10 answered, 0 in flight, 1 failed, 70 tokens, 3 cut off, 2 never sent"
+    )
     assert describe(Progress("connecting")) == "connecting"
 
 
@@ -61,7 +72,14 @@ def test_there_is_a_line_when_a_phase_begins_and_every_two_seconds(capsys):
         now_s = quarter / 4
         lines.show(running(now_s, "running" if quarter < 40 else "draining"))
     said = [line.split(":")[1].strip() for line in capsys.readouterr().err.splitlines()]
-    assert said == ["running", "running 2 s", "running 4 s", "running 6 s", "running 8 s", "draining 10 s"]
+    assert said == [
+        "running",
+        "running 2 s",
+        "running 4 s",
+        "running 6 s",
+        "running 8 s",
+        "draining 10 s",
+    ]
 
 
 def test_last_line_is_of_the_whole_run(capsys):

@@ -26,7 +26,11 @@ from tests.helpers.live_text import running, sketch
 def told(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """The samples, by name and labels."""
     families = text_string_to_metric_families(text)
-    return {(one.name, tuple(one.labels.items())): one.value for family in families for one in family.samples}
+    return {
+        (one.name, tuple(one.labels.items())): one.value
+        for family in families
+        for one in family.samples
+    }
 
 
 def scraped(metrics: Metrics) -> str:
@@ -47,7 +51,9 @@ def of(progress: Progress) -> dict[tuple[str, tuple[tuple[str, str], ...]], floa
 
 def test_metrics_hold_every_known_value() -> None:
     failures = {"refused": 2, 'odd"\\\n': 1}
-    found = of(running(10, failures=failures, cap=64, waiting=5, server={"running": 98, "kv_usage": 0.25}))
+    found = of(
+        running(10, failures=failures, cap=64, waiting=5, server={"running": 98, "kv_usage": 0.25})
+    )
     for outcome, count in ({"ok": 900} | failures).items():
         assert found["loadgen_requests_total", (("outcome", outcome),)] == count
     plain = {name: value for (name, labels), value in found.items() if not labels}
@@ -77,7 +83,9 @@ def test_metrics_hold_every_known_value() -> None:
 def test_families_have_types_and_labels_as_text_may_hold_them() -> None:
     metrics = Metrics()
     metrics.identify(Server(RunSettings(label='odd"\\\n'), "modèle"))
-    metrics.update(running(10, failures={'odd"\\\n': 1}, cap=64, server={"running": 98, "kv_usage": 0.25}))
+    metrics.update(
+        running(10, failures={'odd"\\\n': 1}, cap=64, server={"running": 98, "kv_usage": 0.25})
+    )
     text = scraped(metrics)
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert families["loadgen_requests"].type == families["loadgen_output_tokens"].type == "counter"
@@ -89,13 +97,21 @@ def test_families_have_types_and_labels_as_text_may_hold_them() -> None:
 
 def test_once_it_is_done_all_of_it_is_told() -> None:
     found = of(running(61.0, DONE))
-    assert found["loadgen_requests_total", (("outcome", "ok"),)] == found["loadgen_requests_sent_total", ()] == 6000
+    assert (
+        found["loadgen_requests_total", (("outcome", "ok"),)]
+        == found["loadgen_requests_sent_total", ()]
+        == 6000
+    )
     assert found["loadgen_in_flight", ()] == 0
 
 
 def test_unknown_values_are_left_out() -> None:
     found = {name for name, _ in of(Progress("connecting"))}
-    assert not found & {"loadgen_requests_scheduled", "loadgen_in_flight_limit", "loadgen_server_running"}
+    assert not found & {
+        "loadgen_requests_scheduled",
+        "loadgen_in_flight_limit",
+        "loadgen_server_running",
+    }
     assert {f"loadgen_{name}_seconds_count" for name in LATENCIES} <= found
 
 
@@ -106,11 +122,15 @@ def test_buckets_are_exact_counts_of_what_is_no_greater_than_their_bounds() -> N
         histogram.record(value)
     for bound, count in buckets(Sketch.of(histogram)):
         assert count == sum(value / 1e9 <= float(bound) for value in values)
-    assert [float(bound) for bound, _ in buckets(Sketch())][:-1] == [(bound - 1) / 1e9 for bound in BOUNDS_NS]
+    assert [float(bound) for bound, _ in buckets(Sketch())][:-1] == [
+        (bound - 1) / 1e9 for bound in BOUNDS_NS
+    ]
 
 
 def test_bounds_are_the_same_for_every_run() -> None:
-    one, other = ([bound for bound, _ in buckets(made)] for made in (Sketch(), sketch(1, 10, 10_000)))
+    one, other = (
+        [bound for bound, _ in buckets(made)] for made in (Sketch(), sketch(1, 10, 10_000))
+    )
     assert one == other
 
 
@@ -127,7 +147,10 @@ def identified(settings: RunSettings) -> dict[str, str]:
 
 def test_a_run_is_identified_by_one_gauge() -> None:
     settings = RunSettings(
-        base_url="http://me:secret@gpu-1:8000", label="nightly", request_rate=4.5, max_concurrency=64
+        base_url="http://me:secret@gpu-1:8000",
+        label="nightly",
+        request_rate=4.5,
+        max_concurrency=64,
     )
     assert identified(settings) == {
         "model": "a/model",
@@ -143,7 +166,10 @@ def test_a_run_is_identified_by_one_gauge() -> None:
     ("settings", "rate"),
     [
         (RunSettings(), "inf"),
-        (RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1, ramp_up_end_rps=20), "1 to 20"),
+        (
+            RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1, ramp_up_end_rps=20),
+            "1 to 20",
+        ),
         (RunSettings(dataset_name="trace"), "by the data set"),
     ],
 )
@@ -152,7 +178,10 @@ def test_the_asked_rate_is_named_however_it_was_asked(settings: RunSettings, rat
 
 
 def test_every_target_is_named() -> None:
-    assert identified(RunSettings(base_url=("http://a:1", "http://b:2")))["target"] == "http://a:1, http://b:2"
+    assert (
+        identified(RunSettings(base_url=("http://a:1", "http://b:2")))["target"]
+        == "http://a:1, http://b:2"
+    )
 
 
 def test_a_run_whose_server_is_not_known_has_no_identity() -> None:
@@ -163,7 +192,9 @@ def test_a_run_whose_server_is_not_known_has_no_identity() -> None:
 
 
 def asked_at(*times_s: float, now_s: float | None = None) -> Metrics:
-    """Metrics that were asked for at these times, and are now, by default right after, those of a run that is done."""
+    """Metrics that were asked for at these times, and are now, by default right after, those of
+    a run that is done.
+    """
     times, last_s = iter(times_s), times_s[-1] if times_s else 0.0
     metrics = Metrics(lambda: next(times, last_s if now_s is None else now_s))
     metrics.update(running(10))
@@ -176,7 +207,9 @@ def asked_at(*times_s: float, now_s: float | None = None) -> Metrics:
 @pytest.mark.parametrize(
     ("times_s", "wait_s"), [((), 0), ((5,), 0), ((5, 20), 22.5), ((0, 5, 20), 22.5), ((0, 300), 60)]
 )
-def test_repeated_scraper_gets_time_for_a_last_scrape(times_s: tuple[float, ...], wait_s: float) -> None:
+def test_repeated_scraper_gets_time_for_a_last_scrape(
+    times_s: tuple[float, ...], wait_s: float
+) -> None:
     assert asked_at(*times_s).wait_s == wait_s
 
 
@@ -215,7 +248,9 @@ def port() -> int:
 
 
 @pytest.mark.integration
-def test_endpoint_listens_on_loopback_inside_its_context(port: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_endpoint_listens_on_loopback_inside_its_context(
+    port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     url = f"http://127.0.0.1:{port}/metrics"
     with serve_metrics(RunSettings(prometheus=str(port))) as metrics:
         metrics.update(running(10))
@@ -243,9 +278,13 @@ def test_a_scraper_may_ask_for_openmetrics(port: int) -> None:
     with serve_metrics(RunSettings(prometheus=str(port), quiet=True)) as metrics:
         metrics.identify(Server(RunSettings(label="nightly"), "a/model"))
         metrics.update(running(10))
-        kind, body = fetched(port, Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+        kind, body = fetched(
+            port, Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
+        )
     assert kind.startswith("application/openmetrics-text; version=")
-    families = {family.name: family for family in openmetrics.text_string_to_metric_families(body.decode())}
+    families = {
+        family.name: family for family in openmetrics.text_string_to_metric_families(body.decode())
+    }
     assert families["loadgen_run"].type == "info"
     assert families["loadgen_run"].samples[0].labels["label"] == "nightly"
     assert families["loadgen_in_flight"].samples[0].value == 100
@@ -261,7 +300,9 @@ def test_a_scraper_may_ask_for_gzip(port: int) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["loadgen_in_flight", "loadgen_server_running", "loadgen_requests_total"])
+@pytest.mark.parametrize(
+    "name", ["loadgen_in_flight", "loadgen_server_running", "loadgen_requests_total"]
+)
 def test_a_scraper_may_ask_for_metrics_by_name(port: int, name: str) -> None:
     with serve_metrics(RunSettings(prometheus=str(port), quiet=True)) as metrics:
         metrics.update(running(10, server={"running": 98}))
@@ -296,7 +337,9 @@ def test_endpoint_answers_only_get(port: int) -> None:
 def test_browser_that_looks_for_an_icon_is_no_scraper(port: int) -> None:
     with serve_metrics(RunSettings(prometheus=str(port), quiet=True)) as metrics:
         for _ in range(2):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/favicon.ico", timeout=10) as reply:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{port}/favicon.ico", timeout=10
+            ) as reply:
                 assert reply.read() == b""
         metrics.update(running(61.0, DONE))
         assert metrics.wait_s == 0
@@ -310,7 +353,10 @@ def test_endpoint_listens_on_ipv6() -> None:
     except OSError:
         pytest.skip("this machine has no IPv6")
     url = f"http://{place}/metrics"
-    with serve_metrics(RunSettings(prometheus=place, quiet=True)), urllib.request.urlopen(url, timeout=10) as reply:
+    with (
+        serve_metrics(RunSettings(prometheus=place, quiet=True)),
+        urllib.request.urlopen(url, timeout=10) as reply,
+    ):
         assert told(reply.read().decode())["loadgen_elapsed_seconds", ()] == 0
 
 
@@ -336,7 +382,9 @@ def test_invalid_listen_address_is_refused(text: str) -> None:
     assert refused.value.field == "--prometheus"
 
 
-@pytest.mark.parametrize("text", ["9100", "127.0.0.1:9100", "0.0.0.0:9100", "[::1]:9100", "node-3:65535"])
+@pytest.mark.parametrize(
+    "text", ["9100", "127.0.0.1:9100", "0.0.0.0:9100", "[::1]:9100", "node-3:65535"]
+)
 def test_a_port_is_one_with_a_host_before_it_or_without(text: str) -> None:
     assert RunSettings(prometheus=text).checked().prometheus == text
 

@@ -1,4 +1,7 @@
-"""Files at the end of a command: a wrong name is bad input. The summary of a step on GitHub is fatal to nothing."""
+"""Files at the end of a command: a wrong name is bad input.
+
+The summary of a step on GitHub is fatal to nothing.
+"""
 
 import errno
 from pathlib import Path
@@ -18,9 +21,13 @@ def fails(number: int) -> None:
         raise OSError(number, "why", "x.md")
 
 
-@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EROFS])
+@pytest.mark.parametrize(
+    "number", [errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EROFS]
+)
 def test_a_name_that_cannot_be_written_is_bad_input(number: int) -> None:
-    with pytest.raises(BadInput, match=r"--markdown: x.md cannot be written \(why\); choose another path"):
+    with pytest.raises(
+        BadInput, match=r"--markdown: x.md cannot be written \(why\); choose another path"
+    ):
         fails(number)
 
 
@@ -35,9 +42,15 @@ def test_a_full_disk_has_the_code_of_errors_of_the_machine(
     flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     baseline, candidate = saved(tmp_path / "a.json"), saved(tmp_path / "b.json")
-    for command in (["report", baseline], ["compare", baseline, candidate, "--fail-if", "ttft_p99>+5%"]):
+    for command in (
+        ["report", baseline],
+        ["compare", baseline, candidate, "--fail-if", "ttft_p99>+5%"],
+    ):
         assert dispatch([*command, flag, "/dev/full"]) == 1
-        assert f"{flag}: /dev/full cannot be written (No space left on device)" in capsys.readouterr().err
+        assert (
+            f"{flag}: /dev/full cannot be written (No space left on device)"
+            in capsys.readouterr().err
+        )
         assert dispatch([*command, flag, str(tmp_path / "nowhere" / "x")]) == 2
 
 
@@ -46,7 +59,9 @@ def result():
     return saved_json.result(ran())
 
 
-def test_summary_is_appended_to_the_file_of_the_step(result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_is_appended_to_the_file_of_the_step(
+    result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "step"
     path.write_text("before\n")
     monkeypatch.setenv(STEP_SUMMARY, str(path))

@@ -67,7 +67,9 @@ def test_junit_has_a_suite_for_each_run(capsys: pytest.CaptureFixture[str]) -> N
         (["sweep.json", "--junit", "r.xml"], "--junit"),
     ],
 )
-def test_bad_outputs_are_refused_in_one_line(words: list[str], field: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_outputs_are_refused_in_one_line(
+    words: list[str], field: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(["report", *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""

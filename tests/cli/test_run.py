@@ -23,7 +23,12 @@ def test_default_burst_is_warned_of():
         {"base_url": SERVER, "request_rate": 10.0},
         {"base_url": SERVER, "max_concurrency": 8},
         {"base_url": SERVER, "num_prompts": 100},
-        {"base_url": SERVER, "ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0},
+        {
+            "base_url": SERVER,
+            "ramp_up_strategy": "linear",
+            "ramp_up_start_rps": 1.0,
+            "ramp_up_end_rps": 2.0,
+        },
         {"base_url": SERVER, "dataset_name": "trace"},
     ],
 )

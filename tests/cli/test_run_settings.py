@@ -26,7 +26,10 @@ def presets(monkeypatch):
     monkeypatch.setattr(
         workloads,
         "PRESETS",
-        {"house": {"num_prompts": 10, "seed": 1, "request_rate": 2.0}, "other": {"num_prompts": 99}},
+        {
+            "house": {"num_prompts": 10, "seed": 1, "request_rate": 2.0},
+            "other": {"num_prompts": 99},
+        },
     )
 
 
@@ -50,7 +53,12 @@ def test_a_file_may_name_the_workload(write):
 
 
 def test_a_workload_given_as_a_flag_beats_the_files(write):
-    assert run_settings.settings({"config": write("workload: house\n"), "workload": "other"}).num_prompts == 99
+    assert (
+        run_settings.settings(
+            {"config": write("workload: house\n"), "workload": "other"}
+        ).num_prompts
+        == 99
+    )
 
 
 def test_a_flag_that_repeats_the_default_still_beats_the_file(write):
@@ -77,7 +85,9 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
     for key in ("max-concurrency", "max_concurrency", "--max-concurrency"):
         assert run_settings.settings({"config": write(f"{key}: 3\n")}).max_concurrency == 3
     assert run_settings.settings({"config": write("rate: 3\n")}).request_rate == 3.0
-    assert run_settings.settings({"config": write("class: [a:share=1]\n")}).classes == ("a:share=1",)
+    assert run_settings.settings({"config": write("class: [a:share=1]\n")}).classes == (
+        "a:share=1",
+    )
     assert run_settings.settings({"config": write("num-users: 3\n")}).users == 3
 
 
@@ -106,7 +116,11 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
         ("max-think-time: 500ms", "max_think_time", 0.5),
         ("max-error-rate: 5%", "max_error_rate", 0.05),
         ("slo: [ttft_p99<1s, error_rate<1%]", "slo", "ttft_p99<1s,error_rate<1%"),
-        ("stop-when: [ttft_p99>2s over 10s, errors>100]", "stop_when", "ttft_p99>2s over 10s,errors>100"),
+        (
+            "stop-when: [ttft_p99>2s over 10s, errors>100]",
+            "stop_when",
+            "ttft_p99>2s over 10s,errors>100",
+        ),
         ("retry: [429, 503]", "retry", "429,503"),
         ("rate-profile: [10@60s, 20@60s]", "rate_profile", "10@60s,20@60s"),
     ],
@@ -182,7 +196,10 @@ def test_several_rates_are_a_run_each_with_draws_of_its_own():
     assert name == "request_rate"
     assert [run.request_rate for run in runs] == [1.0, 2.0, 4.0]
     assert runs[0] == RunSettings(request_rate=1.0, seed=7, seed_order=1)
-    assert [(run.seed_arrivals, run.seed_prompts, run.seed_order) for run in runs[1:]] == [(8, 8, 2), (9, 9, 3)]
+    assert [(run.seed_arrivals, run.seed_prompts, run.seed_order) for run in runs[1:]] == [
+        (8, 8, 2),
+        (9, 9, 3),
+    ]
 
 
 def test_single_level_is_a_single_run():
@@ -256,7 +273,9 @@ def test_repeats_of_a_sweep_are_refused():
         swept("--num-runs 2 --request-rate 1,2")
 
 
-@pytest.mark.parametrize("said", ["--num-runs 0", "--sweep-max-concurrency 1,x", "--sweep-request-rate ,"])
+@pytest.mark.parametrize(
+    "said", ["--num-runs 0", "--sweep-max-concurrency 1,x", "--sweep-request-rate ,"]
+)
 def test_a_sweep_that_cannot_be_is_refused_with_its_flag(said):
     with pytest.raises(BadInput) as refused:
         swept(said)

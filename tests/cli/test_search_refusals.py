@@ -7,7 +7,10 @@ from loadgen.errors import BadInput
 
 
 def test_batches_of_texts() -> None:
-    flags = "--base-url http://127.0.0.1:1 --backend openai-embeddings --random-batch-size 2 --slo e2el_p50<1s"
+    flags = (
+        "--base-url http://127.0.0.1:1 --backend openai-embeddings --random-batch-size 2 "
+        "--slo e2el_p50<1s"
+    )
     with pytest.raises(BadInput) as refused:
         search.main(flags.split())
     assert refused.value.field == "--random-batch-size"

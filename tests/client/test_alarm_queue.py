@@ -13,7 +13,9 @@ MS = 1_000_000
 async def test_items_are_handed_out_when_due_the_earliest_first() -> None:
     clock, seen = virtual.clock(), list[tuple[str, float, float]]()
     start = clock.now_ns()
-    queue = AlarmQueue[str](lambda item, due: seen.append((item, (due - start) / MS, clock.now_ns() - due)), clock)
+    queue = AlarmQueue[str](
+        lambda item, due: seen.append((item, (due - start) / MS, clock.now_ns() - due)), clock
+    )
     for at_ms, item in ((30, "c"), (10, "a"), (20, "b"), (10, "a again")):
         queue.add(start + at_ms * MS, item)
     await asyncio.sleep(0.1)

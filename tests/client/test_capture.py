@@ -63,7 +63,16 @@ def test_a_response_is_kept_with_every_read_and_its_times(capture, tmp_path):
     capture.read(record, at(25), b"body")
     ended(record, ms=25)
     assert written(capture, tmp_path) == (
-        CapturedResponse(7, 10 * MS, 12 * MS, 16, 4, ((8 * MS, b"head"), (13 * MS, b"body")), End.RESPONSE, 13 * MS),
+        CapturedResponse(
+            7,
+            10 * MS,
+            12 * MS,
+            16,
+            4,
+            ((8 * MS, b"head"), (13 * MS, b"body")),
+            End.RESPONSE,
+            13 * MS,
+        ),
     )
 
 
@@ -192,7 +201,10 @@ def shown(data, headers, cut=None):
 
 
 def test_a_key_is_blanked_wherever_it_is_echoed_and_wherever_reads_cut_it():
-    wire = b'HTTP/1.1 401 No\r\nX-You-Sent: Bearer sk-0123456789\r\n\r\n{"error":"bad key sk-0123456789"}'
+    wire = (
+        b'HTTP/1.1 401 No\r\nX-You-Sent: Bearer sk-0123456789\r\n\r\n{"error":"bad key '
+        b'sk-0123456789"}'
+    )
     for cut in range(len(wire)):
         found = shown(wire, {"Authorization": "Bearer sk-0123456789"}, cut)
         assert found == wire.replace(b"sk-0123456789", b"*" * 13)

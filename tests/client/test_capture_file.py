@@ -10,14 +10,27 @@ from hypothesis import strategies as st
 from loadgen.client.capture import CapturedResponse, End, first_line, load, to_line
 from loadgen.errors import BadInput
 
-ONE = CapturedResponse(7, 1000, 1200, 16, 4, ((500, b"HTTP/1.1 200 OK\r\n\r\n"), (900, b"data: x\n\n")), End.EOF, 950)
+ONE = CapturedResponse(
+    7, 1000, 1200, 16, 4, ((500, b"HTTP/1.1 200 OK\r\n\r\n"), (900, b"data: x\n\n")), End.EOF, 950
+)
 
 
 def responses():
-    reads = st.lists(st.tuples(st.integers(0, 2**40), st.binary() | st.text().map(str.encode)), max_size=4)
+    reads = st.lists(
+        st.tuples(st.integers(0, 2**40), st.binary() | st.text().map(str.encode)), max_size=4
+    )
     numbers = st.integers(0, 2**40)
-    made = st.builds(CapturedResponse, numbers, numbers, numbers, numbers, numbers, reads.map(tuple),
-                     st.sampled_from(End), numbers)  # fmt: skip
+    made = st.builds(
+        CapturedResponse,
+        numbers,
+        numbers,
+        numbers,
+        numbers,
+        numbers,
+        reads.map(tuple),
+        st.sampled_from(End),
+        numbers,
+    )
     return st.lists(made, min_size=1, max_size=4, unique_by=lambda response: response.index)
 
 
@@ -32,7 +45,9 @@ def test_capture_file_is_read_back_in_request_order(tmp_path_factory, found):
 
 def test_text_is_readable_and_what_is_none_is_base64():
     line = to_line(
-        CapturedResponse(0, 0, 0, 0, 0, ((1, "größer\n".encode()), (2, b"\xc3"), (3, b"\x1b[2J")), End.EOF, 3)
+        CapturedResponse(
+            0, 0, 0, 0, 0, ((1, "größer\n".encode()), (2, b"\xc3"), (3, b"\x1b[2J")), End.EOF, 3
+        )
     )
     assert '[1,"größer\\n"],[2,"ww==","base64"],[3,"G1sySg==","base64"]' in line.decode()
 
@@ -48,11 +63,17 @@ def test_a_name_that_ends_in_gz_is_unzipped(tmp_path: Path):
     [
         (b"", "line 1"),
         (b"{}\n", "line 1: without 'format'"),
-        (b'{"format": "loadgen capture", "version": 2}\n', "line 1: not 'loadgen capture' of version 1"),
+        (
+            b'{"format": "loadgen capture", "version": 2}\n',
+            "line 1: not 'loadgen capture' of version 1",
+        ),
         (b"[]\n", "line 1"),
         (first_line("m"), "it holds no response"),
         (first_line("m") + to_line(ONE) + b"{", "line 3"),
-        (first_line("m") + to_line(ONE).replace(b'"eof"', b'"bang"'), "line 2: 'bang' is not a valid End"),
+        (
+            first_line("m") + to_line(ONE).replace(b'"eof"', b'"bang"'),
+            "line 2: 'bang' is not a valid End",
+        ),
         (
             first_line("m") + to_line(ONE).replace(b'"data: x\\n\\n"', b'"YQ==","rot13"'),
             "line 2: 'rot13' is no encoding",

@@ -10,7 +10,12 @@ import pytest
 from loadgen.client.connector import CONNECTING, LOOKING_UP, TLS_HANDSHAKE, cannot_connect
 from loadgen.core.outcome import Outcome
 
-REFUSED, UNREACHABLE, FILES, PORTS = errno.ECONNREFUSED, errno.ENETUNREACH, errno.EMFILE, errno.EADDRNOTAVAIL
+REFUSED, UNREACHABLE, FILES, PORTS = (
+    errno.ECONNREFUSED,
+    errno.ENETUNREACH,
+    errno.EMFILE,
+    errno.EADDRNOTAVAIL,
+)
 
 
 def os_error(number: int) -> OSError:
@@ -25,8 +30,18 @@ def several(*numbers: int) -> OSError:
 @pytest.mark.parametrize(
     ("error", "step", "outcome", "said"),
     [
-        (os_error(REFUSED), CONNECTING, Outcome.REFUSED, "no connection to a:1 (Connection refused)"),
-        (os_error(FILES), CONNECTING, Outcome.CLIENT_ERROR, "no connection to a:1 (Too many open files)"),
+        (
+            os_error(REFUSED),
+            CONNECTING,
+            Outcome.REFUSED,
+            "no connection to a:1 (Connection refused)",
+        ),
+        (
+            os_error(FILES),
+            CONNECTING,
+            Outcome.CLIENT_ERROR,
+            "no connection to a:1 (Too many open files)",
+        ),
         (
             several(UNREACHABLE, REFUSED),
             CONNECTING,
@@ -45,9 +60,24 @@ def several(*numbers: int) -> OSError:
             Outcome.DNS_ERROR,
             "no connection to a:1 (Name or service not known)",
         ),
-        (TimeoutError(), LOOKING_UP, Outcome.CONNECT_TIMEOUT, "no address of a:1 within --connect-timeout"),
-        (TimeoutError(), CONNECTING, Outcome.CONNECT_TIMEOUT, "no connection to a:1 within --connect-timeout"),
-        (os_error(errno.ETIMEDOUT), CONNECTING, Outcome.CONNECT_TIMEOUT, "no connection to a:1 in time"),
+        (
+            TimeoutError(),
+            LOOKING_UP,
+            Outcome.CONNECT_TIMEOUT,
+            "no address of a:1 within --connect-timeout",
+        ),
+        (
+            TimeoutError(),
+            CONNECTING,
+            Outcome.CONNECT_TIMEOUT,
+            "no connection to a:1 within --connect-timeout",
+        ),
+        (
+            os_error(errno.ETIMEDOUT),
+            CONNECTING,
+            Outcome.CONNECT_TIMEOUT,
+            "no connection to a:1 in time",
+        ),
         (
             TimeoutError(),
             TLS_HANDSHAKE,
@@ -64,12 +94,15 @@ def several(*numbers: int) -> OSError:
             ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"),
             TLS_HANDSHAKE,
             Outcome.TLS_ERROR,
-            "no TLS with a:1 ([SSL: WRONG_VERSION_NUMBER] wrong version number; if the server has no TLS, write http://)",
+            "no TLS with a:1 ([SSL: WRONG_VERSION_NUMBER] wrong version number; if the server has "
+            "no TLS, write http://)",
         ),
         (RuntimeError(), CONNECTING, Outcome.CLIENT_ERROR, "RuntimeError"),
     ],
 )
-def test_error_is_an_outcome_with_a_reason(error: Exception, step: str, outcome: Outcome, said: str) -> None:
+def test_error_is_an_outcome_with_a_reason(
+    error: Exception, step: str, outcome: Outcome, said: str
+) -> None:
     found = cannot_connect(error, "a:1", step)
     assert (found.outcome, str(found)) == (outcome, said)
 

@@ -23,7 +23,9 @@ def roomy(monkeypatch):
 
 def allow(monkeypatch, connections, ports=None):
     by_ports = ports or connections + 1000
-    monkeypatch.setattr(machine, "max_connections", lambda pairs=1, processes=1: min(connections, pairs * by_ports))
+    monkeypatch.setattr(
+        machine, "max_connections", lambda pairs=1, processes=1: min(connections, pairs * by_ports)
+    )
     monkeypatch.setattr(machine, "max_connections_by_ports", lambda: by_ports)
 
 
@@ -35,7 +37,8 @@ def scheduled(settings, requests):
 @pytest.mark.parametrize(
     ("settings", "requests", "wanted"),
     [
-        ({"request_rate": 100.0}, 1000, 100 + 13),  # those of a second, later ones would be too old; and the spare ones
+        # those of a second, later ones would be too old; and the spare ones
+        ({"request_rate": 100.0}, 1000, 100 + 13),
         ({"request_rate": 100.0}, 50, 50),
         ({"request_rate": 100.0, "max_concurrency": 10}, 1000, 20),
         ({"request_rate": math.inf}, 1000, 1000),
@@ -44,7 +47,11 @@ def scheduled(settings, requests):
         ({"request_rate": math.inf, "max_concurrency": 1000}, 100_000, 2000),
         ({"request_rate": math.inf, "max_concurrency": 5000}, 100_000, 5000),
         ({"request_rate": 10_000.0}, 100_000, MAX_WARM),  # a guess
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30}, 1000, 30 + 7),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30},
+            1000,
+            30 + 7,
+        ),
         ({"request_rate": 100.0, "warm_connections": "7"}, 1000, 7),
     ],
 )
@@ -56,14 +63,17 @@ def test_connections_are_opened_ahead_for_those_soon_in_flight(settings, request
 @pytest.mark.integration
 def test_short_answers_need_fewer_connections_ahead():
     settings = RunSettings(request_rate=100.0)
-    assert ConnectionBudget(settings, scheduled(settings, 1000)).warm_count(output_tokens=2) == 54 + 13
+    assert (
+        ConnectionBudget(settings, scheduled(settings, 1000)).warm_count(output_tokens=2) == 54 + 13
+    )
 
 
 @pytest.mark.parametrize(
     ("settings", "wanted"),
     [
         ({"request_rate": 0.5}, 2),
-        ({"request_rate": 100.0}, 13),  # five are due meanwhile, three standard deviations more, and one
+        # five are due meanwhile, three standard deviations more, and one
+        ({"request_rate": 100.0}, 13),
         ({"request_rate": 100.0, "max_concurrency": 4}, 4),
         ({"request_rate": math.inf, "max_concurrency": 32}, 32),  # all answers may end together
         ({"request_rate": math.inf}, 0),  # nothing comes after the burst
@@ -104,12 +114,29 @@ def test_warm_connections_are_limited_by_the_process(monkeypatch):
         ({"request_rate": math.inf}, None, "--max-concurrency", "ulimit -n 2000"),
         ({"users": 1000}, None, "--users", "ulimit -n 2000"),
         ({"concurrency_profile": "1000@5s"}, None, "--concurrency-profile", "ulimit -n 2000"),
-        ({"request_rate": math.inf, "base_url": ELSEWHERE}, 500, "--max-concurrency", "ip_local_port_range"),
-        ({"request_rate": math.inf, "base_url": ELSEWHERE}, 500, "--max-concurrency", "--source-address"),
-        ({"request_rate": 1.0, "warm_connections": "1000"}, None, "--warm-connections", "ulimit -n 2000"),
+        (
+            {"request_rate": math.inf, "base_url": ELSEWHERE},
+            500,
+            "--max-concurrency",
+            "ip_local_port_range",
+        ),
+        (
+            {"request_rate": math.inf, "base_url": ELSEWHERE},
+            500,
+            "--max-concurrency",
+            "--source-address",
+        ),
+        (
+            {"request_rate": 1.0, "warm_connections": "1000"},
+            None,
+            "--warm-connections",
+            "ulimit -n 2000",
+        ),
     ],
 )
-def test_run_over_the_process_limit_is_refused_with_remedy(monkeypatch, settings, ports, flag, remedy):
+def test_run_over_the_process_limit_is_refused_with_remedy(
+    monkeypatch, settings, ports, flag, remedy
+):
     allow(monkeypatch, 900, ports)
     with pytest.raises(BadInput) as refused:
         ConnectionBudget(RunSettings(**settings), scheduled(RunSettings(**settings), 1000)).check()
@@ -118,7 +145,9 @@ def test_run_over_the_process_limit_is_refused_with_remedy(monkeypatch, settings
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("settings", [{"request_rate": 1000.0}, {"request_rate": math.inf, "max_concurrency": 900}])
+@pytest.mark.parametrize(
+    "settings", [{"request_rate": 1000.0}, {"request_rate": math.inf, "max_concurrency": 900}]
+)
 def test_run_that_can_do_with_fewer_connections_is_accepted(monkeypatch, settings):
     allow(monkeypatch, 900)
     ConnectionBudget(RunSettings(**settings), scheduled(RunSettings(**settings), 1000)).check()
@@ -137,10 +166,16 @@ def test_run_that_can_do_with_fewer_connections_is_accepted(monkeypatch, setting
         ({}, False),  # the simulator
     ],
 )
-def test_every_address_of_ours_has_the_local_ports_for_itself_to_every_server(monkeypatch, where, refused):
+def test_every_address_of_ours_has_the_local_ports_for_itself_to_every_server(
+    monkeypatch, where, refused
+):
     allow(monkeypatch, 5000, ports=500)
     settings = RunSettings(request_rate=math.inf, **where)
-    with pytest.raises(BadInput, match="local ports allow 500") if refused else contextlib.nullcontext():
+    with (
+        pytest.raises(BadInput, match="local ports allow 500")
+        if refused
+        else contextlib.nullcontext()
+    ):
         ConnectionBudget(settings, scheduled(settings, 1000)).check()
 
 
@@ -164,7 +199,8 @@ def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
     allow(monkeypatch, 5000, ports=300)
     settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE)
     with pytest.raises(
-        BadInput, match=r"1000 requests at once .* for its part \(500\) this machine's local ports allow 300"
+        BadInput,
+        match=r"1000 requests at once .* for its part \(500\) this machine's local ports allow 300",
     ):
         ConnectionBudget(settings, scheduled(settings, 1000), Partition(0, 2)).check()
 
@@ -181,7 +217,8 @@ def test_an_open_loop_is_refused_only_where_no_request_at_all_could_be_sent(monk
 
 @pytest.mark.integration
 def test_an_address_that_this_machine_has_not_is_refused():
-    settings = RunSettings(source_address="192.0.2.1", base_url=ELSEWHERE)  # one that no machine has
+    # One that no machine has.
+    settings = RunSettings(source_address="192.0.2.1", base_url=ELSEWHERE)
     with pytest.raises(BadInput, match=r"--source-address: 192\.0\.2\.1 cannot be used"):
         ConnectionBudget(settings, scheduled(settings, 1)).check()
 
@@ -203,11 +240,14 @@ def test_an_address_of_another_family_than_the_servers_is_refused():
         ({"request_rate": 500.0, "num_prompts": 900}, 75, False),
     ],
 )
-def test_likely_excess_of_connections_warns_with_the_remedy(monkeypatch, caplog, settings, tokens, warned):
+def test_likely_excess_of_connections_warns_with_the_remedy(
+    monkeypatch, caplog, settings, tokens, warned
+):
     allow(monkeypatch, 900)
     made = RunSettings(**{"num_prompts": 10_000} | settings)
     ConnectionBudget(made, Schedule.from_settings(made, 0)).warn(tokens)
     assert [
-        "1000 requests are likely to be in flight at once, and this process may have 900" in caplog.text,
+        "1000 requests are likely to be in flight at once, and this process may have 900"
+        in caplog.text,
         "ulimit -n 2000" in caplog.text,
     ] == [warned, warned]

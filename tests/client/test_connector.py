@@ -1,4 +1,6 @@
-"""A connector looks a name up once, begins with each address in turn, and leaves nothing open that failed."""
+"""A connector looks a name up once, begins with each address in turn, and leaves nothing open
+that failed.
+"""
 
 import asyncio
 import socket
@@ -56,7 +58,9 @@ async def refusal(opening: Connector) -> CannotConnect:
     return refused.value
 
 
-async def test_a_name_is_looked_up_once_and_each_address_is_the_first_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_is_looked_up_once_and_each_address_is_the_first_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     network, opening = Network(monkeypatch), connector_for()
     for _ in range(4):
         assert (await refusal(opening)).outcome is Outcome.REFUSED
@@ -65,7 +69,9 @@ async def test_a_name_is_looked_up_once_and_each_address_is_the_first_in_turn(mo
     assert network.tried[1] == ["10.0.0.2", "10.0.0.3", "10.0.0.1"]
 
 
-async def test_connections_that_open_together_share_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_that_open_together_share_a_look_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     network, opening = Network(monkeypatch), connector_for()
     await asyncio.gather(*(refusal(opening) for _ in range(5)))
     assert len(network.asked) == 1
@@ -74,13 +80,18 @@ async def test_connections_that_open_together_share_a_look_up(monkeypatch: pytes
 
 async def test_a_look_up_that_failed_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     network, opening = Network(monkeypatch), connector_for()
-    network.answers = [socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), ADDRESSES]
+    network.answers = [
+        socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"),
+        ADDRESSES,
+    ]
     assert (await refusal(opening)).outcome is Outcome.DNS_ERROR
     assert (await refusal(opening)).outcome is Outcome.REFUSED
     assert len(network.asked) == 2
 
 
-async def test_a_look_up_without_an_answer_ends_at_the_limit_and_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_up_without_an_answer_ends_at_the_limit_and_with_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     network, opening = Network(monkeypatch), connector_for(timeout_s=0.01)
     network.held = True
     found = await refusal(opening)

@@ -53,9 +53,13 @@ class Server:
         taken = self.idle.take(at_ns)
         return None if taken is None else taken.name
 
-    def answered(self, sent_ns: int, first_byte_ns: int, idle_since: int = 0, requests: int = 1) -> None:
+    def answered(
+        self, sent_ns: int, first_byte_ns: int, idle_since: int = 0, requests: int = 1
+    ) -> None:
         record = SimpleNamespace(sent=sent_ns, first_byte=first_byte_ns)
-        self.idle.answered(Peer("answered", requests=requests, idle_since=idle_since, record=record))
+        self.idle.answered(
+            Peer("answered", requests=requests, idle_since=idle_since, record=record)
+        )
 
 
 @pytest.fixture
@@ -113,7 +117,9 @@ def test_unused_ones_are_too_old_after_a_second(server):
 
 
 def test_unused_ones_are_used_for_as_long_as_one_that_was_opened_before_them_lasts(server):
-    """One is safe if it was opened more than the margin, 60 ms, after the oldest that is still open."""
+    """One is safe if it was opened more than the margin, 60 ms, after the oldest that is still
+    open.
+    """
     server.answered(0, 5 * MS)
     first = server.opened("first", 0)
     server.opened("soon after", 60 * MS)
@@ -127,7 +133,9 @@ def test_unused_ones_are_used_for_as_long_as_one_that_was_opened_before_them_las
 
 
 def test_unused_ones_age_as_by_satellite_until_a_response_has_begun(server):
-    """Before, 0 ms was assumed, and at the first response all spare connections could be too old at once."""
+    """Before, 0 ms was assumed, and at the first response all spare connections could be too old
+    at once.
+    """
     for name, opened_ns in (("first", 0), ("soon after", 650 * MS), ("later", 651 * MS)):
         server.opened(name, opened_ns)
     server.idle.begin(S)
@@ -242,7 +250,8 @@ def test_the_kernel_is_asked_before_one_is_used(server):
     server.ended("older", 0)
     server.ended("closed", MS).closed_by_peer = True
     server.opened("unused", MS).closed_by_peer = True
-    assert server.take(800 * MS) is None  # a close after 0.8 s, sooner than the first limit: none is used again
+    # A close after 0.8 s, sooner than the first limit: none is used again.
+    assert server.take(800 * MS) is None
     assert not server.idle.reusable
     assert server.closed == ["closed", "unused"]
 
@@ -271,7 +280,8 @@ def test_early_close_does_not_end_the_use_of_other_connections(server):
     assert server.idle.reusable
     server.ended("a", 100 * MS)
     server.ended("b", 100 * MS)
-    assert server.take(300 * MS) is None  # beyond the long rest through which one has lasted, less the margin
+    # Beyond the long rest through which one has lasted, less the margin.
+    assert server.take(300 * MS) is None
     assert server.take(299 * MS) == "b"
 
 

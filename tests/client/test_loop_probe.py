@@ -41,7 +41,11 @@ async def test_each_beat_in_a_stall_counts_with_its_remaining_time():
     with LoopProbe(virtual.clock(), SendHook(), stalls):
         virtual.spend(5 * PERIOD_NS)
         await appointments(0)
-    assert (stalls.count, stalls.max, stalls.total) == (5, 4 * PERIOD_NS, (4 + 3 + 2 + 1 + 0) * PERIOD_NS)
+    assert (stalls.count, stalls.max, stalls.total) == (
+        5,
+        4 * PERIOD_NS,
+        (4 + 3 + 2 + 1 + 0) * PERIOD_NS,
+    )
 
 
 @timed

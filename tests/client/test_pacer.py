@@ -1,4 +1,6 @@
-"""The pacer in virtual time: no request is early or skipped, the cap holds, every wait is measured."""
+"""The pacer in virtual time: no request is early or skipped, the cap holds, every wait is
+measured.
+"""
 
 import heapq
 import itertools
@@ -45,10 +47,14 @@ async def test_overdue_requests_keep_order_and_due_time_after_a_stall():
     await world.run()
     assert world.sent_ms == [31, 31, 31, 70]
     assert [due // MS for _, due, _, _ in world.sends] == [1, 2, 3, 40]
-    assert all(ready == due for _, due, ready, _ in world.sends)  # our lateness is lag, not a wait for a slot
+    # Our lateness is lag, not a wait for a slot.
+    assert all(ready == due for _, due, ready, _ in world.sends)
 
 
-@given(st.lists(st.integers(0, 50_000), min_size=1, max_size=80), st.lists(st.integers(0, 5_000_000), min_size=1))
+@given(
+    st.lists(st.integers(0, 50_000), min_size=1, max_size=80),
+    st.lists(st.integers(0, 5_000_000), min_size=1),
+)
 @timed
 async def test_requests_are_never_early_or_skipped_with_late_alarms(due_us, lateness):
     world = World(late=itertools.cycle(lateness).__next__, costs=7_000)

@@ -1,4 +1,6 @@
-"""A cap that changes, in virtual time: no request is sent above it, and every slot that it adds is used."""
+"""A cap that changes, in virtual time: no request is sent above it, and every slot that it adds
+is used.
+"""
 
 import itertools
 
@@ -16,7 +18,9 @@ def caps(world, *changes):
 
 
 def highest(changes, from_ns, to_ns):
-    """The highest cap of any moment between two times; at the moment of a change, either cap may count."""
+    """The highest cap of any moment between two times; at the moment of a change, either cap may
+    count.
+    """
     before = [cap for at_ms, cap in changes if at_ms * MS < from_ns][-1:]
     return max([*before, *(cap for at_ms, cap in changes if from_ns <= at_ms * MS <= to_ns)])
 
@@ -24,7 +28,9 @@ def highest(changes, from_ns, to_ns):
 @timed
 async def test_a_rise_sends_at_once_and_a_fall_waits_for_those_in_flight():
     world = World(serves=10 * MS)
-    world.pace([0] * 100, closed_loop=True, until_ms=30, **caps(world, (0, 1), (5, 3), (18, 1), (30, 0)))
+    world.pace(
+        [0] * 100, closed_loop=True, until_ms=30, **caps(world, (0, 1), (5, 3), (18, 1), (30, 0))
+    )
     await world.run()
     # At 18 ms three are in flight; the one that ends last has a successor.
     assert world.sent_ms == [0, 5, 5, 10, 15, 15, 25]
@@ -66,7 +72,9 @@ async def test_nothing_is_sent_above_the_cap_of_its_time(steps, serves_ms, laten
     world = World(serves=serves_ms * MS, late=itertools.cycle(lateness).__next__)
     ends_ms = list(itertools.accumulate(ms for ms, _ in steps))
     changes = [(start, cap) for start, (_, cap) in zip([0, *ends_ms], steps, strict=False)]
-    world.pace([0] * 500, closed_loop=True, until_ms=ends_ms[-1], **caps(world, *changes, (ends_ms[-1], 0)))
+    world.pace(
+        [0] * 500, closed_loop=True, until_ms=ends_ms[-1], **caps(world, *changes, (ends_ms[-1], 0))
+    )
     await world.run()
     for *_, at in world.sends:
         in_flight = sum(sent <= at < sent + serves_ms * MS for *_, sent in world.sends)

@@ -1,4 +1,6 @@
-"""Follow-up requests in virtual time: sent when due, and counted whether or not they became known."""
+"""Follow-up requests in virtual time: sent when due, and counted whether or not they became
+known.
+"""
 
 from loadgen.core.read_loop import NEVER
 from loadgen.testing.virtual import timed
@@ -13,7 +15,13 @@ async def test_followup_is_sent_in_due_order_among_other_requests():
     pacer.follow(7, world.start + 15 * MS)
     pacer.follow(8, world.start + 5 * MS)
     await world.run()
-    assert [(index, at / MS) for index, *_, at in world.sends] == [(0, 0), (8, 5), (1, 10), (7, 15), (2, 20)]
+    assert [(index, at / MS) for index, *_, at in world.sends] == [
+        (0, 0),
+        (8, 5),
+        (1, 10),
+        (7, 15),
+        (2, 20),
+    ]
     assert pacer.all_sent.is_set()
 
 

@@ -31,7 +31,9 @@ def test_a_request_has_its_number_and_the_length_of_its_body() -> None:
 
 def test_turns_of_a_session_name_its_first_request() -> None:
     encoder = RequestEncoder(Target(URL, "m", CHAT))
-    first, third = (lines(encoder.encode(record(index, turn), BODY))[-1] for index, turn in ((5, 0), (7, 2)))
+    first, third = (
+        lines(encoder.encode(record(index, turn), BODY))[-1] for index, turn in ((5, 0), (7, 2))
+    )
     assert first == third
     assert re.fullmatch(rb"X-Session-ID: [0-9a-f]{16}-5", third)
 
@@ -43,7 +45,9 @@ def test_the_token_of_a_session_is_the_last_line() -> None:
 
 
 def test_a_class_has_headers_of_its_own_which_are_secrets_of_its_records() -> None:
-    classes = tuple(Target(URL, "m", CHAT, headers={"X-Key": key}) for key in ("first-key", "second-key"))
+    classes = tuple(
+        Target(URL, "m", CHAT, headers={"X-Key": key}) for key in ("first-key", "second-key")
+    )
     encoder = RequestEncoder(Target(URL, "m", CHAT, classes=classes))
     second = record(class_number=1)
     assert b"X-Key: second-key" in lines(encoder.encode(second, BODY))

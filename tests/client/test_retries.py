@@ -1,4 +1,6 @@
-"""A refused request is sent again as OpenAI's client does: when Retry-After says so, else later each time."""
+"""A refused request is sent again as OpenAI's client does: when Retry-After says so, else later
+each time.
+"""
 
 import asyncio
 import time
@@ -18,7 +20,9 @@ MS, S = 1_000_000, 1_000_000_000
 NOW = virtual.EPOCH_NS
 
 
-def refused(index: int = 0, *, status: int = 429, attempts: int = 1, retry_after: str | None = None) -> Record:
+def refused(
+    index: int = 0, *, status: int = 429, attempts: int = 1, retry_after: str | None = None
+) -> Record:
     """A request that was due and sent at NOW and refused after 5 ms."""
     record = Record(index, 10, 3, NOW)
     record.ready, record.sent, record.status, record.attempts = NOW, NOW + MS, status, attempts
@@ -39,10 +43,20 @@ async def test_a_refused_request_is_sent_again_when_retry_after_says() -> None:
     assert sent == []
     await asyncio.sleep(0.2)
     (again,) = sent
-    assert (again.index, again.input_tokens, again.output_tokens, again.due, again.ready) == (7, 10, 3, NOW, NOW)
+    assert (again.index, again.input_tokens, again.output_tokens, again.due, again.ready) == (
+        7,
+        10,
+        3,
+        NOW,
+        NOW,
+    )
     assert again.class_number == 1
     assert (again.attempts, again.retried_ns) == (2, 2 * S + 5 * MS)
-    assert (again.first_status, again.first_sent, again.first_closed) == (429, NOW + MS, NOW + 5 * MS)
+    assert (again.first_status, again.first_sent, again.first_closed) == (
+        429,
+        NOW + MS,
+        NOW + 5 * MS,
+    )
 
 
 @timed
@@ -64,7 +78,9 @@ async def test_the_first_attempt_is_kept_over_further_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "record", [refused(status=500), Record(), refused(attempts=3)], ids=["other status", "not refused", "last attempt"]
+    "record",
+    [refused(status=500), Record(), refused(attempts=3)],
+    ids=["other status", "not refused", "last attempt"],
 )
 @timed
 async def test_others_end(record: Record) -> None:
@@ -87,7 +103,9 @@ def wait_s(record: Record, *, seed: int = 0) -> float:
 
 
 @pytest.mark.parametrize(("attempts", "longest_s"), [(1, 0.5), (2, 1), (3, 2), (5, 8), (50, 8)])
-def test_waits_grow_up_to_a_limit_and_differ_by_up_to_a_quarter(attempts: int, longest_s: float) -> None:
+def test_waits_grow_up_to_a_limit_and_differ_by_up_to_a_quarter(
+    attempts: int, longest_s: float
+) -> None:
     waits = [wait_s(refused(index, attempts=attempts)) for index in range(200)]
     assert longest_s * 0.75 <= min(waits) < longest_s * 0.8
     assert longest_s * 0.95 < max(waits) <= longest_s

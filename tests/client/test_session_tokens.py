@@ -27,7 +27,10 @@ def sent_after(tokens: SessionTokens, *heads: bytes) -> list[bytes | None]:
 
 def test_later_turns_send_the_token_of_the_answer_before() -> None:
     fields = b"Content-Type: x\r\nX-Session-TOKEN:  a:b= \r\n"
-    assert sent_after(SessionTokens("x-session-token"), fields, fields) == [None, b"x-session-token: a:b=\r\n"]
+    assert sent_after(SessionTokens("x-session-token"), fields, fields) == [
+        None,
+        b"x-session-token: a:b=\r\n",
+    ]
 
 
 def test_the_latest_token_is_sent_and_an_answer_without_one_keeps_it() -> None:
@@ -36,7 +39,11 @@ def test_the_latest_token_is_sent_and_an_answer_without_one_keeps_it() -> None:
 
 
 def test_cookies_are_sent_without_attributes_and_each_by_its_name() -> None:
-    heads = (b"Set-Cookie: a=1; Path=/\r\nset-cookie: b=x=y; Secure\r\n", b"Set-Cookie: a=2\r\n", b"")
+    heads = (
+        b"Set-Cookie: a=1; Path=/\r\nset-cookie: b=x=y; Secure\r\n",
+        b"Set-Cookie: a=2\r\n",
+        b"",
+    )
     assert sent_after(SessionTokens("Set-Cookie"), *heads) == [
         None,
         b"Cookie: a=1; b=x=y\r\n",

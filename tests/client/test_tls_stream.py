@@ -1,4 +1,6 @@
-"""TLS: bytes are decrypted when they are read, and a token has the stamp of the read that completed its record."""
+"""TLS: bytes are decrypted when they are read, and a token has the stamp of the read that
+completed its record.
+"""
 
 import asyncio
 import ssl
@@ -87,7 +89,9 @@ async def with_tls(contexts: Contexts, host: str = HOST) -> tuple[TlsStream, Tls
 
 
 async def begun(contexts: Contexts) -> tuple[Connection, TlsSession, Record, Wire, Owner]:
-    """A connection whose read loop can convert stamps, with a request that has got the head of its response."""
+    """A connection whose read loop can convert stamps, with a request that has got the head of
+    its response.
+    """
     stream, server, wire = await with_tls(contexts)
     read_loop, owner = ReadLoop(), Owner()
     read_loop.kernel_clock.observe(1000, REAL + 1000, 1000)
@@ -99,8 +103,12 @@ async def begun(contexts: Contexts) -> tuple[Connection, TlsSession, Record, Wir
     return connection, server, record, wire, owner
 
 
-def read(connection: Connection, record: Record, after_ns: int, *data: bytes, emptied: bool = True) -> int:
-    """Have a connection read bytes that came so long after the request was sent; returns their stamp."""
+def read(
+    connection: Connection, record: Record, after_ns: int, *data: bytes, emptied: bool = True
+) -> int:
+    """Have a connection read bytes that came so long after the request was sent; returns their
+    stamp.
+    """
     at_ns = record.sent + after_ns
     connection.take(b"".join(data), at_ns + 3, REAL + at_ns, emptied)
     return at_ns
@@ -114,10 +122,14 @@ async def test_request_and_response_are_those_without_tls(contexts: Contexts) ->
     assert connection.keep_alive
 
 
-async def test_record_split_over_reads_has_the_stamp_of_the_read_that_completed_it(contexts: Contexts) -> None:
+async def test_record_split_over_reads_has_the_stamp_of_the_read_that_completed_it(
+    contexts: Contexts,
+) -> None:
     connection, server, record, _, _ = await begun(contexts)
     data = server.encrypt(TOKEN)
-    for number, cut in enumerate((data[:3], data[3:20], data[20:-1])):  # inside the header, and inside the data
+    for number, cut in enumerate(
+        (data[:3], data[3:20], data[20:-1])
+    ):  # inside the header, and inside the data
         read(connection, record, 10 + number, cut)
         assert record.events == 0
     at_ns = read(connection, record, 1000, data[-1:])
@@ -134,11 +146,14 @@ async def test_token_before_a_part_of_a_record_is_not_exact(contexts: Contexts) 
     assert (record.stamps, record.earliest) == ([at_ns, later_ns], [record.sent + 5, later_ns])
 
 
-async def test_records_of_one_read_lie_between_its_stamp_and_the_one_before(contexts: Contexts) -> None:
+async def test_records_of_one_read_lie_between_its_stamp_and_the_one_before(
+    contexts: Contexts,
+) -> None:
     connection, server, record, _, _ = await begun(contexts)
     at_ns = read(connection, record, 1000, *(server.encrypt(TOKEN) for _ in range(3)))
     assert record.stamps == [at_ns] * 3
-    assert record.earliest == [record.sent + 5, record.sent + 5, at_ns]  # the last one ends the read
+    # The last one ends the read.
+    assert record.earliest == [record.sent + 5, record.sent + 5, at_ns]
 
 
 async def test_record_of_two_tokens_is_one_piece_of_the_read(contexts: Contexts) -> None:
@@ -242,9 +257,14 @@ async def test_any_certificate_will_do_where_none_is_verified(contexts: Contexts
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [(None, "closed inside the TLS handshake"), (ConnectionResetError("reset by peer"), "reset by peer")],
+    [
+        (None, "closed inside the TLS handshake"),
+        (ConnectionResetError("reset by peer"), "reset by peer"),
+    ],
 )
-async def test_connection_that_ends_in_the_handshake_fails_it(error: Exception | None, said: str) -> None:
+async def test_connection_that_ends_in_the_handshake_fails_it(
+    error: Exception | None, said: str
+) -> None:
     stream = TlsStream(client_context(verify=False), HOST)
     handshake = asyncio.ensure_future(stream.do_handshake(Wire()))  # type: ignore[arg-type]
     await asyncio.sleep(0)

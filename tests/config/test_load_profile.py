@@ -1,4 +1,6 @@
-"""A profile is phases, or a file of times and values; what is neither is refused with the remedy."""
+"""A profile is phases, or a file of times and values; what is neither is refused with the
+remedy.
+"""
 
 from pathlib import Path
 
@@ -40,7 +42,9 @@ def test_a_file_has_the_times_between_which_the_rate_changes(tmp_path: Path) -> 
         ("0~2/6s@4.5s", [(0, 0), (1, 1), (2, 2), (4, 1), (4.5, 0)]),
     ],
 )
-def test_concurrency_is_the_value_rounded_at_each_moment(text: str, levels: list[tuple[float, int]]) -> None:
+def test_concurrency_is_the_value_rounded_at_each_moment(
+    text: str, levels: list[tuple[float, int]]
+) -> None:
     found = list(LoadProfile.parse(text, CONCURRENCY).levels())
     assert [level for _, level in found] == [level for _, level in levels]
     assert [at_s for at_s, _ in found] == pytest.approx([at_s for at_s, _ in levels])
@@ -82,16 +86,34 @@ def test_a_file_of_a_spreadsheet_may_begin_with_a_mark_of_its_encoding(tmp_path:
 
 @pytest.mark.parametrize(
     ("text", "quantity", "limit"),
-    [("1-2000000@5s", RATE, "1,000,000 requests/s"), ("2000000@5s", CONCURRENCY, "1,000,000 requests in flight")],
+    [
+        ("1-2000000@5s", RATE, "1,000,000 requests/s"),
+        ("2000000@5s", CONCURRENCY, "1,000,000 requests in flight"),
+    ],
 )
-def test_a_value_beyond_the_highest_is_refused_with_it(text: str, quantity: Quantity, limit: str) -> None:
+def test_a_value_beyond_the_highest_is_refused_with_it(
+    text: str, quantity: Quantity, limit: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         LoadProfile.parse(text, quantity)
     assert (refused.value.field, refused.value.remedy) == (quantity.flag, f"give at most {limit}")
 
 
 @pytest.mark.parametrize(
-    "text", ["", "10@", "@5s", "-5@3s", "10@0s", "10@5x", "0@5s", "10~20@5s", "10-20/3s@5s", "1e3@5s", "none.csv"]
+    "text",
+    [
+        "",
+        "10@",
+        "@5s",
+        "-5@3s",
+        "10@0s",
+        "10@5x",
+        "0@5s",
+        "10~20@5s",
+        "10-20/3s@5s",
+        "1e3@5s",
+        "none.csv",
+    ],
 )
 def test_what_is_no_profile_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="--rate-profile"):
@@ -104,7 +126,10 @@ def test_what_is_no_profile_is_refused(text: str) -> None:
         ({"request_rate": 5.0}, "--request-rate"),
         ({"num_prompts": 10}, "--num-prompts"),
         ({"duration": 60.0}, "--duration"),
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0},
+            "--ramp-up-strategy",
+        ),
     ],
 )
 def test_a_profile_says_rate_and_length_alone(other: dict[str, object], flag: str) -> None:
@@ -120,16 +145,23 @@ def test_a_profile_says_rate_and_length_alone(other: dict[str, object], flag: st
         ({"duration": 60.0}, "--duration"),
         ({"max_concurrency": 5}, "--max-concurrency"),
         ({"rate_profile": "10@5s"}, "--concurrency-profile"),
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0},
+            "--ramp-up-strategy",
+        ),
     ],
 )
 def test_a_concurrency_profile_says_all_of_the_load(other: dict[str, object], flag: str) -> None:
     with pytest.raises(BadInput, match=flag):
-        RunSettings(base_url="http://127.0.0.1:1", concurrency_profile="4@5s,8@5s").replace(**other).checked()
+        RunSettings(base_url="http://127.0.0.1:1", concurrency_profile="4@5s,8@5s").replace(
+            **other
+        ).checked()
 
 
 def test_a_concurrency_profile_is_a_closed_loop_of_its_highest_number() -> None:
-    implied = RunSettings(base_url="http://127.0.0.1:1", concurrency_profile="4@5s,8-2@5s").implied()
+    implied = RunSettings(
+        base_url="http://127.0.0.1:1", concurrency_profile="4@5s,8-2@5s"
+    ).implied()
     assert (implied.max_concurrency, implied.duration) == (8, 10.0)
     assert is_bounded_by_time(implied.checked())
 

@@ -50,7 +50,10 @@ SHOWN = {
     "Generation Heavy": "gpustack-generation-heavy",
     "Latency": "gpustack-latency",
 }
-KEYS = "dataset_name, dataset_input_tokens, dataset_output_tokens, dataset_seed, request_rate, total_requests"
+KEYS = (
+    "dataset_name, dataset_input_tokens, dataset_output_tokens, dataset_seed, request_rate, "
+    "total_requests"
+)
 
 
 @pytest.fixture
@@ -70,7 +73,12 @@ class TestPresets:
 
     @pytest.mark.parametrize(
         ("name", "input_len", "output_len", "count"),
-        [("short", 128, 4, 1000), ("medium", 2000, 100, 500), ("long", 4000, 200, 500), ("very-long", 32000, 100, 100)],
+        [
+            ("short", 128, 4, 1000),
+            ("medium", 2000, 100, 500),
+            ("long", 4000, 200, 500),
+            ("very-long", 32000, 100, 100),
+        ],
     )
     def test_random_ones_send_all_at_once_with_seed_42(self, name, input_len, output_len, count):
         assert presets.resolve(name) == {
@@ -90,7 +98,11 @@ class TestPresets:
     @pytest.mark.parametrize("name", PROFILES)
     def test_gpustacks_are_evenly_spaced_capped_and_of_full_length(self, name):
         preset = RunSettings(**presets.resolve(name))
-        assert (preset.burstiness, preset.max_concurrency, preset.ignore_eos) == (math.inf, 512, True)
+        assert (preset.burstiness, preset.max_concurrency, preset.ignore_eos) == (
+            math.inf,
+            512,
+            True,
+        )
 
     @pytest.mark.parametrize("name", PROFILES)
     def test_gpustacks_have_the_prompts_of_its_tool(self, name):
@@ -124,21 +136,31 @@ class TestBadInput:
 
     def test_a_name_that_is_neither(self):
         assert self.refusal("shrot").startswith(
-            "--workload: unknown preset or file 'shrot'; choose one of: sharegpt, sharegpt-bs4, short, medium,"
+            "--workload: unknown preset or file 'shrot'; choose one of: sharegpt, sharegpt-bs4, "
+            "short, medium,"
         )
 
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("dataset_sed: 1", ": dataset_sed: unknown key of a profile; did you mean dataset_seed?"),
+            (
+                "dataset_sed: 1",
+                ": dataset_sed: unknown key of a profile; did you mean dataset_seed?",
+            ),
             ("colour: red", f": colour: unknown key of a profile; write a mapping of {KEYS}"),
             ("", f": is not a mapping; write a mapping of {KEYS}"),
             ("- request_rate: 1", f": is not a mapping; write a mapping of {KEYS}"),
             ("request_rate: 0", ": request_rate: invalid value 0; give a number above 0"),
             ("request_rate: .nan", ": request_rate: invalid value nan; give a number above 0"),
             ("total_requests: 0", ": total_requests: invalid value 0; give a whole number from 1"),
-            ("total_requests: many", ": total_requests: invalid value 'many'; give a whole number from 1"),
-            ("dataset_name: Sonnet", ": dataset_name: invalid value 'Sonnet'; give Random or ShareGPT"),
+            (
+                "total_requests: many",
+                ": total_requests: invalid value 'many'; give a whole number from 1",
+            ),
+            (
+                "dataset_name: Sonnet",
+                ": dataset_name: invalid value 'Sonnet'; give Random or ShareGPT",
+            ),
         ],
     )
     def test_a_profile_is_refused_in_one_line_naming_file_and_key(self, profile, content, message):

@@ -9,7 +9,10 @@ from loadgen.errors import BadInput
 
 
 def test_a_class_has_the_values_of_its_keys():
-    text = "chat:share=1,priority=-2,model=small,random_input_len=1:5,random-output-len=7,slo=ttft_p99<1s,e2el_p50<=2s"
+    text = (
+        "chat:share=1,priority=-2,model=small,random_input_len=1:5,random-output-len=7,"
+        "slo=ttft_p99<1s,e2el_p50<=2s"
+    )
     (one,) = RequestClass.parse((text,))
     assert (one.name, one.share, one.priority, one.model) == ("chat", 1, -2, "small")
     assert one.changes == {
@@ -20,7 +23,10 @@ def test_a_class_has_the_values_of_its_keys():
 
 
 def test_values_may_have_commas_and_keys_several_values():
-    text = 'a:headers=X-A=1,X-B=2,random_range_ratio={"input": 0.1, "output": 0.2},goodput=ttft:200,goodput=e2el:900'
+    text = (
+        'a:headers=X-A=1,X-B=2,random_range_ratio={"input": 0.1, "output": '
+        "0.2},goodput=ttft:200,goodput=e2el:900"
+    )
     (one,) = RequestClass.parse((text,))
     assert one.header == ("X-A=1", "X-B=2")
     assert one.changes["random_range_ratio"] == '{"input": 0.1, "output": 0.2}'
@@ -39,8 +45,15 @@ def test_rates_are_shares_of_their_sum_which_is_the_rate_of_the_run():
 
 @pytest.mark.parametrize("fields", [serialize.fields, dict])
 def test_a_file_or_a_program_may_give_mappings(fields):
-    keys = {"share": 0.8, "headers": ["X-A=1", "X-B=2"], "disable_shuffle": True, "slo": "ttft_p99<1s,error_rate<1%"}
-    settings = RunSettings(**fields({"classes": {"chat": keys, "batch": {"share": "20%", "priority": 5}}}))
+    keys = {
+        "share": 0.8,
+        "headers": ["X-A=1", "X-B=2"],
+        "disable_shuffle": True,
+        "slo": "ttft_p99<1s,error_rate<1%",
+    }
+    settings = RunSettings(
+        **fields({"classes": {"chat": keys, "batch": {"share": "20%", "priority": 5}}})
+    )
     assert settings.classes == (
         "chat:share=0.8,header=X-A=1,header=X-B=2,disable_shuffle=true,slo=ttft_p99<1s,error_rate<1%",
         "batch:share=20%,priority=5",
@@ -56,12 +69,19 @@ def test_saved_settings_have_no_values_of_headers():
 
 def test_the_settings_of_a_class_are_those_of_a_run_of_it_alone():
     settings = RunSettings(
-        classes=("a:share=0.5,priority=3,header=X-A=1,dataset=sharegpt", "b:share=0.5,slo=ttft_p99<1s"),
+        classes=(
+            "a:share=0.5,priority=3,header=X-A=1,dataset=sharegpt",
+            "b:share=0.5,slo=ttft_p99<1s",
+        ),
         header=("X-Run=1",),
         slo="error_rate<1%",
     ).implied()
     first, second = map(settings.of_class, settings.request_classes)
-    assert (first.dataset_name, first.extra_body, first.header) == ("sharegpt", {"priority": 3}, ("X-Run=1", "X-A=1"))
+    assert (first.dataset_name, first.extra_body, first.header) == (
+        "sharegpt",
+        {"priority": 3},
+        ("X-Run=1", "X-A=1"),
+    )
     assert (first.slo, second.slo) == (None, "ttft_p99<1s")
     assert (settings.ignore_eos, first.ignore_eos, second.ignore_eos) == (None, False, True)
 
@@ -111,7 +131,10 @@ def test_what_cannot_be_used_is_named_with_a_remedy(texts, said):
     [
         ({"request_rate": 5.0}, "--request-rate"),
         ({"burstiness": 2.0}, "--burstiness"),
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0},
+            "--ramp-up-strategy",
+        ),
         ({"num_prompts": -1}, "--num-prompts"),
         ({"no_oversample": True}, "--no-oversample"),
     ],
@@ -132,21 +155,42 @@ def test_a_mapping_that_cannot_be_written_is_refused(classes):
     [
         (
             {"classes": ("a:rate=6e5", "b:rate=6e5")},
-            "--class: the rates of the classes together: 1,200,000 is out of range; give at most 1,000,000 requests/s",
+            "--class: the rates of the classes together: 1,200,000 is out of range; give at most "
+            "1,000,000 requests/s",
         ),
-        ({"classes": ("a:rate=3", "b:rate=2"), "request_rate": 7.0}, "--request-rate: given together with classes"),
+        (
+            {"classes": ("a:rate=3", "b:rate=2"), "request_rate": 7.0},
+            "--request-rate: given together with classes",
+        ),
         ({"classes": ("a:rate=3", "b:rate=2"), "users": 7}, "--users: given together with classes"),
-        ({"classes": ("a:rate=3",), "concurrency_profile": "7@5s"}, "--concurrency-profile: given together with"),
-        ({"classes": ("a:rate=2e6",)}, "--class: a: invalid rate '2e6'; give requests/s, above 0 and up to 1,000,000"),
-        ({"classes": ("a:priority=1e3",)}, "--class: a: invalid priority '1e3'; give a whole number from -999,999,999"),
-        ({"classes": ("a:priority=1000000000",)}, "--class: a: invalid priority '1000000000'; give a whole number"),
+        (
+            {"classes": ("a:rate=3",), "concurrency_profile": "7@5s"},
+            "--concurrency-profile: given together with",
+        ),
+        (
+            {"classes": ("a:rate=2e6",)},
+            "--class: a: invalid rate '2e6'; give requests/s, above 0 and up to 1,000,000",
+        ),
+        (
+            {"classes": ("a:priority=1e3",)},
+            "--class: a: invalid priority '1e3'; give a whole number from -999,999,999",
+        ),
+        (
+            {"classes": ("a:priority=1000000000",)},
+            "--class: a: invalid priority '1000000000'; give a whole number",
+        ),
         (
             {"classes": ("a:dataset=multi_turn",), "users": 7, "duration": 5.0},
             "--class: a: it has sessions, and the number of their turns is not known before; "
             "give --duration and --request-rate, and no --users",
         ),
         (
-            {"classes": ("a:rate=3",), "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 2},
+            {
+                "classes": ("a:rate=3",),
+                "ramp_up_strategy": "linear",
+                "ramp_up_start_rps": 1,
+                "ramp_up_end_rps": 2,
+            },
             "--ramp-up-strategy: given together with classes",
         ),
         (

@@ -1,4 +1,6 @@
-"""Settings: what cannot be used is refused before anything is sent, in one line with the flag and a remedy."""
+"""Settings: what cannot be used is refused before anything is sent, in one line with the flag
+and a remedy.
+"""
 
 import dataclasses
 import math
@@ -123,7 +125,9 @@ BAD = [
 @pytest.mark.parametrize(
     ("given", "at_fault"),
     BAD,
-    ids=lambda value: None if isinstance(value, str) else ",".join(f"{k}={v}" for k, v in value.items()),
+    ids=lambda value: (
+        None if isinstance(value, str) else ",".join(f"{k}={v}" for k, v in value.items())
+    ),
 )
 def test_a_setting_that_cannot_be_used_is_refused(given, at_fault):
     with pytest.raises(BadInput) as caught:
@@ -226,7 +230,11 @@ def test_public_settings_hide_secrets():
 
 def test_public_settings_are_json():
     shown = public(RunSettings(goodput=("ttft:1",), extra_body={"a": [1]}))
-    assert (shown["request_rate"], shown["goodput"], shown["extra_body"]) == ("inf", ["ttft:1"], {"a": [1]})
+    assert (shown["request_rate"], shown["goodput"], shown["extra_body"]) == (
+        "inf",
+        ["ttft:1"],
+        {"a": [1]},
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,13 +251,16 @@ def test_a_user_in_a_url_is_not_shown(url, shown):
 
 
 @pytest.mark.parametrize(
-    ("header", "name"), [("A-b=c", "A-b"), ("A: b", "A"), ("=b", ""), ("", ""), (SECRET, ""), (f"Bearer {SECRET}", "")]
+    ("header", "name"),
+    [("A-b=c", "A-b"), ("A: b", "A"), ("=b", ""), ("", ""), (SECRET, ""), (f"Bearer {SECRET}", "")],
 )
 def test_the_name_of_a_header_is_what_stands_before_its_value(header, name):
     assert header_name(header) == name
 
 
-@pytest.mark.parametrize(("name", "value"), [("latency_from", "arrival"), ("ramp_up_strategy", "cubic")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("latency_from", "arrival"), ("ramp_up_strategy", "cubic")]
+)
 def test_a_choice_that_is_none_is_refused_with_those_there_are(name, value):
     with pytest.raises(BadInput, match=f"unknown value '{value}'; choose from "):
         RunSettings(**{name: value}).checked()
@@ -282,7 +293,10 @@ def test_a_value_of_another_type_is_refused_where_it_is_given(name, value, expec
 def test_unknown_field_of_replace_is_refused_with_the_nearest():
     with pytest.raises(BadInput) as caught:
         RunSettings().replace(requst_rate=3)
-    assert (caught.value.field, caught.value.remedy) == ("requst_rate", "did you mean request_rate?")
+    assert (caught.value.field, caught.value.remedy) == (
+        "requst_rate",
+        "did you mean request_rate?",
+    )
 
 
 def test_workload_gives_its_settings_by_name():
@@ -307,7 +321,11 @@ def test_a_token_that_would_be_sent_twice_is_refused(changes: dict[str, object],
         RunSettings(**changes).checked()
 
 
-@pytest.mark.parametrize(("field", "name"), [("session_token", "content-length"), ("session_header", "Host")])
+@pytest.mark.parametrize(
+    ("field", "name"), [("session_token", "content-length"), ("session_header", "Host")]
+)
 def test_a_header_of_every_request_cannot_name_a_session(field: str, name: str) -> None:
-    with pytest.raises(BadInput, match=f"--{field.replace('_', '-')}: {name} is a header of every request"):
+    with pytest.raises(
+        BadInput, match=f"--{field.replace('_', '-')}: {name} is a header of every request"
+    ):
         RunSettings(**{field: name}).checked()

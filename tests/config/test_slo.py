@@ -1,4 +1,6 @@
-"""Limits of an SLO: parsing, judging, and values that were not measured; conditions that end a run."""
+"""Limits of an SLO: parsing, judging, and values that were not measured; conditions that end a
+run.
+"""
 
 import math
 import re
@@ -44,7 +46,10 @@ def test_a_limit_is_read_in_milliseconds_or_as_a_share(text, metric, statistic, 
 
 
 def test_limits_are_separated_by_commas():
-    assert [limit.text for limit in parse("ttft_p99<1s, error_rate<1%")] == ["ttft_p99<1s", "error_rate<1%"]
+    assert [limit.text for limit in parse("ttft_p99<1s, error_rate<1%")] == [
+        "ttft_p99<1s",
+        "error_rate<1%",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -84,9 +89,18 @@ def test_invalid_limit_is_refused_in_one_line(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("speed_p99<5ms", "unknown metric in {}; choose from ttft, ttfo, tpot, itl, icl, e2el, error_rate"),
-        ("speed<5ms", "unknown metric in {}; choose from ttft, ttfo, tpot, itl, icl, e2el, error_rate"),
-        ("ttft_best<5ms", "unknown statistic in {}; choose from p50, p90, p99, p99.9, ..., mean, median, max"),
+        (
+            "speed_p99<5ms",
+            "unknown metric in {}; choose from ttft, ttfo, tpot, itl, icl, e2el, error_rate",
+        ),
+        (
+            "speed<5ms",
+            "unknown metric in {}; choose from ttft, ttfo, tpot, itl, icl, e2el, error_rate",
+        ),
+        (
+            "ttft_best<5ms",
+            "unknown statistic in {}; choose from p50, p90, p99, p99.9, ..., mean, median, max",
+        ),
         ("ttft_p99<5min", "unknown unit in {}; choose from us, ms, s, or none for ms"),
         ("ttft_p99<5%", "unknown unit in {}; choose from us, ms, s, or none for ms"),
         ("error_rate<5ms", "unknown unit in {}; choose from %, or none for a share"),
@@ -111,10 +125,18 @@ def test_unknown_name_is_refused_with_the_known_ones(text, said):
 )
 def test_limit_is_met_by_measured_values_within_it(text, value, met):
     (row,) = judge(parse(text), lambda metric, statistic: (value, None))
-    assert row == {"limit": text, "value": value, "client_error_ms": None, "beyond": False, "met": met}
+    assert row == {
+        "limit": text,
+        "value": value,
+        "client_error_ms": None,
+        "beyond": False,
+        "met": met,
+    }
 
 
-@pytest.mark.parametrize(("value", "met"), [(498.9, True), (499.1, None), (500.9, None), (501.1, False)])
+@pytest.mark.parametrize(
+    ("value", "met"), [(498.9, True), (499.1, None), (500.9, None), (501.1, False)]
+)
 def test_limit_within_the_client_error_is_neither_met_nor_missed(value, met):
     (row,) = judge(parse("ttft_p99<500ms"), lambda metric, statistic: (value, 1.0))
     assert (row["met"], row["client_error_ms"]) == (met, 1.0)
@@ -147,7 +169,10 @@ def test_failures_are_limited_unless_the_slo_does(text, more):
 
 def test_each_limit_is_judged_by_its_own_statistic():
     known = {("ttft", "p99"): 10.0, ("error", "rate"): 0.5}
-    rows = judge(parse("ttft_p99<20ms,error_rate<1%"), lambda metric, statistic: (known[metric, statistic], None))
+    rows = judge(
+        parse("ttft_p99<20ms,error_rate<1%"),
+        lambda metric, statistic: (known[metric, statistic], None),
+    )
     assert [(row["value"], row["met"]) for row in rows] == [(10.0, True), (0.5, False)]
 
 
@@ -168,9 +193,17 @@ def test_a_limit_knows_which_percentile_it_is_on(text, percentile):
 
 
 def test_limits_apply_to_the_chosen_clock_and_gap():
-    assert [distribution(metric, "due") for metric in ("ttft", "ttfo", "e2el")] == ["ttft_due", "ttfo_due", "e2el_due"]
+    assert [distribution(metric, "due") for metric in ("ttft", "ttfo", "e2el")] == [
+        "ttft_due",
+        "ttfo_due",
+        "e2el_due",
+    ]
     assert distribution("ttft", "sent") == "ttft_sent"
-    assert [distribution(metric, "due") for metric in ("itl", "icl", "tpot")] == ["itl", "icl", "tpot"]
+    assert [distribution(metric, "due") for metric in ("itl", "icl", "tpot")] == [
+        "itl",
+        "icl",
+        "tpot",
+    ]
     assert {distribution(metric, "sent") for metric in LATENCY_METRICS} <= set(LATENCIES)
 
 
@@ -184,7 +217,20 @@ def test_goodput_limits_are_milliseconds():
 
 
 @pytest.mark.parametrize(
-    "pair", ["ttft", "ttft:", "ttft:fast", "ttft:-1", "ttft:nan", "ttft:inf", "itl:5", ":5", "", "ttft=5", "ttft:1:2"]
+    "pair",
+    [
+        "ttft",
+        "ttft:",
+        "ttft:fast",
+        "ttft:-1",
+        "ttft:nan",
+        "ttft:inf",
+        "itl:5",
+        ":5",
+        "",
+        "ttft=5",
+        "ttft:1:2",
+    ],
 )
 def test_invalid_goodput_limit_is_refused(pair):
     with pytest.raises(BadInput) as caught:
@@ -216,7 +262,11 @@ def test_a_metric_without_a_statistic_is_told_which_to_add():
 
 def test_a_condition_holds_where_its_limit_is_not_met() -> None:
     above, reached = StopCondition.parse("ttft_p99 > 2s over 10s, error_rate>=5%")
-    assert (above.text, above.over_s, above.limit.threshold) == ("ttft_p99>2s over 10s", 10.0, 2000.0)
+    assert (above.text, above.over_s, above.limit.threshold) == (
+        "ttft_p99>2s over 10s",
+        10.0,
+        2000.0,
+    )
     assert (above.limit.met_by(2000.0), above.limit.met_by(2000.1)) == (True, False)
     assert (reached.text, reached.over_s) == ("error_rate>=5%", None)
     assert (reached.limit.met_by(0.049), reached.limit.met_by(0.05)) == (True, False)
@@ -230,7 +280,12 @@ def test_errors_are_counted() -> None:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        *(("ttft_p99>1s", 100), ("ttft_p99.9>1s", 1000), ("e2el_p90>1s", 10), ("tpot_median>1s", 2)),
+        *(
+            ("ttft_p99>1s", 100),
+            ("ttft_p99.9>1s", 1000),
+            ("e2el_p90>1s", 10),
+            ("tpot_median>1s", 2),
+        ),
         *(("icl_mean>1s", 1), ("e2el_max>1s", 1), ("error_rate>1%", 30), ("errors>1", 0)),
     ],
 )
@@ -241,8 +296,20 @@ def test_so_many_values_are_needed_to_judge_it(text: str, count: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "ttft_p99", "ttft_p99<2s", "ttft>2s", "tfft_p99>2s", "ttft_p99>x", "ttft_p99>2h", "error_rate>200%"),
-        *("errors>1.5", "errors>5%", "ttft_p99>2s over", "ttft_p99>2s over 0s", "ttft_p99>2s over x", "errors>1,"),
+        "",
+        "ttft_p99",
+        "ttft_p99<2s",
+        "ttft>2s",
+        "tfft_p99>2s",
+        "ttft_p99>x",
+        "ttft_p99>2h",
+        "error_rate>200%",
+        "errors>1.5",
+        "errors>5%",
+        "ttft_p99>2s over",
+        "ttft_p99>2s over 0s",
+        "ttft_p99>2s over x",
+        "errors>1,",
         *("ttft_p99>2s over 100ms", "ttft_p99>>2s", "errors_p99>1"),
         *("errors>-1", "errors>=0", "ttft_p99>=0s"),
     ],
@@ -261,7 +328,11 @@ def test_times_of_tokens_are_refused_where_there_are_none() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value", "shown"),
-    [("ttft_p99>2s", 2345.6, "2346 ms"), ("error_rate>5%", 0.0625, "6.25%"), ("errors>=100 over 5s", 120, "120")],
+    [
+        ("ttft_p99>2s", 2345.6, "2346 ms"),
+        ("error_rate>5%", 0.0625, "6.25%"),
+        ("errors>=100 over 5s", 120, "120"),
+    ],
 )
 def test_a_value_is_shown_with_the_unit_of_its_limit(text: str, value: float, shown: str) -> None:
     assert StopCondition.parse(text)[0].with_unit(value) == shown
@@ -275,16 +346,30 @@ def test_a_value_is_shown_with_the_unit_of_its_limit(text: str, value: float, sh
             {"duration": 10.0, "request_rate": 5.0},
             "looks back 11 s, and the run sends for 10",
         ),
-        ("ttft_p99>2s over 11s", {"rate_profile": "5@10s"}, "looks back 11 s, and the run sends for 10"),
-        ("ttft_p99>2s over 21s", {"num_prompts": 100, "request_rate": 5.0}, "the run sends for 20 s"),
+        (
+            "ttft_p99>2s over 11s",
+            {"rate_profile": "5@10s"},
+            "looks back 11 s, and the run sends for 10",
+        ),
+        (
+            "ttft_p99>2s over 21s",
+            {"num_prompts": 100, "request_rate": 5.0},
+            "the run sends for 20 s",
+        ),
         ("errors>100", {"num_prompts": 100}, "never holds in a run of 100 requests"),
         ("errors>=101", {"num_prompts": 100}, "never holds in a run of 100 requests"),
         ("error_rate>5%", {"num_prompts": 29}, "is judged from 30 requests on, and the run has 29"),
-        ("ttft_p99.9>1s", {"num_prompts": 999}, "is judged from 1000 requests on, and the run has 999"),
+        (
+            "ttft_p99.9>1s",
+            {"num_prompts": 999},
+            "is judged from 1000 requests on, and the run has 999",
+        ),
         ("error_rate>100%", {}, "no rate is above 100%"),
     ],
 )
-def test_a_condition_that_can_never_hold_is_refused(condition: str, changes: dict[str, Any], says: str) -> None:
+def test_a_condition_that_can_never_hold_is_refused(
+    condition: str, changes: dict[str, Any], says: str
+) -> None:
     with pytest.raises(BadInput, match=f"^--stop-when: '{re.escape(condition)}' .*{says}"):
         RunSettings(base_url="http://127.0.0.1:1", stop_when=condition, **changes).checked()
 
@@ -293,7 +378,8 @@ def test_a_condition_that_can_never_hold_is_refused(condition: str, changes: dic
     ("condition", "changes"),
     [
         ("ttft_p99>2s over 10s", {"duration": 10.0, "request_rate": 5.0}),
-        ("ttft_p99>2s over 21s", {"num_prompts": 100, "request_rate": 5.0, "max_concurrency": 1}),  # it may take longer
+        # it may take longer
+        ("ttft_p99>2s over 21s", {"num_prompts": 100, "request_rate": 5.0, "max_concurrency": 1}),
         ("ttft_p99>2s over 10m", {"num_prompts": 100}),
         ("errors>=100,errors>99", {"num_prompts": 100}),
         ("icl_p99.9>1s", {"num_prompts": 5}),  # an answer has many gaps

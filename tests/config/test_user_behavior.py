@@ -1,4 +1,5 @@
-"""Think times, --disconnect and --retry are read as written; all else is refused with the field and the remedy.
+"""Think times, --disconnect and --retry are read as written; all else is refused with the field and
+the remedy.
 
 A think time has the mean and the quantiles that its text names.
 """
@@ -49,7 +50,9 @@ def test_other_values_are_refused(text: str, problem: str) -> None:
 
 
 def test_answers_in_one_piece_have_no_tokens_after_which_to_leave() -> None:
-    settings = RunSettings(disconnect="5%@tokens=10", disable_stream=True, percentile_metrics="e2el")
+    settings = RunSettings(
+        disconnect="5%@tokens=10", disable_stream=True, percentile_metrics="e2el"
+    )
     with pytest.raises(BadInput, match="where answers come in one piece"):
         settings.checked()
     settings.replace(disconnect="5%@after=1s").checked()
@@ -59,7 +62,9 @@ COUNT = 100_000
 
 
 def times_s(think: ThinkTime) -> Floats:
-    return np.array([think.draw_s(drawn) for drawn in np.random.default_rng(5).random((COUNT, 2)).tolist()])
+    return np.array(
+        [think.draw_s(drawn) for drawn in np.random.default_rng(5).random((COUNT, 2)).tolist()]
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,22 @@ def test_its_text_names_the_distribution(text: str, read: ThinkTime) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "-1", "2d:x", "3:1", "1:2:3", "exp:", "exp:1:2", "lognormal:1", "nan", "86401", "exp", "gamma:1"]
+    "text",
+    [
+        "",
+        "x",
+        "-1",
+        "2d:x",
+        "3:1",
+        "1:2:3",
+        "exp:",
+        "exp:1:2",
+        "lognormal:1",
+        "nan",
+        "86401",
+        "exp",
+        "gamma:1",
+    ],
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="--think-time"):
@@ -163,4 +183,7 @@ def test_other_retries_are_refused(text: str, problem: str) -> None:
 def test_attempts_out_of_range_are_refused_with_the_range(attempts: str) -> None:
     with pytest.raises(BadInput) as refused:
         Retry.parse(f"429@attempts={attempts}")
-    assert str(refused.value) == f"--retry: {attempts} attempts; give 2 to 100 attempts, or leave --retry out"
+    assert (
+        str(refused.value)
+        == f"--retry: {attempts} attempts; give 2 to 100 attempts, or leave --retry out"
+    )

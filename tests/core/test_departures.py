@@ -12,8 +12,12 @@ from loadgen.workload.endpoints.generation import MESSAGES
 from tests.helpers.response_bytes import DONE, answer
 
 
-def read(parts: list[bytes], tokens: int, scanner: DialectScanner | None = None) -> tuple[Response, Record]:
-    """Feed the head and chunks, the n-th of which comes at n ms, to a response whose user leaves after some tokens."""
+def read(
+    parts: list[bytes], tokens: int, scanner: DialectScanner | None = None
+) -> tuple[Response, Record]:
+    """Feed the head and chunks, the n-th of which comes at n ms, to a response whose user leaves
+    after some tokens.
+    """
     response, record = Response(scanner), Record(due=1)
     record.disconnect_tokens = tokens
     response.begin(record)
@@ -49,13 +53,19 @@ def test_a_user_who_has_the_whole_answer_does_not_leave() -> None:
 
 
 def test_events_of_several_tokens_count_by_their_tokens() -> None:
-    three = event(choices=[{"index": 0, "delta": {"content": "abc"}, "logprobs": None, "token_ids": [1, 2, 3]}])
+    three = event(
+        choices=[
+            {"index": 0, "delta": {"content": "abc"}, "logprobs": None, "token_ids": [1, 2, 3]}
+        ]
+    )
     _, record = read([three, three, delta("stop"), DONE], 4)
     assert (record.outcome, record.counted, record.events) == (Outcome.DISCONNECTED, 6, 2)
 
 
 def test_an_error_in_the_stream_before_is_the_outcome() -> None:
-    _, record = read([delta(content="a"), event(error={"message": "no", "code": 500}), delta(content="b")], 2)
+    _, record = read(
+        [delta(content="a"), event(error={"message": "no", "code": 500}), delta(content="b")], 2
+    )
     assert (record.outcome, record.events) == (Outcome.STREAM_ERROR, 1)
 
 
@@ -69,7 +79,8 @@ def test_a_connection_that_carries_the_next_request_reads_it_to_the_end() -> Non
 
 def test_events_of_a_dialect_count_too() -> None:
     def text(word: str) -> bytes:
-        data = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{word}"}}}}'
+        delta = f'{{"type":"text_delta","text":"{word}"}}'
+        data = f'{{"type":"content_block_delta","index":0,"delta":{delta}}}'
         return f"event: content_block_delta\ndata: {data}\n\n".encode()
 
     assert MESSAGES.dialect is not None
@@ -77,7 +88,9 @@ def test_events_of_a_dialect_count_too() -> None:
     assert (record.outcome, record.events) == (Outcome.DISCONNECTED, 2)
 
 
-@pytest.mark.parametrize("head", [b"Content-Type: application/json\r\n", b""], ids=["labelled as JSON", "until close"])
+@pytest.mark.parametrize(
+    "head", [b"Content-Type: application/json\r\n", b""], ids=["labelled as JSON", "until close"]
+)
 def test_a_stream_in_any_framing_is_left(head: bytes) -> None:
     response, record = Response(), Record(due=1)
     record.disconnect_tokens = 2

@@ -52,11 +52,18 @@ def says(record: Record) -> list[int]:
 
 def test_texts_are_tokens_of_their_kinds() -> None:
     body = event("text", delta={"type": "x", "thought": "hm"}) + event("text", delta={"text": "a"})
-    record = record_of(body + event("flat", delta=" b") + event("text", delta={"call": "{}"}) + END, dialect())
+    record = record_of(
+        body + event("flat", delta=" b") + event("text", delta={"call": "{}"}) + END, dialect()
+    )
     assert (record.outcome, record.events, record.finish_reason) == (Outcome.OK, 4, "done")
     assert (record.content_events, record.reasoning_events, record.other_events) == (2, 1, 1)
     assert (record.text, record.answer_text) == ("hma b{}", "a b")
-    assert says(record)[:4] == [CHOICE | REASONING, CHOICE | CONTENT, CHOICE | CONTENT, CHOICE | OTHER | TOOL]
+    assert says(record)[:4] == [
+        CHOICE | REASONING,
+        CHOICE | CONTENT,
+        CHOICE | CONTENT,
+        CHOICE | OTHER | TOOL,
+    ]
 
 
 def test_two_texts_of_one_event_are_joined() -> None:
@@ -78,7 +85,13 @@ def test_only_events_that_the_description_does_not_cover_are_read_in_python() ->
         seen.append(event.get("type"))
         return read(event)
 
-    body = event("begin") + event("flat", delta="a") + event("ping", delta="b") + event("unknown") + END
+    body = (
+        event("begin")
+        + event("flat", delta="a")
+        + event("ping", delta="b")
+        + event("unknown")
+        + END
+    )
     record = record_of(body + DONE, dialect(read=read_and_count))
     assert (record.outcome, record.events) == (Outcome.OK, 1)
     assert seen == ["unknown", "end"]
@@ -89,9 +102,17 @@ def test_a_decisive_member_leaves_the_event_to_read() -> None:
         return Delta(CONTENT, CHOICE | FINISH, text="b", answer="b", finish_reason=event["last"])
 
     untyped = dialect(texts={"": {"text": CONTENT}}, decisive=("last",), read=ending)
-    body = b'data: {"text":"a","last":null}\n\ndata: {"text":"a","last":false}\n\ndata: {"text":"","last":"why"}\n\n'
+    body = (
+        b'data: {"text":"a","last":null}\n\ndata: {"text":"a","last":false}\n\ndata: '
+        b'{"text":"","last":"why"}\n\n'
+    )
     record = record_of(body, untyped)
-    assert (record.outcome, record.events, record.finish_reason, record.text) == (Outcome.OK, 3, "why", "aab")
+    assert (record.outcome, record.events, record.finish_reason, record.text) == (
+        Outcome.OK,
+        3,
+        "why",
+        "aab",
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,10 +126,19 @@ def test_an_error_ends_the_stream(fault: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [event("flat", delta=1), event("text", delta="a"), b'data: {"type":"begin"\n\n', b"data: [1]\n\n"]
+    "wrong",
+    [
+        event("flat", delta=1),
+        event("text", delta="a"),
+        b'data: {"type":"begin"\n\n',
+        b"data: [1]\n\n",
+    ],
 )
 def test_an_event_of_a_wrong_shape_breaks_the_protocol(wrong: bytes) -> None:
-    assert record_of(event("flat", delta="a") + wrong + END, dialect()).outcome is Outcome.PROTOCOL_ERROR
+    assert (
+        record_of(event("flat", delta="a") + wrong + END, dialect()).outcome
+        is Outcome.PROTOCOL_ERROR
+    )
 
 
 def test_a_stream_without_an_end_is_truncated() -> None:
@@ -132,7 +162,9 @@ def test_a_stream_of_chat_bears_no_token_in_a_dialect() -> None:
         ({"silent": tuple(map(str, range(200)))}, "more than 128 types"),
     ],
 )
-def test_a_description_that_cannot_be_followed_is_refused(changes: dict[str, Any], problem: str) -> None:
+def test_a_description_that_cannot_be_followed_is_refused(
+    changes: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(ValueError, match=problem):
         dialect(**changes)
 
@@ -145,8 +177,15 @@ def test_a_description_that_cannot_be_followed_is_refused(changes: dict[str, Any
         ("untyped", (1, 1, 0), (-1, 3, -1, -1), "length"),
     ],
 )
-def test_answers_of_servers_are_read(name: str, kinds: tuple[int, ...], counts: tuple[int, ...], reason: str) -> None:
+def test_answers_of_servers_are_read(
+    name: str, kinds: tuple[int, ...], counts: tuple[int, ...], reason: str
+) -> None:
     record = record_of(ANSWERS[name], DIALECTS[name])
     assert (record.outcome, record.finish_reason) == (Outcome.OK, reason)
     assert (record.content_events, record.reasoning_events, record.other_events) == kinds
-    assert (record.prompt_tokens, record.completion_tokens, record.cached_tokens, record.reasoning_tokens) == counts
+    assert (
+        record.prompt_tokens,
+        record.completion_tokens,
+        record.cached_tokens,
+        record.reasoning_tokens,
+    ) == counts

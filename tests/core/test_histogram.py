@@ -43,7 +43,9 @@ def test_percentile_is_within_half_a_bucket_of_numpy(values, p):
 
 @pytest.mark.parametrize("p", [0, 0.1, 1, 5, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.9999, 100])
 def test_percentiles_of_a_million_lognormal_values(lognormal, p):
-    assert histogram_of(lognormal).percentile(p) == pytest.approx(np.percentile(lognormal, p), rel=HALF_BUCKET)
+    assert histogram_of(lognormal).percentile(p) == pytest.approx(
+        np.percentile(lognormal, p), rel=HALF_BUCKET
+    )
 
 
 @given(st.lists(st.integers(0, 2047), min_size=1), PERCENTS)
@@ -64,7 +66,11 @@ def test_value_at_rank_follows_sorted_values(values):
     histogram, truth = histogram_of(values), sorted(values)
     ranked = [histogram.value_at_rank(rank) for rank in range(len(values))]
     assert ranked == pytest.approx(truth, rel=HALF_BUCKET)
-    assert (ranked[0], ranked[-1]) == (histogram.percentile(0), histogram.percentile(100)) == (truth[0], truth[-1])
+    assert (
+        (ranked[0], ranked[-1])
+        == (histogram.percentile(0), histogram.percentile(100))
+        == (truth[0], truth[-1])
+    )
 
 
 @pytest.mark.parametrize("rank", [-1, 3])
@@ -86,7 +92,9 @@ def test_counts_sums_and_extremes_are_exact(values):
     histogram = histogram_of(values)
     assert (histogram.count, histogram.total) == (len(values), sum(values))
     assert histogram.total_of_squares == sum(value * value for value in values)
-    assert (histogram.min, histogram.max) == ((min(values), max(values)) if values else (None, None))
+    assert (histogram.min, histogram.max) == (
+        (min(values), max(values)) if values else (None, None)
+    )
 
 
 @given(SOME_VALUES)
@@ -128,7 +136,9 @@ def test_coarse_counts_are_sixteenths_of_a_doubling(values):
 
 def test_coarse_counts_end_where_doublings_do():
     for doubling in range(6, 46):
-        assert list(histogram_of([(1 << doubling) - 1, 1 << doubling]).coarse())[-1] == 1 << doubling
+        assert (
+            list(histogram_of([(1 << doubling) - 1, 1 << doubling]).coarse())[-1] == 1 << doubling
+        )
 
 
 def test_empty_histogram_has_no_coarse_counts():
@@ -201,7 +211,12 @@ def test_impossible_range_is_refused(highest):
 @pytest.mark.parametrize("highest", [2, 2047, 2048, 10**6, DAY_NS])
 def test_highest_value_is_the_last_one_counted(highest):
     histogram = histogram_of([highest, highest + 1], highest=highest)
-    assert (histogram.highest, histogram.max, histogram.count, histogram.rejects) == (highest, highest, 1, 1)
+    assert (histogram.highest, histogram.max, histogram.count, histogram.rejects) == (
+        highest,
+        highest,
+        1,
+        1,
+    )
     assert Histogram.from_dict(histogram.to_dict()) == histogram
 
 
@@ -303,7 +318,8 @@ def test_hdrhistogram_counts_the_same(counts):
 def test_hdrhistogram_has_the_same_percentiles(counts):
     histogram, hdr = recorded_by_both(counts)
     for p, value in hdr.get_percentile_to_value_dict(PERCENTILES).items():
-        rank = hdr.get_target_count_at_percentile(p) - 1  # of the nearest value; `percentile` interpolates
+        # Of the nearest value; `percentile` interpolates.
+        rank = hdr.get_target_count_at_percentile(p) - 1
         assert hdr.values_are_equivalent(value, int(histogram.value_at_rank(rank)))
 
 
@@ -359,7 +375,11 @@ def with_counts(counts, highest=DAY_NS):
     """A dict with these encoded counts; the package writes no damaged ones."""
     payload = struct.pack(">IIIIQQd", 0x1C849313, len(counts), 0, 3, 1, highest, 1.0) + counts
     compressed = zlib.compress(payload)
-    return {"counts": base64.b64encode(struct.pack(">II", 0x1C849314, len(compressed)) + compressed).decode()}
+    return {
+        "counts": base64.b64encode(
+            struct.pack(">II", 0x1C849314, len(compressed)) + compressed
+        ).decode()
+    }
 
 
 @pytest.mark.parametrize(
@@ -399,7 +419,9 @@ def test_damaged_dict_is_refused_with_a_remedy(damage):
         Histogram.from_dict({**histogram_of([5, 7, 9]).to_dict(), **damage})
 
 
-@pytest.mark.parametrize("missing", ["counts", "count", "rejects", "min", "max", "total", "total_of_squares"])
+@pytest.mark.parametrize(
+    "missing", ["counts", "count", "rejects", "min", "max", "total", "total_of_squares"]
+)
 def test_incomplete_dict_is_refused(missing):
     data = histogram_of([5, 7, 9]).to_dict()
     del data[missing]

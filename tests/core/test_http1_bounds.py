@@ -32,7 +32,10 @@ def test_endless_response_fails_at_its_bound() -> None:
     response, record = begun()
     response.feed(delta(content="a"), 1)
     assert MAX_RESPONSE - MIB <= fed(response, PING) <= MAX_RESPONSE + MIB
-    assert (record.outcome, record.detail) == (Outcome.PROTOCOL_ERROR, "the response is larger than 1024 MiB")
+    assert (record.outcome, record.detail) == (
+        Outcome.PROTOCOL_ERROR,
+        "the response is larger than 1024 MiB",
+    )
     assert not response.keep_alive
     assert record.events == 1
 
@@ -74,11 +77,7 @@ def test_bytes_beyond_the_end_change_no_outcome() -> None:
 
 @pytest.mark.parametrize(
     ("body", "closed"),
-    [
-        (b"4\r\nbusy\r\nwrong\r\n", False),
-        (b"4\r\nbusy\r\n", True),
-        (b"4\r\nbusyX\r\n", False),
-    ],
+    [(b"4\r\nbusy\r\nwrong\r\n", False), (b"4\r\nbusy\r\n", True), (b"4\r\nbusyX\r\n", False)],
     ids=["no chunk size", "cut off", "longer than its size"],
 )
 def test_status_is_the_outcome_however_its_body_ends(body: bytes, closed: bool) -> None:
@@ -114,7 +113,10 @@ def test_stream_that_ends_inside_an_event_is_truncated(framing: str) -> None:
         "chunked": HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(cut),
     }[framing]
     _, record = read([wire], closed=True)
-    assert (record.outcome, record.detail) == (Outcome.TRUNCATED, "the stream ended inside an event")
+    assert (record.outcome, record.detail) == (
+        Outcome.TRUNCATED,
+        "the stream ended inside an event",
+    )
     assert record.events == 1
 
 

@@ -7,7 +7,17 @@ from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, FINISH, ROLE
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, facts, read, slices, streamed
+from tests.helpers.response_bytes import (
+    DONE,
+    HEAD,
+    answer,
+    chunked,
+    delta,
+    facts,
+    read,
+    slices,
+    streamed,
+)
 
 TWO = answer("Hello", " world")
 
@@ -24,7 +34,13 @@ TWO = answer("Hello", " world")
 def test_response_reads_the_same_in_any_framing(wire: bytes, closed: bool) -> None:
     for step in (1, 2, 3, 7, 64, len(wire)):
         _, record = read(slices(wire, step), closed=closed)
-        says = [CHOICE | ROLE | EMPTY, CHOICE | CONTENT, CHOICE | CONTENT, CHOICE | FINISH, event_flags.DONE]
+        says = [
+            CHOICE | ROLE | EMPTY,
+            CHOICE | CONTENT,
+            CHOICE | CONTENT,
+            CHOICE | FINISH,
+            event_flags.DONE,
+        ]
         assert facts(record) == (Outcome.OK, 200, 2, 2, 0, 0, "stop", -1, -1, -1, True, says), step
 
 
@@ -43,7 +59,11 @@ def test_stamp_is_of_the_read_that_completed_the_event() -> None:
     _, record = read([wire[: wire.index(b'"a"')], wire[wire.index(b'"a"') : second], wire[second:]])
     assert record.first_byte == 1_000_000
     assert record.stamps == [2_000_000, 3_000_000]
-    assert (record.first_token, record.last_token, record.closed) == (2_000_000, 3_000_000, 3_000_000)
+    assert (record.first_token, record.last_token, record.closed) == (
+        2_000_000,
+        3_000_000,
+        3_000_000,
+    )
 
 
 def test_chunk_extensions_and_trailers_are_ignored() -> None:
@@ -101,7 +121,9 @@ def test_response_object_is_used_again() -> None:
 def test_status_but_200_is_the_outcome_with_a_sample(status: int) -> None:
     body = b'{"error": {"message": "no"}}' + b" " * 5000
     wire = (
-        b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body
+        b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        % (status, len(body))
+        + body
     )
     for step in (1, len(wire)):
         response, record = read(slices(wire, step))
@@ -129,7 +151,9 @@ def test_status_stays_the_outcome_if_its_body_is_cut_off() -> None:
         (HEAD + b"\r\n", Outcome.EMPTY, "no token"),
     ],
 )
-def test_early_end_of_a_connection_has_its_outcome(wire: bytes, outcome: Outcome, detail: str) -> None:
+def test_early_end_of_a_connection_has_its_outcome(
+    wire: bytes, outcome: Outcome, detail: str
+) -> None:
     response, record = read([wire] if wire else [], closed=True)
     assert record.outcome is outcome
     assert record.detail is not None

@@ -4,7 +4,18 @@ import pytest
 
 from loadgen.core.http1 import MAX_HEAD
 from loadgen.core.outcome import Outcome
-from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, facts, read, slices, streamed
+from tests.helpers.response_bytes import (
+    DONE,
+    HEAD,
+    answer,
+    chunked,
+    delta,
+    event,
+    facts,
+    read,
+    slices,
+    streamed,
+)
 
 BODY = answer("Hello", " world")
 SIZED = HEAD + b"Content-Length: %d\r\n" % len(BODY)
@@ -19,7 +30,9 @@ def outcome(wire: bytes) -> tuple[object, ...]:
 # -- heads (RFC 9112)
 
 
-@pytest.mark.parametrize("line", [b"http/1.1 200 OK", b"HTTP/1.x 200 OK", b"HTTP/1.1 2000 OK", b"HTTP/1.1 200OK"])
+@pytest.mark.parametrize(
+    "line", [b"http/1.1 200 OK", b"HTTP/1.x 200 OK", b"HTTP/1.1 2000 OK", b"HTTP/1.1 200OK"]
+)
 def test_malformed_status_line_is_a_protocol_error(line: bytes) -> None:
     assert outcome(line + b"\r\n\r\n" + BODY)[0] is Outcome.PROTOCOL_ERROR
 
@@ -30,10 +43,15 @@ def test_space_around_field_values_is_ignored(value: bytes) -> None:
 
 
 def test_folded_line_is_no_field_of_its_own() -> None:
-    assert outcome(HEAD + b"X-Folded: a\r\n no colon here\r\n Content-Length: 3\r\n\r\n" + BODY) == GOOD
+    assert (
+        outcome(HEAD + b"X-Folded: a\r\n no colon here\r\n Content-Length: 3\r\n\r\n" + BODY)
+        == GOOD
+    )
 
 
-@pytest.mark.parametrize("second", [b"Content-Length: 5", b"Content-Length:", b"Content-Length: 9999999999999999"])
+@pytest.mark.parametrize(
+    "second", [b"Content-Length: 5", b"Content-Length:", b"Content-Length: 9999999999999999"]
+)
 def test_bad_content_lengths_are_a_protocol_error(second: bytes) -> None:
     assert outcome(SIZED + second + b"\r\n\r\n" + BODY)[0] is Outcome.PROTOCOL_ERROR
 
@@ -52,7 +70,8 @@ def test_chunked_wins_over_content_length() -> None:
 
 def test_interim_fields_do_not_reach_the_final_response() -> None:
     interim = (
-        b"HTTP/1.0 103 Early\r\nContent-Type: application/json\r\nContent-Length: 7\r\nContent-Encoding: gzip\r\n\r\n"
+        b"HTTP/1.0 103 Early\r\nContent-Type: application/json\r\nContent-Length: "
+        b"7\r\nContent-Encoding: gzip\r\n\r\n"
     )
     response, record = read([interim + streamed(BODY)])
     assert facts(record)[:3] == GOOD
@@ -95,7 +114,12 @@ def test_chunks_from_http_1_0_end_the_connection() -> None:
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [(b"timeout=99999999", 10**6), (b"xtimeout=5", 0), (b"x timeout=5", 0), (b"timeout=5, timeout=7", 7)],
+    [
+        (b"timeout=99999999", 10**6),
+        (b"xtimeout=5", 0),
+        (b"x timeout=5", 0),
+        (b"timeout=5, timeout=7", 7),
+    ],
 )
 def test_keep_alive_timeout_is_a_list_item(value: bytes, seconds: int) -> None:
     response, _ = read([SIZED + b"Keep-Alive: " + value + b"\r\n\r\n" + BODY])
@@ -115,7 +139,9 @@ def test_head_too_long_fails_in_any_slices(step: int) -> None:
 
 @pytest.mark.parametrize("size", [b"5 5", b"5\tx", b"5 x;y", b"5\r"])
 def test_chunk_size_is_followed_by_extensions_only(size: bytes) -> None:
-    assert outcome(CHUNKED + b"\r\n" + size + b"\r\ndata:\r\n0\r\n\r\n")[0] is Outcome.PROTOCOL_ERROR
+    assert (
+        outcome(CHUNKED + b"\r\n" + size + b"\r\ndata:\r\n0\r\n\r\n")[0] is Outcome.PROTOCOL_ERROR
+    )
 
 
 def test_tab_before_a_chunk_extension_is_allowed() -> None:
@@ -123,7 +149,9 @@ def test_tab_before_a_chunk_extension_is_allowed() -> None:
 
 
 def test_status_stays_the_outcome_if_framing_breaks() -> None:
-    response, record = read([b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusyxyz\r\n"])
+    response, record = read(
+        [b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusyxyz\r\n"]
+    )
     assert (record.outcome, record.status, record.detail) == (Outcome.STATUS, 503, "busy")
     assert not response.keep_alive
 
@@ -137,7 +165,12 @@ def test_data_field_without_colon_is_an_empty_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"content": "\x7fx"}, {"tool_calls": [{"function": {"arguments": "\x7fx"}}]}, {"refusal": "\x7fx"}]
+    "fields",
+    [
+        {"content": "\x7fx"},
+        {"tool_calls": [{"function": {"arguments": "\x7fx"}}]},
+        {"refusal": "\x7fx"},
+    ],
 )
 def test_invalid_utf8_is_replaced(fields: dict[str, object]) -> None:
     body = (delta(**fields) + delta("stop")).replace(b"\x7f", b"\xc3")
@@ -164,14 +197,14 @@ def test_invalid_utf8_is_replaced(fields: dict[str, object]) -> None:
     ],
 )
 def test_invalid_json_is_a_protocol_error_anywhere(payload: bytes) -> None:
-    assert outcome(streamed(delta(content="a") + b"data: " + payload + b"\n\n" + delta("stop"))) == (
-        Outcome.PROTOCOL_ERROR,
-        200,
-        1,
-    )
+    assert outcome(
+        streamed(delta(content="a") + b"data: " + payload + b"\n\n" + delta("stop"))
+    ) == (Outcome.PROTOCOL_ERROR, 200, 1)
 
 
-@pytest.mark.parametrize("key", [b'"content"', b'"refusal"', b'"tool_calls":[],"content"', b'"\\u0063ontent"'])
+@pytest.mark.parametrize(
+    "key", [b'"content"', b'"refusal"', b'"tool_calls":[],"content"', b'"\\u0063ontent"']
+)
 def test_half_a_surrogate_pair_is_accepted(key: bytes) -> None:
     body = b'data: {"choices":[{"delta":{%s:"\\ud83d"},"finish_reason":"\\udc00top"}]}\n\n' % key
     refused = key == b'"refusal"'
@@ -183,7 +216,9 @@ def test_half_a_surrogate_pair_is_accepted(key: bytes) -> None:
 
 
 def test_error_is_found_in_any_spelling() -> None:
-    body = delta(content="a") + b'data: {"object": "\\u0065rror", "message": "no"}\n\n' + delta("stop")
+    body = (
+        delta(content="a") + b'data: {"object": "\\u0065rror", "message": "no"}\n\n' + delta("stop")
+    )
     assert outcome(streamed(body))[0] is Outcome.STREAM_ERROR
 
 
@@ -204,13 +239,23 @@ def test_last_of_two_equal_keys_counts(payload: bytes, tokens: int) -> None:
 
 def test_last_of_two_equal_counts_counts() -> None:
     counts = (
-        b'{"choices": [], "usage": {"completion_tokens": 5, "completion_tokens": 7}, "usage": {"prompt_tokens": 3}}'
+        b'{"choices": [], "usage": {"completion_tokens": 5, "completion_tokens": 7}, '
+        b'"usage": {"prompt_tokens": 3}}'
     )
     _, record = read([streamed(b"data: " + counts + b"\n\n")])
     assert (record.prompt_tokens, record.completion_tokens) == (3, -1)
 
 
 def test_json_of_every_type_is_skipped() -> None:
-    extra = {"a": [1, -2.5, 1e-7, True, False, None, '\\"/\b\f\n\r\té😀', {"b": [], "c": {}}], "d": 2**60}
-    _, record = read([streamed(event(extra=extra, choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}]))])
+    extra = {
+        "a": [1, -2.5, 1e-7, True, False, None, '\\"/\b\f\n\r\té😀', {"b": [], "c": {}}],
+        "d": 2**60,
+    }
+    _, record = read(
+        [
+            streamed(
+                event(extra=extra, choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}])
+            )
+        ]
+    )
     assert facts(record)[:3] == (Outcome.OK, 200, 1)

@@ -1,4 +1,6 @@
-"""The kernel clock: stamps on CLOCK_REALTIME become CLOCK_MONOTONIC, except around a step of CLOCK_REALTIME."""
+"""The kernel clock: stamps on CLOCK_REALTIME become CLOCK_MONOTONIC, except around a step of
+CLOCK_REALTIME.
+"""
 
 from loadgen.core.kernel_clock import KernelClock
 
@@ -7,7 +9,9 @@ AHEAD = 1_700_000_000 * 10**9  # CLOCK_REALTIME less CLOCK_MONOTONIC, ns
 
 
 def observed(*pairs: tuple[int, int, int]) -> KernelClock:
-    """A clock that has taken these pairs: CLOCK_MONOTONIC before, CLOCK_REALTIME less AHEAD, CLOCK_MONOTONIC after."""
+    """A clock that has taken these pairs: CLOCK_MONOTONIC before, CLOCK_REALTIME less AHEAD,
+    CLOCK_MONOTONIC after.
+    """
     clock = KernelClock()
     for before, on_real, after in pairs:
         clock.observe(before, AHEAD + on_real, after)
@@ -25,7 +29,8 @@ def test_stamp_is_converted_by_the_middle_of_the_pair() -> None:
 
 
 def test_latest_pair_counts() -> None:
-    clock = observed((1, 51, 101), (MS + 1, MS + 451, MS + 101))  # 400 ns in a millisecond: corrected without a step
+    # 400 ns in a millisecond: corrected without a step
+    clock = observed((1, 51, 101), (MS + 1, MS + 451, MS + 101))
     assert clock.convert(AHEAD + 2 * MS) == 2 * MS - 400
     assert clock.steps == 0
 

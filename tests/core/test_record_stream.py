@@ -1,4 +1,6 @@
-"""The events of a stream are all kept, also those without tokens, since tools count them differently."""
+"""The events of a stream are all kept, also those without tokens, since tools count them
+differently.
+"""
 
 import orjson
 import pytest
@@ -44,7 +46,9 @@ def said(*parts: bytes) -> list[Event]:
 
 def test_stream_holds_flags_and_stamps_of_every_event() -> None:
     thought, word = delta(reasoning="hm"), delta(content="a")
-    assert said(ROLES, thought, word, word, delta("stop"), usage(completion_tokens=3), DONE_EVENT) == [
+    assert said(
+        ROLES, thought, word, word, delta("stop"), usage(completion_tokens=3), DONE_EVENT
+    ) == [
         (CHOICE | ROLE | EMPTY, 2 * MS),
         (CHOICE | REASONING, 3 * MS),
         (CHOICE | CONTENT, 4 * MS),
@@ -65,7 +69,10 @@ def test_stream_holds_flags_and_stamps_of_every_event() -> None:
         (delta(reasoning_content=""), CHOICE | OLD_REASONING),
         (delta(reasoning_content=None, content="a"), CHOICE | CONTENT),
         (delta(refusal="no"), CHOICE | OTHER),
-        (delta(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": ""}}]), CHOICE | TOOL),
+        (
+            delta(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": ""}}]),
+            CHOICE | TOOL,
+        ),
         (delta(tool_calls=[{"index": 0, "function": {"arguments": "{"}}]), CHOICE | TOOL | OTHER),
         (delta(tool_calls=[]), CHOICE),
         (delta("length", content="a"), CHOICE | CONTENT | FINISH),
@@ -81,7 +88,11 @@ def test_event_flags_of_one_event(one: bytes, says: int) -> None:
 
 def test_equal_token_events_share_one_run() -> None:
     record = record_of(ROLES, *[delta(content="a")] * 500, delta("stop"))
-    assert record.stream == [(CHOICE | ROLE | EMPTY, 2 * MS), (CHOICE | CONTENT, 500), (CHOICE | FINISH, 503 * MS)]
+    assert record.stream == [
+        (CHOICE | ROLE | EMPTY, 2 * MS),
+        (CHOICE | CONTENT, 500),
+        (CHOICE | FINISH, 503 * MS),
+    ]
 
 
 def test_stream_with_too_many_runs_is_unknown() -> None:
@@ -94,7 +105,12 @@ def test_stream_round_trips_through_a_record_line() -> None:
     record = record_of(ROLES, delta(content="a"), delta(content="b"), delta("stop"), DONE_EVENT)
     record.due = MS
     written = orjson.loads(record_line(record, 0, None))["stream"]
-    assert written == [["choice+role+empty", MS], ["content+choice", 2], ["choice+finish", 4 * MS], ["done", 5 * MS]]
+    assert written == [
+        ["choice+role+empty", MS],
+        ["content+choice", 2],
+        ["choice+finish", 4 * MS],
+        ["done", 5 * MS],
+    ]
     assert event_runs(written, MS) == record.stream
 
 

@@ -24,8 +24,15 @@ def record_of(*events: bytes) -> Record:
 
 def told(text: str, completion: int | None, finish: str | None = None, **choice: object) -> bytes:
     """An event with text, and with usage so far where it is given."""
-    counts = {} if completion is None else {"usage": {"prompt_tokens": 9, "completion_tokens": completion}}
-    return event(choices=[{"index": 0, "delta": {"content": text}, "finish_reason": finish, **choice}], **counts)
+    counts = (
+        {}
+        if completion is None
+        else {"usage": {"prompt_tokens": 9, "completion_tokens": completion}}
+    )
+    return event(
+        choices=[{"index": 0, "delta": {"content": text}, "finish_reason": finish, **choice}],
+        **counts,
+    )
 
 
 def bears(record: Record) -> list[int]:
@@ -84,7 +91,13 @@ def test_single_event_bears_the_tokens_of_its_usage() -> None:
     [
         {"token_ids": [5, 6, 7]},
         {"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": []}] * 3}},
-        {"logprobs": {"tokens": ["a", "]", '"'], "token_logprobs": [-1.0, -2.0, -3.0], "top_logprobs": None}},
+        {
+            "logprobs": {
+                "tokens": ["a", "]", '"'],
+                "token_logprobs": [-1.0, -2.0, -3.0],
+                "top_logprobs": None,
+            }
+        },
         {"token_ids": [5, 6, 7], "logprobs": {"content": [{"token": "a"}]}},
     ],
     ids=["token ids", "logprobs of chat", "logprobs of completions", "ids before logprobs"],
@@ -94,7 +107,9 @@ def test_token_ids_and_logprobs_count_tokens(choice: dict[str, object]) -> None:
     assert (bears(record), record.counted, record.counted_by) == ([3, 1], 4, BY_IDS)
 
 
-@pytest.mark.parametrize("choice", [{"token_ids": None}, {"logprobs": None}, {"logprobs": []}, {"token_ids": "abc"}])
+@pytest.mark.parametrize(
+    "choice", [{"token_ids": None}, {"logprobs": None}, {"logprobs": []}, {"token_ids": "abc"}]
+)
 def test_unusable_token_ids_are_ignored(choice: dict[str, object]) -> None:
     record = record_of(told("abc", None, "stop", **choice))
     assert (bears(record), record.counted_by) == ([1], BY_EVENTS)
@@ -106,10 +121,17 @@ def test_usage_per_event_wins_over_token_ids() -> None:
 
 
 def test_only_reads_with_tokens_are_counted() -> None:
-    _, record = read([HEAD, chunked(told("a", None) + told("b", None) + told("c", None, "stop") + DONE)])
+    _, record = read(
+        [HEAD, chunked(told("a", None) + told("b", None) + told("c", None, "stop") + DONE)]
+    )
     assert (record.events, record.reads) == (3, 1)
     assert (
-        record_of(told("a", None), delta(role="assistant"), told("b", None, "stop"), usage(completion_tokens=2)).reads
+        record_of(
+            told("a", None),
+            delta(role="assistant"),
+            told("b", None, "stop"),
+            usage(completion_tokens=2),
+        ).reads
         == 2
     )
 
@@ -118,12 +140,18 @@ def test_only_reads_with_tokens_are_counted() -> None:
 
 
 def folded(record: Record) -> tuple[list[int], list[int], list[int], int]:
-    """Gaps between events and between tokens in us, tokens per ms, and how many gaps were imputed."""
+    """Gaps between events and between tokens in us, tokens per ms, and how many gaps were
+    imputed.
+    """
     latencies = {name: Latency() for name in LATENCIES}
     tally = Tally(0, MS, latencies, {name: Histogram() for name in WAITS})
     tally.add(record)
     icl, itl = (
-        [round((low + high) / 2 / 1000) for low, high, n in latencies[name].points for _ in range(n)]
+        [
+            round((low + high) / 2 / 1000)
+            for low, high, n in latencies[name].points
+            for _ in range(n)
+        ]
         for name in ("icl", "itl")
     )
     return icl, itl, list(tally.bins), tally.imputed_gaps
@@ -153,7 +181,11 @@ def test_restored_record_is_the_same() -> None:
     record, again = record_of(told("a b", 2), told("c", 3, "stop")), Record()
     again.restore(record.stamps, record.token_counts, record.stream)
     again.outcome = record.outcome
-    assert (again.stamps, again.token_counts, again.counted) == (record.stamps, record.token_counts, record.counted)
+    assert (again.stamps, again.token_counts, again.counted) == (
+        record.stamps,
+        record.token_counts,
+        record.counted,
+    )
     assert again.stream == record.stream
     assert folded(again) == folded(record)
 
@@ -188,7 +220,10 @@ def test_text_holds_all_that_bears_tokens() -> None:
 
 
 def test_character_split_over_events_is_whole_in_text() -> None:
-    halves = [b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half for half in (b"\\ud83d", b"\\ude00")]
+    halves = [
+        b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half
+        for half in (b"\\ud83d", b"\\ude00")
+    ]
     assert text_of(*halves, delta("stop")) == "\U0001f600"
 
 

@@ -32,8 +32,14 @@ def test_sketch_percentile_is_within_max_error(values, p):
 
 @given(VALUES, VALUES)
 def test_sketches_of_two_parts_add_up(some, others):
-    assert sketch_of(some) + sketch_of(others) == sketch_of(others) + sketch_of(some) == sketch_of(some + others)
-    assert list((sketch_of(some) + sketch_of(others)).counts) == list(sketch_of(some + others).counts)
+    assert (
+        sketch_of(some) + sketch_of(others)
+        == sketch_of(others) + sketch_of(some)
+        == sketch_of(some + others)
+    )
+    assert list((sketch_of(some) + sketch_of(others)).counts) == list(
+        sketch_of(some + others).counts
+    )
 
 
 @given(VALUES, VALUES)
@@ -46,7 +52,10 @@ def test_sketch_values_are_read_by_rank(values):
     sketch = sketch_of(values)
     found = [sketch.value_at_rank(rank) for rank in range(len(values))]
     assert found == sorted(found)
-    assert all(abs(one - value) <= MAX_ERROR * value + 32 for one, value in zip(found, sorted(values), strict=True))
+    assert all(
+        abs(one - value) <= MAX_ERROR * value + 32
+        for one, value in zip(found, sorted(values), strict=True)
+    )
     assert sketch.value_at_rank(len(values)) == found[-1]
 
 
@@ -70,5 +79,6 @@ def test_empty_sketch_has_no_statistics():
 
 
 def test_sketch_of_a_run_is_a_few_hundred_bytes():
-    spread = np.random.default_rng(7).lognormal(18, 0.5, 10**5).astype(np.int64)  # 66 ms, and a factor of ten about it
+    # 66 ms, and a factor of ten about it
+    spread = np.random.default_rng(7).lognormal(18, 0.5, 10**5).astype(np.int64)
     assert len(pickle.dumps(sketch_of(spread))) < 1000

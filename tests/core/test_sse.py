@@ -4,7 +4,18 @@ import pytest
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from tests.helpers.response_bytes import DONE, answer, chunked, delta, event, facts, read, slices, streamed, usage
+from tests.helpers.response_bytes import (
+    DONE,
+    answer,
+    chunked,
+    delta,
+    event,
+    facts,
+    read,
+    slices,
+    streamed,
+    usage,
+)
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -104,11 +115,21 @@ def test_completions_bear_text_without_a_delta() -> None:
 
 
 def test_usage_is_read_in_any_event() -> None:
-    counts = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
+    counts = {
+        "prompt_tokens": 7,
+        "completion_tokens": 3,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
     at_the_end = answer("a").removesuffix(DONE) + usage(**counts) + DONE
-    on_the_finish = delta(content="a") + event(choices=[{"delta": {}, "finish_reason": "stop"}], usage=counts)
+    on_the_finish = delta(content="a") + event(
+        choices=[{"delta": {}, "finish_reason": "stop"}], usage=counts
+    )
     on_each = (
-        event(choices=[{"delta": {"content": "a"}}], usage={"prompt_tokens": 7, "completion_tokens": 1}) + at_the_end
+        event(
+            choices=[{"delta": {"content": "a"}}],
+            usage={"prompt_tokens": 7, "completion_tokens": 1},
+        )
+        + at_the_end
     )
     for body in (at_the_end, on_the_finish, on_each):
         record = record_of(body)
@@ -118,12 +139,18 @@ def test_usage_is_read_in_any_event() -> None:
 
 
 def test_null_usage_is_ignored() -> None:
-    record = record_of(event(choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}], usage=None))
+    record = record_of(
+        event(choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}], usage=None)
+    )
     assert (record.outcome, record.completion_tokens) == (Outcome.OK, -1)
 
 
 @pytest.mark.parametrize(
-    "error", [{"error": {"message": "out of memory", "code": 500}}, {"object": "error", "message": "out of memory"}]
+    "error",
+    [
+        {"error": {"message": "out of memory", "code": 500}},
+        {"object": "error", "message": "out of memory"},
+    ],
 )
 def test_error_in_the_stream_is_a_stream_error(error: dict[str, object]) -> None:
     for rest in (b"", DONE, delta("stop") + DONE):
@@ -140,7 +167,16 @@ def test_null_error_is_ignored() -> None:
 
 @pytest.mark.parametrize(
     "payload",
-    [b"{", b'{"choices": [}', b"null", b"[1]", b"word", b'{"choices": 3}', b'{"choices": [3]}', b'{"usage": 1}'],
+    [
+        b"{",
+        b'{"choices": [}',
+        b"null",
+        b"[1]",
+        b"word",
+        b'{"choices": 3}',
+        b'{"choices": [3]}',
+        b'{"usage": 1}',
+    ],
 )
 def test_event_of_another_type_is_a_protocol_error(payload: bytes) -> None:
     record = record_of(delta(content="a") + b"data: " + payload + b"\n\n")
@@ -149,7 +185,8 @@ def test_event_of_another_type_is_a_protocol_error(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [DONE, delta(role="assistant") + delta("stop") + DONE, usage(completion_tokens=0) + DONE]
+    "body",
+    [DONE, delta(role="assistant") + delta("stop") + DONE, usage(completion_tokens=0) + DONE],
 )
 def test_response_without_a_token_is_empty(body: bytes) -> None:
     assert record_of(body).outcome is Outcome.EMPTY
@@ -171,7 +208,11 @@ def test_long_lines_and_many_events_are_read() -> None:
 def test_answer_in_one_piece_is_a_protocol_error() -> None:
     choices = b'[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]'
     body = b'{"choices":%s,"usage":{"completion_tokens":2}}' % choices
-    wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    wire = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        % len(body)
+        + body
+    )
     _, record = read(slices(wire, 50))
     assert (record.outcome, record.events) == (Outcome.PROTOCOL_ERROR, 0)
     assert "in one piece" in (record.detail or "")
@@ -179,6 +220,10 @@ def test_answer_in_one_piece_is_a_protocol_error() -> None:
 
 def test_json_error_with_status_200_is_a_stream_error() -> None:
     body = b'{"error": {"message": "no such model"}}'
-    wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    wire = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        % len(body)
+        + body
+    )
     _, record = read([wire])
     assert record.outcome is Outcome.STREAM_ERROR

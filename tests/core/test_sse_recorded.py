@@ -7,7 +7,16 @@ import pytest
 
 from loadgen.core import event_flags
 from loadgen.core.reference_parser import parse_pooled, parse_text
-from tests.helpers.captured_responses import FACTS, FOLDER, Golden, goldens, parsed, payloads, told, usage
+from tests.helpers.captured_responses import (
+    FACTS,
+    FOLDER,
+    Golden,
+    goldens,
+    parsed,
+    payloads,
+    told,
+    usage,
+)
 from tests.helpers.response_bytes import slices
 from tests.helpers.thinning import thinned
 
@@ -20,7 +29,9 @@ every = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.nam
 def test_captured_response_has_its_recorded_facts(golden: Golden) -> None:
     found = told(golden, (data for _, data in golden.response.reads))
     facts = json.dumps(found | {"events": len(payloads(golden))})
-    assert found == golden.said, f"if the server did say this, write it to {golden.file}{FACTS}: {facts}"
+    assert found == golden.said, (
+        f"if the server did say this, write it to {golden.file}{FACTS}: {facts}"
+    )
 
 
 @every
@@ -38,7 +49,9 @@ def test_captured_response_reads_the_same_reframed(golden: Golden, line_end: byt
         assert told(golden, slices(wire, step)) == golden.said, step
 
 
-@pytest.mark.parametrize("golden", [g for g in GOLDENS if g.is_stream], ids=lambda golden: golden.name)
+@pytest.mark.parametrize(
+    "golden", [g for g in GOLDENS if g.is_stream], ids=lambda golden: golden.name
+)
 def test_captured_events_read_the_same_with_a_parser(golden: Golden) -> None:
     events = parsed(golden)
     found: dict[str, Any] = {
@@ -46,9 +59,15 @@ def test_captured_events_read_the_same_with_a_parser(golden: Golden) -> None:
         "content_events": sum(bool(event.kinds & event_flags.CONTENT) for event in events),
         "reasoning_events": sum(event.kinds == event_flags.REASONING for event in events),
         "other_events": sum(event.kinds == event_flags.OTHER for event in events),
-        "prompt_tokens": max((e.prompt_tokens for e in events if e.prompt_tokens >= 0), default=None),
-        "completion_tokens": max((e.completion_tokens for e in events if e.completion_tokens >= 0), default=None),
-        "finish_reason": next((event.finish_reason for event in events if event.finish_reason), None),
+        "prompt_tokens": max(
+            (e.prompt_tokens for e in events if e.prompt_tokens >= 0), default=None
+        ),
+        "completion_tokens": max(
+            (e.completion_tokens for e in events if e.completion_tokens >= 0), default=None
+        ),
+        "finish_reason": next(
+            (event.finish_reason for event in events if event.finish_reason), None
+        ),
     }
     assert found == {name: golden.facts[name] for name in found}
 
@@ -72,7 +91,9 @@ def test_captured_answer_in_one_piece_reads_the_same_with_a_parser(golden: Golde
     assert found == {name: golden.facts[name] for name in found}
 
 
-@pytest.mark.parametrize("golden", [g for g in GOLDENS if g.facts["outcome"] == "ok"], ids=lambda golden: golden.name)
+@pytest.mark.parametrize(
+    "golden", [g for g in GOLDENS if g.facts["outcome"] == "ok"], ids=lambda golden: golden.name
+)
 def test_captured_counts_are_those_of_the_usage(golden: Golden) -> None:
     assert (golden.facts["prompt_tokens"], golden.facts["completion_tokens"]) == usage(golden)
 

@@ -1,11 +1,24 @@
-"""What servers and gateways send that no standard asks for: each answer is read, or refused in one clear line."""
+"""What servers and gateways send that no standard asks for: each answer is read, or refused in
+one clear line.
+"""
 
 import pytest
 
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import BY_EVENTS, BY_USAGE, Record
-from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, read, slices, streamed, usage
+from tests.helpers.response_bytes import (
+    DONE,
+    HEAD,
+    answer,
+    chunked,
+    delta,
+    event,
+    read,
+    slices,
+    streamed,
+    usage,
+)
 
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 FINISH = delta("stop")
@@ -18,7 +31,11 @@ def spaced(*events: bytes) -> Record:
 
 
 def counts(completion: int, hidden: int | None) -> bytes:
-    return usage(prompt_tokens=9, completion_tokens=completion, completion_tokens_details={"reasoning_tokens": hidden})
+    return usage(
+        prompt_tokens=9,
+        completion_tokens=completion,
+        completion_tokens_details={"reasoning_tokens": hidden},
+    )
 
 
 WORDS = [delta(content="x") for _ in range(10)]
@@ -39,8 +56,12 @@ def test_streamed_reasoning_is_not_hidden() -> None:
     assert (record.hidden_tokens, record.tpot_ns) == (0, 100_000)
 
 
-@pytest.mark.parametrize(("completion", "hidden", "taken"), [(10, 500, 0), (12, 500, 2), (510, 0, 0), (510, None, 0)])
-def test_hidden_tokens_are_at_most_the_unseen(completion: int, hidden: int | None, taken: int) -> None:
+@pytest.mark.parametrize(
+    ("completion", "hidden", "taken"), [(10, 500, 0), (12, 500, 2), (510, 0, 0), (510, None, 0)]
+)
+def test_hidden_tokens_are_at_most_the_unseen(
+    completion: int, hidden: int | None, taken: int
+) -> None:
     assert spaced(*WORDS, FINISH, counts(completion, hidden)).hidden_tokens == taken
 
 
@@ -48,7 +69,10 @@ def test_usage_per_event_has_hidden_tokens_in_the_first() -> None:
     told = [
         event(
             choices=[{"index": 0, "delta": {"content": "x"}}],
-            usage={"completion_tokens": 500 + n, "completion_tokens_details": {"reasoning_tokens": 500}},
+            usage={
+                "completion_tokens": 500 + n,
+                "completion_tokens_details": {"reasoning_tokens": 500},
+            },
         )
         for n in range(1, 5)
     ]
@@ -75,14 +99,21 @@ def test_usage_without_completion_tokens_keeps_the_rest(told: dict[str, object])
 
 
 def test_counts_written_as_floats_are_read() -> None:
-    told = {"prompt_tokens": 9.0, "completion_tokens": 1e1, "prompt_tokens_details": {"cached_tokens": 4.0}}
+    told = {
+        "prompt_tokens": 9.0,
+        "completion_tokens": 1e1,
+        "prompt_tokens_details": {"cached_tokens": 4.0},
+    }
     record = spaced(*WORDS, FINISH, usage(**told))
     assert (record.prompt_tokens, record.completion_tokens, record.cached_tokens) == (9, 10, 4)
     assert all(isinstance(count, int) for count in (record.prompt_tokens, record.completion_tokens))
 
 
 def so_far(count: int, **fields: object) -> bytes:
-    return event(choices=[{"index": 0, "delta": {"content": "x"}, **fields}], usage={"completion_tokens": count})
+    return event(
+        choices=[{"index": 0, "delta": {"content": "x"}, **fields}],
+        usage={"completion_tokens": count},
+    )
 
 
 def test_usage_lagging_by_one_event_is_moved_back() -> None:
@@ -92,9 +123,15 @@ def test_usage_lagging_by_one_event_is_moved_back() -> None:
 
 
 def test_usage_at_both_ends_is_no_count_per_event() -> None:
-    role = event(choices=[{"index": 0, "delta": {"role": "assistant"}}], usage={"completion_tokens": 0})
+    role = event(
+        choices=[{"index": 0, "delta": {"role": "assistant"}}], usage={"completion_tokens": 0}
+    )
     record = spaced(role, *WORDS[:3], so_far(30, finish_reason="stop"))
-    assert (record.token_counts, record.counted_by, record.completion_tokens) == (None, BY_EVENTS, 30)
+    assert (record.token_counts, record.counted_by, record.completion_tokens) == (
+        None,
+        BY_EVENTS,
+        30,
+    )
 
 
 # -- choices
@@ -102,7 +139,10 @@ def test_usage_at_both_ends_is_no_count_per_event() -> None:
 
 @pytest.mark.parametrize(
     "choices",
-    [[{"index": 1, "delta": {"content": "b"}}], [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "text": "b"}]],
+    [
+        [{"index": 1, "delta": {"content": "b"}}],
+        [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "text": "b"}],
+    ],
 )
 def test_second_choice_is_a_protocol_error(choices: list[object]) -> None:
     record = spaced(WORDS[0], event(choices=choices), FINISH)
@@ -128,7 +168,12 @@ def test_content_as_a_list_of_parts_bears_tokens() -> None:
     record = Record(due=1)
     record.keeps_text = record.keeps_answer = True
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm "}]}
-    body = parts(thought) + parts({"type": "text", "text": "a"}, {"type": "text", "text": "b"}) + parts() + FINISH
+    body = (
+        parts(thought)
+        + parts({"type": "text", "text": "a"}, {"type": "text", "text": "b"})
+        + parts()
+        + FINISH
+    )
     response = Response()
     response.begin(record)
     response.feed(streamed(body), 1)
@@ -136,48 +181,71 @@ def test_content_as_a_list_of_parts_bears_tokens() -> None:
     assert (record.text, record.generated_text) == ("hm ab", "ab")
 
 
-@pytest.mark.parametrize("part", [{"type": "reference", "reference_ids": [1]}, {"type": "thinking", "thinking": []}])
+@pytest.mark.parametrize(
+    "part", [{"type": "reference", "reference_ids": [1]}, {"type": "thinking", "thinking": []}]
+)
 def test_content_part_without_text_bears_no_token(part: dict[str, object]) -> None:
     record = spaced(parts(part), WORDS[0], FINISH)
     assert (record.outcome, record.events) == (Outcome.OK, 1)
 
 
 def test_content_parts_of_other_types_are_a_protocol_error() -> None:
-    assert spaced(WORDS[0], event(choices=[{"delta": {"content": ["a"]}}])).outcome is Outcome.PROTOCOL_ERROR
+    assert (
+        spaced(WORDS[0], event(choices=[{"delta": {"content": ["a"]}}])).outcome
+        is Outcome.PROTOCOL_ERROR
+    )
 
 
 # -- why an answer ended
 
 
-@pytest.mark.parametrize(("key", "value"), [("matched_stop", 151645), ("matched_stop", "\n\n"), ("stop_reason", 2)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("matched_stop", 151645), ("matched_stop", "\n\n"), ("stop_reason", 2)]
+)
 def test_matched_stop_is_kept(key: str, value: object) -> None:
-    body = event(choices=[{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop", key: value}])
+    body = event(
+        choices=[{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop", key: value}]
+    )
     assert spaced(body).matched_stop == value
 
 
 @pytest.mark.parametrize("value", [None, "", [], True, 1.5])
 def test_matched_stop_is_none_if_it_is_missing(value: object) -> None:
-    body = event(choices=[{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop", "matched_stop": value}])
+    body = event(
+        choices=[
+            {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop", "matched_stop": value}
+        ]
+    )
     record = spaced(body)
     assert (record.outcome, record.matched_stop) == (Outcome.OK, None)
 
 
 @pytest.mark.parametrize("word", [b"NaN", b"Infinity", b"-Infinity"])
 def test_nan_events_are_read_and_counted(word: bytes) -> None:
-    odd = b'data: {"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"logprob":%s}]}}]}\n\n' % word
+    odd = (
+        b'data: {"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"logprob":%s}]}}]}\n\n'
+        % word
+    )
     record = spaced(WORDS[0], odd, odd, FINISH)
     assert (record.outcome, record.events, record.nan_events) == (Outcome.OK, 3, 2)
 
 
 def test_count_of_another_type_is_a_protocol_error() -> None:
-    assert spaced(WORDS[0], b'data: {"usage":{"completion_tokens":NaN}}\n\n').outcome is Outcome.PROTOCOL_ERROR
+    assert (
+        spaced(WORDS[0], b'data: {"usage":{"completion_tokens":NaN}}\n\n').outcome
+        is Outcome.PROTOCOL_ERROR
+    )
 
 
 # -- heads and labels
 
 
-@pytest.mark.parametrize("label", [b"application/json", b"application/x-ndjson", b"application/json; charset=utf-8"])
-@pytest.mark.parametrize("before", [b"", b": ping\n\n", b"event: message\n", b"id: 1\n", b"\n", b"\r\n\r\n"])
+@pytest.mark.parametrize(
+    "label", [b"application/json", b"application/x-ndjson", b"application/json; charset=utf-8"]
+)
+@pytest.mark.parametrize(
+    "before", [b"", b": ping\n\n", b"event: message\n", b"id: 1\n", b"\n", b"\r\n\r\n"]
+)
 def test_stream_labelled_json_is_read_as_a_stream(label: bytes, before: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % label
     wire = head + chunked(before + answer("a", "b"))
@@ -188,7 +256,11 @@ def test_stream_labelled_json_is_read_as_a_stream(label: bytes, before: bytes) -
 
 def test_json_after_blank_lines_is_one_piece() -> None:
     body = b'\n\r\n{"error": {"message": "no such model"}}'
-    wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    wire = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        % len(body)
+        + body
+    )
     for step in (1, len(wire)):
         assert read(slices(wire, step))[1].outcome is Outcome.STREAM_ERROR
 
@@ -200,9 +272,14 @@ def test_head_with_lf_line_ends_is_read() -> None:
         bare = head.replace(b"\r\n", b"\n") + blank + body
         for step in (1, 2, 3, len(bare)):
             response, record = read(slices(bare, step))
-            assert (record.outcome, record.events, response.keep_alive) == (Outcome.OK, 2, True), (blank, step)
+            assert (record.outcome, record.events, response.keep_alive) == (Outcome.OK, 2, True), (
+                blank,
+                step,
+            )
 
 
 def test_folded_line_after_lf_continues_the_field() -> None:
-    wire = b"HTTP/1.1 200 OK\nX-Folded: a\n b: c\nContent-Length: %d\n\n" % len(answer("a")) + answer("a")
+    wire = b"HTTP/1.1 200 OK\nX-Folded: a\n b: c\nContent-Length: %d\n\n" % len(
+        answer("a")
+    ) + answer("a")
     assert read([wire])[1].outcome is Outcome.OK

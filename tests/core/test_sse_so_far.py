@@ -15,7 +15,13 @@ LENGTH = {"type": "length", "length": 3}
 
 
 def so_far(text: str, tokens: int, finish: dict[str, Any] | None = None, **more: Any) -> bytes:
-    counts = {"id": "x", "finish_reason": finish, "prompt_tokens": 9, "completion_tokens": tokens, "cached_tokens": 4}
+    counts = {
+        "id": "x",
+        "finish_reason": finish,
+        "prompt_tokens": 9,
+        "completion_tokens": tokens,
+        "cached_tokens": 4,
+    }
     return event(text=text, output_ids=list(range(tokens)), meta_info=counts | more)
 
 
@@ -46,17 +52,28 @@ def test_an_event_may_bear_several_tokens() -> None:
     assert record.token_counts == [2, 3]
 
 
-@pytest.mark.parametrize("finish", [LENGTH, {"type": "stop", "matched": 7}, {"type": "stop", "matched": "\n\n"}])
+@pytest.mark.parametrize(
+    "finish", [LENGTH, {"type": "stop", "matched": 7}, {"type": "stop", "matched": "\n\n"}]
+)
 def test_the_same_text_again_is_no_token(finish: dict[str, Any]) -> None:
     record = record_of(so_far("a", 1) + so_far("a b", 2) + so_far("a b", 2, finish) + DONE)
-    assert (record.events, record.token_counts or [1, 1], record.finish_reason) == (2, [1, 1], finish["type"])
+    assert (record.events, record.token_counts or [1, 1], record.finish_reason) == (
+        2,
+        [1, 1],
+        finish["type"],
+    )
     assert record.matched_stop == finish.get("matched")
 
 
-@pytest.mark.parametrize("texts", [("a", 'a "b"', 'a "b" é'), ("a", ' "b"', " é")], ids=["so far", "incremental"])
+@pytest.mark.parametrize(
+    "texts", [("a", 'a "b"', 'a "b" é'), ("a", ' "b"', " é")], ids=["so far", "incremental"]
+)
 @pytest.mark.parametrize("finish", [LENGTH, {"type": "stop", "matched": 7}])
 def test_the_text_is_kept_once(texts: tuple[str, str, str], finish: dict[str, Any]) -> None:
-    body = b"".join(so_far(text, number, finish if number == 3 else None) for number, text in enumerate(texts, 1))
+    body = b"".join(
+        so_far(text, number, finish if number == 3 else None)
+        for number, text in enumerate(texts, 1)
+    )
     record = record_of(body + DONE, keeps_text=True, keeps_answer=True)
     assert record.text == record.answer_text == 'a "b" é'
 

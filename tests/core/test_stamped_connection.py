@@ -1,4 +1,6 @@
-"""A connection as asyncio's protocol: what arrives is stamped first, and its owner is told what has ended."""
+"""A connection as asyncio's protocol: what arrives is stamped first, and its owner is told what
+has ended.
+"""
 
 import asyncio
 import socket
@@ -88,7 +90,9 @@ async def test_read_loop_stamps_before_anything_else_runs() -> None:
         theirs.send(streamed(answer("a", "b")))
         read_loop.turn()
         after_ns = now_ns()  # the loop has had no turn
-        assert record.sent <= record.first_byte == record.first_token == record.last_token <= after_ns
+        assert (
+            record.sent <= record.first_byte == record.first_token == record.last_token <= after_ns
+        )
         assert record.first_byte > 0
         connection.release()
     read_loop.close()
@@ -160,7 +164,9 @@ def test_hook_counts_tokens_of_failed_requests_too() -> None:
 def test_hook_counts_tokens_that_aiohttp_decoded() -> None:
     connection, _, _ = connected(read_loop := ReadLoop())
     connection.send(b"request", Record())
-    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n")
+    connection.data_received(
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n"
+    )
     connection.feed_body(answer("a", "b"), now_ns())
     assert read_loop.hook.tokens == 2
 
@@ -172,7 +178,9 @@ REAL = 10**18  # CLOCK_REALTIME less CLOCK_MONOTONIC, ns
 
 
 def stamped() -> tuple[Connection, Record]:
-    """A connection whose read loop can convert stamps, with a request that has got the head of its response."""
+    """A connection whose read loop can convert stamps, with a request that has got the head of
+    its response.
+    """
     read_loop = ReadLoop()
     read_loop.kernel_clock.observe(1000, REAL + 1000, 1000)
     connection, _, _ = connected(read_loop)
@@ -206,7 +214,8 @@ def test_tokens_of_one_read_lie_between_its_stamp_and_the_one_before() -> None:
     connection.take(TOKEN, first, REAL + first, True)
     connection.take(TOKEN + TOKEN, second, REAL + second, True)
     assert record.stamps == [first, second, second]
-    assert record.earliest == [first, first, second]  # the last one ends the read: its stamp is exact
+    # The last one ends the read: its stamp is exact.
+    assert record.earliest == [first, first, second]
 
 
 def test_token_before_the_beginning_of_another_is_not_exact() -> None:
@@ -223,7 +232,8 @@ def test_stamp_of_a_read_that_left_bytes_is_not_exact() -> None:
     at_ns = record.sent + 1000
     connection.take(TOKEN, at_ns, REAL + at_ns, False)
     assert record.earliest == [record.sent + 5]
-    connection.take(TOKEN, at_ns + 200, REAL + at_ns, True)  # of the same segment as the bytes before
+    # Of the same segment as the bytes before.
+    connection.take(TOKEN, at_ns + 200, REAL + at_ns, True)
     assert record.earliest == [record.sent + 5, at_ns]
 
 

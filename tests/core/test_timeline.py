@@ -63,17 +63,25 @@ def test_ttft_counts_from_sent_where_latencies_do():
 
 def test_gap_is_counted_when_it_ended():
     found = measured([answered(tokens=[240, 260, 520])]).timeline
-    assert np.argwhere(dense(found.icl)).tolist() == [[1, coarse_row(20 * MS)], [2, coarse_row(260 * MS)]]
+    assert np.argwhere(dense(found.icl)).tolist() == [
+        [1, coarse_row(20 * MS)],
+        [2, coarse_row(260 * MS)],
+    ]
 
 
-@pytest.mark.parametrize("record", [failed(0), unsent(0), failed(0, Outcome.TRUNCATED)], ids=lambda r: str(r.outcome))
+@pytest.mark.parametrize(
+    "record", [failed(0), unsent(0), failed(0, Outcome.TRUNCATED)], ids=lambda r: str(r.outcome)
+)
 def test_failed_request_is_not_on_the_timeline(record):
     found = measured([record]).timeline
     assert found.ttft == found.icl == {}
 
 
 def test_columns_double_in_width_beyond_the_last():
-    early, late = answered(0, tokens=[20, 30, 300]), answered(1, due=64_000, tokens=[64_020, 64_030])
+    early, late = (
+        answered(0, tokens=[20, 30, 300]),
+        answered(1, due=64_000, tokens=[64_020, 64_030]),
+    )
     found = measured([early, late]).timeline
     assert found.width_ns == 500 * MS
     assert [column for column, _ in np.argwhere(dense(found.ttft))] == [0, 128]
@@ -90,7 +98,10 @@ def test_answer_of_many_hours_is_counted_where_it_ends():
 def spread(seed, longest_s):
     draw = np.random.default_rng(seed)
     times = draw.uniform(0, longest_s * 1000, 30)
-    return [steady(index, due=due, ttft=20 + index, gap=3) for index, due in enumerate(sorted(times.tolist()))]
+    return [
+        steady(index, due=due, ttft=20 + index, gap=3)
+        for index, due in enumerate(sorted(times.tolist()))
+    ]
 
 
 @pytest.mark.parametrize("longest_s", [1, 100, 40_000])
@@ -139,16 +150,25 @@ def test_timeline_pickles_without_loss():
 
 def test_column_percentiles_are_within_max_error():
     ttfts = np.random.default_rng(5).lognormal(2.5, 0.6, 200)
-    found = Timeline.of(measured([steady(index, ttft=ttft, gap=3) for index, ttft in enumerate(ttfts.tolist())]))
+    found = Timeline.of(
+        measured([steady(index, ttft=ttft, gap=3) for index, ttft in enumerate(ttfts.tolist())])
+    )
     for p in (50, 99):
-        assert found.ttft_ms.percentile(f"p{p}")[0] == pytest.approx(np.percentile(ttfts, p), rel=MAX_ERROR)
+        assert found.ttft_ms.percentile(f"p{p}")[0] == pytest.approx(
+            np.percentile(ttfts, p), rel=MAX_ERROR
+        )
 
 
 # -- in the result
 
 
 def test_result_holds_every_request_and_gap_over_time():
-    records = [answered(0), answered(1, due=240, tokens=[260, 270]), failed(2, due=20), unsent(3, due=700)]
+    records = [
+        answered(0),
+        answered(1, due=240, tokens=[260, 270]),
+        failed(2, due=20),
+        unsent(3, due=700),
+    ]
     found = Timeline.of(measured(records))
     assert found.width_s == 0.25
     assert found.sent == [3, 0, 0]
@@ -159,7 +179,9 @@ def test_result_holds_every_request_and_gap_over_time():
 
 
 def test_result_percentiles_and_heat_map_agree():
-    found = Timeline.of(measured([answered(tokens=[20, 30, 40]), answered(1, due=500, tokens=[520, 620])]))
+    found = Timeline.of(
+        measured([answered(tokens=[20, 30, 40]), answered(1, due=500, tokens=[520, 620])])
+    )
     icl = found.icl_ms
     assert icl.p50 == [pytest.approx(10, rel=MAX_ERROR), None, pytest.approx(100, rel=MAX_ERROR)]
     assert [sum(column) for column in icl.counts] == [2, 0, 1]

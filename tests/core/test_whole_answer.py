@@ -1,4 +1,6 @@
-"""Answers in one piece: embeddings, pooled states and scores, as one event that comes with the last byte."""
+"""Answers in one piece: embeddings, pooled states and scores, as one event that comes with the
+last byte.
+"""
 
 from typing import Any
 
@@ -12,14 +14,28 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from tests.helpers.stream_events import events
 
-USAGE = {"prompt_tokens": 7, "total_tokens": 7, "completion_tokens": 0, "prompt_tokens_details": None}
+USAGE = {
+    "prompt_tokens": 7,
+    "total_tokens": 7,
+    "completion_tokens": 0,
+    "prompt_tokens_details": None,
+}
 EMBEDDING = {"index": 0, "object": "embedding", "embedding": [0.25, -1e-05]}
-EMBEDDINGS = orjson.dumps({"object": "list", "data": [EMBEDDING, EMBEDDING], "model": "m", "usage": USAGE})
-SCORES = orjson.dumps({"results": [{"index": 0, "relevance_score": 0.5}], "usage": {"total_tokens": 9}})
+EMBEDDINGS = orjson.dumps(
+    {"object": "list", "data": [EMBEDDING, EMBEDDING], "model": "m", "usage": USAGE}
+)
+SCORES = orjson.dumps(
+    {"results": [{"index": 0, "relevance_score": 0.5}], "usage": {"total_tokens": 9}}
+)
 
 
-def response(body: bytes, status: str = "200 OK", kind: str = "application/json", length: int | None = None) -> bytes:
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body) if length is None else length}\r\n"
+def response(
+    body: bytes, status: str = "200 OK", kind: str = "application/json", length: int | None = None
+) -> bytes:
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: "
+        f"{len(body) if length is None else length}\r\n"
+    )
     return head.encode() + b"\r\n" + body
 
 
@@ -57,7 +73,9 @@ def test_scores_count_their_input_by_the_total() -> None:
 
 
 def test_chunked_answers_end_with_the_last_chunk() -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     _, record = read(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(SCORES), SCORES), 16)
     assert (record.outcome, record.results) == (Outcome.OK, 1)
 
@@ -131,9 +149,21 @@ def test_nan_in_an_embedding_is_counted() -> None:
 # -- texts
 
 COUNTS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-CHAT = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "a b c"}, "finish_reason": "length"}]}
+CHAT = {
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "a b c"},
+            "finish_reason": "length",
+        }
+    ]
+}
 COMPLETION = {"choices": [{"index": 0, "text": "a b c", "finish_reason": "length"}]}
-META = {"finish_reason": {"type": "length", "length": 3}, "prompt_tokens": 7, "completion_tokens": 3}
+META = {
+    "finish_reason": {"type": "length", "length": 3},
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+}
 TEXTS = {
     "chat": CHAT | {"usage": COUNTS},
     "completions": COMPLETION | {"usage": COUNTS},
@@ -169,8 +199,14 @@ def test_a_text_is_one_event_with_all_its_tokens_at_the_last_byte(api: str) -> N
         (b"[1]", Outcome.PROTOCOL_ERROR),
         (b'{"choices":[]}', Outcome.EMPTY),
         (orjson.dumps({"error": {"message": "no"}}), Outcome.STREAM_ERROR),
-        (orjson.dumps({"choices": [{"index": 0, "text": "a", "finish_reason": None}]}), Outcome.TRUNCATED),
-        (orjson.dumps({"choices": [{"index": 0, "text": "a"}, {"index": 1, "text": "b"}]}), Outcome.PROTOCOL_ERROR),
+        (
+            orjson.dumps({"choices": [{"index": 0, "text": "a", "finish_reason": None}]}),
+            Outcome.TRUNCATED,
+        ),
+        (
+            orjson.dumps({"choices": [{"index": 0, "text": "a"}, {"index": 1, "text": "b"}]}),
+            Outcome.PROTOCOL_ERROR,
+        ),
     ],
 )
 def test_what_is_no_text_in_one_piece_fails(body: bytes, outcome: Outcome) -> None:

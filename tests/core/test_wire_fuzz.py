@@ -1,4 +1,6 @@
-"""Random responses: the compiled reader and the reference agree on the same bytes, with any cuts."""
+"""Random responses: the compiled reader and the reference agree on the same bytes, with any
+cuts.
+"""
 
 import os
 from bisect import bisect_right
@@ -23,11 +25,16 @@ from tests.helpers.wire_reference import Facts, read
 EXAMPLES = int(os.environ.get("LOADGEN_FUZZ_EXAMPLES", "300"))
 fuzzed = settings(max_examples=EXAMPLES, deadline=None)
 MS = 1_000_000
-WORDED = (Outcome.STATUS, Outcome.STREAM_ERROR, Outcome.TRUNCATED)  # whose detail is the server's, or is defined
+# Whose detail is the server's, or is defined.
+WORDED = (Outcome.STATUS, Outcome.STREAM_ERROR, Outcome.TRUNCATED)
 
 
-def compare(wire: bytes, cuts: Iterable[int], end: str | None, dialect: Dialect | None = None) -> Facts:
-    """Feed `wire` in slices, the n-th of which arrives at n ms, then end the connection; hold it to the reference."""
+def compare(
+    wire: bytes, cuts: Iterable[int], end: str | None, dialect: Dialect | None = None
+) -> Facts:
+    """Feed `wire` in slices, the n-th of which arrives at n ms, then end the connection; hold it
+    to the reference.
+    """
     edges = sorted({0, *(cut for cut in cuts if cut < len(wire)), len(wire)})
     response, record = Response(dialect and DialectScanner(dialect)), Record(due=1)
     response.begin(record)
@@ -57,7 +64,9 @@ def compare(wire: bytes, cuts: Iterable[int], end: str | None, dialect: Dialect 
     assert record.done_seen == told.done_seen
     assert record.stamps == [stamp(at) for at in told.stamps]
     assert events(record) == [(says, stamp(at)) for says, at in told.stream]
-    content = [at for at, kinds in zip(told.stamps, told.kinds, strict=True) if kinds & event_flags.CONTENT]
+    content = [
+        at for at, kinds in zip(told.stamps, told.kinds, strict=True) if kinds & event_flags.CONTENT
+    ]
     others = [kinds for kinds in told.kinds if not kinds & event_flags.CONTENT]
     assert record.content_events == len(content)
     assert record.reasoning_events == sum(bool(kinds & event_flags.REASONING) for kinds in others)
@@ -80,20 +89,26 @@ def compare(wire: bytes, cuts: Iterable[int], end: str | None, dialect: Dialect 
 
 
 endings = st.sampled_from([None, None, "", "", "Connection reset by peer"])
-cuttings = st.one_of(st.just(()), st.lists(st.integers(1, 2000), max_size=10), st.just(range(1, 3000)))
+cuttings = st.one_of(
+    st.just(()), st.lists(st.integers(1, 2000), max_size=10), st.just(range(1, 3000))
+)
 
 
 @pytest.mark.integration
 @fuzzed
 @given(wire=response_grammar.responses(), cuts=cuttings, end=endings)
-def test_fuzz_responses_match_the_reference(wire: bytes, cuts: Iterable[int], end: str | None) -> None:
+def test_fuzz_responses_match_the_reference(
+    wire: bytes, cuts: Iterable[int], end: str | None
+) -> None:
     compare(wire, cuts, end)
 
 
 @pytest.mark.integration
 @fuzzed
 @given(wire=response_grammar.mutated(response_grammar.responses()), cuts=cuttings, end=endings)
-def test_fuzz_damaged_responses_match_the_reference(wire: bytes, cuts: Iterable[int], end: str | None) -> None:
+def test_fuzz_damaged_responses_match_the_reference(
+    wire: bytes, cuts: Iterable[int], end: str | None
+) -> None:
     compare(wire, cuts, end)
 
 
@@ -114,7 +129,9 @@ def test_fuzz_responses_in_a_dialect_match_the_reference(
 ) -> None:
     dialect = dialect_events.DIALECTS[name]
     responses = response_grammar.responses(dialect_events.chunks(dialect))
-    compare(data.draw(st.one_of(responses, response_grammar.mutated(responses))), cuts, end, dialect)
+    compare(
+        data.draw(st.one_of(responses, response_grammar.mutated(responses))), cuts, end, dialect
+    )
 
 
 @pytest.mark.integration
@@ -137,10 +154,14 @@ TYPICAL = {
     "until close": HEAD + b"Connection: close\r\n\r\n" + BODY.replace(b"\n", b"\r\n"),
     "interim": b"HTTP/1.1 100 Continue\r\n\r\n" + streamed(BODY, 1000),
     "error in the stream": streamed(delta(content="a") + event(error={"message": "no"}) + DONE, 50),
-    "status": b'HTTP/1.1 503 No\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"error": "no"}',
-    "in one piece": b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"choices":[]}',
+    "status": b"HTTP/1.1 503 No\r\nContent-Type: application/json\r\nContent-Length: "
+    b'15\r\n\r\n{"error": "no"}',
+    "in one piece": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+    b'14\r\n\r\n{"choices":[]}',
     **{
-        f"captured {number}": streamed(b"\n\n".join(seed.split(b"\n\n")[:2] + seed.split(b"\n\n")[-4:]), 500)
+        f"captured {number}": streamed(
+            b"\n\n".join(seed.split(b"\n\n")[:2] + seed.split(b"\n\n")[-4:]), 500
+        )
         for number, seed in enumerate(response_grammar.SEEDS)
     },
 }

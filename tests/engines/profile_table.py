@@ -1,4 +1,6 @@
-"""The table of docs/simulator.md: what each profile comes to; `python -m tests.engines.profile_table` writes it."""
+"""The table of docs/simulator.md: what each profile comes to; `python -m
+tests.engines.profile_table` writes it.
+"""
 
 from dataclasses import asdict
 
@@ -9,8 +11,18 @@ from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/simulator.md"
-BEGIN, END = "<!-- profiles: written by python -m tests.engines.profile_table -->", "<!-- end of profiles -->"
-HEAD = ("profile", "weights", "cache, tokens", "lone decode step", "prefill", "capacity, 1024 + 128 tokens")
+BEGIN, END = (
+    "<!-- profiles: written by python -m tests.engines.profile_table -->",
+    "<!-- end of profiles -->",
+)
+HEAD = (
+    "profile",
+    "weights",
+    "cache, tokens",
+    "lone decode step",
+    "prefill",
+    "capacity, 1024 + 128 tokens",
+)
 
 
 def row(name: str) -> tuple[str, ...]:

@@ -34,9 +34,7 @@ def _old_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_old_vllm")
-def test_versions_and_knob_names_are_the_installed_ones(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_versions_and_knob_names_are_the_installed_ones(capsys: pytest.CaptureFixture[str]) -> None:
     listed = json.loads(told(capsys, "--json"))
     engines = listed["engines"]
     assert (engines["vllm"]["version"], engines["sglang"]["version"]) == ("0.11.0", None)
@@ -68,7 +66,12 @@ commands.engines(["--json"])
 assert not {HEAVY!r} & sys.modules.keys(), {HEAVY!r} & sys.modules.keys()
 """.replace(repr(HEAVY), repr(set(HEAVY)))
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

@@ -45,7 +45,10 @@ SGLANG = [
     ({"expert_parallel": False}, ""),
     ({"context_len": 32768}, "--context-length 32768"),
     ({"max_batched_tokens": 8192}, "--chunked-prefill-size 8192 --max-prefill-tokens 8192"),
-    ({"max_batched_tokens": 8192, "chunked_prefill": False}, "--max-prefill-tokens 8192 --chunked-prefill-size -1"),
+    (
+        {"max_batched_tokens": 8192, "chunked_prefill": False},
+        "--max-prefill-tokens 8192 --chunked-prefill-size -1",
+    ),
     ({"max_seqs": 512}, "--max-running-requests 512"),
     ({"chunked_prefill": True}, ""),
     ({"chunked_prefill": False}, "--chunked-prefill-size -1"),
@@ -56,7 +59,8 @@ SGLANG = [
     ({"attention_backend": "fa3"}, "--attention-backend fa3"),
     (
         {"speculative": {**MTP, "method": "eagle3", "model": "org/draft"}},
-        "--speculative-algorithm EAGLE3 --speculative-draft-model-path org/draft --speculative-num-steps 3 "
+        "--speculative-algorithm EAGLE3 --speculative-draft-model-path org/draft "
+        "--speculative-num-steps 3 "
         "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
     ),
     (
@@ -108,7 +112,11 @@ TRTLLM = [
     ({"prefix_cache": False}, "", {"kv_cache_config": {"enable_block_reuse": False}}),
     ({"kv_dtype": "fp8"}, "", {"kv_cache_config": {"dtype": "fp8"}}),
     ({"attention_backend": "FLASHINFER"}, "", {"attn_backend": "FLASHINFER"}),
-    ({"speculative": MTP}, "", {"speculative_config": {"decoding_type": "MTP", "num_nextn_predict_layers": 3}}),
+    (
+        {"speculative": MTP},
+        "",
+        {"speculative_config": {"decoding_type": "MTP", "num_nextn_predict_layers": 3}},
+    ),
     (
         {"speculative": {**MTP, "method": "eagle3", "model": "/models/draft"}},
         "",
@@ -130,13 +138,18 @@ TRTLLM = [
 
 
 @pytest.mark.parametrize(("engine", "knobs", "words"), WORDS)
-def test_a_knob_comes_to_these_words(engine: CommandEngine, knobs: dict[str, Any], words: str) -> None:
+def test_a_knob_comes_to_these_words(
+    engine: CommandEngine, knobs: dict[str, Any], words: str
+) -> None:
     assert said(engine, knobs) == words.split()
 
 
 @pytest.mark.parametrize(("knobs", "words"), LLAMACPP)
 def test_a_knob_comes_to_these_words_of_llamacpp(knobs: dict[str, Any], words: str) -> None:
-    assert list(launch(llamacpp.engine, model="/models/m.gguf", **knobs).shorthand[3:]) == words.split()
+    assert (
+        list(launch(llamacpp.engine, model="/models/m.gguf", **knobs).shorthand[3:])
+        == words.split()
+    )
 
 
 @pytest.mark.parametrize(("knobs", "words", "entries"), TRTLLM)
@@ -145,8 +158,12 @@ def test_a_knob_comes_to_these_words_and_entries_of_trtllm(
 ) -> None:
     path = FOLDER / "extra_llm_api_options.yaml"
     launched = launch(trtllm.engine, **knobs)
-    assert [*launched.shorthand[2:]] == words.split() + (["--extra_llm_api_options", str(path)] if entries else [])
-    assert {path: yaml.safe_load(text) for path, text in launched.files.items()} == ({path: entries} if entries else {})
+    assert [*launched.shorthand[2:]] == words.split() + (
+        ["--extra_llm_api_options", str(path)] if entries else []
+    )
+    assert {path: yaml.safe_load(text) for path, text in launched.files.items()} == (
+        {path: entries} if entries else {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,28 +188,48 @@ HOST = "--host 127.0.0.1 --port 8001"
     ("engine", "model", "command", "name"),
     [
         (vllm.engine, MODEL, f"vllm serve {MODEL} {HOST} --served-model-name {MODEL}", MODEL),
-        (vllm.engine, "/models/tiny/", f"vllm serve /models/tiny/ {HOST} --served-model-name tiny", "tiny"),
+        (
+            vllm.engine,
+            "/models/tiny/",
+            f"vllm serve /models/tiny/ {HOST} --served-model-name tiny",
+            "tiny",
+        ),
         (
             sglang.engine,
             MODEL,
-            f"python3 -m sglang.launch_server --model-path {MODEL} --enable-metrics {HOST} --served-model-name {MODEL}",
+            f"python3 -m sglang.launch_server --model-path {MODEL} --enable-metrics {HOST} "
+            f"--served-model-name {MODEL}",
             MODEL,
         ),
         (trtllm.engine, MODEL, f"trtllm-serve {MODEL} {HOST}", MODEL),
         (trtllm.engine, "./tiny", f"trtllm-serve ./tiny {HOST}", "tiny"),
-        (transformers_serve.engine, "/m/t", f"transformers serve /m/t --continuous-batching {HOST}", "/m/t"),
+        (
+            transformers_serve.engine,
+            "/m/t",
+            f"transformers serve /m/t --continuous-batching {HOST}",
+            "/m/t",
+        ),
     ],
 )
-def test_command_has_host_port_and_served_name(engine: CommandEngine, model: str, command: str, name: str) -> None:
+def test_command_has_host_port_and_served_name(
+    engine: CommandEngine, model: str, command: str, name: str
+) -> None:
     launched = launch(engine, model=model)
     assert " ".join(launched.argv) == command
-    assert (launched.model, launched.tokenizer, launched.base_url) == (name, model, "http://127.0.0.1:8001")
+    assert (launched.model, launched.tokenizer, launched.base_url) == (
+        name,
+        model,
+        "http://127.0.0.1:8001",
+    )
 
 
 @pytest.mark.parametrize(
     ("engine", "env"),
     [
-        (vllm.engine, {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}),
+        (
+            vllm.engine,
+            {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"},
+        ),
         (sglang.engine, {}),
         (trtllm.engine, {"TRTLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}),
         (transformers_serve.engine, {"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}),
@@ -200,7 +237,9 @@ def test_command_has_host_port_and_served_name(engine: CommandEngine, model: str
     ],
     ids=lambda item: getattr(item, "name", ""),
 )
-def test_usage_statistics_and_hub_are_off_for_local_models(engine: CommandEngine, env: dict[str, str]) -> None:
+def test_usage_statistics_and_hub_are_off_for_local_models(
+    engine: CommandEngine, env: dict[str, str]
+) -> None:
     assert launch(engine, model="/models/m.gguf").env == env | {"HF_HUB_OFFLINE": "1"}
     if engine is not llamacpp.engine:
         assert launch(engine).env == env
@@ -230,7 +269,10 @@ def test_a_server_on_a_cpu_is_told_of_no_device() -> None:
 
 def test_flag_for_every_server_is_not_repeated() -> None:
     assert launch(sglang.engine, "--enable-metrics").argv.count("--enable-metrics") == 1
-    assert "--continuous-batching" not in launch(transformers_serve.engine, "--no-continuous-batching").argv
+    assert (
+        "--continuous-batching"
+        not in launch(transformers_serve.engine, "--no-continuous-batching").argv
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,16 @@ from loadgen.engines.kinds.knob_table import KnobTable
         (vllm.TABLE, "vllm serve M -tp 4", "vllm serve M --tensor-parallel-size=4"),
         (vllm.TABLE, "--max_num_seqs 4 --enforce-eager", "--enforce-eager --max-num-seqs 4"),
         (vllm.TABLE, "--max-model 8", "--max-model-len 8"),
-        (vllm.TABLE, """-sc '{"b": 1, "a": [1, 2]}'""", """--speculative-config='{"a":[1,2],"b":1}'"""),
-        (sglang.TABLE, "python3 -m x --tp 2 --model M", "python3 -m x --model-path M --tensor-parallel-size 2"),
+        (
+            vllm.TABLE,
+            """-sc '{"b": 1, "a": [1, 2]}'""",
+            """--speculative-config='{"a":[1,2],"b":1}'""",
+        ),
+        (
+            sglang.TABLE,
+            "python3 -m x --tp 2 --model M",
+            "python3 -m x --model-path M --tensor-parallel-size 2",
+        ),
         (trtllm.TABLE, "trtllm-serve M --tp_size 2", "trtllm-serve M --tensor_parallel_size=2"),
     ],
 )
@@ -37,7 +45,9 @@ def test_commands_that_say_the_same_are_equal(table: KnobTable, one: str, other:
     ],
 )
 def test_commands_that_say_something_else_are_not(one: str, other: str) -> None:
-    assert vllm.TABLE.flag_syntax.normalize(one.split()) != vllm.TABLE.flag_syntax.normalize(other.split())
+    assert vllm.TABLE.flag_syntax.normalize(one.split()) != vllm.TABLE.flag_syntax.normalize(
+        other.split()
+    )
 
 
 def test_click_takes_no_beginning_for_a_flag() -> None:
@@ -49,7 +59,11 @@ def test_a_beginning_that_may_mean_two_flags_is_left_as_it_is() -> None:
 
 
 def test_negative_numbers_are_values() -> None:
-    assert FlagSyntax().parse(["--a", "-1", "-.5", "-b", "-"]) == [("",), ("--a", "-1", "-.5"), ("-b", "-")]
+    assert FlagSyntax().parse(["--a", "-1", "-.5", "-b", "-"]) == [
+        ("",),
+        ("--a", "-1", "-.5"),
+        ("-b", "-"),
+    ]
     assert not is_flag("-1")
     assert is_flag("-ngl")
 

@@ -6,13 +6,27 @@ from typing import Any
 
 import pytest
 
-from loadgen.engines.kinds import external, llamacpp, mindie, sglang, transformers_serve, trtllm, vllm
+from loadgen.engines.kinds import (
+    external,
+    llamacpp,
+    mindie,
+    sglang,
+    transformers_serve,
+    trtllm,
+    vllm,
+)
 from loadgen.engines.kinds.engine import CommandEngine, Engine
 from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import PLACE, launch
 
-ENGINES: list[CommandEngine] = [vllm.engine, sglang.engine, trtllm.engine, llamacpp.engine, transformers_serve.engine]
+ENGINES: list[CommandEngine] = [
+    vllm.engine,
+    sglang.engine,
+    trtllm.engine,
+    llamacpp.engine,
+    transformers_serve.engine,
+]
 
 
 @pytest.mark.parametrize(
@@ -62,9 +76,14 @@ def test_host_port_and_model_are_no_knobs(engine: Engine) -> None:
 
 
 def test_unsupported_knob_is_refused_with_nearest_setting() -> None:
-    with pytest.raises(BadInput, match="memory_fraction: llamacpp has no such setting; the nearest is --n-gpu-layers"):
+    with pytest.raises(
+        BadInput,
+        match="memory_fraction: llamacpp has no such setting; the nearest is --n-gpu-layers",
+    ):
         launch(llamacpp.engine, memory_fraction=0.8, model="/models/m.gguf")
-    with pytest.raises(BadInput, match="performance_mode: sglang has no such knob; use one of served_name, tensor"):
+    with pytest.raises(
+        BadInput, match="performance_mode: sglang has no such knob; use one of served_name, tensor"
+    ):
         launch(sglang.engine, performance_mode="throughput")
 
 
@@ -74,12 +93,32 @@ def test_unsupported_knob_is_refused_with_nearest_setting() -> None:
         (vllm.engine, {"tensor_parallel": 2}, "-tp 4", "--tensor-parallel-size"),
         (vllm.engine, {"tensor_parallel": 2}, "--tensor_parallel_size=4", "--tensor-parallel-size"),
         (vllm.engine, {"context_len": 2}, "--max-model-l 4", "--max-model-len"),
-        (vllm.engine, {"prefix_cache": True}, "--no-enable-prefix-caching", "--no-enable-prefix-caching"),
-        (vllm.engine, {"speculative": {"method": "mtp"}}, "-sc.num_speculative_tokens 3", "--speculative-config"),
+        (
+            vllm.engine,
+            {"prefix_cache": True},
+            "--no-enable-prefix-caching",
+            "--no-enable-prefix-caching",
+        ),
+        (
+            vllm.engine,
+            {"speculative": {"method": "mtp"}},
+            "-sc.num_speculative_tokens 3",
+            "--speculative-config",
+        ),
         (vllm.engine, {}, "--served-model-name mine", "--served-model-name"),
         (sglang.engine, {"tensor_parallel": 2}, "--tp 4", "--tp-size"),
-        (sglang.engine, {"max_batched_tokens": 8192}, "--chunked-prefill-size 4096", "--chunked-prefill-size"),
-        (sglang.engine, {"chunked_prefill": True}, "--chunked-prefill-size 4096", "--chunked-prefill-size"),
+        (
+            sglang.engine,
+            {"max_batched_tokens": 8192},
+            "--chunked-prefill-size 4096",
+            "--chunked-prefill-size",
+        ),
+        (
+            sglang.engine,
+            {"chunked_prefill": True},
+            "--chunked-prefill-size 4096",
+            "--chunked-prefill-size",
+        ),
         (trtllm.engine, {"expert_parallel": True}, "--moe_expert_parallel_size 2", "--ep_size"),
         (
             trtllm.engine,
@@ -95,7 +134,9 @@ def test_unsupported_knob_is_refused_with_nearest_setting() -> None:
 def test_raw_flag_equal_to_a_knob_is_refused_in_any_spelling(
     engine: Engine, knobs: dict[str, Any], raw: str, flag: str
 ) -> None:
-    with pytest.raises(BadInput, match=r"it sets the same thing as the knob \w+; use one of them") as refused:
+    with pytest.raises(
+        BadInput, match=r"it sets the same thing as the knob \w+; use one of them"
+    ) as refused:
         engine.launch("/models/m.gguf", knobs, raw.split(), replace(PLACE, host="10.0.0.1"))
     assert refused.value.field == flag
 

@@ -54,7 +54,9 @@ def test_each_server_has_a_folder_for_temporary_files_of_its_own() -> None:
 
 
 @pytest.mark.integration
-def test_failed_launch_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_launch_leaves_no_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
     with pytest.raises(EngineFailed):
@@ -69,7 +71,11 @@ def test_compile_cache_of_pytorch_is_kept_between_starts(monkeypatch: pytest.Mon
     for _ in range(2):
         with Launcher().start(Fake(), "m") as server:
             variables = Path(f"/proc/{server.pid}/environ").read_text().split("\0")
-            folders |= {variable for variable in variables if variable.startswith("TORCHINDUCTOR_CACHE_DIR=")}
+            folders |= {
+                variable
+                for variable in variables
+                if variable.startswith("TORCHINDUCTOR_CACHE_DIR=")
+            }
     assert len(folders) == 1
 
 

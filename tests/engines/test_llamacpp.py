@@ -44,20 +44,30 @@ def test_the_binary_runs_where_path_has_it() -> None:
         f"llama-server -m {MODEL} --parallel 2 --metrics --host 127.0.0.1 --port 8001 --alias tiny"
     )
     assert (launched.model, launched.tokenizer) == ("tiny", "/models/tiny.gguf")
-    assert launch(engine, model="ggml-org/tiny-GGUF").argv[:3] == ("llama-server", "-hf", "ggml-org/tiny-GGUF")
+    assert launch(engine, model="ggml-org/tiny-GGUF").argv[:3] == (
+        "llama-server",
+        "-hf",
+        "ggml-org/tiny-GGUF",
+    )
 
 
 @pytest.mark.usefixtures("without_binary")
 def test_package_serves_if_binary_is_missing() -> None:
     launched = launch(engine, model=MODEL, max_seqs=2)
     assert launched.argv[: len(RUNNER)] == RUNNER
-    assert " ".join(flags(launched)) == f"-m {MODEL} --parallel 2 --metrics --host 127.0.0.1 --port 8001 --alias tiny"
+    assert (
+        " ".join(flags(launched))
+        == f"-m {MODEL} --parallel 2 --metrics --host 127.0.0.1 --port 8001 --alias tiny"
+    )
     assert launched.shorthand == ("llama-server", "-m", MODEL, "--parallel", "2")
 
 
 @pytest.mark.usefixtures("without_binary")
 def test_package_opens_files_and_does_not_download() -> None:
-    with pytest.raises(BadInput, match="model: 'ggml-org/tiny-GGUF' is not a file, and llama-server is not installed"):
+    with pytest.raises(
+        BadInput,
+        match="model: 'ggml-org/tiny-GGUF' is not a file, and llama-server is not installed",
+    ):
         launch(engine, model="ggml-org/tiny-GGUF")
 
 
@@ -95,16 +105,23 @@ def test_the_package_embeds_and_scores_as_asked(raw: str, embeds: bool, pooling:
 
 def test_a_draft_without_a_model_is_refused() -> None:
     with pytest.raises(BadInput, match=r"speculative\.model: is missing"):
-        launch(engine, model=MODEL, speculative={"method": "draft_model", "num_speculative_tokens": 2})
+        launch(
+            engine, model=MODEL, speculative={"method": "draft_model", "num_speculative_tokens": 2}
+        )
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("xllamacpp"), reason="xllamacpp is not installed")
 def test_a_model_that_is_no_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model", "/none.gguf", "--port", "1"]) == 2
-    assert capsys.readouterr().err == "error: --model: /none.gguf is not a file; give the path of a .gguf file\n"
+    assert (
+        capsys.readouterr().err
+        == "error: --model: /none.gguf is not a file; give the path of a .gguf file\n"
+    )
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     assert main(["--model", "/none.gguf", "--port", "1"]) == 2
     assert "pip install xllamacpp" in capsys.readouterr().err
@@ -118,8 +135,15 @@ class TestReal:
 
     @pytest.mark.integration
     def test_llamacpp_applies_its_knobs(self) -> None:
-        knobs = {"served_name": "small", "context_len": 512, "max_seqs": 2, "attention_backend": "on"}
-        with Launcher().start(engine, gguf(), knobs | {"kv_dtype": "q8_0"}, [*RAW, "--no-warmup"]) as server:
+        knobs = {
+            "served_name": "small",
+            "context_len": 512,
+            "max_seqs": 2,
+            "attention_backend": "on",
+        }
+        with Launcher().start(
+            engine, gguf(), knobs | {"kv_dtype": "q8_0"}, [*RAW, "--no-warmup"]
+        ) as server:
             resolved = server.resolved()
             assert resolved["total_slots"] == 2
             assert resolved["default_generation_settings"]["n_ctx"] == 512

@@ -26,7 +26,11 @@ CASES: dict[str, tuple[dict[str, Any], str, int]] = {
     "plain": ({}, "", 1),
     "long-prompts": ({"context_len": 32768, "max_seqs": 50}, "--max-prefill-batch-size 10", 0),
     "prefix-cache": ({"prefix_cache": True, "tensor_parallel": 2}, "", 2),
-    "split-and-prefix-cache": ({"prefix_cache": True, "chunked_prefill": True}, "--split-chunk-tokens 1024", 0),
+    "split-and-prefix-cache": (
+        {"prefix_cache": True, "chunked_prefill": True},
+        "--split-chunk-tokens 1024",
+        0,
+    ),
     "mtp-and-prefix-cache": (
         {"speculative": {"method": "mtp", "num_speculative_tokens": 1}, "prefix_cache": True},
         "--trust-remote-code",
@@ -72,10 +76,16 @@ def test_installed_settings_that_no_knob_sets_are_kept(tmp_path: Path) -> None:
     conf.mkdir()
     installed = {
         "Version": "1.0.0",
-        "ServerConfig": {"managementIpAddress": "127.0.0.2", "port": 1, "tlsCert": "security/certs/server.pem"},
+        "ServerConfig": {
+            "managementIpAddress": "127.0.0.2",
+            "port": 1,
+            "tlsCert": "security/certs/server.pem",
+        },
         "BackendConfig": {
             "tokenizerProcessNumber": 8,
-            "ModelDeployConfig": {"ModelConfig": [{"modelName": "llama_65b", "npuMemSize": -1, "plugin_params": "{}"}]},
+            "ModelDeployConfig": {
+                "ModelConfig": [{"modelName": "llama_65b", "npuMemSize": -1, "plugin_params": "{}"}]
+            },
         },
     }
     (conf / "config.json").write_text(json.dumps(installed))
@@ -90,7 +100,11 @@ def test_installed_settings_that_no_knob_sets_are_kept(tmp_path: Path) -> None:
     assert made["BackendConfig"]["tokenizerProcessNumber"] == 8
     (model,) = made["BackendConfig"]["ModelDeployConfig"]["ModelConfig"]
     assert "plugin_params" not in model
-    assert (model["npuMemSize"], model["modelName"], model["modelWeightPath"]) == (-1, "Qwen3-30B-A3B", MODEL)
+    assert (model["npuMemSize"], model["modelName"], model["modelWeightPath"]) == (
+        -1,
+        "Qwen3-30B-A3B",
+        MODEL,
+    )
     assert json.loads((conf / "config.json").read_text()) == installed
     assert here.version() == "2.1.RC1"
 
@@ -111,13 +125,23 @@ def test_an_installation_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_context_len_admits_a_request_of_32000_tokens() -> None:
     assert config({})["ModelDeployConfig"]["maxSeqLen"] == 8192
     made = config({"context_len": 32100})
-    assert made["ModelDeployConfig"]["maxSeqLen"] == made["ModelDeployConfig"]["maxInputTokenLen"] == 32100
-    assert made["ScheduleConfig"]["maxPrefillTokens"] == made["ScheduleConfig"]["maxIterTimes"] == 32100
+    assert (
+        made["ModelDeployConfig"]["maxSeqLen"]
+        == made["ModelDeployConfig"]["maxInputTokenLen"]
+        == 32100
+    )
+    assert (
+        made["ScheduleConfig"]["maxPrefillTokens"]
+        == made["ScheduleConfig"]["maxIterTimes"]
+        == 32100
+    )
 
 
 @pytest.mark.parametrize("flag", ["--enable-split", "--enable-multi-token-prediction"])
 def test_prefix_caching_leaves_the_other_plugin_in_place(flag: str) -> None:
-    plugins = config({"prefix_cache": True}, flag)["ModelDeployConfig"]["ModelConfig"][0]["plugin_params"]
+    plugins = config({"prefix_cache": True}, flag)["ModelDeployConfig"]["ModelConfig"][0][
+        "plugin_params"
+    ]
     assert set(json.loads(plugins)["plugin_type"].split(",")) == {
         "prefix_cache",
         "splitfuse" if "split" in flag else "mtp",
@@ -146,7 +170,8 @@ def test_hub_name_is_refused_with_the_remedy(model: str) -> None:
     with pytest.raises(BadInput) as refused:
         launch({}, model=model)
     assert str(refused.value) == (
-        f"model: MindIE downloads nothing, and {model} is not a folder; download it, and name its folder, such as "
+        f"model: MindIE downloads nothing, and {model} is not a folder; download it, and name its "
+        "folder, such as "
         "./Qwen3-30B-A3B or /models/Qwen3-30B-A3B"
     )
 
@@ -155,7 +180,10 @@ def test_relative_folder_is_the_callers(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     (text,) = launch({}, model="./Qwen3-30B-A3B").files.values()
     (model,) = json.loads(text)["BackendConfig"]["ModelDeployConfig"]["ModelConfig"]
-    assert (model["modelWeightPath"], model["modelName"]) == (str(tmp_path / "Qwen3-30B-A3B"), "Qwen3-30B-A3B")
+    assert (model["modelWeightPath"], model["modelName"]) == (
+        str(tmp_path / "Qwen3-30B-A3B"),
+        "Qwen3-30B-A3B",
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +194,11 @@ def test_relative_folder_is_the_callers(tmp_path: Path, monkeypatch: pytest.Monk
             {"plugin_type": "memory_decoding", "decoding_length": 8, "dynamic_algo": False},
             8,
         ),
-        ("--enable-lookahead", {"plugin_type": "la", "level": 4, "window": 5, "guess_set_size": 5}, 30),
+        (
+            "--enable-lookahead",
+            {"plugin_type": "la", "level": 4, "window": 5, "guess_set_size": 5},
+            30,
+        ),
     ],
 )
 def test_plugin_that_guesses_tokens(raw: str, plugin: dict[str, Any], gamma: int) -> None:
@@ -178,7 +210,7 @@ def test_plugin_that_guesses_tokens(raw: str, plugin: dict[str, Any], gamma: int
 def test_settings_as_json_and_expected_times_are_entries() -> None:
     raw = """--kv-pool-config {"backend":"x"} --models {"qwen":{"ep_level":2}} --async-scheduler-wait-time 60
         --max-first-token-wait-time 100 --enable-buffer-response --prefill-expected-time-ms 500
-        --decode-expected-time-ms 50"""
+        --decode-expected-time-ms 50"""  # noqa: E501
     made = config({}, raw)
     (model,) = made["ModelDeployConfig"]["ModelConfig"]
     assert made["kvPoolConfig"] == {"backend": "x"}
@@ -197,30 +229,100 @@ def test_loopback_address_is_refused(host: str) -> None:
 @pytest.mark.parametrize(
     ("knobs", "raw", "devices", "problem"),
     [
-        ({}, "--max-model-len 4", 0, "--max-model-len: mindie has no such flag; use one of --log-level"),
+        (
+            {},
+            "--max-model-len 4",
+            0,
+            "--max-model-len: mindie has no such flag; use one of --log-level",
+        ),
         ({}, "--no-max-seq-len", 0, "--no-max-seq-len: mindie has no such flag"),
         ({}, "--max-seq-len many", 0, "--max-seq-len: 'many' is not a whole number"),
         ({}, "--max-seq-len", 0, "--max-seq-len: it has 0 values"),
         ({}, "--max-batch-size 5001", 0, "--max-batch-size: 5001 is out of range; give 1 to 5000"),
         ({}, "--enable-split yes", 0, "--enable-split: it takes no value, but 'yes' follows"),
-        ({"context_len": 100}, "--max-prefill-tokens 200", 0, "--max-prefill-tokens: 200 is more than --max-seq-len"),
-        ({}, "--max-input-token-len 300 --max-prefill-tokens 200", 0, "--max-input-token-len: 300 is more than"),
-        ({"max_seqs": 8}, "--max-prefill-batch-size 9", 0, "--max-prefill-batch-size: 9 is more than"),
+        (
+            {"context_len": 100},
+            "--max-prefill-tokens 200",
+            0,
+            "--max-prefill-tokens: 200 is more than --max-seq-len",
+        ),
+        (
+            {},
+            "--max-input-token-len 300 --max-prefill-tokens 200",
+            0,
+            "--max-input-token-len: 300 is more than",
+        ),
+        (
+            {"max_seqs": 8},
+            "--max-prefill-batch-size 9",
+            0,
+            "--max-prefill-batch-size: 9 is more than",
+        ),
         ({}, "--split-chunk-tokens 100", 0, "--split-chunk-tokens: 100 is not a multiple of 16"),
         ({}, "--policy-type 3", 0, "--policy-type: unknown policy 3"),
         ({"tensor_parallel": 3}, "", 0, "--tensor-parallel-size: 3 is not a power of 2"),
-        ({"pipeline_parallel": 2, "data_parallel": 2}, "", 0, "--pipeline-parallel-size: it cannot be used with data"),
+        (
+            {"pipeline_parallel": 2, "data_parallel": 2},
+            "",
+            0,
+            "--pipeline-parallel-size: it cannot be used with data",
+        ),
         ({"data_parallel": 2}, "-cp 2", 0, "--data-parallel-size: it cannot be used with context"),
         ({"tensor_parallel": 4}, "", 2, "devices: 2 devices, but the parallel sizes need 4"),
-        ({"tensor_parallel": 4}, "-sp 2", 0, "--sequence-parallel-size: 2 is not the tensor parallel size; give 4"),
-        ({"tensor_parallel": 4}, "-moe-ep 2 -moe-tp 4", 0, "the expert sizes do not match the devices"),
-        ({"chunked_prefill": True}, "--enable-multi-token-prediction", 0, "it cannot be used with --enable-split"),
-        ({"data_parallel": 2, "prefix_cache": True}, "", 0, "--enable-prefix-caching: it cannot be used with data"),
-        ({}, "--enable-lookahead --enable-memory-decoding", 0, "it cannot be used with --enable-lookahead"),
-        ({"prefix_cache": True}, "--enable-lookahead", 0, "--enable-lookahead: it cannot be used with --enable-prefix"),
-        ({}, "--enable-buffer-response", 0, "--prefill-expected-time-ms: missing, and --enable-buffer-response needs"),
-        ({}, "--kv-pool-config [1]", 0, "--kv-pool-config: '[1]' is not a mapping; give a JSON object"),
-        ({}, "--dtype bfloat16", 0, "--dtype: loadgen changes no file of a model; make the change in config.json"),
+        (
+            {"tensor_parallel": 4},
+            "-sp 2",
+            0,
+            "--sequence-parallel-size: 2 is not the tensor parallel size; give 4",
+        ),
+        (
+            {"tensor_parallel": 4},
+            "-moe-ep 2 -moe-tp 4",
+            0,
+            "the expert sizes do not match the devices",
+        ),
+        (
+            {"chunked_prefill": True},
+            "--enable-multi-token-prediction",
+            0,
+            "it cannot be used with --enable-split",
+        ),
+        (
+            {"data_parallel": 2, "prefix_cache": True},
+            "",
+            0,
+            "--enable-prefix-caching: it cannot be used with data",
+        ),
+        (
+            {},
+            "--enable-lookahead --enable-memory-decoding",
+            0,
+            "it cannot be used with --enable-lookahead",
+        ),
+        (
+            {"prefix_cache": True},
+            "--enable-lookahead",
+            0,
+            "--enable-lookahead: it cannot be used with --enable-prefix",
+        ),
+        (
+            {},
+            "--enable-buffer-response",
+            0,
+            "--prefill-expected-time-ms: missing, and --enable-buffer-response needs",
+        ),
+        (
+            {},
+            "--kv-pool-config [1]",
+            0,
+            "--kv-pool-config: '[1]' is not a mapping; give a JSON object",
+        ),
+        (
+            {},
+            "--dtype bfloat16",
+            0,
+            "--dtype: loadgen changes no file of a model; make the change in config.json",
+        ),
         ({}, "--rope-theta 1e6", 0, "--rope-theta: loadgen changes no file of a model"),
         ({"kv_dtype": "fp8"}, "", 0, "kv_dtype: mindie has no such setting"),
     ],

@@ -23,7 +23,9 @@ def model_in(words: list[str]) -> str:
 
 
 @pytest.mark.parametrize(("page", "command", "engine", "knobs"), COMMANDS)
-def test_a_command_of_a_page_is_said_with_knobs(page: str, command: str, engine: Any, knobs: dict[str, Any]) -> None:
+def test_a_command_of_a_page_is_said_with_knobs(
+    page: str, command: str, engine: Any, knobs: dict[str, Any]
+) -> None:
     words = command.split()
     words = in_folder(words, engine)
     table: KnobTable = engine.table if hasattr(engine, "table") else mindie.TABLE
@@ -33,11 +35,15 @@ def test_a_command_of_a_page_is_said_with_knobs(page: str, command: str, engine:
         return
     # What is run says the same, and beside it only what every server is told.
     bare = set(table.flag_syntax.normalize(engine.launch(model_in(words), {}, (), PLACE).argv))
-    assert set(table.flag_syntax.normalize(launched.argv)) == bare | set(table.flag_syntax.normalize(words)[1:])
+    assert set(table.flag_syntax.normalize(launched.argv)) == bare | set(
+        table.flag_syntax.normalize(words)[1:]
+    )
 
 
 @pytest.mark.parametrize(("page", "command", "engine", "knobs"), COMMANDS)
-def test_command_can_be_built_with_raw_flags_only(page: str, command: str, engine: Any, knobs: dict[str, Any]) -> None:
+def test_command_can_be_built_with_raw_flags_only(
+    page: str, command: str, engine: Any, knobs: dict[str, Any]
+) -> None:
     words = in_folder(command.split(), engine)
     model = model_in(words)
     raw = words[words.index(model) + 1 :]

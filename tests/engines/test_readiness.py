@@ -9,10 +9,18 @@ from loadgen.engines.launch.readiness import differences, reported_version
     ("argv", "told", "expected"),
     [
         (["--max-model-len", "4096"], {"max_model_len": 4096}, []),
-        (["--max-model-len=4096"], {"max_model_len": 2048}, ["max_model_len: 4096 was requested, the server has 2048"]),
+        (
+            ["--max-model-len=4096"],
+            {"max_model_len": 2048},
+            ["max_model_len: 4096 was requested, the server has 2048"],
+        ),
         (["--mem-fraction-static", "0.90"], {"args": [{"mem_fraction_static": 0.9}]}, []),
         (["--enable-metrics", "--tp-size", "2"], {"enable_metrics": True, "tp_size": "2"}, []),
-        (["--tp-size", "2"], {"tp_size": [1, 1]}, ["tp_size: 2 was requested, the server has 1, 1"]),
+        (
+            ["--tp-size", "2"],
+            {"tp_size": [1, 1]},
+            ["tp_size: 2 was requested, the server has 1, 1"],
+        ),
         (["--dtype", "Auto"], {"dtype": "auto"}, []),
         (["--trust-remote-code", "true"], {"trust_remote_code": True}, []),
         (["--port", "8000"], {"inner": {"port": 9000}, "port": 8000}, []),
@@ -22,7 +30,9 @@ from loadgen.engines.launch.readiness import differences, reported_version
         (["--max-model-len", "4096"], None, []),
     ],
 )
-def test_flags_that_the_server_has_otherwise_are_told(argv: list[str], told: object, expected: list[str]) -> None:
+def test_flags_that_the_server_has_otherwise_are_told(
+    argv: list[str], told: object, expected: list[str]
+) -> None:
     assert [str(each) for each in differences(["engine", "model", *argv], told)] == expected
 
 

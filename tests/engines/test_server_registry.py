@@ -43,7 +43,9 @@ def test_oldest_servers_are_forgotten() -> None:
     assert times.usual_s("vllm", "model 1") == 10.0
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"vllm a/model": "soon"}', '{"vllm a/model": ["soon"]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"vllm a/model": "soon"}', '{"vllm a/model": ["soon"]}']
+)
 def test_a_file_that_makes_no_sense_is_as_if_there_were_none(state: Path, text: str) -> None:
     state.mkdir()
     (state / FILE).write_text(text)

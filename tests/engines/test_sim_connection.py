@@ -8,7 +8,9 @@ import pytest
 from loadgen.engines.sim.connection import ServerConnection
 from loadgen.engines.sim.http1 import MAX_HEAD_BYTES, Request, RequestReader
 
-RAW = b"POST /path?query HTTP/1.1\r\nHost: x\r\nx-request-ID: run-12\r\nContent-length: 4\r\n\r\nbody"
+RAW = (
+    b"POST /path?query HTTP/1.1\r\nHost: x\r\nx-request-ID: run-12\r\nContent-length: 4\r\n\r\nbody"
+)
 
 
 class Transport:
@@ -47,7 +49,12 @@ def test_a_request_is_read_wherever_its_bytes_are_cut() -> None:
         assert not connection.requests
         connection.data_received(RAW[cut:])
         (request,) = connection.requests
-        assert (request.method, request.path, request.id, request.body) == ("POST", "/path", b"run-12", b"body")
+        assert (request.method, request.path, request.id, request.body) == (
+            "POST",
+            "/path",
+            b"run-12",
+            b"body",
+        )
 
 
 def test_headers_may_be_missing() -> None:
@@ -58,9 +65,18 @@ def test_headers_may_be_missing() -> None:
 
 @pytest.mark.parametrize(
     ("sent", "index"),
-    [(b"run-12", 12), (b"loadgen-4f2a-0", 0), (b"7", 7), (b"run-x", None), (b"", None), (b"a7", None)],
+    [
+        (b"run-12", 12),
+        (b"loadgen-4f2a-0", 0),
+        (b"7", 7),
+        (b"run-x", None),
+        (b"", None),
+        (b"a7", None),
+    ],
 )
-def test_the_number_after_the_last_hyphen_of_an_id_is_the_index(sent: bytes, index: int | None) -> None:
+def test_the_number_after_the_last_hyphen_of_an_id_is_the_index(
+    sent: bytes, index: int | None
+) -> None:
     reader = RequestReader()
     reader.feed(b"GET / HTTP/1.1\r\nX-Request-Id: %b\r\n\r\n" % sent)
     request = reader.next_request()
@@ -88,10 +104,14 @@ async def test_pipelined_request_waits_for_the_answer() -> None:
         (b"x" * (MAX_HEAD_BYTES + 1), "headers"),
     ],
 )
-async def test_invalid_request_is_refused_and_closes_the_connection(sent: bytes, named: str) -> None:
+async def test_invalid_request_is_refused_and_closes_the_connection(
+    sent: bytes, named: str
+) -> None:
     connection = Collecting()
     connection.data_received(sent)
-    assert json.loads(connection.output.written.partition(b"\r\n\r\n")[2])["error"]["param"] == named
+    assert (
+        json.loads(connection.output.written.partition(b"\r\n\r\n")[2])["error"]["param"] == named
+    )
     assert connection.output.closed
 
 
@@ -104,4 +124,6 @@ def test_a_body_that_is_no_object_is_refused_by_name(body: bytes) -> None:
     connection = Reads()
     connection.data_received(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
     assert connection.output.written.startswith(b"HTTP/1.1 400 ")
-    assert json.loads(connection.output.written.partition(b"\r\n\r\n")[2])["error"]["param"] == "body"
+    assert (
+        json.loads(connection.output.written.partition(b"\r\n\r\n")[2])["error"]["param"] == "body"
+    )

@@ -14,13 +14,17 @@ from loadgen.engines.sim.engine_core import EngineCore
 from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.settings import SimSettings
 
-SETTINGS = SimSettings(step_base_ms=1.0, prefill_us_per_token=0, decode_us_per_seq=0, frontend_ms=3.0)
+SETTINGS = SimSettings(
+    step_base_ms=1.0, prefill_us_per_token=0, decode_us_per_seq=0, frontend_ms=3.0
+)
 
 
 class Timed(Answer):
     """An answer that notes when it is delivered, after doing what the test wants done then."""
 
-    def __init__(self, question: CompletionRequest, deliver: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, question: CompletionRequest, deliver: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(ServerConnection(), question)
         self.deliver, self.done, self.finished_ns = deliver, asyncio.Event(), 0
 
@@ -40,13 +44,17 @@ async def test_steps_do_not_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     core = EngineCore(SETTINGS, asyncio.get_running_loop(), Metrics())
     ends: list[int] = []
     complete = core.scheduler.complete
-    monkeypatch.setattr(core.scheduler, "complete", lambda step: ends.append(step.end_ns) or complete(step))
+    monkeypatch.setattr(
+        core.scheduler, "complete", lambda step: ends.append(step.end_ns) or complete(step)
+    )
     answer = Timed(question(200))
     core.submit(answer)
     await answer.done.wait()
     core.close()
     behind_ns = ends[-1] - (answer.ready_ns + 200 * 1_000_000)
-    assert behind_ns == pytest.approx(core.metrics.step_overrun_s * 1e9, abs=1000), "what a step overruns, and no more"
+    assert behind_ns == pytest.approx(core.metrics.step_overrun_s * 1e9, abs=1000), (
+        "what a step overruns, and no more"
+    )
     assert answer.finished_ns >= ends[-1]
     assert answer.ready_ns - answer.arrival_ns == 3_000_000
     assert core.metrics.steps == 200

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from loadgen.engines.launch.crash_cause import diagnose
-from loadgen.engines.sim.deployment import FORMATS, GIB, GPUS, KV_BYTES, MODELS, PROFILES, Deployment, StartFailed
+from loadgen.engines.sim.deployment import (
+    FORMATS,
+    GIB,
+    GPUS,
+    KV_BYTES,
+    MODELS,
+    PROFILES,
+    Deployment,
+    StartFailed,
+)
 from loadgen.engines.sim.settings import Faults, SimSettings, flag, log_of
 from loadgen.errors import BadInput
 from tests.engines.profile_table import BEGIN, DOCUMENT, END, written
@@ -28,10 +37,14 @@ def deployed(profile: str = "h100-qwen3-8b", **others: Any) -> Deployment:
     return replace(plain, **others)
 
 
-@pytest.mark.parametrize(("name", "billions"), [("qwen3-8b", 8.19), ("qwen3-14b", 14.77), ("qwen3-32b", 32.76)])
+@pytest.mark.parametrize(
+    ("name", "billions"), [("qwen3-8b", 8.19), ("qwen3-14b", 14.77), ("qwen3-32b", 32.76)]
+)
 def test_models_have_the_parameters_that_were_published(name: str, billions: float) -> None:
     model = MODELS[name]
-    assert (model.layer_parameters + 2 * model.output_parameters) / 1e9 == pytest.approx(billions, abs=0.01)
+    assert (model.layer_parameters + 2 * model.output_parameters) / 1e9 == pytest.approx(
+        billions, abs=0.01
+    )
 
 
 def test_vllm_s_own_figures_for_the_8b_model_come_out() -> None:
@@ -50,7 +63,9 @@ def test_a_lone_decode_reads_all_weights_once() -> None:
 def test_long_prompt_costs_two_flops_per_parameter_and_token() -> None:
     costs, tokens = deployed().step_costs(), 8192
     computed = costs.duration_ns(tokens, 0, 0) - costs.base_ns
-    assert computed == pytest.approx(2 * MODELS["qwen3-8b"].layer_parameters * tokens / 989e12 / 0.6 * 1e9)
+    assert computed == pytest.approx(
+        2 * MODELS["qwen3-8b"].layer_parameters * tokens / 989e12 / 0.6 * 1e9
+    )
 
 
 def test_attention_costs_as_much_as_the_rest_at_some_length() -> None:
@@ -82,7 +97,9 @@ def test_more_gpus_than_kv_heads_replicate_heads() -> None:
 
 @pytest.mark.parametrize(("gpu", "faster"), [("h100", 1979 / 989), ("a100", 1.0)])
 def test_fp8_weights_halve_reads_and_speed_up_matmul(gpu: str, faster: float) -> None:
-    full, fp8 = (deployed(f"{gpu}-qwen3-8b", weights=FORMATS[name]).step_costs() for name in ("", "fp8"))
+    full, fp8 = (
+        deployed(f"{gpu}-qwen3-8b", weights=FORMATS[name]).step_costs() for name in ("", "fp8")
+    )
     assert full.matmul_ns_per_token / fp8.matmul_ns_per_token == pytest.approx(faster)
     assert 0.5 < fp8.weights_ns / full.weights_ns < 0.6  # the output layer stays as it is
 
@@ -106,8 +123,18 @@ def test_the_cache_is_what_weights_and_steps_leave_of_the_memory() -> None:
 
 
 MEMORY = [
-    ("a100-qwen3-32b", {}, "oom_kv", r"max seq len \(40960\), \(10.00 GiB KV cache is needed, which is larger"),
-    ("a100-qwen3-32b", {"utilization": 0.7}, "oom_kv", r"No available memory for the cache blocks\. Try increasing"),
+    (
+        "a100-qwen3-32b",
+        {},
+        "oom_kv",
+        r"max seq len \(40960\), \(10.00 GiB KV cache is needed, which is larger",
+    ),
+    (
+        "a100-qwen3-32b",
+        {"utilization": 0.7},
+        "oom_kv",
+        r"No available memory for the cache blocks\. Try increasing",
+    ),
     ("small-qwen3-14b", {}, "oom_load", r"CUDA out of memory\. Tried to allocate"),
 ]
 
@@ -132,7 +159,8 @@ def test_the_length_that_vllm_s_words_suggest_has_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "field"), [({"tensor_parallel": 3}, "--tensor-"), ({"pipeline_parallel": 5}, "--pipeline-")]
+    ("others", "field"),
+    [({"tensor_parallel": 3}, "--tensor-"), ({"pipeline_parallel": 5}, "--pipeline-")],
 )
 def test_a_model_that_cannot_be_cut_so_is_refused(others: dict[str, int], field: str) -> None:
     with pytest.raises(BadInput, match=f"^{field}parallel-size: .* does not divide the model's"):
@@ -145,7 +173,9 @@ def test_every_profile_has_costs() -> None:
 
 
 def test_the_document_says_what_the_profiles_come_to() -> None:
-    assert found_between(DOCUMENT, BEGIN, END).strip() == written(), "python -m tests.engines.profile_table"
+    assert found_between(DOCUMENT, BEGIN, END).strip() == written(), (
+        "python -m tests.engines.profile_table"
+    )
 
 
 def test_document_names_every_simulator_flag() -> None:

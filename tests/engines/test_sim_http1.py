@@ -14,11 +14,7 @@ BYTES = (
     b"GET /b HTTP/1.1\r\nConnection: Close\r\n\r\n"
     b"POST /c HTTP/1.1\r\ncontent-length:0\r\n\r\n"
 )
-REQUESTS = [
-    ("POST", "/a", True, b"ab\r\n\n"),
-    ("GET", "/b", False, b""),
-    ("POST", "/c", True, b""),
-]
+REQUESTS = [("POST", "/a", True, b"ab\r\n\n"), ("GET", "/b", False, b""), ("POST", "/c", True, b"")]
 
 
 @given(st.lists(st.integers(0, len(BYTES)), max_size=8))

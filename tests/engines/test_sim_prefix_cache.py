@@ -10,7 +10,9 @@ from tests.helpers.sim_steps import steps
 COSTS = StepCosts(base_ns=1000, prefill_ns_per_token=1, decode_ns_per_seq=1, kv_ns_per_token=1)
 
 
-def scheduler(num_kv_tokens: int = 10_000, max_num_batched_tokens: int = 1000) -> Scheduler[Sequence]:
+def scheduler(
+    num_kv_tokens: int = 10_000, max_num_batched_tokens: int = 1000
+) -> Scheduler[Sequence]:
     return Scheduler(Limits(100, max_num_batched_tokens, num_kv_tokens), COSTS)
 
 
@@ -53,7 +55,10 @@ def test_prompts_share_as_far_as_they_are_the_same() -> None:
 
 def test_running_sequences_share_blocks_held_once() -> None:
     engine = scheduler()
-    first, second = prompt("x" * 100, output_tokens=50), prompt("x" * 100, output_tokens=50, ready_ns=2000)
+    first, second = (
+        prompt("x" * 100, output_tokens=50),
+        prompt("x" * 100, output_tokens=50, ready_ns=2000),
+    )
     seen = [
         (first.shared, second.shared, engine.kv_tokens - first.held - second.held)
         for _ in steps(engine, [first, second])
@@ -65,8 +70,12 @@ def test_running_sequences_share_blocks_held_once() -> None:
 def test_attention_reads_a_shared_prefix_for_each_sequence() -> None:
     engine = scheduler()
     one = [step.end_ns - step.begin_ns for step, _ in steps(scheduler(), [prompt("x" * 100, 3)])]
-    two = [step.end_ns - step.begin_ns for step, _ in steps(engine, [prompt("x" * 100, 3), prompt("x" * 100, 3)])]
-    assert [long - short for short, long in zip(one, two, strict=True)] == [200, 102, 103]  # tokens computed and read
+    two = [
+        step.end_ns - step.begin_ns
+        for step, _ in steps(engine, [prompt("x" * 100, 3), prompt("x" * 100, 3)])
+    ]
+    # Tokens computed and read.
+    assert [long - short for short, long in zip(one, two, strict=True)] == [200, 102, 103]
 
 
 def test_least_recently_used_prompt_is_evicted_from_its_end() -> None:
@@ -75,7 +84,8 @@ def test_least_recently_used_prompt_is_evicted_from_its_end() -> None:
     again = prompt("a" * 64, 1, ready_ns=400_000)
     large = prompt("c" * 54, 1, ready_ns=300_000)
     list(steps(engine, [old, kept, large, again]))
-    assert again.cached == 32  # 96 of 128 tokens have room beside the large one: two blocks of the old prompt went
+    # 96 of 128 tokens have room beside the large one: two blocks of the old prompt went
+    assert again.cached == 32
 
 
 def test_idle_blocks_never_keep_a_prompt_waiting() -> None:
@@ -95,7 +105,10 @@ def test_flush_clears_only_idle_blocks() -> None:
 
 @given(
     asked=st.lists(
-        st.tuples(st.integers(0, 3), st.integers(1, 80), st.integers(1, 30), st.integers(0, 200_000)), max_size=40
+        st.tuples(
+            st.integers(0, 3), st.integers(1, 80), st.integers(1, 30), st.integers(0, 200_000)
+        ),
+        max_size=40,
     ),
     num_kv_tokens=st.integers(120, 300),
     budget=st.integers(8, 200),

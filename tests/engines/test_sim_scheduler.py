@@ -9,7 +9,9 @@ from loadgen.engines.sim.settings import SimSettings
 from tests.helpers.sim_steps import MS, poisson, steps
 
 ROOMY = Limits(max_num_seqs=100, max_num_batched_tokens=1000, num_kv_tokens=10_000)
-COSTS = StepCosts(base_ns=8 * MS, prefill_ns_per_token=100, decode_ns_per_seq=500, kv_ns_per_token=1)
+COSTS = StepCosts(
+    base_ns=8 * MS, prefill_ns_per_token=100, decode_ns_per_seq=500, kv_ns_per_token=1
+)
 
 
 def scheduler(limits: Limits = ROOMY, costs: StepCosts = COSTS) -> Scheduler[Sequence]:
@@ -21,7 +23,11 @@ def test_lone_request_takes_one_prefill_then_decode_steps() -> None:
     taken = list(steps(engine, [Sequence(prompt_tokens=10, output_tokens=3)]))
     prefill = 8 * MS + 10 * 100 + 10
     first_decode, second_decode = 8 * MS + 500 + 11, 8 * MS + 500 + 12
-    assert [step.end_ns - step.begin_ns for step, _ in taken] == [prefill, first_decode, second_decode]
+    assert [step.end_ns - step.begin_ns for step, _ in taken] == [
+        prefill,
+        first_decode,
+        second_decode,
+    ]
     assert [step.begin_ns for step, _ in taken[1:]] == [step.end_ns for step, _ in taken[:-1]]
     assert [len(progress.started) for _, progress in taken] == [1, 0, 0]
     assert [len(progress.finished) for _, progress in taken] == [0, 0, 1]
@@ -44,14 +50,26 @@ def test_decodes_come_before_prefill_and_share_the_step() -> None:
     engine = scheduler(Limits(max_num_seqs=4, max_num_batched_tokens=10, num_kv_tokens=1000))
     short, long = Sequence(4, output_tokens=5), Sequence(20, output_tokens=1)
     taken = list(steps(engine, [short, long]))
-    assert [(step.decodes, step.prefill_tokens) for step, _ in taken[:4]] == [(0, 10), (1, 9), (1, 5), (1, 0)]
+    assert [(step.decodes, step.prefill_tokens) for step, _ in taken[:4]] == [
+        (0, 10),
+        (1, 9),
+        (1, 5),
+        (1, 0),
+    ]
 
 
 def test_unchunked_prompt_waits_for_room_in_a_step() -> None:
-    engine = scheduler(Limits(max_num_seqs=4, max_num_batched_tokens=10, num_kv_tokens=1000, chunked_prefill=False))
+    engine = scheduler(
+        Limits(max_num_seqs=4, max_num_batched_tokens=10, num_kv_tokens=1000, chunked_prefill=False)
+    )
     short, long = Sequence(4, output_tokens=3), Sequence(10, output_tokens=1)
     taken = list(steps(engine, [short, long]))
-    assert [(step.decodes, step.prefill_tokens) for step, _ in taken] == [(0, 4), (1, 0), (1, 0), (0, 10)]
+    assert [(step.decodes, step.prefill_tokens) for step, _ in taken] == [
+        (0, 4),
+        (1, 0),
+        (1, 0),
+        (0, 10),
+    ]
 
 
 def test_matmul_time_is_maximum_of_weights_and_tokens() -> None:
@@ -63,9 +81,12 @@ def test_matmul_time_is_maximum_of_weights_and_tokens() -> None:
 def test_attention_counts_each_pair_once_in_any_chunking() -> None:
     costs = StepCosts(0, 0, 0, 0, attention_ns_per_pair=2)
     for budget in (1000, 64, 7):
-        engine = scheduler(Limits(max_num_seqs=1, max_num_batched_tokens=budget, num_kv_tokens=10_000), costs)
+        engine = scheduler(
+            Limits(max_num_seqs=1, max_num_batched_tokens=budget, num_kv_tokens=10_000), costs
+        )
         *_, (last, _) = steps(engine, [Sequence(100, output_tokens=1)])
-        assert last.end_ns == pytest.approx(2 * 100 * 101 / 2, abs=16)  # each of up to 15 steps is rounded
+        # Each of up to 15 steps is rounded.
+        assert last.end_ns == pytest.approx(2 * 100 * 101 / 2, abs=16)
 
 
 def test_noise_stretches_each_step_by_a_factor() -> None:
@@ -111,7 +132,8 @@ def test_preempted_sequence_is_recomputed_without_lost_tokens() -> None:
     taken = list(steps(engine, [first, second]))
     assert engine.preemptions == 1
     assert [each for _, progress in taken for each in progress.finished] == [first, second]
-    # Its prompt once, and again with the tokens it had generated: both had two when the cache was full.
+    # Its prompt once, and again with the tokens it had generated: both had two when the cache was
+    # full.
     assert sum(step.prefill_tokens for step, _ in taken) == 30 + 30 + (30 + 3)
     assert sum(each is second for _, progress in taken for each in progress.started) == 1
 
@@ -137,7 +159,9 @@ def test_cancelling_frees_what_a_sequence_holds_wherever_it_is() -> None:
 
 @given(
     lengths=st.lists(
-        st.tuples(st.integers(1, 60), st.integers(1, 40), st.integers(0, 500 * MS)), min_size=1, max_size=40
+        st.tuples(st.integers(1, 60), st.integers(1, 40), st.integers(0, 500 * MS)),
+        min_size=1,
+        max_size=40,
     ),
     max_num_seqs=st.integers(1, 8),
     spare_tokens=st.integers(0, 30),
@@ -145,7 +169,11 @@ def test_cancelling_frees_what_a_sequence_holds_wherever_it_is() -> None:
     cancelled=st.sets(st.integers(0, 39)),
 )
 def test_limits_hold_and_each_token_comes_once_for_any_load(
-    lengths: list[tuple[int, int, int]], max_num_seqs: int, spare_tokens: int, num_kv_tokens: int, cancelled: set[int]
+    lengths: list[tuple[int, int, int]],
+    max_num_seqs: int,
+    spare_tokens: int,
+    num_kv_tokens: int,
+    cancelled: set[int],
 ) -> None:
     limits = Limits(max_num_seqs, max_num_seqs + spare_tokens, num_kv_tokens)
     engine = scheduler(limits)
@@ -177,7 +205,9 @@ def test_default_deployment_sustains_1000_but_not_4000_rps(rate: int, kept_up: b
     ttft_ms, itl_ms = [], []
     for step, progress in steps(engine, poisson(settings, rate, 4 * rate, 1024, 128)):
         itl_ms.extend([(step.end_ns - step.begin_ns) / MS] * step.decodes)
-        ttft_ms.extend((step.end_ns - each.ready_ns) / MS + settings.frontend_ms for each in progress.started)
+        ttft_ms.extend(
+            (step.end_ns - each.ready_ns) / MS + settings.frontend_ms for each in progress.started
+        )
     ttft_ms.sort()
     itl_ms.sort()
     assert (ttft_ms[len(ttft_ms) * 99 // 100] < 40) is kept_up
@@ -195,7 +225,10 @@ def test_a_lower_priority_number_is_admitted_first_and_equals_in_their_order() -
 
 def test_a_priority_waits_for_what_runs() -> None:
     engine = scheduler(Limits(max_num_seqs=1, max_num_batched_tokens=64, num_kv_tokens=200))
-    long, urgent = Sequence(8, output_tokens=50), Sequence(8, output_tokens=1, ready_ns=1, priority=-1)
+    long, urgent = (
+        Sequence(8, output_tokens=50),
+        Sequence(8, output_tokens=1, ready_ns=1, priority=-1),
+    )
     finished = [each for _, progress in steps(engine, [long, urgent]) for each in progress.finished]
     assert finished == [long, urgent]
     assert engine.preemptions == 0
@@ -203,7 +236,10 @@ def test_a_priority_waits_for_what_runs() -> None:
 
 def test_what_is_not_ready_holds_up_no_other_priority() -> None:
     engine = scheduler()
-    early, late = Sequence(8, output_tokens=1, priority=3), Sequence(8, output_tokens=1, ready_ns=100 * MS)
+    early, late = (
+        Sequence(8, output_tokens=1, priority=3),
+        Sequence(8, output_tokens=1, ready_ns=100 * MS),
+    )
     engine.add(early)
     engine.add(late)
     assert engine.next_ready_ns == 0
@@ -216,8 +252,14 @@ def test_what_is_not_ready_holds_up_no_other_priority() -> None:
 
 def test_cache_is_taken_from_the_highest_priority_number() -> None:
     engine = scheduler(Limits(max_num_seqs=3, max_num_batched_tokens=100, num_kv_tokens=64))
-    first, background, last = (Sequence(20, output_tokens=10, priority=number) for number in (0, 9, 0))
-    finished = [each for _, progress in steps(engine, [first, background, last]) for each in progress.finished]
+    first, background, last = (
+        Sequence(20, output_tokens=10, priority=number) for number in (0, 9, 0)
+    )
+    finished = [
+        each
+        for _, progress in steps(engine, [first, background, last])
+        for each in progress.finished
+    ]
     assert engine.preemptions == 1
     assert finished == [first, last, background]
 

@@ -41,7 +41,11 @@ def test_without_a_profile_everything_is_as_it_was_declared() -> None:
 
 def test_a_profile_decides_what_is_not_given() -> None:
     settings = SimSettings.of(profile="h100-qwen3-8b")
-    assert (settings.max_model_len, settings.max_num_seqs, settings.max_num_batched_tokens) == (40960, 1024, 8192)
+    assert (settings.max_model_len, settings.max_num_seqs, settings.max_num_batched_tokens) == (
+        40960,
+        1024,
+        8192,
+    )
     assert settings.enable_prefix_caching
     assert settings.startup_s > 20
     assert settings.weights_ms > 5
@@ -49,25 +53,41 @@ def test_a_profile_decides_what_is_not_given() -> None:
 
 
 def test_given_settings_override_the_profile() -> None:
-    given = {"weights_ms": 1.0, "num_kv_tokens": 50_000, "startup_s": 0.0, "enable_prefix_caching": False}
+    given = {
+        "weights_ms": 1.0,
+        "num_kv_tokens": 50_000,
+        "startup_s": 0.0,
+        "enable_prefix_caching": False,
+    }
     settings = SimSettings.of(profile="a100-qwen3-32b", **given)  # whose own cache would not do
     assert {name: getattr(settings, name) for name in given} == given
 
 
 def test_larger_steps_leave_less_cache() -> None:
-    small, large = (SimSettings.of(profile="h100-qwen3-8b", max_num_batched_tokens=size) for size in (2048, 32768))
+    small, large = (
+        SimSettings.of(profile="h100-qwen3-8b", max_num_batched_tokens=size)
+        for size in (2048, 32768)
+    )
     assert small.num_kv_tokens > large.num_kv_tokens
 
 
 def test_without_chunks_a_step_has_room_for_the_longest_prompt() -> None:
-    settings = SimSettings.of(profile="h100-qwen3-8b", enable_chunked_prefill=False, max_model_len=20_000)
+    settings = SimSettings.of(
+        profile="h100-qwen3-8b", enable_chunked_prefill=False, max_model_len=20_000
+    )
     assert settings.max_num_batched_tokens == 20_000
 
 
 def test_vllm_s_short_names_mean_the_same() -> None:
-    flags = parser().parse_args(["--profile", "h100-qwen3-8b", "-tp", "2", "-pp", "3", "-dp", "4", "-q", "fp8"])
+    flags = parser().parse_args(
+        ["--profile", "h100-qwen3-8b", "-tp", "2", "-pp", "3", "-dp", "4", "-q", "fp8"]
+    )
     settings = SimSettings.of(**given(flags, SimSettings))
-    assert (settings.tensor_parallel_size, settings.pipeline_parallel_size, settings.data_parallel_size) == (2, 3, 4)
+    assert (
+        settings.tensor_parallel_size,
+        settings.pipeline_parallel_size,
+        settings.data_parallel_size,
+    ) == (2, 3, 4)
     assert settings.quantization == "fp8"
 
 

@@ -36,7 +36,9 @@ def test_the_version_is_read_beside_the_program_in_path(elsewhere: Path) -> None
     assert installed("vllm", ["sglang"]) is None
 
 
-def test_a_script_stands_for_the_environment_of_its_interpreter(elsewhere: Path, tmp_path: Path) -> None:
+def test_a_script_stands_for_the_environment_of_its_interpreter(
+    elsewhere: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "bin"
     outside.mkdir()
     for text in (
@@ -65,14 +67,18 @@ def test_binary_is_asked_for_its_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_a_binary_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_binary_that_does_not_answer_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program(tmp_path / "hangs", f"#!{sys.executable}\nimport signal\nsignal.pause()\n")
     monkeypatch.setattr("loadgen.engines.program_version.TIMEOUT_S", 0.2)
     assert program_version(str(tmp_path / "hangs"), "(.*)") is None
 
 
 @pytest.mark.integration
-def test_llamacpp_has_the_version_of_what_would_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llamacpp_has_the_version_of_what_would_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program(tmp_path / "llama-server", "#!/bin/sh\necho 'version: 6710 (abc)'\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert llamacpp.engine.version() == "6710"

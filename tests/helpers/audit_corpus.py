@@ -1,8 +1,10 @@
-"""What a reader finds in the audited pages, and how much of it the audit finds; `python -m tests.helpers.audit_corpus`.
+"""What a reader finds in the audited pages, and how much of it the audit finds; `python -m
+tests.helpers.audit_corpus`.
 
-`tests/data/pages/expected.json` has for each page what is true (place, rule, what) and what looks like a mistake and is
-none. A place is a line, or how the part of a long line is called. A finding of the audit is a group of one cause. It is
-right if one of its places is listed as true for its rule.
+`tests/data/pages/expected.json` has for each page what is true (place, rule, what) and what looks
+like a mistake and is none. A place is a line, or how the part of a long line is called. A finding
+of the audit is a group of one cause. It is right if one of its places is listed as true for its
+rule.
 """
 
 import json
@@ -68,13 +70,17 @@ def _score_page(made: Score, page: str, groups: list[FindingGroup]) -> None:
     true = [(place, rule) for place, rule, _ in EXPECTED[page]["true"]]
     for group in groups:
         rule = group.worst.rule
-        if any(of == rule and any(stands_at(f, place) for f in group.findings) for place, of in true):
+        if any(
+            of == rule and any(stands_at(f, place) for f in group.findings) for place, of in true
+        ):
             made.right[rule] += 1
         else:
             made.wrong[rule] += 1
             made.surprises.append(f"{page}: {group.worst.place}: {rule}: {group.worst.says}")
     for place, rule, what in EXPECTED[page]["true"]:
-        is_found = any(g.worst.rule == rule and any(stands_at(f, place) for f in g.findings) for g in groups)
+        is_found = any(
+            g.worst.rule == rule and any(stands_at(f, place) for f in g.findings) for g in groups
+        )
         (made.found if is_found else made.missed)[rule] += 1
         if not is_found:
             made.gaps.append(f"{page}: {place}: {rule}: {what}")

@@ -35,7 +35,9 @@ P99 ITL (ms):                            {itl:.2f}
 
 
 def block(**given: float) -> str:
-    """A block in which everything is as it must be, but for what is given; `cap` and `e2el` stand in it if given."""
+    """A block in which everything is as it must be, but for what is given; `cap` and `e2el`
+    stand in it if given.
+    """
     it: dict[str, float] = {"ok": 100, "duration": 10.0, "input": 10_000, "output": 10_100}
     it |= {"ttft": 100.0, "tpot": 10.0, "itl": given.get("tpot", 10.0), "in_flight": 11} | given
     it.setdefault("median_itl", it["itl"])
@@ -76,11 +78,19 @@ def stage(title: str, command: str, seconds: float, **given: float) -> str:
     return f"### {title}\n\n{fence(command, 'bash')}\n{fence(block(duration=seconds, **given))}\n"
 
 
-def study(*stages: str, summary: str = "", other: str = "", best: str = SERVE, setup: str = "", cells: str = "") -> str:
+def study(
+    *stages: str,
+    summary: str = "",
+    other: str = "",
+    best: str = SERVE,
+    setup: str = "",
+    cells: str = "",
+) -> str:
     """A page with these stages; its comparison is of a workload that nothing else is said of."""
     rows = f"\n| Option | Gain |\n|---|---|\n{summary}\n" if summary else ""
     case = cells or "Total TPS: 1005.00 | Total TPS: 1116.67 (+11.1%)"
     return (
-        f"# Tuning Foo-7B\n\n## Conclusion\n\n{fence(best, 'bash')}\n| Case | baseline | Optimized |\n|---|---|---|\n"
+        f"# Tuning Foo-7B\n\n## Conclusion\n\n{fence(best, 'bash')}\n| Case | baseline | "
+        "Optimized |\n|---|---|---|\n"
         f"| Chat | {case} |\n\n{setup}\n## Results\n\n{''.join(stages)}### Summary\n{rows}\n{other}"
     )

@@ -1,7 +1,9 @@
-"""The flags of other tools' benchmarks, read from their wheels without importing or installing anything.
+"""The flags of other tools' benchmarks, read from their wheels without importing or installing
+anything.
 
-`python -m tests.helpers.bench_flags TOOL VERSION=WHEEL...` prints the content of `tests/data/flags/TOOL.json`. In place
-of a wheel, the Rust client of vLLM has a file with what `vllm-rs bench serve --help` prints.
+`python -m tests.helpers.bench_flags TOOL VERSION=WHEEL...` prints the content of
+`tests/data/flags/TOOL.json`. In place of a wheel, the Rust client of vLLM has a file with what
+`vllm-rs bench serve --help` prints.
 """
 
 import ast
@@ -13,10 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCES = {
-    "vllm": ("vllm/benchmarks/serve.py", "vllm/benchmarks/datasets.py", "vllm/benchmarks/datasets/datasets.py"),
+    "vllm": (
+        "vllm/benchmarks/serve.py",
+        "vllm/benchmarks/datasets.py",
+        "vllm/benchmarks/datasets/datasets.py",
+    ),
     "sglang": ("sglang/benchmark/serving.py", "sglang/bench_serving.py"),
     "aiperf": ("aiperf/config/flags/cli_config.py",),
-    "guidellm": ("guidellm/__main__.py", "guidellm/cli/run.py", "guidellm/schemas/benchmark/entrypoints.py"),
+    "guidellm": (
+        "guidellm/__main__.py",
+        "guidellm/cli/run.py",
+        "guidellm/schemas/benchmark/entrypoints.py",
+    ),
 }
 RUST = "vllm-rs"
 HELPED = re.compile(r"^ {2,6}(?:-[a-zA-Z], )?(--[a-z0-9-]+)", re.MULTILINE)
@@ -29,8 +39,16 @@ ALIAS = "argument_alias"  # by which guidellm calls the flag of a model's field
 def added(tree: ast.Module) -> Iterator[str]:
     """Names that parsers are told of."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
-            words = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "add_argument"
+        ):
+            words = [
+                arg.value
+                for arg in node.args
+                if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+            ]
             names = [word for word in words if word.startswith("--")]
             yield from names
             actions = [ast.unparse(word.value) for word in node.keywords if word.arg == "action"]
@@ -41,11 +59,19 @@ def added(tree: ast.Module) -> Iterator[str]:
 def written(tree: ast.Module) -> Iterator[str]:
     """Names as strings, and as aliases of fields, of tools that declare them otherwise."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and FLAG.fullmatch(node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and FLAG.fullmatch(node.value)
+        ):
             yield node.value
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value == ALIAS and isinstance(value, ast.Constant):
+                if (
+                    isinstance(key, ast.Constant)
+                    and key.value == ALIAS
+                    and isinstance(value, ast.Constant)
+                ):
                     yield f"--{str(value.value).replace('_', '-')}"
 
 
@@ -64,6 +90,9 @@ def flags(tool: str, wheel: str) -> list[str]:
 
 if __name__ == "__main__":
     tool, *wheels = sys.argv[1:]
-    releases = {version: flags(tool, wheel) for version, _, wheel in (text.partition("=") for text in wheels)}
+    releases = {
+        version: flags(tool, wheel)
+        for version, _, wheel in (text.partition("=") for text in wheels)
+    }
     how = HELP if tool == RUST else HOW
     print(json.dumps({"how": how, "flags": releases}, indent=1))

@@ -65,14 +65,25 @@ class Golden:
         """The same response, its lines ended otherwise and its chunks cut elsewhere."""
         body = self.body.replace(b"\r\n", b"\n").replace(b"\n", line_end)
         if b"chunked" not in self.head.lower():
-            return re.sub(rb"(?i)content-length: \d+", b"Content-Length: %d" % len(body), self.head) + body
+            return (
+                re.sub(rb"(?i)content-length: \d+", b"Content-Length: %d" % len(body), self.head)
+                + body
+            )
         framed = chunked(body, 997)
-        return self.head + (framed if self.wire.endswith(LAST_CHUNK) else framed.removesuffix(LAST_CHUNK))
+        return self.head + (
+            framed if self.wire.endswith(LAST_CHUNK) else framed.removesuffix(LAST_CHUNK)
+        )
 
     @property
     def said(self) -> dict[str, Any]:
-        """The facts that a Record shows: not what was asked, nor how many events there were in all."""
-        return {name: fact for name, fact in self.facts.items() if name not in ("backend", "whole", "events")}
+        """The facts that a Record shows: not what was asked, nor how many events there were in
+        all.
+        """
+        return {
+            name: fact
+            for name, fact in self.facts.items()
+            if name not in ("backend", "whole", "events")
+        }
 
     @property
     def api(self) -> Api:
@@ -96,7 +107,9 @@ def goldens() -> list[Golden]:
         responses = capture.load(str(path)).responses
         beside = FOLDER / (name + FACTS)
         facts = json.loads(beside.read_text()) if beside.exists() else [{}] * len(responses)
-        assert len(facts) == len(responses), f"{beside.name} has to have one object for each response"
+        assert len(facts) == len(responses), (
+            f"{beside.name} has to have one object for each response"
+        )
         found += [Golden(name, r, f) for r, f in zip(responses, facts, strict=True)]
     return found
 
@@ -108,7 +121,9 @@ def told(golden: Golden, parts: Iterable[bytes]) -> dict[str, Any]:
     response.begin(record)
     for part in parts:
         response.feed(part, 1_000_000)
-    assert not response.wants_reader, "the body is compressed: aiohttp's reader undoes that, and this test has none"
+    assert not response.wants_reader, (
+        "the body is compressed: aiohttp's reader undoes that, and this test has none"
+    )
     if golden.response.end is End.CLIENT:
         response.abandon(Outcome.CANCELLED, "loadgen gave up here", 2_000_000)
     elif golden.response.end is not End.RESPONSE and not response.complete:
@@ -128,7 +143,9 @@ def told(golden: Golden, parts: Iterable[bytes]) -> dict[str, Any]:
 
 
 def payloads(golden: Golden) -> list[bytes]:
-    """The data of every event but [DONE], cut out in the plainest way; nothing where the body is no stream."""
+    """The data of every event but [DONE], cut out in the plainest way; nothing where the body is
+    no stream.
+    """
     if not golden.is_stream:
         return []
     lines = golden.body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
@@ -146,7 +163,9 @@ def usage(golden: Golden) -> tuple[int | None, int | None]:
 
     Neither the compiled reader nor the parser is used.
     """
-    found = [usage for text in payloads(golden) or [golden.body] for usage in _usages(json.loads(text))]
+    found = [
+        usage for text in payloads(golden) or [golden.body] for usage in _usages(json.loads(text))
+    ]
     outputs = [usage.get("completion_tokens", usage.get("output_tokens")) for usage in found]
     return _largest(map(_input, found)), _largest(outputs) if golden.api.length_field else 0
 
@@ -158,7 +177,9 @@ def _largest(counts: Iterable[int | None]) -> int | None:
 def _input(usage: dict[str, Any]) -> int | None:
     """Anthropic's `input_tokens` are those that were not in the cache."""
     if "cache_read_input_tokens" in usage:
-        return sum(usage.get(f"{name}input_tokens") or 0 for name in ("", "cache_read_", "cache_creation_"))
+        return sum(
+            usage.get(f"{name}input_tokens") or 0 for name in ("", "cache_read_", "cache_creation_")
+        )
     return usage.get("prompt_tokens", usage.get("input_tokens", usage.get("total_tokens")))
 
 

@@ -16,7 +16,9 @@ TOKENIZER = str(ROOT / "engines" / "sim" / "tokenizer.json")  # the simulator's
 SHORT = ["--random-input-len", "16", "--random-output-len", "4"]
 
 
-def loadgen(*arguments: str, cwd: Path | None = None, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+def loadgen(
+    *arguments: str, cwd: Path | None = None, timeout_s: float = 60.0
+) -> subprocess.CompletedProcess[str]:
     """Run `loadgen ARGUMENTS` to its end."""
     return subprocess.run(
         [*LOADGEN, *arguments],
@@ -32,7 +34,12 @@ def loadgen(*arguments: str, cwd: Path | None = None, timeout_s: float = 60.0) -
 def start(*arguments: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
     """Start `loadgen ARGUMENTS`; stdout and stderr are pipes."""
     return subprocess.Popen(
-        [*LOADGEN, *arguments], cwd=cwd, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*LOADGEN, *arguments],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -66,7 +73,11 @@ def in_flight(line: str) -> int:
 
 def environment() -> dict[str, str]:
     """The environment without what would change the meaning of a call."""
-    return {name: value for name, value in os.environ.items() if name not in ("OPENAI_API_KEY", "PYTHONWARNINGS")}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("OPENAI_API_KEY", "PYTHONWARNINGS")
+    }
 
 
 def interrupt(run: "subprocess.Popen[str]", times: int) -> tuple[str, str]:
@@ -83,7 +94,9 @@ def interrupt(run: "subprocess.Popen[str]", times: int) -> tuple[str, str]:
 def served(*flags: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """A simulator with these flags of its own; yields its base URL and its process."""
     command = [sys.executable, "-m", "loadgen.engines.sim", "--port", "0", *flags]
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -1,4 +1,6 @@
-"""Runs that are compared: their results and records, made of requests whose latencies a test states in its head."""
+"""Runs that are compared: their results and records, made of requests whose latencies a test
+states in its head.
+"""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -27,14 +29,24 @@ FEW = SETTINGS.replace(num_prompts=20)
 
 
 def saved(path: Path, *, ttft: float = 20.0, settings: RunSettings = FEW, **changes: Any) -> str:
-    """A result whose requests all had this TTFT, ms, and gaps of half of it; `changes` are of `loadgen` in it."""
-    path.write_text(report.to_json(result(path.stem, ttft=ttft, settings=settings, **changes)) + "\n")
+    """A result whose requests all had this TTFT, ms, and gaps of half of it; `changes` are of
+    `loadgen` in it.
+    """
+    path.write_text(
+        report.to_json(result(path.stem, ttft=ttft, settings=settings, **changes)) + "\n"
+    )
     return str(path)
 
 
-def result(date: str, *, ttft: float = 20.0, settings: RunSettings = FEW, **changes: Any) -> dict[str, Any]:
+def result(
+    date: str, *, ttft: float = 20.0, settings: RunSettings = FEW, **changes: Any
+) -> dict[str, Any]:
     """The same as it is in memory."""
-    options = {name: changes.pop(name) for name in ("engine", "model", "prompts", "simulated") if name in changes}
+    options = {
+        name: changes.pop(name)
+        for name in ("engine", "model", "prompts", "simulated")
+        if name in changes
+    }
     data: dict[str, Any] = pickle.loads(_pickled_result(pickle.dumps((ttft, settings, options))))
     data["date"] = date
     data["loadgen"] |= changes
@@ -43,7 +55,9 @@ def result(date: str, *, ttft: float = 20.0, settings: RunSettings = FEW, **chan
 
 @lru_cache(maxsize=256)
 def _pickled_result(run: bytes) -> bytes:
-    """Make the result of a run once: many tests compare the same runs, and none may change what others get."""
+    """Make the result of a run once: many tests compare the same runs, and none may change what
+    others get.
+    """
     ttft, settings, options = pickle.loads(run)
     schedule = _schedule(settings)
     records = _requests(schedule, np.full(schedule.count, ttft))
@@ -58,8 +72,12 @@ def starts(folder: Path, *ttfts: float, **options: Any) -> str:
     return str(folder)
 
 
-def recorded(path: Path, *, factor: float = 1.0, seed: int = 0, settings: RunSettings = SETTINGS) -> str:
-    """Records of a run whose TTFTs are drawn, exponential with a mean of 20 ms times a factor, beyond 5 ms."""
+def recorded(
+    path: Path, *, factor: float = 1.0, seed: int = 0, settings: RunSettings = SETTINGS
+) -> str:
+    """Records of a run whose TTFTs are drawn, exponential with a mean of 20 ms times a factor,
+    beyond 5 ms.
+    """
     schedule = _schedule(settings)
     drawn = factor * (5 + np.random.default_rng(seed).exponential(15.0, schedule.count))
     return kept(path, _requests(schedule, drawn), schedule, settings)
@@ -73,9 +91,13 @@ def kept(
     *,
     scheduled: int | None = None,
 ) -> str:
-    """Records of a run that came to its end; `scheduled` says how many it turned out to be that were to be sent."""
+    """Records of a run that came to its end; `scheduled` says how many it turned out to be that
+    were to be sent.
+    """
     heading = run_facts.heading(settings, schedule)
-    recorder = Recorder.from_settings(settings, START, schedule.count if scheduled is None else scheduled)
+    recorder = Recorder.from_settings(
+        settings, START, schedule.count if scheduled is None else scheduled
+    )
     with RecordWriter.optional(path) as writer:
         assert writer is not None
         writer.begin(heading, START, schedule.count, [])
@@ -94,7 +116,9 @@ def _schedule(settings: RunSettings) -> Schedule:
 
 def _requests(schedule: Schedule, ttfts: Any) -> Iterator[Record]:
     for index, (due_ns, ttft) in enumerate(zip(schedule.due_ns, ttfts, strict=True)):
-        yield run_facts.steady(index, due=int(due_ns) / MS, ttft=float(ttft), gap=float(ttft) / 2, n=4)
+        yield run_facts.steady(
+            index, due=int(due_ns) / MS, ttft=float(ttft), gap=float(ttft) / 2, n=4
+        )
 
 
 def server(preemptions: float) -> dict[str, Any]:
@@ -105,8 +129,15 @@ def server(preemptions: float) -> dict[str, Any]:
         "gpu_levels": [],
         "covers_run": True,
         "restarts": 0,
-        "levels": {level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")},
-        "counts": {"requests": None, "prompt_tokens": None, "generation_tokens": None, "preemptions": preemptions},
+        "levels": {
+            level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")
+        },
+        "counts": {
+            "requests": None,
+            "prompt_tokens": None,
+            "generation_tokens": None,
+            "preemptions": preemptions,
+        },
         "prefix_hit_rate": 0.5,
         "spec_acceptance": None,
         "ttft_ms": None,

@@ -2,7 +2,9 @@
 
 
 def unwrapped(lines: list[str]) -> list[str]:
-    """Lines, with those joined that go on: they are indented by four more than the first, and are no advice."""
+    """Lines, with those joined that go on: they are indented by four more than the first, and
+    are no advice.
+    """
     whole: list[str] = []
     indent = 0
     for line in lines:

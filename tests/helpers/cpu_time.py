@@ -1,4 +1,6 @@
-"""`python -m tests.helpers.cpu_time COMMAND...`: run a command, and print the CPU time of all its processes."""
+"""`python -m tests.helpers.cpu_time COMMAND...`: run a command, and print the CPU time of all
+its processes.
+"""
 
 import resource
 import subprocess

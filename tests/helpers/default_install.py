@@ -1,6 +1,8 @@
-"""A default install: what `pip install .` brings, and nothing else, in a process that sees no other package.
+"""A default install: what `pip install .` brings, and nothing else, in a process that sees no other
+package.
 
-`python -c LOADGEN_ALONE ...` is `loadgen ...` there. Processes that it starts see all packages again.
+`python -c LOADGEN_ALONE ...` is `loadgen ...` there. Processes that it starts see all packages
+again.
 """
 
 import subprocess
@@ -27,7 +29,7 @@ class Alone(PathFinder):
 sys.meta_path[sys.meta_path.index(PathFinder)] = Alone
 from loadgen.cli.main import main
 main()
-"""
+"""  # noqa: E501
 
 
 def installed_by_default(name: str = "loadgen", found: set[str] | None = None) -> set[str]:
@@ -46,7 +48,9 @@ def modules_of_others() -> set[str]:
     """The top-level modules that are installed here and would not be by default."""
     ours = installed_by_default()
     tops = metadata.packages_distributions().items()
-    return {top for top, owners in tops if not ours & {canonicalize_name(owner) for owner in owners}}
+    return {
+        top for top, owners in tops if not ours & {canonicalize_name(owner) for owner in owners}
+    }
 
 
 def loadgen(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

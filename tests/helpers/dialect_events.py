@@ -26,7 +26,8 @@ def _last(event: dict[str, Any]) -> Delta:
     )
 
 
-# Events without a type, the text in an object, and a last event that is known by one of its members.
+# Events without a type, the text in an object, and a last event that is known by one of its
+# members.
 UNTYPED = Dialect(
     texts={"": {"token.text": CONTENT, "token.thought.text": REASONING}},
     silent=("ping",),
@@ -46,7 +47,9 @@ USAGE_OF_RESPONSES = {
 USAGE_OF_MESSAGES = {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 4}
 PLACE = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
 ANSWERS = {
-    "responses": event("response.created", response={"status": "in_progress", "usage": None}, sequence_number=0)
+    "responses": event(
+        "response.created", response={"status": "in_progress", "usage": None}, sequence_number=0
+    )
     + event("response.output_item.added", item={"type": "reasoning", "content": []})
     + event("response.reasoning_text.delta", delta="hm", **PLACE)
     + event("response.reasoning_text.delta", delta=" so", **PLACE)
@@ -56,10 +59,17 @@ ANSWERS = {
     + event("response.output_text.delta", delta=' "é"\n', logprobs=[], **PLACE)
     + event("response.function_call_arguments.delta", delta='{"a"', **PLACE)
     + event("response.output_text.done", text='a "é"\n', **PLACE)
-    + event("response.completed", response={"status": "completed", "error": None, "usage": USAGE_OF_RESPONSES}),
+    + event(
+        "response.completed",
+        response={"status": "completed", "error": None, "usage": USAGE_OF_RESPONSES},
+    ),
     "messages": event(
         "message_start",
-        message={"role": "assistant", "content": [], "usage": {"input_tokens": 7, "output_tokens": 1}},
+        message={
+            "role": "assistant",
+            "content": [],
+            "usage": {"input_tokens": 7, "output_tokens": 1},
+        },
     )
     + event("content_block_start", index=0, content_block={"type": "thinking", "thinking": ""})
     + event("ping")
@@ -69,8 +79,14 @@ ANSWERS = {
     + event("content_block_start", index=1, content_block={"type": "text", "text": ""})
     + event("content_block_delta", index=1, delta={"type": "text_delta", "text": "a"})
     + event("content_block_delta", index=1, delta={"type": "text_delta", "text": ' "é"'})
-    + event("content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"a"'})
-    + event("message_delta", delta={"stop_reason": "end_turn", "stop_sequence": None}, usage=USAGE_OF_MESSAGES)
+    + event(
+        "content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"a"'}
+    )
+    + event(
+        "message_delta",
+        delta={"stop_reason": "end_turn", "stop_sequence": None},
+        usage=USAGE_OF_MESSAGES,
+    )
     + event("message_stop"),
     "untyped": b'data:{"index":1,"token":{"id":5,"text":"a"},"details":null}\n\n'
     b'data:{"index":2,"token":{"id":6,"thought":{"text":"hm"}},"details":null}\n\n'
@@ -80,9 +96,13 @@ ANSWERS = {
 
 @st.composite
 def chunks(draw: st.DrawFn, dialect: Dialect) -> dict[str, Any]:
-    """The object of one event: of a type of the dialect or of none, its texts in place or not, and some junk."""
+    """The object of one event: of a type of the dialect or of none, its texts in place or not,
+    and some junk.
+    """
     names = [*dialect.texts, *dialect.silent, *ENDS]
-    chunk: dict[str, Any] = draw(st.dictionaries(st.sampled_from(["index", "extra", "logprobs"]), junk, max_size=2))
+    chunk: dict[str, Any] = draw(
+        st.dictionaries(st.sampled_from(["index", "extra", "logprobs"]), junk, max_size=2)
+    )
     if draw(st.integers(0, 9)):
         chunk[dialect.type_key] = draw(st.one_of(*[st.sampled_from(names)] * 5, junk))
     where = dialect.texts.get(str(chunk.get(dialect.type_key, "")), {})
@@ -96,9 +116,15 @@ def chunks(draw: st.DrawFn, dialect: Dialect) -> dict[str, Any]:
         chunk["response"] = draw(st.one_of(ended_responses, ended_responses, junk))
     if draw(st.integers(0, 2)) == 0:
         message = draw(st.one_of(message_parts, message_parts, junk))
-        chunk |= {"message": message} if draw(st.booleans()) or not isinstance(message, dict) else message
+        chunk |= (
+            {"message": message}
+            if draw(st.booleans()) or not isinstance(message, dict)
+            else message
+        )
     if draw(st.integers(0, 9)) == 0:
-        chunk[draw(st.sampled_from(["error", "object"]))] = draw(st.one_of(st.none(), junk, st.just("error")))
+        chunk[draw(st.sampled_from(["error", "object"]))] = draw(
+            st.one_of(st.none(), junk, st.just("error"))
+        )
     return chunk
 
 
@@ -122,8 +148,12 @@ ended_responses: Chunks = st.fixed_dictionaries(
                 optional={
                     "input_tokens": counts,
                     "output_tokens": counts,
-                    "input_tokens_details": st.fixed_dictionaries({}, optional={"cached_tokens": counts}),
-                    "output_tokens_details": st.fixed_dictionaries({}, optional={"reasoning_tokens": counts}),
+                    "input_tokens_details": st.fixed_dictionaries(
+                        {}, optional={"cached_tokens": counts}
+                    ),
+                    "output_tokens_details": st.fixed_dictionaries(
+                        {}, optional={"reasoning_tokens": counts}
+                    ),
                 },
             ),
         ),
@@ -139,7 +169,9 @@ message_parts: Chunks = st.fixed_dictionaries(
     optional={
         "role": texts,
         "usage": st.one_of(usages, usages, junk),
-        "delta": st.fixed_dictionaries({}, optional={"stop_reason": reasons, "stop_sequence": texts}),
+        "delta": st.fixed_dictionaries(
+            {}, optional={"stop_reason": reasons, "stop_sequence": texts}
+        ),
     },
 )
 

@@ -32,11 +32,18 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def list_item(text: str, indent: str = "") -> str:
-    """An item of a Markdown list in lines of 120 characters, of which none begins or ends inside code."""
+    """An item of a Markdown list in lines of 120 characters, of which none begins or ends inside
+    code.
+    """
     held = re.sub("`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)
     first, others = f"{indent}- ", f"{indent}  "
     lines = textwrap.fill(
-        held, 120, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+        held,
+        120,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return lines.replace("\0", " ")
 

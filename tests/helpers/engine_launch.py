@@ -11,11 +11,15 @@ PLACE = Place(8001, FOLDER)
 MODEL = "Qwen/Qwen3-14B"
 
 
-def launch(engine: Engine, *raw: str, place: Place = PLACE, model: str = MODEL, **knobs: Any) -> Launch:
+def launch(
+    engine: Engine, *raw: str, place: Place = PLACE, model: str = MODEL, **knobs: Any
+) -> Launch:
     return engine.launch(model, knobs, raw, place)
 
 
-def said(engine: Engine, knobs: Mapping[str, Any], raw: Sequence[str] = (), place: Place = PLACE) -> list[str]:
+def said(
+    engine: Engine, knobs: Mapping[str, Any], raw: Sequence[str] = (), place: Place = PLACE
+) -> list[str]:
     """The words that knobs and raw flags add to the command that pages print."""
     bare = engine.launch(MODEL, {}, (), place).shorthand
     full = engine.launch(MODEL, knobs, raw, place).shorthand

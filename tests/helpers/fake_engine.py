@@ -21,9 +21,13 @@ class Fake:
     name = "fake"
 
     def __init__(
-        self, probes: Probes | None = None, command: Sequence[str] = (sys.executable, "-S", str(SCRIPT))
+        self,
+        probes: Probes | None = None,
+        command: Sequence[str] = (sys.executable, "-S", str(SCRIPT)),
     ) -> None:
-        self.probes = probes or Probes(health="/health", version="/told", resolved="/told", flush=("/flush",))
+        self.probes = probes or Probes(
+            health="/health", version="/told", resolved="/told", flush=("/flush",)
+        )
         self.command = tuple(command)
 
     def version(self) -> str | None:
@@ -32,8 +36,19 @@ class Fake:
     def knobs(self) -> Mapping[str, str]:
         return {"max_seqs": "variable max_seqs"}
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        argv = (*self.command, "--host", place.host, "--port", str(place.port), "--model", model, *raw)
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
+        argv = (
+            *self.command,
+            "--host",
+            place.host,
+            "--port",
+            str(place.port),
+            "--model",
+            model,
+            *raw,
+        )
         return Launch(
             argv,
             place.base_url,
@@ -76,7 +91,9 @@ def litter_of(server: Server) -> list[Path]:
 
 
 def wait_until(what: Callable[[], bool], server: Server) -> None:
-    """Wait for something that a server does on disk, as long as that lives; the test's timeout bounds it."""
+    """Wait for something that a server does on disk, as long as that lives; the test's timeout
+    bounds it.
+    """
     while not what():
         assert not server.wait_ended(0.01), server.log.text()
 
@@ -94,7 +111,8 @@ def a_stranger_who_is_faster() -> Iterator[None]:
 
     def slow(host: str, port: int | None = None) -> ports.Reservation:
         reserved = reserve(host, port)
-        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that ended there may linger
+        # Connections that ended there may linger.
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         stranger.bind((host, reserved.port))
         stranger.listen()
         return reserved

@@ -1,4 +1,6 @@
-"""A server that behaves as its switches say: `python fake_engine_server.py --port P --model NAME [switches]`."""
+"""A server that behaves as its switches say: `python fake_engine_server.py --port P --model NAME
+[switches]`.
+"""
 
 import argparse
 import json
@@ -24,17 +26,29 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--never-listen", action="store_true")
     parser.add_argument("--silent", action="store_true", help="no log at all")
     parser.add_argument("--flood", action="store_true", help="listen only once the log was cut")
-    parser.add_argument("--double-fork", choices=("tagged", "bare"), help="leave a daemon, with or without environment")
     parser.add_argument(
-        "--litter", action="store_true", help="a file, and a segment of shared memory; says their paths"
+        "--double-fork",
+        choices=("tagged", "bare"),
+        help="leave a daemon, with or without environment",
     )
-    parser.add_argument("--zombie", action="store_true", help="have a child that has ended and is never reaped")
+    parser.add_argument(
+        "--litter",
+        action="store_true",
+        help="a file, and a segment of shared memory; says their paths",
+    )
+    parser.add_argument(
+        "--zombie", action="store_true", help="have a child that has ended and is never reaped"
+    )
     parser.add_argument("--ignore-term", action="store_true")
-    parser.add_argument("--share-port", action="store_true", help="let others of the user listen there too")
+    parser.add_argument(
+        "--share-port", action="store_true", help="let others of the user listen there too"
+    )
     parser.add_argument("--health", type=int, default=200)
     parser.add_argument("--serves", help="another name than the model's")
     parser.add_argument("--no-token", action="store_true")
-    parser.add_argument("--dies-inside", action="store_true", help="its worker, at the first prompt")
+    parser.add_argument(
+        "--dies-inside", action="store_true", help="its worker, at the first prompt"
+    )
     parser.add_argument("--chat-only", action="store_true")
     parser.add_argument("--refuse", action="store_true", help="every prompt, with 400")
     parser.add_argument("--hang", action="store_true", help="at the first prompt")
@@ -73,7 +87,13 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/v1/models":
             self.answer(200, {"data": [{"id": switches.serves or switches.model}]})
         elif self.path == "/told":
-            self.answer(200, {"version": "9.9", "args": {"port": switches.port, "busy": 7, "model": switches.model}})
+            self.answer(
+                200,
+                {
+                    "version": "9.9",
+                    "args": {"port": switches.port, "busy": 7, "model": switches.model},
+                },
+            )
         else:
             self.answer(404, {})
 
@@ -103,7 +123,9 @@ class Handler(BaseHTTPRequestHandler):
         elif "chat" in self.path:
             self.answer(200, {"choices": [{"message": {"content": "Hi"}}]})
         else:
-            self.answer(404, {}) if switches.chat_only else self.answer(200, {"choices": [{"text": "Hi"}]})
+            self.answer(404, {}) if switches.chat_only else self.answer(
+                200, {"choices": [{"text": "Hi"}]}
+            )
 
     def log_message(self, *_: object) -> None:
         pass
@@ -128,7 +150,9 @@ def daemon(bare: bool) -> None:
 
 
 def litter() -> mmap.mmap:
-    """Leave a temporary file and a segment of shared memory, which is mapped as long as the result lives."""
+    """Leave a temporary file and a segment of shared memory, which is mapped as long as the
+    result lives.
+    """
     _, path = tempfile.mkstemp()
     descriptor, segment = tempfile.mkstemp(dir="/dev/shm", prefix="fake-")
     os.ftruncate(descriptor, 4096)

@@ -26,7 +26,9 @@ class Fake(SimpleNamespace):
     NVMLError = NVMLError
     NVML_CLOCK_SM = 1
 
-    def __init__(self, *, driver: bool = True, hides: tuple[str, ...] = (), name: str | bytes = "H200") -> None:
+    def __init__(
+        self, *, driver: bool = True, hides: tuple[str, ...] = (), name: str | bytes = "H200"
+    ) -> None:
         self.on, self._driver, self._hides = False, driver, hides
         self.nvmlInit, self.nvmlShutdown = self._init, self._shutdown
         self.nvmlDeviceGetCount, self.nvmlDeviceGetHandleByIndex = lambda: 2, lambda index: index
@@ -34,7 +36,9 @@ class Fake(SimpleNamespace):
         self.nvmlDeviceGetName = self._tells("name", lambda gpu: name)
         self.nvmlDeviceGetPowerUsage = self._tells("power", lambda gpu: 412_500)
         self.nvmlDeviceGetClockInfo = self._tells("clock", lambda gpu, which: 1980)
-        self.nvmlDeviceGetUtilizationRates = self._tells("use", lambda gpu: SimpleNamespace(gpu=87, memory=40))
+        self.nvmlDeviceGetUtilizationRates = self._tells(
+            "use", lambda gpu: SimpleNamespace(gpu=87, memory=40)
+        )
         self.nvmlDeviceGetMemoryInfo = self._tells(
             "memory", lambda gpu: SimpleNamespace(used=self.used[gpu], total=140 * GIB)
         )

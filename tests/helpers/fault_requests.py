@@ -1,4 +1,6 @@
-"""Sends requests through a real Transport, some of which meet a fault, and collects their Records."""
+"""Sends requests through a real Transport, some of which meet a fault, and collects their
+Records.
+"""
 
 import asyncio
 import contextlib
@@ -22,21 +24,32 @@ S = 1_000_000_000
 NEIGHBOURS = 3
 
 
-def target(url: str, fault: str | None = None, *, verify_tls: bool = True, api: Api = CHAT) -> Target:
+def target(
+    url: str, fault: str | None = None, *, verify_tls: bool = True, api: Api = CHAT
+) -> Target:
     headers = {HEADER: fault} if fault else {}
     return Target(url + api.path, "m", api, headers=headers, verify_tls=verify_tls)
 
 
 class Sender:
-    """A transport, and the records that came back, in order of ending: exactly one for each request.
+    """A transport, and the records that came back, in order of ending: exactly one for each
+    request.
 
     Attributes:
-        leave: After how many tokens, and how long after it was sent (ns), the user of a request leaves: 0, -1 never.
+        leave: After how many tokens, and how long after it was sent (ns), the user of a request
+            leaves: 0, -1 never.
     """
 
     leave = (0, -1)
 
-    def __init__(self, url: str, timeouts: Timeouts | None = None, *, verify_tls: bool = True, api: Api = CHAT) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeouts: Timeouts | None = None,
+        *,
+        verify_tls: bool = True,
+        api: Api = CHAT,
+    ) -> None:
         self.url, self.target = url, target(url, verify_tls=verify_tls, api=api)
         self.transport = Transport(self.target, timeouts or Timeouts(connect=10 * S))
         self.transport.on_end = self._ended
@@ -55,7 +68,8 @@ class Sender:
 
     def start(self, count: int = 1, fault: str | None = None) -> "list[asyncio.Future[Record]]":
         """Send `count` requests that meet `fault`; returns what will be their records."""
-        # A run sends the same headers with each request; here one transport has to serve good and bad alike.
+        # A run sends the same headers with each request; here one transport has to serve good and
+        # bad alike.
         self.transport.encoder = RequestEncoder(target(self.url, fault, api=self.target.api))
         return [self._send() for _ in range(count)]
 
@@ -91,7 +105,9 @@ class Sender:
 
 @contextlib.asynccontextmanager
 async def neighbours(sender: Sender) -> AsyncIterator[None]:
-    """Good requests, several at any time, from before the block until after it; each must be as if it were alone."""
+    """Good requests, several at any time, from before the block until after it; each must be as
+    if it were alone.
+    """
     records: list[Record] = []
     stop = asyncio.Event()
 
@@ -114,7 +130,11 @@ async def neighbours(sender: Sender) -> AsyncIterator[None]:
 def assert_good(record: Record) -> None:
     """The record of a good answer: every token, the server's counts, and stamps in order."""
     assert (record.outcome, record.detail, record.status) == (Outcome.OK, None, 200)
-    assert (record.events, record.completion_tokens, record.finish_reason) == (TOKENS, TOKENS, "length")
+    assert (record.events, record.completion_tokens, record.finish_reason) == (
+        TOKENS,
+        TOKENS,
+        "length",
+    )
     assert record.ordered
     assert record.stamps == sorted(record.stamps)
 

@@ -31,15 +31,21 @@ def job(url: str, folder: Path, count: int, fault: str | None = None, **settings
     request_store.write_schedule(folder, schedule)
     if off_record := request_store.warmup_count(made.settings):
         with request_store.RequestFiles(folder, asked.body, request_store.WARMUP_PREFIX) as files:
-            files.add([Prompt("Ready?", 2, 2, f"test/rehearsal/{number}") for number in range(off_record)])
-    return Job(made, (asked,), folder, records=Path(settings["records"]) if "records" in settings else None)
+            files.add(
+                [Prompt("Ready?", 2, 2, f"test/rehearsal/{number}") for number in range(off_record)]
+            )
+    return Job(
+        made, (asked,), folder, records=Path(settings["records"]) if "records" in settings else None
+    )
 
 
 async def prepared() -> None:
     """The requests are there already."""
 
 
-async def carried_out(runner: LoopRunner, given: Job, ready: Awaitable[None] | None = None) -> Measurement:
+async def carried_out(
+    runner: LoopRunner, given: Job, ready: Awaitable[None] | None = None
+) -> Measurement:
     """What a runner measures, whose requests are there already unless `ready` says when."""
     async with asyncio.timeout(PATIENCE_S), runner:
         return await coordinate(runner, given, ready or prepared(), lambda progress: None)
@@ -49,7 +55,9 @@ async def run(given: Job) -> Measurement:
     return await carried_out(LoopRunner(), given)
 
 
-async def run_recorded(url: str, folder: Path, count: int, **settings: Any) -> tuple[Measurement, list[Record]]:
+async def run_recorded(
+    url: str, folder: Path, count: int, **settings: Any
+) -> tuple[Measurement, list[Record]]:
     """A run, and its records in the order of the schedule."""
     path = folder / "records"
     return await run(job(url, folder, count, records=str(path), **settings)), recorded(path)

@@ -1,4 +1,6 @@
-"""GPUStack's side of the contract: the command lines that it composes, and what its reader makes of a summary."""
+"""GPUStack's side of the contract: the command lines that it composes, and what its reader makes
+of a summary.
+"""
 
 import json
 from typing import Any
@@ -9,7 +11,8 @@ DATA = ROOT / "tests" / "data" / "benchmark_runner"
 SCHEMA = json.loads((DATA / "schema.json").read_text())
 GUIDELLM = json.loads((DATA / "guidellm-0.6.0.json").read_text())
 COMMAND_LINES = {
-    line["name"]: line["argv"] for line in json.loads((DATA / "arguments.json").read_text())["command_lines"]
+    line["name"]: line["argv"]
+    for line in json.loads((DATA / "arguments.json").read_text())["command_lines"]
 }
 
 
@@ -31,12 +34,16 @@ def at(summary: Any, path: str) -> Any:
 
 
 def refusals(summary: dict[str, Any]) -> list[str]:
-    """Every place at which GPUStack's reader would refuse a summary: it takes no null, and misses no number."""
+    """Every place at which GPUStack's reader would refuse a summary: it takes no null, and
+    misses no number.
+    """
     found = []
 
     def number(holder: dict[str, Any], key: str, where: str, kind: type = float) -> None:
         value = holder.get(key)
-        good = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+        good = isinstance(value, int if kind is int else int | float) and not isinstance(
+            value, bool
+        )
         if not good or value != value:
             found.append(f"{where}.{key}: {value!r}")
 
@@ -59,7 +66,11 @@ def refusals(summary: dict[str, Any]) -> list[str]:
                     number(one["percentiles"], key, f"{name}.{status}.percentiles")
         for requests in benchmark.get("requests_truncated", {}).values():
             for request in requests:
-                found += [f"request.{key}: missing" for key in SCHEMA["keys_of_a_request"] if key not in request]
+                found += [
+                    f"request.{key}: missing"
+                    for key in SCHEMA["keys_of_a_request"]
+                    if key not in request
+                ]
                 if request["info"]["status"] not in SCHEMA["statuses_of_a_request"]:
                     found.append(f"request.info.status: {request['info']['status']}")
     return found

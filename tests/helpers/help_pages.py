@@ -1,7 +1,8 @@
-"""The help pages of the commands of `loadgen`, without long usage lines and without the topics of settings.
+"""The help pages of the commands of `loadgen`, without long usage lines and without the topics of
+settings.
 
-docs/flags.md lists the settings; usage lines repeat all flags. `python -m tests.helpers.help_pages` writes
-them.
+docs/flags.md lists the settings; usage lines repeat all flags. `python -m tests.helpers.help_pages`
+writes them.
 """
 
 import contextlib
@@ -17,7 +18,15 @@ from tests.helpers.source import ROOT
 
 FOLDER = ROOT / "tests" / "cli" / "golden"
 NAMES = (
-    *("run", "search", "dataset", "doctor", "report", "compare", "audit", "import", "benchmark-runner"),
+    "run",
+    "search",
+    "dataset",
+    "doctor",
+    "report",
+    "compare",
+    "audit",
+    "import",
+    "benchmark-runner",
     *("completion", "help", "version"),
 )
 COMMANDS = {
@@ -38,7 +47,11 @@ SETTINGS = tuple(f"{group}:\n" for group in GROUPS)
 def shown(words: list[str]) -> str:
     """What a command prints, 80 columns wide."""
     out = io.StringIO()
-    with contextlib.redirect_stdout(out), mock.patch.dict(os.environ, COLUMNS="80"), contextlib.suppress(SystemExit):
+    with (
+        contextlib.redirect_stdout(out),
+        mock.patch.dict(os.environ, COLUMNS="80"),
+        contextlib.suppress(SystemExit),
+    ):
         dispatch(words)
     return out.getvalue()
 
@@ -46,14 +59,20 @@ def shown(words: list[str]) -> str:
 def page(name: str) -> str:
     """The help of a command."""
     text = shown(COMMANDS[name])
-    if name == "loadgen":  # commands of packages, loadgen's engines among them, have texts of their own
+    if (
+        name == "loadgen"
+    ):  # commands of packages, loadgen's engines among them, have texts of their own
         lines = [
             line
             for line in text.splitlines()
             if not line.startswith(tuple(f"  {one} " for one in command_list.added()))
         ]
         return "\n".join(lines) + "\n"
-    kept = [part for part in re.split(r"\n\n(?=\S)", text) if not part.startswith(("usage: loadgen ", *SETTINGS))]
+    kept = [
+        part
+        for part in re.split(r"\n\n(?=\S)", text)
+        if not part.startswith(("usage: loadgen ", *SETTINGS))
+    ]
     return "\n\n".join(kept or [text]).rstrip() + "\n"
 
 

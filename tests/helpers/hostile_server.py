@@ -1,4 +1,6 @@
-"""A server that repeats what it was told in confidence, and says what would move a terminal; and a run against it."""
+"""A server that repeats what it was told in confidence, and says what would move a terminal; and
+a run against it.
+"""
 
 import asyncio
 import contextlib
@@ -53,7 +55,9 @@ def answers(told: str) -> list[bytes]:
         whole(403, orjson.dumps({"error": told})),
         whole(500, cut, kind="text/plain"),
         streamed(delta(content="a") + delta(f"stop {KEY}{ESCAPES}")),
-        streamed(event(choices=[{"text": "a", "finish_reason": "stop", "matched_stop": told}]), 10_000),
+        streamed(
+            event(choices=[{"text": "a", "finish_reason": "stop", "matched_stop": told}]), 10_000
+        ),
         streamed(delta(content="a") + event(error={"message": told})),
         streamed(delta(content="a") + b"data: no JSON " + KEY.encode() + b"\n\n"),
         streamed(answer(f"told: {told}")),
@@ -66,12 +70,23 @@ def answers(told: str) -> list[bytes]:
 async def run_against(
     script: Script, folder: Path, *flags: str, **variables: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """`loadgen run` against a server that does what `script` says; its temporary and state folders lie in `folder`."""
+    """`loadgen run` against a server that does what `script` says; its temporary and state
+    folders lie in `folder`.
+    """
     (folder / "tmp").mkdir()
     own = {"TMPDIR": str(folder / "tmp"), "XDG_STATE_HOME": str(folder / "state")}
     async with serving(script) as url:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "loadgen", "run", "--base-url", url, "--backend", "openai-chat"),
+            *(
+                sys.executable,
+                "-m",
+                "loadgen",
+                "run",
+                "--base-url",
+                url,
+                "--backend",
+                "openai-chat",
+            ),
             *("--tokenizer", TOKENIZER, *SHORT, *flags),
             cwd=folder,
             env=environment() | own | variables,

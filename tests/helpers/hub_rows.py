@@ -4,7 +4,10 @@ PLACES = ["harbour", "orchard", "station", "library", "market", "meadow", "tower
 
 
 def _turns(*texts):
-    return [{"from": speaker, "value": text} for speaker, text in zip(("human", "gpt", "human"), texts, strict=False)]
+    return [
+        {"from": speaker, "value": text}
+        for speaker, text in zip(("human", "gpt", "human"), texts, strict=False)
+    ]
 
 
 def _rows(make):
@@ -14,7 +17,10 @@ def _rows(make):
 LONG = " and then we walked on" * 500  # 2000 words and more
 ROWS = {
     "philschmid/mt-bench": _rows(
-        lambda number, place: {"question_id": number, "turns": [f"Describe the {place}.", "Now in verse."]}
+        lambda number, place: {
+            "question_id": number,
+            "turns": [f"Describe the {place}.", "Now in verse."],
+        }
     ),
     "likaixin/InstructCoder": _rows(
         lambda number, place: {
@@ -24,16 +30,24 @@ ROWS = {
         }
     ),
     "openai/openai_humaneval": _rows(
-        lambda number, place: {"task_id": f"T/{number}", "prompt": f"def {place}(a):\n    # add {number}\n"}
+        lambda number, place: {
+            "task_id": f"T/{number}",
+            "prompt": f"def {place}(a):\n    # add {number}\n",
+        }
     ),
     "openai/gsm8k": _rows(
-        lambda number, place: {"question": f"How many boats lie at the {place}?", "answer": f"#### {number}"}
+        lambda number, place: {
+            "question": f"How many boats lie at the {place}?",
+            "answer": f"#### {number}",
+        }
     ),
     "Aeala/ShareGPT_Vicuna_unfiltered": [
         *_rows(
             lambda number, place: {
                 "id": str(number),
-                "conversations": _turns(f"Where do I find the {place}?", f"Go left, then {number} steps.", "Thanks."),
+                "conversations": _turns(
+                    f"Where do I find the {place}?", f"Go left, then {number} steps.", "Thanks."
+                ),
             }
         ),
         {"id": "one turn", "conversations": _turns("Is anybody here today?")},
@@ -76,7 +90,10 @@ ROWS = {
     ],
 }
 SPEC_BENCH = _rows(
-    lambda number, place: {"category": ["writing", "maths"][number % 2], "turns": [f"Tell me of the {place}.", "More."]}
+    lambda number, place: {
+        "category": ["writing", "maths"][number % 2],
+        "turns": [f"Tell me of the {place}.", "More."],
+    }
 )
 SPEED_BENCH = _rows(
     lambda number, place: {

@@ -1,7 +1,9 @@
-"""A study that is killed at one of its writes, without a server: `python -m tests.helpers.killed_study FOLDER`.
+"""A study that is killed at one of its writes, without a server: `python -m
+tests.helpers.killed_study FOLDER`.
 
-For each write, from the first to the one after the last, a child carries the study out and kills itself there; another
-one carries on. Prints a JSON list: how each pair ended, and what the store then told.
+For each write, from the first to the one after the last, a child carries the study out and kills
+itself there; another one carries on. Prints a JSON list: how each pair ended, and what the store
+then told.
 """
 
 import asyncio
@@ -97,7 +99,9 @@ def child(file: StudyFile, folder: Path, last: int) -> bool:
         connect = sqlite3.connect
         Counted.point = staticmethod(point)
         sqlite3.connect = lambda *given, **named: connect(*given, factory=Counted, **named)  # type: ignore[assignment]
-        sys.addaudithook(lambda event, given: point() if event in ("os.mkdir", "os.rename") else None)
+        sys.addaudithook(
+            lambda event, given: point() if event in ("os.mkdir", "os.rename") else None
+        )
         conductor.TrialRunner = Fake  # type: ignore[misc, assignment]
         conductor.now = lambda: "2026-01-02T03:04:05Z"
         asyncio.run(conductor.conduct(file, folder, lambda engine, model: None, Silent()))
@@ -126,7 +130,9 @@ def main(root: Path) -> None:
         again = child(file, folder, -1)
         text = findings(folder).replace(str(folder), "")
         with Store.open(folder) as store:
-            rows.append({"killed": killed, "again": again, "starts": len(store.trials()), "findings": text})
+            rows.append(
+                {"killed": killed, "again": again, "starts": len(store.trials()), "findings": text}
+            )
     print(json.dumps(rows))
 
 

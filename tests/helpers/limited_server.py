@@ -1,4 +1,6 @@
-"""A server that answers so many requests at a time and refuses the others, as gateways with a limit do."""
+"""A server that answers so many requests at a time and refuses the others, as gateways with a
+limit do.
+"""
 
 import asyncio
 import sys
@@ -34,7 +36,9 @@ class LimitedServer:
             for _ in range(TOKENS):
                 await asyncio.sleep(TAKES_S / TOKENS)
                 await response.write(delta(content="a"))
-            await response.write(delta("length") + usage(prompt_tokens=16, completion_tokens=TOKENS) + DONE)
+            await response.write(
+                delta("length") + usage(prompt_tokens=16, completion_tokens=TOKENS) + DONE
+            )
             return response
         finally:
             self._running -= 1
@@ -45,7 +49,9 @@ async def serve(limit: int) -> None:
     server = LimitedServer(limit)
     application = web.Application()
     application.router.add_post("/v1/chat/completions", server.answer)
-    application.router.add_get("/v1/models", lambda request: web.json_response({"data": [{"id": "sim"}]}))
+    application.router.add_get(
+        "/v1/models", lambda request: web.json_response({"data": [{"id": "sim"}]})
+    )
     runner = web.AppRunner(application)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -20,7 +20,11 @@ def sketch(*ms: float) -> Sketch:
 
 
 QUIET = {"lag": sketch(*[0.02] * 99, 0.1), "loop_stall": sketch(*[0.01] * 2000)}
-FAST = {"ttft": sketch(*[40] * 99, 120), "icl": sketch(*[10] * 990, *[15] * 10), "e2el": sketch(*[1300] * 100)}
+FAST = {
+    "ttft": sketch(*[40] * 99, 120),
+    "icl": sketch(*[10] * 990, *[15] * 10),
+    "e2el": sketch(*[1300] * 100),
+}
 
 
 def running(elapsed_s: float, phase: str = "running", **differs: object) -> Progress:
@@ -46,7 +50,11 @@ def running(elapsed_s: float, phase: str = "running", **differs: object) -> Prog
 
 
 def seen(
-    *moments: Progress, settings: RunSettings = SETTINGS, width: int = 80, height: int = 24, ascii_only: bool = False
+    *moments: Progress,
+    settings: RunSettings = SETTINGS,
+    width: int = 80,
+    height: int = 24,
+    ascii_only: bool = False,
 ) -> list[str]:
     """The lines of the view at the last of these moments, without the blanks at their ends."""
     history = History(settings)

@@ -9,7 +9,13 @@ from loadgen.workload.prompt import Prompt
 def prompts(*lengths: int, outputs: int = 5, server: int | None = None) -> list[Prompt]:
     """Prompts of these lengths; with `server`, the server counts so many tokens more."""
     return [
-        Prompt(f"text {number}", length, outputs, f"row/{number}", server_tokens=server and length + server)
+        Prompt(
+            f"text {number}",
+            length,
+            outputs,
+            f"row/{number}",
+            server_tokens=server and length + server,
+        )
         for number, length in enumerate(lengths)
     ]
 

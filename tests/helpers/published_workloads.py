@@ -11,7 +11,9 @@ from loadgen.engines.kinds.engine import Engine
 
 VLLM_11, VLLM_17 = (replace(vllm.engine, release=version) for version in ("0.11.0", "0.17.1"))
 ASCEND = replace(vllm.ascend, release="0.9.1")
-SGLANG_5, SGLANG_9 = (replace(sglang.engine, release=version) for version in ("0.5.5.post1", "0.5.9"))
+SGLANG_5, SGLANG_9 = (
+    replace(sglang.engine, release=version) for version in ("0.5.5.post1", "0.5.9")
+)
 TRTLLM = replace(trtllm.engine, release="1.2.0rc1")
 MINDIE = replace(mindie.engine, release="2.1RC1")
 
@@ -24,15 +26,30 @@ ON_235B = "vllm serve Qwen/Qwen3-235B-A22B-Instruct-2507-FP8"
 
 # page, command, engine, knobs
 COMMANDS: list[tuple[str, str, Engine, dict[str, Any]]] = [
-    ("qwen3-32b", "vllm serve Qwen/Qwen3-32B --max-model-len 32768", VLLM_11, {"context_len": 32768}),
+    (
+        "qwen3-32b",
+        "vllm serve Qwen/Qwen3-32B --max-model-len 32768",
+        VLLM_11,
+        {"context_len": 32768},
+    ),
     ("qwen3-32b", f"{LAUNCH} Qwen/Qwen3-32B", SGLANG_5, {}),
     ("qwen3-32b", "trtllm-serve Qwen/Qwen3-32B", TRTLLM, {}),
     ("qwen3-32b", "trtllm-serve Qwen/Qwen3-32B-FP8", TRTLLM, {}),
     ("qwen3-32b", "trtllm-serve Qwen/Qwen3-32B-AWQ", TRTLLM, {}),
     ("qwen3-32b", "vllm serve Qwen/Qwen3-32B-FP8", VLLM_11, {}),
     ("qwen3-32b", "vllm serve Qwen/Qwen3-32B-AWQ", VLLM_11, {}),
-    ("qwen3-32b", "trtllm-serve Qwen/Qwen3-14B --max_num_tokens=16384", TRTLLM, {"max_batched_tokens": 16384}),
-    ("qwen3-32b", "trtllm-serve Qwen/Qwen3-32B --max_num_tokens=32768", TRTLLM, {"max_batched_tokens": 32768}),
+    (
+        "qwen3-32b",
+        "trtllm-serve Qwen/Qwen3-14B --max_num_tokens=16384",
+        TRTLLM,
+        {"max_batched_tokens": 16384},
+    ),
+    (
+        "qwen3-32b",
+        "trtllm-serve Qwen/Qwen3-32B --max_num_tokens=32768",
+        TRTLLM,
+        {"max_batched_tokens": 32768},
+    ),
     ("qwen3-32b", "vllm serve Qwen/Qwen3-32B", VLLM_11, {}),
     (
         "qwen3-32b",
@@ -88,7 +105,12 @@ COMMANDS: list[tuple[str, str, Engine, dict[str, Any]]] = [
         for backend in ("fa3", "flashinfer", "triton")
     ),
     ("qwen3.5-9b", ON_9B, VLLM_17, LATER),
-    ("qwen3.5-9b", f"{LAUNCH} Qwen/Qwen3.5-9B --reasoning-parser=qwen3 --context-length=32768", SGLANG_9, LATER),
+    (
+        "qwen3.5-9b",
+        f"{LAUNCH} Qwen/Qwen3.5-9B --reasoning-parser=qwen3 --context-length=32768",
+        SGLANG_9,
+        LATER,
+    ),
     ("qwen3.5-9b", f"{ON_9B} --enable-prefix-caching", VLLM_17, LATER | {"prefix_cache": True}),
     (
         "qwen3.5-9b",
@@ -110,7 +132,10 @@ COMMANDS: list[tuple[str, str, Engine, dict[str, Any]]] = [
         )
         for tokens in (24576, 32768)
     ),
-    *(("qwen3.5-9b", f"{FAST_ON_9B} --max-num-seqs={seqs}", VLLM_17, FAST | {"max_seqs": seqs}) for seqs in (256, 512)),
+    *(
+        ("qwen3.5-9b", f"{FAST_ON_9B} --max-num-seqs={seqs}", VLLM_17, FAST | {"max_seqs": seqs})
+        for seqs in (256, 512)
+    ),
     *(
         (
             "qwen3.5-9b",
@@ -123,7 +148,12 @@ COMMANDS: list[tuple[str, str, Engine, dict[str, Any]]] = [
     ("qwen3-30b-a3b", "vllm serve Qwen/Qwen3-30B-A3B -tp 2", ASCEND, {"tensor_parallel": 2}),
     ("qwen3-30b-a3b", "mindie serve Qwen/Qwen3-30B-A3B", MINDIE, {}),
     ("qwen3-30b-a3b", "mindie serve Qwen3-30B-A3B", MINDIE, {}),
-    ("qwen3-30b-a3b", "mindie serve Qwen3-30B-A3B --enable-prefix-caching", MINDIE, {"prefix_cache": True}),
+    (
+        "qwen3-30b-a3b",
+        "mindie serve Qwen3-30B-A3B --enable-prefix-caching",
+        MINDIE,
+        {"prefix_cache": True},
+    ),
     ("qwen3-30b-a3b", "mindie serve vllm-ascend/Qwen3-8B-W8A8", MINDIE, {}),
 ]
 
@@ -159,7 +189,11 @@ MISPRINTS: dict[str, tuple[Misprint, ...]] = {
             "mindie serve Qwen3-30B-A3B --enable-prefix-caching",
             "mindie serve Qwen/Qwen3-30B-A3B --enable-prefix-caching",
         ),
-        Misprint(171, "mindie serve vllm-ascend/Qwen3-8B-W8A8", "mindie serve vllm-ascend/Qwen3-30B-A3B-W8A8"),
+        Misprint(
+            171,
+            "mindie serve vllm-ascend/Qwen3-8B-W8A8",
+            "mindie serve vllm-ascend/Qwen3-30B-A3B-W8A8",
+        ),
     ),
 }
 VLLM_BENCH = ("sharegpt", "short", "medium", "long", "very-long")
@@ -167,6 +201,11 @@ WORKLOADS: dict[str, tuple[str, ...]] = {
     "qwen3-32b": VLLM_BENCH,
     "qwen3-235b-a22b": VLLM_BENCH,
     "qwen3-14b": VLLM_BENCH,
-    "qwen3.5-9b": ("gpustack-sharegpt", "gpustack-throughput", "gpustack-long-context", "gpustack-generation-heavy"),
+    "qwen3.5-9b": (
+        "gpustack-sharegpt",
+        "gpustack-throughput",
+        "gpustack-long-context",
+        "gpustack-generation-heavy",
+    ),
     "qwen3-30b-a3b": (*VLLM_BENCH, "sharegpt-bs4"),
 }

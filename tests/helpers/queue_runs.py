@@ -1,4 +1,6 @@
-"""Runs of simulated queues, of which theory knows that they are alike: requests that wait for each other."""
+"""Runs of simulated queues, of which theory knows that they are alike: requests that wait for
+each other.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -11,10 +13,14 @@ from loadgen.util.arrays import Floats
 
 
 @cache
-def queue(load: float, servers: int, count: int, *, arrivals: int, service: int, factor: float = 1.0) -> RunRequests:
-    """A run of M/M/c: requests at the same times for one seed of the arrivals, served in a mean time of `factor`.
+def queue(
+    load: float, servers: int, count: int, *, arrivals: int, service: int, factor: float = 1.0
+) -> RunRequests:
+    """A run of M/M/c: requests at the same times for one seed of the arrivals, served in a mean
+    time of `factor`.
 
-    The TTFT is the wait and a tenth of the service, the E2EL all of it, in ms of which the service takes 1,000.
+    The TTFT is the wait and a tenth of the service, the E2EL all of it, in ms of which the service
+    takes 1,000.
     """
     due = np.cumsum(np.random.default_rng(arrivals).exponential(1 / (load * servers), count))
     served = factor * np.random.default_rng(service).exponential(1.0, count)
@@ -25,7 +31,9 @@ def queue(load: float, servers: int, count: int, *, arrivals: int, service: int,
         free[first] = begins[number] + served[number]
     closed = begins + served
     order = np.argsort(closed)
-    ended = EndedRequests(np.diff(closed[order], prepend=due[0]), {"request_throughput": np.ones(count)})
+    ended = EndedRequests(
+        np.diff(closed[order], prepend=due[0]), {"request_throughput": np.ones(count)}
+    )
     latencies = {"ttft": begins + served / 10 - due, "e2el": closed - due}
     found = {name: values(*(1000 * each)[:, None]) for name, each in latencies.items()}
     in_flight = float((closed - due).sum() / (closed.max() - due[0]))
@@ -34,7 +42,10 @@ def queue(load: float, servers: int, count: int, *, arrivals: int, service: int,
 
 def values(*each: Sequence[float] | Floats) -> LatencyValues:
     """What requests tell that had these values, ms."""
-    ms, owner = np.concatenate([np.empty(0), *each]), np.repeat(np.arange(len(each)), [len(one) for one in each])
+    ms, owner = (
+        np.concatenate([np.empty(0), *each]),
+        np.repeat(np.arange(len(each)), [len(one) for one in each]),
+    )
     distribution = Histogram()
     distribution.record_many(np.rint(1e6 * ms).astype(np.int64))
 

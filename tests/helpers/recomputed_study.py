@@ -1,4 +1,6 @@
-"""What a study found, computed again from the lines of its records by arithmetic of the tests' own."""
+"""What a study found, computed again from the lines of its records by arithmetic of the tests'
+own.
+"""
 
 import json
 import math
@@ -8,7 +10,8 @@ from typing import Any
 
 
 def run(path: Path) -> dict[str, Any]:
-    """The numbers of a run: of requests that ended ok, as the server counted their tokens, times in ms.
+    """The numbers of a run: of requests that ended ok, as the server counted their tokens, times in
+    ms.
 
     Args:
         path: Its records.

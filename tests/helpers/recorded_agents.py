@@ -19,11 +19,22 @@ def call(t, tokens, out, blocks, **more):
 
 
 def weka(*requests, **changes):
-    return {"id": "a", "models": ["m"], "block_size": 4, "hash_id_scope": "local", "requests": list(requests)} | changes
+    return {
+        "id": "a",
+        "models": ["m"],
+        "block_size": 4,
+        "hash_id_scope": "local",
+        "requests": list(requests),
+    } | changes
 
 
 def subagent(t, *requests):
-    about = {"agent_id": f"agent {t}", "subagent_type": "Explore", "status": "completed", "models": ["m"]}
+    about = {
+        "agent_id": f"agent {t}",
+        "subagent_type": "Explore",
+        "status": "completed",
+        "models": ["m"],
+    }
     return {"t": t, "type": "subagent", "requests": list(requests)} | about
 
 
@@ -38,9 +49,18 @@ def message(turn, role, conversation="c", **more):
 
 
 AGENT = [
-    message(1, "user", content="Fix it.", system="You are an agent.", tools=[{"type": "function"}], max_new_tokens=70),
+    message(
+        1,
+        "user",
+        content="Fix it.",
+        system="You are an agent.",
+        tools=[{"type": "function"}],
+        max_new_tokens=70,
+    ),
     message(2, "assistant", tool_calls=CALLED),
-    message(3, "tool", tool_results=[{"tool_call_id": "c1", "content": "a.py"}], delay_seconds=1.25),
+    message(
+        3, "tool", tool_results=[{"tool_call_id": "c1", "content": "a.py"}], delay_seconds=1.25
+    ),
     message(4, "assistant", content="Done."),
     message(5, "user", content="Thanks.", delay_seconds=3, max_new_tokens=9),
 ]
@@ -58,7 +78,12 @@ def tracelab(session, given, answered, total, prefix, out, **more):
         {"event_type": "tool_result", "timestamp": at(given)},
         {"event_type": "text", "timestamp": at(answered)},
     ]
-    row = {"session_id": session, "timing_events": events, "input_tokens_total": total, "prefix_tokens": prefix}
+    row = {
+        "session_id": session,
+        "timing_events": events,
+        "input_tokens_total": total,
+        "prefix_tokens": prefix,
+    }
     return row | {"output_tokens": out} | more
 
 

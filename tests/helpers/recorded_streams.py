@@ -1,4 +1,6 @@
-"""Records of streams written down event by event: what `loadgen run --records` would have kept of them."""
+"""Records of streams written down event by event: what `loadgen run --records` would have kept
+of them.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -58,7 +60,9 @@ def of_file(group: str, sent: Mapping[str, float] | None = None) -> tuple[list[R
     return of_streams(told["streams"], sent), told["chat"]
 
 
-def of_streams(streams: Iterable[Mapping[str, Any]], sent: Mapping[str, float] | None = None) -> list[Record]:
+def of_streams(
+    streams: Iterable[Mapping[str, Any]], sent: Mapping[str, float] | None = None
+) -> list[Record]:
     """The records of such streams."""
     records = []
     for index, row in enumerate(streams):
@@ -68,7 +72,9 @@ def of_streams(streams: Iterable[Mapping[str, Any]], sent: Mapping[str, float] |
 
 
 def _record(index: int, row: Mapping[str, Any], later: float) -> Record:
-    events = [(round(ms + later, 3), f"data: {payload}\n\n".encode()) for ms, payload in row["events"]]
+    events = [
+        (round(ms + later, 3), f"data: {payload}\n\n".encode()) for ms, payload in row["events"]
+    ]
     return record_of(
         index,
         events,

@@ -7,14 +7,28 @@ from loadgen.core.record import Record
 from loadgen.testing.replies import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.stream_events import events
 
-__all__ = ["DONE", "HEAD", "answer", "chunked", "delta", "event", "facts", "read", "slices", "streamed", "usage"]
+__all__ = [
+    "DONE",
+    "HEAD",
+    "answer",
+    "chunked",
+    "delta",
+    "event",
+    "facts",
+    "read",
+    "slices",
+    "streamed",
+    "usage",
+]
 
 
 def slices(data: bytes, step: int) -> list[bytes]:
     return [data[i : i + step] for i in range(0, len(data), step)]
 
 
-def read(parts: Iterable[bytes], *, closed: bool = False, error: str | None = None) -> tuple[Response, Record]:
+def read(
+    parts: Iterable[bytes], *, closed: bool = False, error: str | None = None
+) -> tuple[Response, Record]:
     """Feed parts, the n-th of which arrives at n ms; then end the connection if asked."""
     response, record = Response(), Record(due=1)
     response.begin(record)

@@ -1,4 +1,6 @@
-"""What servers send, as hypothesis strategies: valid responses from a grammar, and the ways in which bytes go wrong."""
+"""What servers send, as hypothesis strategies: valid responses from a grammar, and the ways in
+which bytes go wrong.
+"""
 
 from typing import Any
 
@@ -9,30 +11,52 @@ from tests.helpers.captured_responses import goldens
 from tests.helpers.captured_responses import payloads as payloads_of
 
 GOLDENS = [golden for golden in goldens() if golden.is_stream and golden.api.dialect is None]
-SEEDS = [b"".join(b"data: " + payload + b"\n\n" for payload in payloads_of(golden)) for golden in GOLDENS]
+SEEDS = [
+    b"".join(b"data: " + payload + b"\n\n" for payload in payloads_of(golden)) for golden in GOLDENS
+]
 LINE_ENDS = [b"\n", b"\r\n", b"\r"]
 
 # -- events
 
 texts = st.one_of(
-    st.none(), st.text(max_size=8), st.sampled_from(["", '"', "\\", '\\"content":"', "é", "\n", "😀", "\u2028", "\x7f"])
+    st.none(),
+    st.text(max_size=8),
+    st.sampled_from(["", '"', "\\", '\\"content":"', "é", "\n", "😀", "\u2028", "\x7f"]),
 )
-numbers = st.one_of(st.integers(-9, 9), st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**62), 2**62))
+numbers = st.one_of(
+    st.integers(-9, 9),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(2**62), 2**62),
+)
 junk = st.recursive(
     st.one_of(st.none(), st.booleans(), numbers, st.text(max_size=6)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
 )
-calls = st.fixed_dictionaries({}, optional={"function": st.fixed_dictionaries({}, optional={"arguments": texts})})
-inner_parts = st.lists(st.fixed_dictionaries({}, optional={"type": texts, "text": texts}), max_size=2)
+calls = st.fixed_dictionaries(
+    {}, optional={"function": st.fixed_dictionaries({}, optional={"arguments": texts})}
+)
+inner_parts = st.lists(
+    st.fixed_dictionaries({}, optional={"type": texts, "text": texts}), max_size=2
+)
 parts = st.fixed_dictionaries(
-    {}, optional={"type": texts, "text": texts, "thinking": st.one_of(texts, inner_parts), "extra": junk}
+    {},
+    optional={
+        "type": texts,
+        "text": texts,
+        "thinking": st.one_of(texts, inner_parts),
+        "extra": junk,
+    },
 )
 delta_objects = st.fixed_dictionaries(
     {},
     optional={
         "role": texts,
-        "content": st.one_of(texts, texts, texts, st.lists(st.one_of(parts, parts, parts, junk), max_size=3)),
+        "content": st.one_of(
+            texts, texts, texts, st.lists(st.one_of(parts, parts, parts, junk), max_size=3)
+        ),
         "reasoning": texts,
         "reasoning_content": texts,
         "refusal": texts,
@@ -41,7 +65,9 @@ delta_objects = st.fixed_dictionaries(
     },
 )
 items = st.one_of(junk, st.lists(junk, max_size=3))
-logprobs = st.one_of(junk, st.fixed_dictionaries({}, optional={"content": items, "tokens": items, "extra": junk}))
+logprobs = st.one_of(
+    junk, st.fixed_dictionaries({}, optional={"content": items, "tokens": items, "extra": junk})
+)
 choices = st.fixed_dictionaries(
     {},
     optional={
@@ -55,21 +81,28 @@ choices = st.fixed_dictionaries(
         "token_ids": items,
     },
 )
-counts = st.one_of(st.none(), st.integers(0, 10**9), st.integers(-1, 10**10), st.sampled_from([0.0, 3.0, 1e3, 2.5]))
+counts = st.one_of(
+    st.none(), st.integers(0, 10**9), st.integers(-1, 10**10), st.sampled_from([0.0, 3.0, 1e3, 2.5])
+)
 usages = st.fixed_dictionaries(
     {},
     optional={
         "prompt_tokens": counts,
         "completion_tokens": counts,
-        "prompt_tokens_details": st.one_of(st.none(), st.fixed_dictionaries({}, optional={"cached_tokens": counts})),
+        "prompt_tokens_details": st.one_of(
+            st.none(), st.fixed_dictionaries({}, optional={"cached_tokens": counts})
+        ),
         "completion_tokens_details": st.one_of(
-            st.none(), junk, st.fixed_dictionaries({}, optional={"reasoning_tokens": st.one_of(counts, junk)})
+            st.none(),
+            junk,
+            st.fixed_dictionaries({}, optional={"reasoning_tokens": st.one_of(counts, junk)}),
         ),
         "extra": junk,
     },
 )
 likely_chunks = st.fixed_dictionaries(
-    {"choices": st.lists(choices, max_size=2)}, optional={"id": st.text(max_size=5), "usage": usages, "extra": junk}
+    {"choices": st.lists(choices, max_size=2)},
+    optional={"id": st.text(max_size=5), "usage": usages, "extra": junk},
 )
 odd_chunks = st.fixed_dictionaries(
     {},
@@ -83,21 +116,40 @@ odd_chunks = st.fixed_dictionaries(
 )
 finish_reasons = st.fixed_dictionaries(
     {"type": st.one_of(st.sampled_from(["stop", "length", "abort", ""]), texts)},
-    optional={"length": counts, "matched": st.one_of(st.none(), st.integers(-9, 10**10), texts, junk)},
+    optional={
+        "length": counts,
+        "matched": st.one_of(st.none(), st.integers(-9, 10**10), texts, junk),
+    },
 )
 so_far_chunks = st.fixed_dictionaries(  # of SGLang's /generate
     {
         "text": st.sampled_from(["", "a", "a b", "a b\u00e9", 'a "b"']),
         "meta_info": st.fixed_dictionaries(
-            {"completion_tokens": st.integers(0, 4), "finish_reason": st.one_of(st.none(), st.none(), finish_reasons)},
+            {
+                "completion_tokens": st.integers(0, 4),
+                "finish_reason": st.one_of(st.none(), st.none(), finish_reasons),
+            },
             optional={"id": texts, "prompt_tokens": counts, "cached_tokens": counts, "extra": junk},
         ),
     },
-    optional={"output_ids": st.lists(st.integers(0, 9), max_size=4), "index": st.sampled_from([0, 0, 0, 1, None])},
+    optional={
+        "output_ids": st.lists(st.integers(0, 9), max_size=4),
+        "index": st.sampled_from([0, 0, 0, 1, None]),
+    },
 )
 odd_so_far_chunks = st.fixed_dictionaries(
-    {"meta_info": st.one_of(junk, st.fixed_dictionaries({}, optional={"finish_reason": junk, "prompt_tokens": junk}))},
-    optional={"text": st.one_of(texts, junk), "choices": junk, "usage": junk, "index": junk, "error": junk},
+    {
+        "meta_info": st.one_of(
+            junk, st.fixed_dictionaries({}, optional={"finish_reason": junk, "prompt_tokens": junk})
+        )
+    },
+    optional={
+        "text": st.one_of(texts, junk),
+        "choices": junk,
+        "usage": junk,
+        "index": junk,
+        "error": junk,
+    },
 )
 
 
@@ -109,11 +161,15 @@ any_chunks: Chunks = st.one_of(
 
 @st.composite
 def payloads(draw: st.DrawFn, chunks: Chunks = any_chunks) -> bytes:
-    """An event's data: a chunk with its keys in any order, packed, spread out, or escaped to ASCII."""
+    """An event's data: a chunk with its keys in any order, packed, spread out, or escaped to
+    ASCII.
+    """
     chunk = draw(chunks)
     keys = draw(st.permutations(list(chunk)))
     ordered = {key: chunk[key] for key in keys}
-    dumped = orjson.dumps(ordered, option=orjson.OPT_INDENT_2 if draw(st.integers(0, 4)) == 0 else None)
+    dumped = orjson.dumps(
+        ordered, option=orjson.OPT_INDENT_2 if draw(st.integers(0, 4)) == 0 else None
+    )
     if draw(st.integers(0, 4)) == 0:
         escaped = (c if c < "\x80" else c.encode("utf-16-be").hex() for c in dumped.decode())
         dumped = "".join(
@@ -127,15 +183,31 @@ def events(draw: st.DrawFn, chunks: Chunks) -> bytes:
     """One event of a stream, or something that stands between events; lines end with LF."""
     match draw(st.integers(0, 11)):
         case 0:
-            return draw(st.sampled_from([b": ping\n", b": ping\n\n", b"\n", b"event: message\n", b"id: 1\nretry: 3\n"]))
+            return draw(
+                st.sampled_from(
+                    [b": ping\n", b": ping\n\n", b"\n", b"event: message\n", b"id: 1\nretry: 3\n"]
+                )
+            )
         case 1:
             return draw(
-                st.sampled_from([b"data\n", b"data\n\n", b"data:\n\n", b"data: \n\n", b"dat: x\n", b"datas: x\n"])
+                st.sampled_from(
+                    [
+                        b"data\n",
+                        b"data\n\n",
+                        b"data:\n\n",
+                        b"data: \n\n",
+                        b"dat: x\n",
+                        b"datas: x\n",
+                    ]
+                )
             )
         case 2:
             return b"data: [DONE]\n\n"
     space = draw(st.sampled_from([b" ", b" ", b"", b"  "]))
-    return b"".join(b"data:" + space + line + b"\n" for line in draw(payloads(chunks)).split(b"\n")) + b"\n"
+    return (
+        b"".join(b"data:" + space + line + b"\n" for line in draw(payloads(chunks)).split(b"\n"))
+        + b"\n"
+    )
 
 
 @st.composite
@@ -170,8 +242,21 @@ plain_headers = st.sampled_from(
         b"Content-Encoding: identity",
     ]
 )
-odd_lines = [b"HTTP/1.0 200 OK", b"HTTP/1.1 200", b"HTTP/1.1 204 No", b"HTTP/1.1 304 No", b"HTTP/1.1 500 No"]
-odd_lines += [b"HTTP/1.1 429 Too many", b"HTTP/1.1 999 x", b"HTTP/1.1 099 x", b"http/1.1 200 OK", b"HTTP/2 200", b"x"]
+odd_lines = [
+    b"HTTP/1.0 200 OK",
+    b"HTTP/1.1 200",
+    b"HTTP/1.1 204 No",
+    b"HTTP/1.1 304 No",
+    b"HTTP/1.1 500 No",
+]
+odd_lines += [
+    b"HTTP/1.1 429 Too many",
+    b"HTTP/1.1 999 x",
+    b"HTTP/1.1 099 x",
+    b"http/1.1 200 OK",
+    b"HTTP/2 200",
+    b"x",
+]
 status_lines = st.one_of(st.just(b"HTTP/1.1 200 OK"), st.sampled_from(odd_lines))
 framings = st.sampled_from(
     ["chunked", "chunked", "chunked", "length", "length", "close", "short", "both", "gzip", "te"]
@@ -180,23 +265,35 @@ framings = st.sampled_from(
 
 @st.composite
 def responses(draw: st.DrawFn, chunks: Chunks = any_chunks) -> bytes:
-    """All bytes of one response, framed in one of the ways of HTTP/1.1; a few are not what the standard allows."""
+    """All bytes of one response, framed in one of the ways of HTTP/1.1; a few are not what the
+    standard allows.
+    """
     body = draw(bodies(chunks))
     framing = draw(framings)
     lines = draw(st.lists(plain_headers, max_size=4))
     if framing in ("chunked", "both", "te"):
-        coding = {"te": b"gzip, chunked"}.get(framing, draw(st.sampled_from([b"chunked", b"Chunked", b"chunked \t"])))
+        coding = {"te": b"gzip, chunked"}.get(
+            framing, draw(st.sampled_from([b"chunked", b"Chunked", b"chunked \t"]))
+        )
         lines.insert(draw(st.integers(0, len(lines))), b"Transfer-Encoding: " + coding)
     if framing in ("length", "short", "both"):
         length = len(body) + (draw(st.integers(-20, 20)) if framing == "short" else 0)
-        line = draw(st.sampled_from([b"Content-Length: %d", b"content-length:%d ", b"Content-Length: 0%d"])) % length
+        line = (
+            draw(
+                st.sampled_from(
+                    [b"Content-Length: %d", b"content-length:%d ", b"Content-Length: 0%d"]
+                )
+            )
+            % length
+        )
         lines.insert(draw(st.integers(0, len(lines))), line)
     if framing == "gzip":
         lines.append(b"Content-Encoding: gzip")
     head = b"\r\n".join([draw(status_lines), *lines]) + b"\r\n\r\n"
     interim = draw(
         st.sampled_from(
-            [b""] * 4 + [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 x\r\nContent-Type: a/json\r\n\r\n"]
+            [b""] * 4
+            + [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 x\r\nContent-Type: a/json\r\n\r\n"]
         )
     )
     return interim + head + (draw(chunked(body)) if framing in ("chunked", "both", "te") else body)
@@ -206,7 +303,9 @@ def responses(draw: st.DrawFn, chunks: Chunks = any_chunks) -> bytes:
 def chunked(draw: st.DrawFn, body: bytes) -> bytes:
     """`body` in chunks of one size, with or without extensions and trailers."""
     size = draw(st.integers(1, 400))
-    form = draw(st.sampled_from([b"%x\r\n%s\r\n", b"%X;a=b\r\n%s\r\n", b"0%x \r\n%s\r\n", b"%x\n%s\n"]))
+    form = draw(
+        st.sampled_from([b"%x\r\n%s\r\n", b"%X;a=b\r\n%s\r\n", b"0%x \r\n%s\r\n", b"%x\n%s\n"])
+    )
     cut = [body[i : i + size] for i in range(0, len(body), size)]
     last = draw(st.sampled_from([b"0\r\n\r\n", b"0\r\nX: y\r\n\r\n", b"000\r\n\r\n", b"0;x\n\n"]))
     return b"".join(form % (len(piece), piece) for piece in cut) + last
@@ -253,7 +352,13 @@ WORDS += [
     b"\t",
     b'"content":"x",',
 ]
-WORDS += [b'"error":{"message":"no"},', b'"finish_reason":"stop",', b'"choices":[],', b'"usage":null,', b'"delta":{},']
+WORDS += [
+    b'"error":{"message":"no"},',
+    b'"finish_reason":"stop",',
+    b'"choices":[],',
+    b'"usage":null,',
+    b'"delta":{},',
+]
 
 
 @st.composite

@@ -1,6 +1,8 @@
-"""Makes what a run would have brought forth: Records read from bytes, Snapshots of them, results and schedules.
+"""Makes what a run would have brought forth: Records read from bytes, Snapshots of them, results
+and schedules.
 
-Times are milliseconds after the start of the run's clock, so that a test can state them in its head.
+Times are milliseconds after the start of the run's clock, so that a test can state them in its
+head.
 """
 
 import dataclasses
@@ -59,7 +61,9 @@ def planned(
     sent: float | None = None,
     tokens: tuple[int, int] = (10, 3),
 ) -> Record:
-    """A record whose request has been sent: when it was ready and connected, unless `sent` says otherwise."""
+    """A record whose request has been sent: when it was ready and connected, unless `sent` says
+    otherwise.
+    """
     ready = due if ready is None else ready
     record = Record(index, *tokens, at(due))
     record.ready, record.connect_ns = at(ready), round(connect * MS)
@@ -77,11 +81,17 @@ def answered(
     closed: float | None = None,
     **sending: Any,
 ) -> Record:
-    """A record that ended ok: its tokens of each kind came at these moments, and it closed with the last of them."""
-    record = planned(index, **{"tokens": (10, len(tokens) + len(reasoning) + len(tools)), **sending})
+    """A record that ended ok: its tokens of each kind came at these moments, and it closed with
+    the last of them.
+    """
+    record = planned(
+        index, **{"tokens": (10, len(tokens) + len(reasoning) + len(tools)), **sending}
+    )
     events = [(ms, delta(content="x")) for ms in tokens]
     events += [(ms, delta(reasoning="x")) for ms in reasoning]
-    events += [(ms, delta(tool_calls=[{"index": 0, "function": {"arguments": "x"}}])) for ms in tools]
+    events += [
+        (ms, delta(tool_calls=[{"index": 0, "function": {"arguments": "x"}}])) for ms in tools
+    ]
     events.sort(key=lambda one: one[0])
     response = Response()
     response.begin(record)
@@ -95,25 +105,33 @@ def answered(
 
 
 def per_event(*events: tuple[float, int], index: int = 0, total: int | None = None) -> Record:
-    """A record whose events, each (ms, tokens so far), carry usage; `total` by the usage at the end."""
+    """A record whose events, each (ms, tokens so far), carry usage; `total` by the usage at the
+    end.
+    """
     record = planned(index, tokens=(10, events[-1][1]))
     response = Response()
     response.begin(record)
     response.feed(CHUNKED, at(events[0][0]))
     for ms, so_far in events:
-        body = event(choices=[{"index": 0, "delta": {"content": "x"}}], usage={"completion_tokens": so_far})
+        body = event(
+            choices=[{"index": 0, "delta": {"content": "x"}}], usage={"completion_tokens": so_far}
+        )
         response.feed(chunk(body), at(ms))
     end = delta("stop") + usage(completion_tokens=events[-1][1] if total is None else total)
     response.feed(chunk(end) + LAST_CHUNK, at(events[-1][0]))
     return record
 
 
-def steady(index: int = 0, *, due: float = 0, ttft: float = 20, gap: float = 10, n: int = 3, **options: Any) -> Record:
+def steady(
+    index: int = 0, *, due: float = 0, ttft: float = 20, gap: float = 10, n: int = 3, **options: Any
+) -> Record:
     """A record that ended ok: sent when due, its first token `ttft` later, then one every `gap`."""
     return answered(index, due=due, tokens=[due + ttft + i * gap for i in range(n)], **options)
 
 
-def read(record: Record, data: bytes, *, when: float = 20, closed: float = 30, error: str | None = None) -> Record:
+def read(
+    record: Record, data: bytes, *, when: float = 20, closed: float = 30, error: str | None = None
+) -> Record:
     """The record after `data` arrived and the connection ended."""
     response = Response()
     response.begin(record)
@@ -124,7 +142,9 @@ def read(record: Record, data: bytes, *, when: float = 20, closed: float = 30, e
     return record
 
 
-def failed(index: int = 0, outcome: Outcome = Outcome.STREAM_ERROR, *, detail: str = "why", **sending: Any) -> Record:
+def failed(
+    index: int = 0, outcome: Outcome = Outcome.STREAM_ERROR, *, detail: str = "why", **sending: Any
+) -> Record:
     """A record that ended badly after two tokens, where the outcome allows any."""
     record = planned(index, **sending)
     words = delta(content="a") + delta(content="b")
@@ -146,7 +166,9 @@ def failed(index: int = 0, outcome: Outcome = Outcome.STREAM_ERROR, *, detail: s
     return record
 
 
-def unsent(index: int = 0, outcome: Outcome = Outcome.DNS_ERROR, *, due: float = 0, detail: str = "why") -> Record:
+def unsent(
+    index: int = 0, outcome: Outcome = Outcome.DNS_ERROR, *, due: float = 0, detail: str = "why"
+) -> Record:
     """A record that ended before its request was sent."""
     record = planned(index, due=due)
     record.sent = 0
@@ -155,7 +177,11 @@ def unsent(index: int = 0, outcome: Outcome = Outcome.DNS_ERROR, *, due: float =
 
 
 def measured(
-    records: Iterable[Record], *, scheduled: int | None = None, partial: str | None = None, **options: Any
+    records: Iterable[Record],
+    *,
+    scheduled: int | None = None,
+    partial: str | None = None,
+    **options: Any,
 ) -> Snapshot:
     """The snapshot of a run that had these records."""
     records = list(records)
@@ -177,8 +203,12 @@ def in_order(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with its requests in the order of the schedule."""
     order = np.argsort(snapshot.index, kind="stable")
     rows = rows_of(**{name: getattr(snapshot, name)[order] for name, _ in ROW_COLUMNS})
-    details = snapshot.details and Details(*([column[i] for i in order] for column in vars(snapshot.details).values()))
-    return dataclasses.replace(snapshot, rows=rows, details=details, targets=tuple(map(in_order, snapshot.targets)))
+    details = snapshot.details and Details(
+        *([column[i] for i in order] for column in vars(snapshot.details).values())
+    )
+    return dataclasses.replace(
+        snapshot, rows=rows, details=details, targets=tuple(map(in_order, snapshot.targets))
+    )
 
 
 def due_at(*ms: float, duration: float | None = None) -> Schedule:
@@ -204,7 +234,9 @@ def heading(
 
 def shard(schedule: Schedule, number: int = 0, **client: Any) -> WorkerReport:
     """A worker that came to its end; `client` says what is unlike CLIENT."""
-    return WorkerReport(number=number, client=dataclasses.replace(CLIENT, **client), schedule_sha256=schedule.sha256)
+    return WorkerReport(
+        number=number, client=dataclasses.replace(CLIENT, **client), schedule_sha256=schedule.sha256
+    )
 
 
 def run_data(
@@ -223,7 +255,8 @@ def run_data(
     probes: dict[str, Any] | None = None,
     **options: Any,
 ) -> RunData:
-    """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS.
+    """What a run that had these records would leave; `client` and `prompts` say what is unlike
+    CLIENT and PROMPTS.
 
     Without `shards` it had one worker, the client.
     """
@@ -231,7 +264,9 @@ def run_data(
     snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
     schedule = schedule or Schedule.burst(max(1, snapshot.scheduled))
     return RunData(
-        header=heading(settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated),
+        header=heading(
+            settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated
+        ),
         schedule=schedule,
         snapshot=snapshot,
         trailer=RunTrailer(

@@ -29,7 +29,9 @@ def charts(result: dict[str, Any]) -> dict[str, Chart]:
 
 def curves(chart: Chart) -> dict[str, Curve]:
     """Return the curves of a chart by name."""
-    return {mark.name: mark for panel in chart.panels for mark in panel.marks if isinstance(mark, Curve)}
+    return {
+        mark.name: mark for panel in chart.panels for mark in panel.marks if isinstance(mark, Curve)
+    }
 
 
 def tables(result: dict[str, Any]) -> dict[str, Table]:

@@ -1,4 +1,7 @@
-"""Reports of results as they are saved: types the JSON, then renders it. Tests state results as JSON."""
+"""Reports of results as they are saved: types the JSON, then renders it.
+
+Tests state results as JSON.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +32,9 @@ def render(data: dict[str, Any]) -> str:
 def with_snapshot(data: Mapping[str, Any], snapshot: Snapshot) -> Result:
     """The result of a run in this process, which has its snapshot."""
     saved = RunResult.from_dict(data)
-    return Result(**{name: getattr(saved, name) for name in RunResult.__struct_fields__}, snapshot=snapshot)
+    return Result(
+        **{name: getattr(saved, name) for name in RunResult.__struct_fields__}, snapshot=snapshot
+    )
 
 
 def document(results: Sequence[dict[str, Any]]) -> Document:
@@ -51,9 +56,16 @@ def begun(kind: str, over: str, limits: str | None, latency_from: str) -> dict[s
 
 
 def point(
-    level: float, data: dict[str, Any], snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
+    level: float,
+    data: dict[str, Any],
+    snapshot: Snapshot,
+    *,
+    limits: str | None,
+    saved: Sequence[str],
 ) -> dict[str, Any]:
-    made: dict[str, Any] = to_json_values(series.make_point(level, result(data), snapshot, limits=limits, saved=saved))
+    made: dict[str, Any] = to_json_values(
+        series.make_point(level, result(data), snapshot, limits=limits, saved=saved)
+    )
     return made
 
 

@@ -1,8 +1,11 @@
-"""Which tests a worker of pytest-xdist gets together: those of a file, which share servers, or one that shares none."""
+"""Which tests a worker of pytest-xdist gets together: those of a file, which share servers, or
+one that shares none.
+"""
 
 from xdist.scheduler import LoadFileScheduling
 
-# Long tests that share no fixture: as one file, they would keep a worker busy for minutes after the others have ended.
+# Long tests that share no fixture: as one file, they would keep a worker busy for minutes after the
+# others have ended.
 ALONE = (
     "tests/slow/commands/test_dead_server.py",
     "tests/slow/commands/test_ends.py",

@@ -1,7 +1,7 @@
 """Servers that do exactly what a test says, on loopback.
 
-For tests whose server waits for something of the test's own, or answers one request in view of the others: a fault of
-`loadgen.testing.faulty` knows only its own request.
+For tests whose server waits for something of the test's own, or answers one request in view of the
+others: a fault of `loadgen.testing.faulty` knows only its own request.
 """
 
 import asyncio
@@ -19,7 +19,10 @@ GOOD = streamed(answer("Hello", " world"))
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """One request; None at the end of the connection. Nothing is sent ahead here: what follows it would be lost."""
+    """One request; None at the end of the connection.
+
+    Nothing is sent ahead here: what follows it would be lost.
+    """
     requests = RequestReader()
     try:
         while (request := requests.next_request()) is None:
@@ -44,8 +47,12 @@ def answering(*replies: bytes) -> Script:
     return script
 
 
-def chatting(reply: Callable[[Request], bytes], after_s: float = 0.0, *, listed: Sequence[str] = ("m",)) -> Script:
-    """Lists its models, and answers every request that is not a GET with `reply`, after `after_s` seconds."""
+def chatting(
+    reply: Callable[[Request], bytes], after_s: float = 0.0, *, listed: Sequence[str] = ("m",)
+) -> Script:
+    """Lists its models, and answers every request that is not a GET with `reply`, after
+    `after_s` seconds.
+    """
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while ask := await read_request(reader):
@@ -61,7 +68,10 @@ def chatting(reply: Callable[[Request], bytes], after_s: float = 0.0, *, listed:
 
 @contextlib.asynccontextmanager
 async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """Serve with `script` per connection; yields the base URL. Every connection is closed at the end."""
+    """Serve with `script` per connection; yields the base URL.
+
+    Every connection is closed at the end.
+    """
     running: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -93,7 +103,9 @@ async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIte
 
 @contextlib.asynccontextmanager
 async def closing_at_once() -> AsyncIterator[str]:
-    """The URL of a port where every connection is accepted and closed: a proxy without a server behind it."""
+    """The URL of a port where every connection is accepted and closed: a proxy without a server
+    behind it.
+    """
 
     async def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()

@@ -1,4 +1,6 @@
-"""Makes what servers said of a run: scrapes at seconds after the run's clock started, and what they come to."""
+"""Makes what servers said of a run: scrapes at seconds after the run's clock started, and what
+they come to.
+"""
 
 from typing import Any
 
@@ -23,12 +25,20 @@ def scrape(
 ) -> Scrape:
     """One answer; names are those of vLLM, as far as a test can tell."""
     asked_ns = START + round(at_s * 1e9)
-    names = {quantity: f"vllm:{quantity}" for quantity in values} | ({"ttft": "vllm:ttft"} if ttft else {})
+    names = {quantity: f"vllm:{quantity}" for quantity in values} | (
+        {"ttft": "vllm:ttft"} if ttft else {}
+    )
     reading = Reading(dict(values), names, ttft)
     answered_ns = asked_ns + round(took_ms * 1e6)
     facts: dict[str, Any] = {} if failed else vars(reading)
     return Scrape(
-        url=url, target=TARGET, moment=moment, asked_ns=asked_ns, answered_ns=answered_ns, failed=failed, **facts
+        url=url,
+        target=TARGET,
+        moment=moment,
+        asked_ns=asked_ns,
+        answered_ns=answered_ns,
+        failed=failed,
+        **facts,
     )
 
 

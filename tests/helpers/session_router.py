@@ -1,4 +1,6 @@
-"""A router before several servers: a request goes where its key lies on a ring of hashes (consistent hashing)."""
+"""A router before several servers: a request goes where its key lies on a ring of hashes
+(consistent hashing).
+"""
 
 import contextlib
 import hashlib
@@ -24,7 +26,11 @@ class SessionRouter:
 
     def __init__(self, servers: Sequence[str], header: str) -> None:
         self._servers, self._header = servers, header
-        points = [(_place(f"{number}/{point}"), number) for number in range(len(servers)) for point in range(POINTS)]
+        points = [
+            (_place(f"{number}/{point}"), number)
+            for number in range(len(servers))
+            for point in range(POINTS)
+        ]
         self._ring = sorted(points)
         self.chosen: dict[int, int] = {}
 
@@ -47,11 +53,18 @@ class SessionRouter:
         number = self.choose(request, identity)
         if request.method == "POST":
             self.chosen[int(identity.rpartition("-")[2])] = number
-        headers = {"Content-Type": request.headers.get("Content-Type", "application/json"), "X-Request-Id": identity}
+        headers = {
+            "Content-Type": request.headers.get("Content-Type", "application/json"),
+            "X-Request-Id": identity,
+        }
         url = self._servers[number] + request.path_qs
-        asking = self._session.request(request.method, url, data=await request.read(), headers=headers)
+        asking = self._session.request(
+            request.method, url, data=await request.read(), headers=headers
+        )
         async with asking as answer:
-            response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type})
+            response = web.StreamResponse(
+                status=answer.status, headers={"Content-Type": answer.content_type}
+            )
             response.headers.extend(self.returned(request, number))
             await response.prepare(request)
             async for part in answer.content.iter_any():
@@ -76,17 +89,23 @@ class SessionRouter:
 
 
 class TokenRouter(SessionRouter):
-    """Chooses a server by chance, and returns a token that names it: a request with the token goes there again.
+    """Chooses a server by chance, and returns a token that names it: a request with the token goes
+    there again.
 
     Args:
         servers: Their URLs.
-        header: The response header with the token; `Set-Cookie`: cookies, which it sets for requests that have none.
+        header: The response header with the token; `Set-Cookie`: cookies, which it sets for
+            requests that have none.
     """
 
     def choose(self, request: web.Request, identity: str) -> int:
         """The server that the token names."""
         cookies = {name: cookie for name, cookie in request.cookies.items() if name == "server"}
-        token = cookies.get("server") if self._header == "Set-Cookie" else request.headers.get(self._header)
+        token = (
+            cookies.get("server")
+            if self._header == "Set-Cookie"
+            else request.headers.get(self._header)
+        )
         return self.server_of(identity) if token is None else int(token.removeprefix("token-"))
 
     def returned(self, request: web.Request, number: int) -> list[tuple[str, str]]:
@@ -95,7 +114,10 @@ class TokenRouter(SessionRouter):
             return [(self._header, f"token-{number}")]
         if "server" in request.cookies:
             return []
-        return [(self._header, f"server=token-{number}; Path=/; HttpOnly"), (self._header, "other=1")]
+        return [
+            (self._header, f"server=token-{number}; Path=/; HttpOnly"),
+            (self._header, "other=1"),
+        ]
 
 
 def _place(key: str) -> int:

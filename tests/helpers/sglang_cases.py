@@ -10,14 +10,30 @@ from tests.helpers.source import ROOT
 
 RECORDED = ROOT / "tests" / "data" / "tools" / "sglang-bodies.json"  # by bench.peers.sglang_bodies
 COUNT = 3
-TEMPLATE = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<assistant>"
+TEMPLATE = (
+    "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<assistant>"
+)
 SHAREGPT = ["--dataset-name", "sharegpt", "--dataset-path", "talks.json"]
 SHORT = [*SHAREGPT, "--sharegpt-output-len", "4"]
-LENGTHS = ["--random-input-len", "12", "--random-output-len", str(TOKENS), "--random-range-ratio", "1.0"]
+LENGTHS = [
+    "--random-input-len",
+    "12",
+    "--random-output-len",
+    str(TOKENS),
+    "--random-range-ratio",
+    "1.0",
+]
 RANDOM_IDS = ["--dataset-name", "random-ids", *LENGTHS]
 RANDOM = ["--dataset-name", "random", "--dataset-path", "talks.json", *LENGTHS]
 PREFIXES = [
-    *("--dataset-name", "generated-shared-prefix", "--gsp-num-groups", "1", "--gsp-prompts-per-group", str(COUNT)),
+    *(
+        "--dataset-name",
+        "generated-shared-prefix",
+        "--gsp-num-groups",
+        "1",
+        "--gsp-prompts-per-group",
+        str(COUNT),
+    ),
     *("--gsp-system-prompt-len", "8", "--gsp-question-len", "4", "--gsp-output-len", str(TOKENS)),
 ]
 OAI, CHAT = ["--backend", "sglang-oai", *SHORT], ["--backend", "sglang-oai-chat", *SHORT]
@@ -30,7 +46,14 @@ CASES = {
     "generate, sampling": [*SHORT, "--temperature", "0.5", "--top-p", "0.9"],
     "generate, end of text": [*SHORT, "--disable-ignore-eos"],
     "generate, extra body": [*SHORT, *EXTRA],
-    "generate, logprobs": [*SHORT, "--return-logprob", "--top-logprobs-num", "2", "--logprob-start-len", "0"],
+    "generate, logprobs": [
+        *SHORT,
+        "--return-logprob",
+        "--top-logprobs-num",
+        "2",
+        "--logprob-start-len",
+        "0",
+    ],
     "generate, logprobs of tokens": [*SHORT, "--token-ids-logprob", "5", "7"],
     "generate, routed experts": [*SHORT, "--return-routed-experts"],
     "generate, adapter": [*SHORT, "--lora-name", "a"],
@@ -79,11 +102,22 @@ def write_files(folder: Path, talks: int = 8) -> None:
 
 
 def flags(case: str, folder: Path) -> list[str]:
-    """The flags of a case, with URL for the server's URL, and the files of `write_files` in this folder."""
+    """The flags of a case, with URL for the server's URL, and the files of `write_files` in this
+    folder.
+    """
     told = [str(folder / word) if word.startswith("talks.") else word for word in CASES[case]]
     backend = [] if "--backend" in told else ["--backend", "sglang"]
     named = ["--base-url", "URL", "--model", "m", "--tokenizer", str(folder), "--seed", "7"]
-    return [*named, "--num-prompts", str(COUNT), "--max-concurrency", "1", "--disable-tqdm", *backend, *told]
+    return [
+        *named,
+        "--num-prompts",
+        str(COUNT),
+        "--max-concurrency",
+        "1",
+        "--disable-tqdm",
+        *backend,
+        *told,
+    ]
 
 
 def own(case: str, folder: Path) -> list[str]:
@@ -92,15 +126,22 @@ def own(case: str, folder: Path) -> list[str]:
 
 
 def measured(case: str, sent: list[Body]) -> list[Body]:
-    """The bodies of the measured requests, which follow one warm-up; of random prompts without their words.
+    """The bodies of the measured requests, which follow one warm-up; of random prompts without
+    their words.
 
     The field by which loadgen asks for usage is left out: SGLang's tool does not ask for it.
     """
-    found = [{name: value for name, value in body.items() if name != "stream_options"} for body in sent[1:]]
+    found = [
+        {name: value for name, value in body.items() if name != "stream_options"}
+        for body in sent[1:]
+    ]
     if CASES[case][-2:] != PREFIXES[-2:] and not {*LENGTHS} <= {*CASES[case]}:
         return found
     return [
-        {name: _size(value) if name in ("text", "input_ids") else value for name, value in each.items()}
+        {
+            name: _size(value) if name in ("text", "input_ids") else value
+            for name, value in each.items()
+        }
         for each in found
     ]
 

@@ -9,7 +9,11 @@ def words(**flags: object) -> list[str]:
     said: list[str] = []
     for name, value in flags.items():
         flag = name.replace("_", "-")
-        said += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
+        said += (
+            [f"--{flag}" if value else f"--no-{flag}"]
+            if isinstance(value, bool)
+            else [f"--{flag}", str(value)]
+        )
     return said
 
 

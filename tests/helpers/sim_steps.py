@@ -29,10 +29,14 @@ def steps(
             return
 
 
-def poisson(settings: SimSettings, rate: float, count: int, prompt: int, output: int, seed: int = 1) -> list[Sequence]:
+def poisson(
+    settings: SimSettings, rate: float, count: int, prompt: int, output: int, seed: int = 1
+) -> list[Sequence]:
     """Requests that arrive at random, so many a second."""
     draw, due_s, arrivals = random.Random(seed), 0.0, []
     for _ in range(count):
         due_s += draw.expovariate(rate)
-        arrivals.append(Sequence(prompt, output, ready_ns=round(due_s * 1e9 + settings.frontend_ms * MS)))
+        arrivals.append(
+            Sequence(prompt, output, ready_ns=round(due_s * 1e9 + settings.frontend_ms * MS))
+        )
     return arrivals

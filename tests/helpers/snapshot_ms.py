@@ -6,7 +6,9 @@ from tests.helpers.run_facts import MS
 
 
 def values(snapshot, name):
-    """The values of a histogram, ms: exact while no two share a bucket, as minimum and maximum always are."""
+    """The values of a histogram, ms: exact while no two share a bucket, as minimum and maximum
+    always are.
+    """
     histogram = snapshot.histograms[name]
     return [(low + high) / 2 / MS for low, high, count in histogram for _ in range(count)]
 

@@ -1,4 +1,6 @@
-"""A connection of a server's whose other end is a raw socket of the test's own, on either event loop."""
+"""A connection of a server's whose other end is a raw socket of the test's own, on either event
+loop.
+"""
 
 import asyncio
 import contextlib
@@ -12,7 +14,9 @@ import uvloop
 
 @dataclass(frozen=True)
 class Pair:
-    """A server-side transport, the raw socket at its other end, and whether the transport has ended."""
+    """A server-side transport, the raw socket at its other end, and whether the transport has
+    ended.
+    """
 
     transport: asyncio.Transport
     peer: socket.socket
@@ -37,7 +41,10 @@ class Lost(asyncio.Protocol):
 @contextlib.asynccontextmanager
 async def connected() -> AsyncIterator[Pair]:
     loop = asyncio.get_running_loop()
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as peer:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as peer,
+    ):
         accepted, _ = listener.accept()
         for each in (accepted, peer):
             each.setblocking(False)
@@ -57,7 +64,9 @@ async def connected() -> AsyncIterator[Pair]:
 def on_both_loops(scenario: Callable[[Pair], Awaitable[None]]) -> Callable[..., None]:
     """Make a test of `scenario` that runs on asyncio's own loop and on uvloop."""
 
-    @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+    @pytest.mark.parametrize(
+        "new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+    )
     def test(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
         async def run() -> None:
             async with connected() as pair:

@@ -10,7 +10,9 @@ FOLDERS = {"loadgen": ROOT / "loadgen", "loadgen.engines": ROOT / "engines"}
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every Python module of the package: its name, without the leading `loadgen.`, and its file."""
+    """Every Python module of the package: its name, without the leading `loadgen.`, and its
+    file.
+    """
     found = {}
     for package, folder in FOLDERS.items():
         for path in folder.rglob("*.py"):
@@ -32,6 +34,10 @@ def compiled() -> list[tuple[str, ...]]:
 
 @cache
 def lazy_packages() -> frozenset[str]:
-    """Packages that are imported only where they are used: slow ones, and those that not everybody has."""
-    rules = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["flake8-tidy-imports"]
+    """Packages that are imported only where they are used: slow ones, and those that not
+    everybody has.
+    """
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"][
+        "flake8-tidy-imports"
+    ]
     return frozenset(rules["banned-module-level-imports"])

@@ -1,4 +1,6 @@
-"""Events: all events of an answer one after another, out of the runs in which a record tells them."""
+"""Events: all events of an answer one after another, out of the runs in which a record tells
+them.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,7 +11,9 @@ from loadgen.metrics.records.file import EventRuns
 
 
 class Event(NamedTuple):
-    """One event: what it says, a set of the flags of `loadgen.core.event_flags`, and its stamp, CLOCK_MONOTONIC ns."""
+    """One event: what it says, a set of the flags of `loadgen.core.event_flags`, and its stamp,
+    CLOCK_MONOTONIC ns.
+    """
 
     says: int
     at_ns: int

@@ -4,7 +4,9 @@ from loadgen.testing.stream import REASONING, StreamFormat
 
 
 def usage_with(found: StreamFormat) -> str | None:
-    """Return what has the usage: `an event of its own`, `the finish` or `every event`; None: there is no usage."""
+    """Return what has the usage: `an event of its own`, `the finish` or `every event`; None:
+    there is no usage.
+    """
     bearers = [event for event in found.events if event.get("usage")]
     if not bearers:
         return None

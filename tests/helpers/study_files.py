@@ -15,7 +15,11 @@ SMALL: dict[str, Any] = {
     "name": "small",
     "models": {"bf16": "Qwen/Qwen3-8B", "fp8": "Qwen/Qwen3-8B-FP8"},
     "hardware": {"name": "a box", "devices": 4},
-    "engines": {"vllm": {"version": "0.17.1"}, "sglang": {"version": "0.5.9"}, "trtllm": {"version": "1.2.0rc1"}},
+    "engines": {
+        "vllm": {"version": "0.17.1"},
+        "sglang": {"version": "0.5.9"},
+        "trtllm": {"version": "1.2.0rc1"},
+    },
     "workloads": {"short": "short", "long": "long"},
     "objective": {"workload": "short"},
     "baseline": {"engine": "vllm", "model": "bf16"},

@@ -10,14 +10,19 @@ from loadgen.lab.study.execute.walk import Walk
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec.study import Study
 
-Came = float | Failure | Mapping[str, Any]  # total tokens/s, why it failed, or parts of a trial's summary
+# Total tokens/s, why it failed, or parts of a trial's summary.
+Came = float | Failure | Mapping[str, Any]
 Truth = Callable[[TrialRequest], Came]
 TOKENS = 1_000_000  # of a run
 
 
 def summary(total: float = 1000.0, **parts: Any) -> dict[str, Any]:
-    """The numbers of a run of 1,000 requests that achieved so many tokens/s in all, half of them output."""
-    own = {"verdict": "VALID", "reasons": [], "slo": [], "simulated": False} | parts.pop("loadgen", {})
+    """The numbers of a run of 1,000 requests that achieved so many tokens/s in all, half of them
+    output.
+    """
+    own = {"verdict": "VALID", "reasons": [], "slo": [], "simulated": False} | parts.pop(
+        "loadgen", {}
+    )
     return {
         "num_prompts": 1000,
         "completed": 1000,
@@ -38,17 +43,26 @@ def summary(total: float = 1000.0, **parts: Any) -> dict[str, Any]:
     }
 
 
-def trial(request: TrialRequest, came: Came, workloads: tuple[str, ...] = ("short",), **parts: Any) -> Trial:
+def trial(
+    request: TrialRequest, came: Came, workloads: tuple[str, ...] = ("short",), **parts: Any
+) -> Trial:
     """A start that took a minute, of which this came."""
     runs: dict[str, WorkloadRun] = {}
     if not isinstance(came, Failure):
         found = summary(came) if isinstance(came, int | float) else summary(**came)
         runs = {
-            name: WorkloadRun(found, f"starts/{request.step}-{request.block}-{request.arm}/{name}.json")
+            name: WorkloadRun(
+                found, f"starts/{request.step}-{request.block}-{request.arm}/{name}.json"
+            )
             for name in workloads
         }
     failure = came if isinstance(came, Failure) else None
-    basis: dict[str, Any] = {"config": "", "build": "1.0", "began": "2026-01-02T03:04:05Z", "seconds": 60.0}
+    basis: dict[str, Any] = {
+        "config": "",
+        "build": "1.0",
+        "began": "2026-01-02T03:04:05Z",
+        "seconds": 60.0,
+    }
     return Trial(request, failure=failure, runs=runs, **basis | parts)
 
 
@@ -62,7 +76,14 @@ def walked(study: Study, truth: Truth, starts: int = 10_000) -> Findings:
     """
     walk = Walk(study, Planner(study))
     while walk.request is not None and starts:
-        walk.add(trial(walk.request, truth(walk.request), walk.planned.workloads, config=walk.planned.identity))
+        walk.add(
+            trial(
+                walk.request,
+                truth(walk.request),
+                walk.planned.workloads,
+                config=walk.planned.identity,
+            )
+        )
         starts -= 1
     return walk.found("not run yet")
 

@@ -1,4 +1,6 @@
-"""A terminal for the commands that tests start: what they draw on it, and what of that is to be seen."""
+"""A terminal for the commands that tests start: what they draw on it, and what of that is to be
+seen.
+"""
 
 import contextlib
 import fcntl
@@ -17,7 +19,9 @@ _TOKEN = re.compile(r"\x1b\[(\??[\d;]*)([A-Za-z])|([^\x1b])")
 
 
 class Screen:
-    """What is to be seen of all that was written: text, line ends, and the few escapes by which rich draws in place."""
+    """What is to be seen of all that was written: text, line ends, and the few escapes by which
+    rich draws in place.
+    """
 
     def __init__(self) -> None:
         self._lines, self._row, self._column = [""], 0, 0
@@ -60,7 +64,8 @@ class Screen:
 
 
 class OnTerminal:
-    """`loadgen ARGUMENTS` with stderr on a terminal of this size, and stdout in a file, while the context lasts.
+    """`loadgen ARGUMENTS` with stderr on a terminal of this size, and stdout in a file, while the
+    context lasts.
 
     Attributes:
         process: Of the command.
@@ -69,13 +74,22 @@ class OnTerminal:
     """
 
     def __init__(
-        self, *arguments: str, columns: int = 80, rows: int = 24, cwd: Path | None = None, **variables: str
+        self,
+        *arguments: str,
+        columns: int = 80,
+        rows: int = 24,
+        cwd: Path | None = None,
+        **variables: str,
     ) -> None:
         # A pipe that is read later would be full some time.
         self._out = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in the end
         self._ours, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
-        sized = {name: value for name, value in environment().items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        sized = {
+            name: value
+            for name, value in environment().items()
+            if name not in ("COLUMNS", "LINES", "NO_COLOR")
+        }
         self.process = subprocess.Popen(
             [*LOADGEN, *arguments],
             cwd=cwd,
@@ -89,7 +103,9 @@ class OnTerminal:
         self.drawn, self.screen, self._left = "", Screen(), b""
 
     def see(self, wanted: str) -> str:
-        """Look at the terminal until this, a regular expression, is to be seen on it; returns all that is then."""
+        """Look at the terminal until this, a regular expression, is to be seen on it; returns
+        all that is then.
+        """
         while not re.search(wanted, self.screen.text):
             assert self._look(), f"it ended without showing {wanted!r}:\n{self.drawn}"
         return self.screen.text
@@ -107,7 +123,8 @@ class OnTerminal:
             data = os.read(self._ours, 1 << 16)
         except OSError:  # nobody has it open any more
             return False
-        *whole, self._left = re.split(rb"(?<=[\n\r A-Za-z])", self._left + data)  # no escape or character is cut
+        # No escape or character is cut.
+        *whole, self._left = re.split(rb"(?<=[\n\r A-Za-z])", self._left + data)
         text = b"".join(whole).decode()
         self.drawn += text
         self.screen.feed(text)

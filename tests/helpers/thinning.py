@@ -6,7 +6,9 @@ from typing import TypeVar
 from hypothesis import settings
 
 T = TypeVar("T")
-UNIT_EXAMPLES = 10  # examples of a property in `make unit`; elsewhere as many as hypothesis has by default
+UNIT_EXAMPLES = (
+    10  # examples of a property in `make unit`; elsewhere as many as hypothesis has by default
+)
 
 
 def thinned(cases: Sequence[T], step: int) -> Sequence[T]:

@@ -1,4 +1,7 @@
-"""A server in a thread of its own that notes when it wrote each token. Unlike the metronome it knows TLS and gzip."""
+"""A server in a thread of its own that notes when it wrote each token.
+
+Unlike the metronome it knows TLS and gzip.
+"""
 
 import asyncio
 import contextlib
@@ -25,7 +28,9 @@ Packer = Callable[[bytes], bytes]
 
 @dataclass(frozen=True)
 class TokenTimes:
-    """When the tokens of a run were written and when they came, one entry each, CLOCK_MONOTONIC ns."""
+    """When the tokens of a run were written and when they came, one entry each, CLOCK_MONOTONIC
+    ns.
+    """
 
     write: Int64s  # before the server wrote it,
     written: Int64s  # and after
@@ -43,7 +48,8 @@ class TimedServer:
 
     Attributes:
         url: Scheme, host and port.
-        times: By the number of a request: for each token the time before its write and after it, CLOCK_MONOTONIC ns.
+        times: By the number of a request: for each token the time before its write and after it,
+            CLOCK_MONOTONIC ns.
     """
 
     def __init__(self, gap_s: float, *, zipped: bool) -> None:
@@ -91,16 +97,24 @@ def _packer(*, zipped: bool) -> Packer:
     packer = zlib.compressobj(wbits=31)
 
     def pack(data: bytes) -> bytes:
-        return packer.compress(data) + packer.flush(zlib.Z_FINISH if data.endswith(DONE) else zlib.Z_SYNC_FLUSH)
+        return packer.compress(data) + packer.flush(
+            zlib.Z_FINISH if data.endswith(DONE) else zlib.Z_SYNC_FLUSH
+        )
 
     return pack
 
 
 @contextlib.contextmanager
 def timed_server(
-    gap_s: float = 0.005, *, zipped: bool = False, tls: ssl.SSLContext | None = None, path: Path | None = None
+    gap_s: float = 0.005,
+    *,
+    zipped: bool = False,
+    tls: ssl.SSLContext | None = None,
+    path: Path | None = None,
 ) -> Iterator[TimedServer]:
-    """Serve for the length of the block, on loopback and, where `path` is given, on that Unix socket."""
+    """Serve for the length of the block, on loopback and, where `path` is given, on that Unix
+    socket.
+    """
     server, listening = TimedServer(gap_s, zipped=zipped), threading.Event()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -109,7 +123,9 @@ def timed_server(
         async with contextlib.AsyncExitStack() as stack:
             server.url = await stack.enter_async_context(serving(server.script, tls))
             if path is not None:
-                await stack.enter_async_context(await asyncio.start_unix_server(server.script, path))
+                await stack.enter_async_context(
+                    await asyncio.start_unix_server(server.script, path)
+                )
             listening.set()
             await stop.wait()
 

@@ -45,7 +45,9 @@ SGLANG: dict[str, Any] = {
 
 
 def guidellm(**metrics: float) -> dict[str, Any]:
-    """Return a guidellm benchmark; its TPOT counts from the start of the request, over all tokens."""
+    """Return a guidellm benchmark; its TPOT counts from the start of the request, over all
+    tokens.
+    """
     means = {
         "requests_per_second": 10.01,
         "output_tokens_per_second": 1011.0,
@@ -58,7 +60,13 @@ def guidellm(**metrics: float) -> dict[str, Any]:
         "output_token_count": 101.0,
     } | metrics
     told: dict[str, Any] = {
-        name: {"successful": {"mean": value, "median": value, "percentiles": {"p95": value, "p99": value}}}
+        name: {
+            "successful": {
+                "mean": value,
+                "median": value,
+                "percentiles": {"p95": value, "p99": value},
+            }
+        }
         for name, value in means.items()
     }
     told["request_totals"] = {"successful": 100, "incomplete": 0, "errored": 0, "total": 100}

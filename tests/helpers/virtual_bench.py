@@ -1,4 +1,6 @@
-"""A bench in virtual time: carries out the runs that a search asks for, each against a server of its own."""
+"""A bench in virtual time: carries out the runs that a search asks for, each against a server of
+its own.
+"""
 
 import asyncio
 import inspect
@@ -21,7 +23,14 @@ from tests.helpers import run_facts, saved_json
 from tests.helpers.virtual_runs import START_NS, carried_out
 
 
-def write(path: Path, records: list[Record], settings: RunSettings, schedule: Schedule, *, ends: bool = True) -> None:
+def write(
+    path: Path,
+    records: list[Record],
+    settings: RunSettings,
+    schedule: Schedule,
+    *,
+    ends: bool = True,
+) -> None:
     with RecordWriter.optional(path) as writer:
         assert writer is not None
         writer.begin(run_facts.heading(settings, schedule), START_NS, schedule.count, [])
@@ -59,11 +68,14 @@ class Bench:
         assert settings.records is not None
         assert Path(settings.records).name == f"{name}.records.jsonl"
         schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-        server = self._server(schedule) if inspect.signature(self._server).parameters else self._server()
+        server = (
+            self._server(schedule) if inspect.signature(self._server).parameters else self._server()
+        )
         lateness_ns = self._lateness_ns() if self._lateness_ns else None
+        # A loop runs here already.
         run = await asyncio.to_thread(
             carried_out, server, schedule, settings, lateness_ns=lateness_ns
-        )  # a loop runs here already
+        )
         write(Path(settings.records), run.records, settings, schedule)
         data = run.result
         self._distort(data)

@@ -11,7 +11,9 @@ from tests.helpers.run_facts import MS, S
 
 
 class World:
-    """A server that takes `serves` ns, and a client whose sends cost time and whose alarms ring late, both in ns."""
+    """A server that takes `serves` ns, and a client whose sends cost time and whose alarms ring
+    late, both in ns.
+    """
 
     def __init__(self, serves=None, late=lambda: 0, costs=0):
         self.start, self.sends, self.alarms = virtual.now_ns(), [], []
@@ -29,7 +31,9 @@ class World:
 
     def send(self, index, due_ns, ready_ns):
         virtual.spend(self._costs)
-        self.sends.append((index, due_ns - self.start, ready_ns - self.start, virtual.now_ns() - self.start))
+        self.sends.append(
+            (index, due_ns - self.start, ready_ns - self.start, virtual.now_ns() - self.start)
+        )
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         if self._serves is not None:
@@ -45,7 +49,9 @@ class World:
         requests = Stripe(range(len(due_ns)) if index is None else index, due_ns)
         until_ns = None if until_ms is None else self.start + until_ms * MS
         clock = replace(virtual.clock(), alarm=self.alarm)
-        self.pacer = Pacer(self.start, requests, self.send, self.hook, until_ns=until_ns, clock=clock, **options)
+        self.pacer = Pacer(
+            self.start, requests, self.send, self.hook, until_ns=until_ns, clock=clock, **options
+        )
         self.pacer.start()
         return self.pacer
 

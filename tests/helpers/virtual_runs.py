@@ -1,4 +1,5 @@
-"""Carries out whole runs in virtual time, against servers in memory: pacer, wire, recorder, checks and report are real.
+"""Carries out whole runs in virtual time, against servers in memory: pacer, wire, recorder, checks
+and report are real.
 
 Times that tests state are ns after the start of the run's clock.
 """
@@ -68,9 +69,11 @@ def carried_out(
     prompts: Sequence[Prompt] = (Prompt("Hello?", 2, 1, "test/0"),),
     meanwhile: Callable[[Load], None] = lambda load: None,
 ) -> Run:
-    """Carry out a schedule, or a stripe (i, n) of it; the i-th alarm of the pacer rings late by the i-th lateness.
+    """Carry out a schedule, or a stripe (i, n) of it; the i-th alarm of the pacer rings late by the
+    i-th lateness.
 
-    Requests are those of `prompts`, again and again; `meanwhile` is called in the loop before the clock starts.
+    Requests are those of `prompts`, again and again; `meanwhile` is called in the loop before the
+    clock starts.
     """
     settings = settings or RunSettings(request_rate=1.0)
     partition = Partition(*stripe)
@@ -86,13 +89,22 @@ def carried_out(
             with request_store.Requests(Path(folder)) as bodies:
                 network = Memory(server, clock)
                 load = Load(
-                    settings, network, bodies, recorder, own, pacing, on_record=records.append, partition=partition
+                    settings,
+                    network,
+                    bodies,
+                    recorder,
+                    own,
+                    pacing,
+                    on_record=records.append,
+                    partition=partition,
                 )
                 meanwhile(load)
                 await load.run()
 
     virtual.run(main())
-    return Run(settings, schedule, recorder.snapshot(), sorted(records, key=lambda record: record.index))
+    return Run(
+        settings, schedule, recorder.snapshot(), sorted(records, key=lambda record: record.index)
+    )
 
 
 def _late(clock: Clock, lateness_ns: Iterator[int]) -> Clock:

@@ -1,6 +1,8 @@
-"""The flags that an engine's command line knows, read from its wheel without importing or installing anything.
+"""The flags that an engine's command line knows, read from its wheel without importing or
+installing anything.
 
-`python -m tests.helpers.wheel_flags ENGINE VERSION=WHEEL...` prints the content of `tests/data/engines/ENGINE.json`.
+`python -m tests.helpers.wheel_flags ENGINE VERSION=WHEEL...` prints the content of
+`tests/data/engines/ENGINE.json`.
 """
 
 import ast
@@ -9,7 +11,8 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 
-# Where each engine declares its flags; a folder stands for all that is in it. Releases differ: what is there is read.
+# Where each engine declares its flags; a folder stands for all that is in it. Releases differ: what
+# is there is read.
 SOURCES = {
     "vllm": (
         "vllm/engine/arg_utils.py",
@@ -23,13 +26,21 @@ HOW = "pip download --no-deps; its source read with ast: python -m tests.helpers
 
 
 def _strings(nodes: list[ast.expr]) -> list[str]:
-    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
 
 
 def _added(tree: ast.Module) -> Iterator[list[str]]:
     """The names of each flag that the source adds to a parser."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "add_argument"
+        ):
             names = [name for name in _strings(node.args) if name.startswith("-")]
             if names:
                 yield names
@@ -48,7 +59,9 @@ def _flag(field: str) -> str:
 
 
 def vllm(tree: ast.Module) -> Iterator[list[str]]:
-    """Flags added by name, and those of the front end, which are the fields of a class; a bool has a --no- form."""
+    """Flags added by name, and those of the front end, which are the fields of a class; a bool
+    has a --no- form.
+    """
     yield from _added(tree)
     for name, annotation in _fields(tree, lambda name: name in ("EngineArgs", "AsyncEngineArgs")):
         if "bool" in ast.unparse(annotation):
@@ -82,7 +95,11 @@ def transformers(tree: ast.Module) -> Iterator[list[str]]:
     """The parameters of the command's constructor; a bool has a --no- form."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name == "Serve":
-            (made,) = (item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__")
+            (made,) = (
+                item
+                for item in node.body
+                if isinstance(item, ast.FunctionDef) and item.name == "__init__"
+            )
             for argument in made.args.args[2:]:  # behind self and the model
                 yield [_flag(argument.arg)]
                 if "bool" in ast.unparse(argument.annotation or ast.Constant("")):
@@ -95,11 +112,16 @@ def flags(engine: str, wheel: str) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         for path in archive.namelist():
             if path.endswith(".py") and path.startswith(SOURCES[engine]):
-                found |= {"=".join(names) for names in globals()[engine](ast.parse(archive.read(path)))}
+                found |= {
+                    "=".join(names) for names in globals()[engine](ast.parse(archive.read(path)))
+                }
     return sorted(found)
 
 
 if __name__ == "__main__":
     engine, *wheels = sys.argv[1:]
-    versions = {version: " ".join(flags(engine, wheel)) for version, wheel in (word.split("=", 1) for word in wheels)}
+    versions = {
+        version: " ".join(flags(engine, wheel))
+        for version, wheel in (word.split("=", 1) for word in wheels)
+    }
     print(json.dumps({"how": HOW, "versions": versions}, indent=1))

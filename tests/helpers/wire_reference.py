@@ -1,12 +1,14 @@
 """What a response says, in plain Python: what the compiled wire must agree with, byte for byte.
 
-Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard, `loadgen.core.reference_parser`
-(one event) and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each
-fact with the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
+Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard,
+`loadgen.core.reference_parser` (one event) and the definitions of the outcomes; never from the
+compiled code. It reads a whole response at once, each fact with the offset of the wire's byte that
+settled it, so that stamps can be foretold for any slicing.
 
-Where the standards leave a choice: a tab separates the parts of a status line as a space does; a lone LF is no line
-line end as CR LF is; a list of lengths is refused; an interim response is passed over; a last
-event that no blank line ends counts; data without text is none. Limits of size are not modelled.
+Where the standards leave a choice: a tab separates the parts of a status line as a space does; a
+lone LF is no line line end as CR LF is; a list of lengths is refused; an interim response is passed
+over; a last event that no blank line ends counts; data without text is none. Limits of size are not
+modelled.
 """
 
 import re
@@ -21,7 +23,8 @@ from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE
 STATUS_LINE = re.compile(rb"HTTP/1\.(\d)[ \t]([1-9]\d\d)(?:[ \t].*)?", re.DOTALL)
 HEAD_END = re.compile(rb"\n\r?\n")
 CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]+)[ \t]*(?:;.*)?", re.DOTALL)
-BLANKED = bytes.maketrans(b"\r\n\0", b"   ")  # none may stand inside a line of the head (RFC 9110, 5.5)
+# None may stand inside a line of the head (RFC 9110, 5.5).
+BLANKED = bytes.maketrans(b"\r\n\0", b"   ")
 BOM = b"\xef\xbb\xbf"
 LARGEST = 1 << 40  # bytes of one chunk or body
 MAX_SAMPLE = 1024
@@ -30,7 +33,10 @@ MAX_REST_S = 10**6
 
 @dataclass
 class Facts:
-    """What one response said; `outcome` is None while it is open. Stamps are offsets into the wire."""
+    """What one response said; `outcome` is None while it is open.
+
+    Stamps are offsets into the wire.
+    """
 
     dialect: Dialect | None = None
     outcome: Outcome | None = None
@@ -46,7 +52,8 @@ class Facts:
     done_seen: bool = False
     kinds: list[int] = field(default_factory=list)  # of each token-bearing event
     stamps: list[int] = field(default_factory=list)
-    stream: list[tuple[int, int]] = field(default_factory=list)  # what each event says, and its stamp
+    # What each event says, and its stamp.
+    stream: list[tuple[int, int]] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)  # that each of them bears
     counted_by: int = BY_EVENTS
     closed: int = -1
@@ -55,8 +62,11 @@ class Facts:
     rest_s: int = 0  # how long the connection may lie idle, 0 where the server does not say
 
     def bear(self, delta: Delta, at: int) -> None:
-        """An event bears tokens: as many as usage in every event, or its ids or logprobs say, else one."""
-        running = not self.kinds or self.counted_by == BY_USAGE  # usage at the end alone says nothing of one event
+        """An event bears tokens: as many as usage in every event, or its ids or logprobs say,
+        else one.
+        """
+        # Usage at the end alone says nothing of one event.
+        running = not self.kinds or self.counted_by == BY_USAGE
         if delta.completion_tokens >= 0 and running:
             count, self.counted_by = max(0, delta.completion_tokens - sum(self.tokens)), BY_USAGE
         elif delta.tokens >= 0:
@@ -68,11 +78,18 @@ class Facts:
         self.tokens.append(count)
 
     def settle(self) -> None:
-        """Counts that cannot be true are not believed: none in most events, or none at all beside tokens seen."""
+        """Counts that cannot be true are not believed: none in most events, or none at all
+        beside tokens seen.
+        """
         if self.completion_tokens == 0:
             self.completion_tokens = -1
-        if self.counted_by == BY_USAGE and self.tokens[0] == 0 and self.completion_tokens > sum(self.tokens):
-            self.tokens = [*self.tokens[1:], self.completion_tokens - sum(self.tokens)]  # they lag by one event
+        if (
+            self.counted_by == BY_USAGE
+            and self.tokens[0] == 0
+            and self.completion_tokens > sum(self.tokens)
+        ):
+            # They lag by one event.
+            self.tokens = [*self.tokens[1:], self.completion_tokens - sum(self.tokens)]
         if 2 * self.tokens.count(0) > len(self.tokens):
             self.tokens, self.counted_by = [1] * len(self.tokens), BY_EVENTS
 
@@ -89,7 +106,9 @@ class Broken(Exception):
 
 @dataclass
 class Body:
-    """What framing leaves: the bytes, where each stood, and how they ended (offset of the last byte needed)."""
+    """What framing leaves: the bytes, where each stood, and how they ended (offset of the last
+    byte needed).
+    """
 
     data: bytearray = field(default_factory=bytearray)
     at: list[int] = field(default_factory=list)
@@ -109,7 +128,8 @@ def read(wire: bytes, end: str | None = None, dialect: Dialect | None = None) ->
 
     Args:
         wire: All bytes that came.
-        end: None: the connection is open; "": it was closed after them; else: it was reset, and this is the error.
+        end: None: the connection is open; "": it was closed after them; else: it was reset, and
+            this is the error.
         dialect: That of its events; None: they are those of chat.
     """
     facts, start = Facts(dialect=dialect), 0
@@ -150,11 +170,14 @@ class Headers:
         self.length = int(lengths[0]) if lengths else None
         transfer = self.values(b"transfer-encoding")
         self.chunked = b"chunked" in transfer
-        codings = [value for value in transfer if value != b"chunked"] + self.values(b"content-encoding")
+        codings = [value for value in transfer if value != b"chunked"] + self.values(
+            b"content-encoding"
+        )
         self.encoded = any(coding != b"identity" for coding in codings)
         self.streamed = b"json" not in b"".join(self.values(b"content-type")[-1:])
         options = {token for value in self.values(b"connection") for token in _list(value)}
-        # HTTP/1.0 has no transfer encodings: one that uses them is not to be trusted further (RFC 9112, 6.1).
+        # HTTP/1.0 has no transfer encodings: one that uses them is not to be trusted further (RFC
+        # 9112, 6.1).
         persists = self.minor > 0 or (b"keep-alive" in options and not transfer)
         limits = [option for value in self.values(b"keep-alive") for option in _list(value)]
         ends = any(re.match(rb"(timeout|max)=0+(?!\d)", limit) for limit in limits)
@@ -162,11 +185,17 @@ class Headers:
 
     def values(self, name: bytes) -> list[bytes]:
         """The values of all headers of a name, in lower case."""
-        return [value.strip(b" \t").lower() for given, _, value in self._named if given.lower() == name]
+        return [
+            value.strip(b" \t").lower() for given, _, value in self._named if given.lower() == name
+        ]
 
     @property
     def rest_s(self) -> int:
-        rests = [re.match(rb"timeout=(\d*)", option) for value in self.values(b"keep-alive") for option in _list(value)]
+        rests = [
+            re.match(rb"timeout=(\d*)", option)
+            for value in self.values(b"keep-alive")
+            for option in _list(value)
+        ]
         told = [int(match[1] or 0) for match in rests if match]
         return min(told[-1], MAX_REST_S) if told else 0
 
@@ -175,8 +204,14 @@ def _list(value: bytes) -> list[bytes]:
     return [token.strip(b" \t") for token in value.split(b",")]
 
 
-def _final(wire: bytes, start: int, head_end: int, headers: Headers, end: str | None, facts: Facts) -> None:
-    facts.status, facts.keep_alive, facts.rest_s = headers.status, headers.keep_alive, headers.rest_s
+def _final(
+    wire: bytes, start: int, head_end: int, headers: Headers, end: str | None, facts: Facts
+) -> None:
+    facts.status, facts.keep_alive, facts.rest_s = (
+        headers.status,
+        headers.keep_alive,
+        headers.rest_s,
+    )
     bodiless = headers.status in (204, 304) or (headers.length == 0 and not headers.chunked)
     if headers.encoded and not bodiless:
         facts.reader_from = start
@@ -236,7 +271,9 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             except ValueError:
                 error = None
             facts.keep_alive = False
-            facts.ended(Outcome.STREAM_ERROR if error else Outcome.PROTOCOL_ERROR, body.whole, error)
+            facts.ended(
+                Outcome.STREAM_ERROR if error else Outcome.PROTOCOL_ERROR, body.whole, error
+            )
         return
     for payload, at, cut in _events(bytes(body.data), body.at, body.whole):
         if facts.done_seen or not payload:
@@ -246,7 +283,9 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             facts.stream.append((event_flags.DONE, at))
             continue
         try:
-            delta = reference_parser.parse(payload.decode("utf-8", "replace").encode(), facts.dialect)
+            delta = reference_parser.parse(
+                payload.decode("utf-8", "replace").encode(), facts.dialect
+            )
         except ValueError:
             facts.ended(Outcome.TRUNCATED if cut else Outcome.PROTOCOL_ERROR, at)
         else:
@@ -256,7 +295,9 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             facts.keep_alive = False
             return
         kinds = delta.kinds
-        if delta.says & event_flags.CUMULATIVE and 0 <= delta.completion_tokens <= sum(facts.tokens):
+        if delta.says & event_flags.CUMULATIVE and 0 <= delta.completion_tokens <= sum(
+            facts.tokens
+        ):
             kinds = 0  # the text so far again, without a token more
         facts.stream.append((kinds | delta.says, at))
         if kinds:
@@ -269,22 +310,35 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             if getattr(delta, name) >= 0:
                 setattr(facts, name, getattr(delta, name))
     if body.whole is not None:
-        outcome = Outcome.EMPTY if not facts.kinds else Outcome.OK if facts.finish_reason else Outcome.TRUNCATED
+        outcome = (
+            Outcome.EMPTY
+            if not facts.kinds
+            else Outcome.OK
+            if facts.finish_reason
+            else Outcome.TRUNCATED
+        )
         if outcome is Outcome.OK:
             facts.settle()
         facts.ended(outcome, body.whole)
 
 
 def _events(body: bytes, at: list[int], whole: int | None) -> Iterator[tuple[bytes, int, bool]]:
-    """The data of each event, the offset of the byte that ended its blank line, and whether the body's end did that."""
+    """The data of each event, the offset of the byte that ended its blank line, and whether the
+    body's end did that.
+    """
     start = 0
     data: list[bytes] | None = None
     if body.startswith(BOM):
         body, at = body[len(BOM) :], at[len(BOM) :]
-    ends = [(match.start(), match.end(), at[match.start()]) for match in re.finditer(rb"\r\n|\r|\n", body)]
+    ends = [
+        (match.start(), match.end(), at[match.start()])
+        for match in re.finditer(rb"\r\n|\r|\n", body)
+    ]
     lines = len(ends)
     if whole is not None:
-        ends += [(len(body), len(body), whole)] * 2  # the end of the body ends the last line and the last event
+        ends += [
+            (len(body), len(body), whole)
+        ] * 2  # the end of the body ends the last line and the last event
     for number, (end, after, offset) in enumerate(ends):
         line = body[start:end]
         start = after
@@ -297,7 +351,9 @@ def _events(body: bytes, at: list[int], whole: int | None) -> Iterator[tuple[byt
 
 
 def _ended(body: Body, length: int, end: str | None, facts: Facts) -> None:
-    """The end of a response that its content has not ended: a status, a cut, broken framing, or none yet."""
+    """The end of a response that its content has not ended: a status, a cut, broken framing, or
+    none yet.
+    """
     at = body.whole if body.whole is not None else body.broken
     if at is None and end is None:
         return

@@ -17,7 +17,9 @@ SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
 
 
 def prompts(count, **changes):
-    return list(datasets.create(RunSettings(**{"tokenizer": str(SIMULATOR), **changes})).prompts(count))
+    return list(
+        datasets.create(RunSettings(**{"tokenizer": str(SIMULATOR), **changes})).prompts(count)
+    )
 
 
 def words(count):
@@ -31,7 +33,9 @@ class TestBenchmarkRunner:
     def write(self, tmp_path):
         def to_file(content):
             path = tmp_path / "sharegpt.json"
-            path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+            path.write_bytes(
+                content if isinstance(content, bytes) else json.dumps(content).encode()
+            )
             return path
 
         return to_file
@@ -67,24 +71,46 @@ class TestBenchmarkRunner:
         assert self.rows(path, 5, seed=1) == self.rows(path, 5, seed=2)
 
     def test_file_is_read_only_as_far_as_needed(self, write):
-        path = write(json.dumps([conversation(1), conversation(2)]).encode()[:-1] + b', {"id": \\x}, broken')
+        path = write(
+            json.dumps([conversation(1), conversation(2)]).encode()[:-1] + b', {"id": \\x}, broken'
+        )
         assert len(self.rows(path, 2)) == 2
         with pytest.raises(BadInput, match="is not JSON in the object at byte"):
             self.rows(path, 3)
 
     def test_only_the_question_is_counted_with_special_tokens(self, write, tmp_path):
-        path = write([{"conversations": [{"from": "user", "value": "the word"}, {"from": "gpt", "value": "a name"}]}])
-        assert self.rows(path, 1, tokenizer=str(trained.wordpiece(tmp_path))) == [("sharegpt/0", 4, 2)]
+        path = write(
+            [
+                {
+                    "conversations": [
+                        {"from": "user", "value": "the word"},
+                        {"from": "gpt", "value": "a name"},
+                    ]
+                }
+            ]
+        )
+        assert self.rows(path, 1, tokenizer=str(trained.wordpiece(tmp_path))) == [
+            ("sharegpt/0", 4, 2)
+        ]
 
     def test_output_length_applies_to_every_answer(self, write):
-        assert self.rows(write([conversation(1)]), 1, sharegpt_output_len=77) == [("sharegpt/1", 5, 77)]
+        assert self.rows(write([conversation(1)]), 1, sharegpt_output_len=77) == [
+            ("sharegpt/1", 5, 77)
+        ]
 
     @pytest.mark.parametrize(
-        ("lengths", "kept"), [("2:3", ["2", "3"]), (":2", ["1", "2"]), ("4:", ["4"]), ("3:3", ["3"])]
+        ("lengths", "kept"),
+        [("2:3", ["2", "3"]), (":2", ["1", "2"]), ("4:", ["4"]), ("3:3", ["3"])],
     )
     def test_questions_of_other_lengths_are_left_out(self, write, lengths, kept):
         rows = [
-            {"id": str(n), "conversations": [{"from": "user", "value": words(n)}, {"from": "gpt", "value": "yes"}]}
+            {
+                "id": str(n),
+                "conversations": [
+                    {"from": "user", "value": words(n)},
+                    {"from": "gpt", "value": "yes"},
+                ],
+            }
             for n in range(1, 5)
         ]
         path = write(rows)
@@ -113,7 +139,9 @@ class TestBenchmarkRunner:
         assert not caplog.messages
         with pytest.raises(BadInput, match="--num-prompts: 3 is more than the 2"):
             self.rows(path, 3)
-        assert caplog.messages == [f"{path}: the file is truncated; its 2 complete conversations are used"]
+        assert caplog.messages == [
+            f"{path}: the file is truncated; its 2 complete conversations are used"
+        ]
 
     def test_more_after_the_list_is_refused_where_it_is_met(self, write):
         with pytest.raises(BadInput, match="has more after its list, from byte"):
@@ -127,7 +155,11 @@ class TestBenchmarkRunner:
         path = write([conversation(1)])
         asked = {"dataset_name": "sharegpt", "dataset_path": str(path), "dataset_rule": self.RULE}
         said = datasets.create(RunSettings(tokenizer=str(SIMULATOR), **asked)).provenance()
-        assert (said["rule"], said["file"], said["file_bytes"]) == (self.RULE, str(path), path.stat().st_size)
+        assert (said["rule"], said["file"], said["file_bytes"]) == (
+            self.RULE,
+            str(path),
+            path.stat().st_size,
+        )
 
 
 def conversation(name):

@@ -16,7 +16,13 @@ PAGE = ROOT / "tests" / "data" / "pages" / "qwen3-14b-h100.md"
 def saved(folder: Path) -> loadgen.SavedStudy:
     """A study that is over, in a store."""
     findings = study_reports.found()
-    facts: dict[str, Any] = {"study": {}, "source": "run", "host": {"name": "a"}, "builds": {}, "data": {}}
+    facts: dict[str, Any] = {
+        "study": {},
+        "source": "run",
+        "host": {"name": "a"},
+        "builds": {},
+        "data": {},
+    }
     with locked(folder), Store.create(folder, facts):
         pass
     study_reports.keep(findings, folder)
@@ -61,7 +67,9 @@ def test_folder_without_a_store_is_refused(tmp_path: Path) -> None:
 def test_audit_returns_typed_findings(tmp_path: Path) -> None:
     findings = loadgen.audit(PAGE)
     assert findings
-    assert all(isinstance(each, loadgen.Finding) and each.place.file == str(PAGE) for each in findings)
+    assert all(
+        isinstance(each, loadgen.Finding) and each.place.file == str(PAGE) for each in findings
+    )
     assert {each.rule for each in findings} == {each.to_dict()["rule"] for each in findings}
     empty = tmp_path / "page.md"
     empty.write_text("no numbers\n")

@@ -1,4 +1,6 @@
-"""Baselines that other tools have measured: what is compared, with what intervals, and what is said of them."""
+"""Baselines that other tools have measured: what is compared, with what intervals, and what is
+said of them.
+"""
 
 import json
 from pathlib import Path
@@ -59,7 +61,9 @@ def test_numbers_are_those_that_the_tool_printed(tmp_path: Path) -> None:
 
 
 def test_latencies_of_both_sides_are_from_sent(tmp_path: Path) -> None:
-    comparison = against(RUST, saved(tmp_path / "own.json", settings=LIKE_RUST, model="sim"), anyway=True)
+    comparison = against(
+        RUST, saved(tmp_path / "own.json", settings=LIKE_RUST, model="sim"), anyway=True
+    )
     assert comparison.baseline.meaning == Meaning("sent", as_vllm=True)
     assert any(note.startswith("all latencies are from sent") for note in comparison.notes)
 
@@ -90,7 +94,9 @@ def test_three_runs_of_a_tool_are_a_side(tmp_path: Path) -> None:
     folder = tmp_path / "rs"
     folder.mkdir()
     for number, factor in enumerate((0.99, 1.0, 1.01)):
-        without_requests(folder / f"{number}.json", date=str(number), p99_ttft_ms=factor * data()["p99_ttft_ms"])
+        without_requests(
+            folder / f"{number}.json", date=str(number), p99_ttft_ms=factor * data()["p99_ttft_ms"]
+        )
     candidate = starts(tmp_path / "own", 20.0, 20.2, 20.4, settings=LIKE_RUST, model="sim")
     row = rows(against(folder, candidate, anyway=True))["ttft_p99"]
     assert row.interval is not None
@@ -109,7 +115,9 @@ def test_sglangs_result_is_a_baseline_too(tmp_path: Path) -> None:
 
 
 def test_a_different_load_is_refused(tmp_path: Path) -> None:
-    candidate = saved(tmp_path / "own.json", settings=LIKE_RUST.replace(request_rate=50.0), model="sim")
+    candidate = saved(
+        tmp_path / "own.json", settings=LIKE_RUST.replace(request_rate=50.0), model="sim"
+    )
     with pytest.raises(BadInput, match="different workloads: --request-rate 60 and 50"):
         against(RUST, candidate)
 
@@ -117,7 +125,9 @@ def test_a_different_load_is_refused(tmp_path: Path) -> None:
 def test_what_the_file_is_stands_before_its_numbers(tmp_path: Path) -> None:
     comparison = against(RUST, saved(tmp_path / "own.json"), anyway=True)
     (note,) = (note for note in comparison.notes if "is a result of" in note)
-    assert note.startswith(f"{RUST} is a result of vllm-rs bench serve: latencies are as that tool measures them")
+    assert note.startswith(
+        f"{RUST} is a result of vllm-rs bench serve: latencies are as that tool measures them"
+    )
     assert "audit: itl-diluted" in note
     (baseline, candidate) = (each["starts"][0] for each in as_json(comparison)["sides"])
     assert (baseline["tool"], baseline["verdict"]) == ("vllm-rs bench serve", None)
@@ -126,7 +136,9 @@ def test_what_the_file_is_stands_before_its_numbers(tmp_path: Path) -> None:
 
 def test_conditions_are_judged_against_it(tmp_path: Path) -> None:
     comparison = against(RUST, saved(tmp_path / "own.json", ttft=60.0), anyway=True)
-    judged = judged_comparison.judge(comparison, judged_comparison.parse(["ttft_p99>+5%", "request_throughput<-90%"]))
+    judged = judged_comparison.judge(
+        comparison, judged_comparison.parse(["ttft_p99>+5%", "request_throughput<-90%"])
+    )
     assert [each.failed for each in judged] == [True, False]
 
 
@@ -143,13 +155,17 @@ def test_noise_is_not_estimated_from_runs_of_another_tool(tmp_path: Path) -> Non
     folder.mkdir()
     for number in range(3):
         changed(folder / f"{number}.json", date=str(number))
-    with pytest.raises(BadInput, match="is a result of vllm-rs bench serve, whose workload is unknown"):
+    with pytest.raises(
+        BadInput, match="is a result of vllm-rs bench serve, whose workload is unknown"
+    ):
         NoiseFile.of(side(folder))
 
 
 def test_the_command_says_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = saved(tmp_path / "own.json", ttft=60.0)
-    code = dispatch(["compare", str(RUST), own, "--anyway", "--fail-if", "ttft_p99>+5%", "--names", "rust,own"])
+    code = dispatch(
+        ["compare", str(RUST), own, "--anyway", "--fail-if", "ttft_p99>+5%", "--names", "rust,own"]
+    )
     out = capsys.readouterr().out
     assert code == 8
     assert "rust no verdict, own VALID" in out
@@ -158,7 +174,9 @@ def test_the_command_says_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_runs_from_due_and_from_sent_are_both_read_from_sent(tmp_path: Path) -> None:
     due = saved(tmp_path / "due.json")
-    sent = saved(tmp_path / "sent.json", settings=LIKE_RUST.replace(num_prompts=20, latency_from="sent"))
+    sent = saved(
+        tmp_path / "sent.json", settings=LIKE_RUST.replace(num_prompts=20, latency_from="sent")
+    )
     with pytest.raises(BadInput, match="--latency-from due and sent"):
         against(due, sent)
     comparison = against(due, sent, anyway=True)

@@ -1,4 +1,6 @@
-"""Results of other tools, as their files have them: what they are, their requests, and their report."""
+"""Results of other tools, as their files have them: what they are, their requests, and their
+report.
+"""
 
 import json
 from pathlib import Path
@@ -32,12 +34,18 @@ def of_python(tmp_path: Path) -> Path:
     """What vLLM's client in Python would have kept of the same run."""
     only_rust = ("steady_state", "max_model_len", "input_throughput")
     path = tmp_path / "vllm.json"
-    path.write_text(json.dumps({name: value for name, value in data().items() if name not in only_rust}))
+    path.write_text(
+        json.dumps({name: value for name, value in data().items() if name not in only_rust})
+    )
     return path
 
 
 def test_the_tool_is_known_by_its_keys(tmp_path: Path) -> None:
-    assert [read(each).tool for each in (RUST, of_python(tmp_path), SGLANG_FILE)] == [VLLM_RS, VLLM, SGLANG]
+    assert [read(each).tool for each in (RUST, of_python(tmp_path), SGLANG_FILE)] == [
+        VLLM_RS,
+        VLLM,
+        SGLANG,
+    ]
 
 
 @pytest.mark.parametrize("path", [RUST, SGLANG_FILE])
@@ -60,7 +68,10 @@ def test_gaps_are_between_events_but_those_of_generate_between_tokens() -> None:
 def test_several_runs_in_a_file_are_several_results(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text(SGLANG_FILE.read_text() + json.dumps(data(SGLANG_FILE, duration=2.0)) + "\n")
-    assert [each.where for each in tool_result.read(str(path))] == [f"{path}: line 1", f"{path}: line 2"]
+    assert [each.where for each in tool_result.read(str(path))] == [
+        f"{path}: line 1",
+        f"{path}: line 2",
+    ]
 
 
 def test_other_files_are_no_results_of_tools(tmp_path: Path) -> None:
@@ -91,13 +102,24 @@ def test_counts_that_sglang_does_not_keep_are_left_out() -> None:
     text = result_reader.render(read(SGLANG_FILE))
     assert "Failed requests" not in text
     assert "Request rate configured" not in text  # it was unlimited
-    assert f"Mean E2EL (ms):                          {data(SGLANG_FILE)['mean_e2e_latency_ms']:.2f}" in text
+    assert (
+        f"Mean E2EL (ms):                          {data(SGLANG_FILE)['mean_e2e_latency_ms']:.2f}"
+        in text
+    )
 
 
 def test_report_prints_it_and_makes_nothing_else_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["report", str(RUST)]) == 0
     assert "Serving Benchmark Result" in capsys.readouterr().out
-    for form in (["--json"], ["--csv", "-"], ["--html", "x.html"], ["--markdown", "-"], ["--junit", "-"]):
+    for form in (
+        ["--json"],
+        ["--csv", "-"],
+        ["--html", "x.html"],
+        ["--markdown", "-"],
+        ["--junit", "-"],
+    ):
         assert dispatch(["report", str(RUST), *form]) == 2
         told = capsys.readouterr().err
-        assert told.startswith(f"loadgen report: {form[0]}: {RUST} is a result of vllm-rs bench serve")
+        assert told.startswith(
+            f"loadgen report: {form[0]}: {RUST} is a result of vllm-rs bench serve"
+        )

@@ -63,18 +63,24 @@ def test_argument_of_another_type_is_refused_by_its_name(wrong: Any) -> None:
     assert not_run(lambda: loadgen.search_sync(RunSettings(), on_point=wrong)) == "on_point"
 
 
-@pytest.mark.parametrize("function", [loadgen.load, loadgen.load_all, loadgen.load_series, loadgen.from_records])
+@pytest.mark.parametrize(
+    "function", [loadgen.load, loadgen.load_all, loadgen.load_series, loadgen.from_records]
+)
 def test_path_of_another_type_is_refused(function: Callable[[Any], object]) -> None:
     assert not_run(lambda: function(None)) == "path"
 
 
 def test_api_key_and_header_are_read_from_files(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("secret\n")
-    asked = accepted(RunSettings(api_key=f"@{tmp_path / 'key'}", header=(f"X-Team=@{tmp_path / 'key'}",)))
+    asked = accepted(
+        RunSettings(api_key=f"@{tmp_path / 'key'}", header=(f"X-Team=@{tmp_path / 'key'}",))
+    )
     assert (asked.api_key, asked.header) == ("secret", ("X-Team=secret",))
 
 
-@pytest.mark.parametrize("changes", [{"save_result": True}, {"html": "a.html"}, {"records": "r.jsonl"}])
+@pytest.mark.parametrize(
+    "changes", [{"save_result": True}, {"html": "a.html"}, {"records": "r.jsonl"}]
+)
 def test_series_write_no_files(changes: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=r"save\(path\)"):
         accepted_for_series(RunSettings(**changes))
@@ -85,6 +91,7 @@ def test_flags_in_an_error_become_fields_and_other_words_stay() -> None:
     with pytest.raises(BadInput) as caught, python_names("fail_if"):
         raise BadInput("--fail-if", "given with --max-concurrency", remedy)
     assert str(caught.value) == (
-        "fail_if: given with max_concurrency; add request_rate or request_rate, or give the engine --dtype half"
+        "fail_if: given with max_concurrency; add request_rate or request_rate, or give the "
+        "engine --dtype half"
     )
     assert caught.value.field == "fail_if"

@@ -1,4 +1,6 @@
-"""Comparison by a program: sides from results and paths, conditions, and errors by the names of arguments."""
+"""Comparison by a program: sides from results and paths, conditions, and errors by the names of
+arguments.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,10 @@ from tests.helpers.compared_runs import result, saved, starts
 
 
 def side(ttft: float, *days: int) -> list[loadgen.SavedResult]:
-    return [loadgen.SavedResult.from_dict(result(f"202611{day}-100000", ttft=ttft + day / 100)) for day in days]
+    return [
+        loadgen.SavedResult.from_dict(result(f"202611{day}-100000", ttft=ttft + day / 100))
+        for day in days
+    ]
 
 
 def test_results_in_memory_are_compared_start_by_start() -> None:
@@ -25,7 +30,10 @@ def test_results_in_memory_are_compared_start_by_start() -> None:
 
 
 def test_paths_name_the_sides_and_conditions_are_judged(tmp_path: Path) -> None:
-    base, new = starts(tmp_path / "base", 20.0, 20.1, 20.2), starts(tmp_path / "new", 40.0, 40.1, 40.2)
+    base, new = (
+        starts(tmp_path / "base", 20.0, 20.1, 20.2),
+        starts(tmp_path / "new", 40.0, 40.1, 40.2),
+    )
     found = loadgen.compare(Path(base), new, fail_if=["ttft_p50>+5%", "ttft_p50<-5%"])
     assert [side.name for side in found.sides] == ["base", "new"]
     assert [each.failed for each in found.judgements] == [True, False]
@@ -43,7 +51,9 @@ def test_errors_name_arguments(tmp_path: Path) -> None:
             loadgen.compare(one, *nothing)
 
 
-@pytest.mark.parametrize(("side", "kind"), [(None, "NoneType"), (3, "int"), ([None], "NoneType"), ({}, "dict")])
+@pytest.mark.parametrize(
+    ("side", "kind"), [(None, "NoneType"), (3, "int"), ([None], "NoneType"), ({}, "dict")]
+)
 def test_side_of_another_type_is_refused_by_its_argument(side: Any, kind: str) -> None:
     with pytest.raises(loadgen.BadInput, match=kind) as caught:
         loadgen.compare(side, "new.json")

@@ -32,13 +32,18 @@ def test_several_results_in_a_file_are_loaded_in_order(tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     rows = [compared_runs.result(date) for date in ("20261122-100000", "20261122-110000")]
     path.write_text("".join(f"{as_json(row)}\n" for row in rows))
-    assert [each.numbers.date for each in loadgen.load_all(path)] == ["20261122-100000", "20261122-110000"]
+    assert [each.numbers.date for each in loadgen.load_all(path)] == [
+        "20261122-100000",
+        "20261122-110000",
+    ]
     with pytest.raises(loadgen.BadInput, match="load_all"):
         loadgen.load(path)
 
 
 def test_series_is_saved_and_loaded_as_it_was(tmp_path: Path) -> None:
-    (tmp_path / "search.json").write_text(as_json(saved_results.search((4.0, 100.0, True), (8.0, 900.0, False))))
+    (tmp_path / "search.json").write_text(
+        as_json(saved_results.search((4.0, 100.0, True), (8.0, 900.0, False)))
+    )
     series = loadgen.load_series(tmp_path / "search.json")
     series.save(tmp_path / "again.json")
     assert loadgen.load_series(tmp_path / "again.json").to_dict() == series.to_dict()

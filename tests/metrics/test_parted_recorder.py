@@ -82,7 +82,11 @@ def test_each_target_has_its_own_requests(whole):
 def test_a_failure_says_where_its_request_was_sent(whole):
     (example,) = whole.examples["dns_error"]
     assert (example["index"], example["target"]) == (30, 1)
-    assert [(e["index"], e["target"]) for e in whole.examples["truncated"]] == [(9, 0), (19, 1), (29, 2)]
+    assert [(e["index"], e["target"]) for e in whole.examples["truncated"]] == [
+        (9, 0),
+        (19, 1),
+        (29, 2),
+    ]
     assert "target" not in whole.examples["cancelled"][0]
 
 
@@ -94,7 +98,11 @@ def test_progress_counts_all_targets():
     for record in records():
         alone.add(record)
     assert (recorder.failed, recorder.ended) == (alone.failed, 31)
-    assert recorder.failed_by_class == alone.failed_by_class == {"status(503)": 3, "truncated": 3, "dns_error": 1}
+    assert (
+        recorder.failed_by_class
+        == alone.failed_by_class
+        == {"status(503)": 3, "truncated": 3, "dns_error": 1}
+    )
     for name in COUNTERS:
         assert recorder.count(name) == alone.count(name), name
     for name in DISTRIBUTIONS:
@@ -112,14 +120,20 @@ def test_stripes_of_a_run_merge_target_by_target(whole):
 
 
 CLASSES = RunSettings(
-    base_url=URLS[:2], classes=("a:goodput=ttft:15", "b:priority=1", "c:priority=2"), goodput=("ttft:25",)
+    base_url=URLS[:2],
+    classes=("a:goodput=ttft:15", "b:priority=1", "c:priority=2"),
+    goodput=("ttft:25",),
 )
 
 
 def of_classes(settings=CLASSES, numbers=range(30)):
     recorder = parted_recorder.recorder_for(settings, START, 30)
     for index in numbers:
-        record = steady(index, due=index, ttft=10 + index % 20, n=2) if index % 5 else failed(index, due=index)
+        record = (
+            steady(index, due=index, ttft=10 + index % 20, n=2)
+            if index % 5
+            else failed(index, due=index)
+        )
         record.target, record.class_number = index % 2, index % 3
         recorder.add(record)
     return recorder.snapshot()
@@ -149,4 +163,6 @@ def test_each_class_is_judged_by_its_own_goodput():
 def test_parts_of_a_run_with_classes_merge_class_by_class():
     whole, halves = of_classes(), [of_classes(numbers=range(first, 30, 2)) for first in range(2)]
     merged = halves[0].merge(halves[1])
-    assert [part.histograms for part in merged.classes] == [part.histograms for part in whole.classes]
+    assert [part.histograms for part in merged.classes] == [
+        part.histograms for part in whole.classes
+    ]

@@ -106,5 +106,7 @@ def test_never_due_requests_are_not_due() -> None:
 
 
 def test_requests_are_counted_once_the_clock_has_started() -> None:
-    begun = [phase for phase in ("starting", "waiting", "preparing", *PHASES) if Progress(phase).begun]
+    begun = [
+        phase for phase in ("starting", "waiting", "preparing", *PHASES) if Progress(phase).begun
+    ]
     assert begun == ["running", "draining", "done"]

@@ -30,7 +30,9 @@ from tests.helpers.snapshot_ms import only
 
 def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch):
     monkeypatch.setattr("loadgen.metrics.recorder._BLOCK_BYTES", 4 * 28)
-    snapshot = measured([answered(index=i, sent=i, tokens=[i + 10, i + 20], closed=i + 30) for i in range(10)])
+    snapshot = measured(
+        [answered(index=i, sent=i, tokens=[i + 10, i + 20], closed=i + 30) for i in range(10)]
+    )
     assert snapshot.index.tolist() == list(range(10))
     assert (snapshot.sent / MS).tolist() == list(range(10))
     assert (snapshot.closed / MS).tolist() == list(range(30, 40))
@@ -38,7 +40,11 @@ def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch
 
 @pytest.mark.parametrize(("from_due", "ttft", "e2el"), [(True, 25, 45), (False, 20, 40)])
 def test_latencies_of_each_request_are_kept_on_the_clock_asked(from_due, ttft, e2el):
-    records = [answered(due=100, sent=105, tokens=[125, 145]), failed(1), failed(2, Outcome.CANCELLED)]
+    records = [
+        answered(due=100, sent=105, tokens=[125, 145]),
+        failed(1),
+        failed(2, Outcome.CANCELLED),
+    ]
     snapshot = measured(records, from_due=from_due)
     assert snapshot.ttft.tolist() == [ttft * MS, FAILED, CANCELLED]
     assert snapshot.e2el.tolist() == [e2el * MS, FAILED, CANCELLED]
@@ -75,7 +81,8 @@ def test_a_request_sent_more_than_50_us_early_is_counted(early_us, counted):
 
 
 @pytest.mark.parametrize(
-    ("stamp", "ms"), [("due", 11), ("first_byte", 5), ("first_token", 19), ("last_token", 100), ("closed", 30)]
+    ("stamp", "ms"),
+    [("due", 11), ("first_byte", 5), ("first_token", 19), ("last_token", 100), ("closed", 30)],
 )
 def test_stamps_out_of_order_are_counted(stamp, ms):
     record = answered(due=10, tokens=[20, 40], closed=50)
@@ -84,7 +91,13 @@ def test_stamps_out_of_order_are_counted(stamp, ms):
 
 
 def test_stamps_in_order_or_absent_are_in_order():
-    records = [answered(0), failed(1, Outcome.REFUSED), failed(2, Outcome.STATUS), failed(3, Outcome.EMPTY), unsent(4)]
+    records = [
+        answered(0),
+        failed(1, Outcome.REFUSED),
+        failed(2, Outcome.STATUS),
+        failed(3, Outcome.EMPTY),
+        unsent(4),
+    ]
     assert measured(records).counters["disordered"] == 0
 
 
@@ -95,12 +108,19 @@ FAILURES = [
     *(failed(0, outcome) for outcome in Outcome if outcome not in (Outcome.OK, Outcome.DROPPED)),
     *(
         unsent(0, outcome)
-        for outcome in (Outcome.DNS_ERROR, Outcome.CONNECT_TIMEOUT, Outcome.TLS_ERROR, Outcome.DROPPED)
+        for outcome in (
+            Outcome.DNS_ERROR,
+            Outcome.CONNECT_TIMEOUT,
+            Outcome.TLS_ERROR,
+            Outcome.DROPPED,
+        )
     ),
 ]
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda record: f"{record.outcome}{'' if record.sent else ', unsent'}")
+@pytest.mark.parametrize(
+    "failure", FAILURES, ids=lambda record: f"{record.outcome}{'' if record.sent else ', unsent'}"
+)
 def test_failure_adds_to_no_latency_and_no_sum_of_tokens(failure):
     good = answered(0, tokens=[20, 30])
     alone, beside = measured([good]), measured([good, failure])
@@ -135,15 +155,29 @@ def test_a_request_that_was_never_sent_has_no_waits():
 
 
 def test_outcomes_are_counted_by_class_with_the_status_spelled_out():
-    records = [answered(0), failed(1, Outcome.STATUS), failed(2, Outcome.STATUS), failed(3, Outcome.TRUNCATED)]
+    records = [
+        answered(0),
+        failed(1, Outcome.STATUS),
+        failed(2, Outcome.STATUS),
+        failed(3, Outcome.TRUNCATED),
+    ]
     missing = read(planned(4), b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-    assert measured([*records, missing]).outcomes == {"ok": 1, "status(404)": 1, "status(503)": 2, "truncated": 1}
+    assert measured([*records, missing]).outcomes == {
+        "ok": 1,
+        "status(404)": 1,
+        "status(503)": 2,
+        "truncated": 1,
+    }
 
 
 def test_first_three_failures_of_each_class_are_examples():
     records = [failed(i, Outcome.STATUS, detail=f"busy {i}") for i in (9, 4, 7, 1, 8)]
     examples = measured([answered(0), *records, unsent(5)]).examples
-    assert [(e["index"], e["detail"]) for e in examples["status(503)"]] == [(1, "busy 1"), (4, "busy 4"), (7, "busy 7")]
+    assert [(e["index"], e["detail"]) for e in examples["status(503)"]] == [
+        (1, "busy 1"),
+        (4, "busy 4"),
+        (7, "busy 7"),
+    ]
     assert [(e["index"], e["phase"]) for e in examples["dns_error"]] == [(5, "connecting")]
     assert "ok" not in examples
 
@@ -176,7 +210,9 @@ def test_unsent_requests_of_a_stopped_run_are_counted():
     snapshot = recorder.snapshot("interrupted")
     assert snapshot.outcomes == {"cancelled": 9, "ok": 1}
     assert (snapshot.ended, recorder.ended, snapshot.partial) == (10, 10, "interrupted")
-    assert snapshot.examples["cancelled"] == [{"index": 1, "phase": "scheduled", "detail": "interrupted"}]
+    assert snapshot.examples["cancelled"] == [
+        {"index": 1, "phase": "scheduled", "detail": "interrupted"}
+    ]
 
 
 @pytest.mark.parametrize("in_flight", [1, 2, 3, 4])
@@ -236,7 +272,9 @@ def test_goodput_counts_from_due_or_sent_and_always_from_sent():
 
 
 def test_goodput_as_vllm_means_it_judges_tpot_as_vllm_divides():
-    """The first event bears 5 tokens: 40 ms are 20 for each of the 2 after it, and 6.7 for each but one of 7."""
+    """The first event bears 5 tokens: 40 ms are 20 for each of the 2 after it, and 6.7 for each
+    but one of 7.
+    """
     record = per_event((20, 5), (40, 6), (60, 7))
     counters = measured([record], limits={"tpot": 15 * MS}).counters
     assert (counters["good"], counters["good_sent"]) == (0, 1)
@@ -251,7 +289,9 @@ def test_goodput_is_zero_without_limits():
 
 def test_details_hold_lengths_and_latencies_in_seconds():
     told = {"prompt_tokens": 12, "completion_tokens": 3}
-    details = measured([answered(due=0, sent=5, tokens=[20, 30, 50], counts=told)], detailed=True).details
+    details = measured(
+        [answered(due=0, sent=5, tokens=[20, 30, 50], counts=told)], detailed=True
+    ).details
     assert (details.input_lens, details.output_lens) == ([12], [3])
     assert details.ttfts == [pytest.approx(0.015)]
     assert details.itls == [pytest.approx([0.01, 0.02])]
@@ -262,7 +302,10 @@ def test_details_hold_lengths_and_latencies_in_seconds():
 def test_details_have_the_text_of_the_answer():
     record = planned()
     record.keeps_answer = True
-    read(record, CHUNKED + chunk(delta(content="good ") + delta(content="day") + delta("stop")) + LAST_CHUNK)
+    read(
+        record,
+        CHUNKED + chunk(delta(content="good ") + delta(content="day") + delta("stop")) + LAST_CHUNK,
+    )
     assert measured([record], detailed=True).details.generated_texts == ["good day"]
 
 
@@ -291,14 +334,24 @@ def test_a_snapshot_does_not_change_when_the_recorder_goes_on():
     recorder.add(answered(2))
     assert (before.ended, before.ok, before.counters["output_tokens"]) == (1, 0, 0)
     assert before.histograms["ttft_due"].count == 0
-    assert len(before.examples["stream_error"]) == len(before.details.errors) == len(before.index) == 1
+    assert (
+        len(before.examples["stream_error"]) == len(before.details.errors) == len(before.index) == 1
+    )
 
 
 @pytest.mark.parametrize(
-    ("stop", "word"), [(None, "stop"), (151645, "stop (token 151645)"), ("\n", 'stop ("\\n")'), (0, "stop (token 0)")]
+    ("stop", "word"),
+    [
+        (None, "stop"),
+        (151645, "stop (token 151645)"),
+        ("\n", 'stop ("\\n")'),
+        (0, "stop (token 0)"),
+    ],
 )
 def test_early_stops_are_counted_by_their_reason(stop, word):
-    short, whole, uncounted = (answered(n, tokens=[20, 30], counts={"completion_tokens": 2}) for n in range(3))
+    short, whole, uncounted = (
+        answered(n, tokens=[20, 30], counts={"completion_tokens": 2}) for n in range(3)
+    )
     short.output_tokens, whole.output_tokens = 5, 2
     short.matched_stop = stop
     uncounted = answered(2, tokens=[20, 30])
@@ -308,7 +361,10 @@ def test_early_stops_are_counted_by_their_reason(stop, word):
 
 def test_finish_reasons_are_counted_and_too_many_of_them_together():
     assert measured([answered(0), answered(1)]).finishes == {"stop": 2}
-    many = [read(planned(n), CHUNKED + chunk(delta(f"reason {n}", content="x")) + LAST_CHUNK) for n in range(25)]
+    many = [
+        read(planned(n), CHUNKED + chunk(delta(f"reason {n}", content="x")) + LAST_CHUNK)
+        for n in range(25)
+    ]
     finishes = measured(many).finishes
     assert (finishes["other"], len(finishes), sum(finishes.values())) == (5, 21, 25)
 

@@ -50,21 +50,33 @@ def test_tpot_counts_the_tokens_that_usage_counts_where_events_bring_several():
 
 def test_a_reply_of_one_token_has_no_tpot():
     assert measured([answered(tokens=[20])]).histograms["tpot"].count == 0
-    assert measured([answered(tokens=[20], counts={"completion_tokens": 1})]).histograms["tpot"].count == 0
+    assert (
+        measured([answered(tokens=[20], counts={"completion_tokens": 1})]).histograms["tpot"].count
+        == 0
+    )
 
 
 def test_a_reply_whose_tokens_all_came_in_one_event_has_no_tpot():
-    assert measured([answered(tokens=[20], counts={"completion_tokens": 64})]).histograms["tpot"].count == 0
+    assert (
+        measured([answered(tokens=[20], counts={"completion_tokens": 64})]).histograms["tpot"].count
+        == 0
+    )
 
 
 def test_a_reply_of_one_token_in_two_events_has_no_tpot():
-    assert measured([answered(tokens=[20, 30], counts={"completion_tokens": 1})]).histograms["tpot"].count == 0
+    assert (
+        measured([answered(tokens=[20, 30], counts={"completion_tokens": 1})])
+        .histograms["tpot"]
+        .count
+        == 0
+    )
 
 
 def test_tpot_weighted_by_tokens_is_the_sum_of_times_over_the_sum_of_tokens():
     long, tiny = answered(0, tokens=[i * 10 for i in range(1, 102)]), answered(1, tokens=[20, 120])
     counters = measured([long, tiny]).counters
-    assert (counters["decode_ns"], counters["decode_tokens"]) == (1100 * MS, 101)  # the mean of requests is 55 ms
+    # The mean of requests is 55 ms.
+    assert (counters["decode_ns"], counters["decode_tokens"]) == (1100 * MS, 101)
 
 
 def test_replies_without_tpot_add_no_decode_time_or_tokens():
@@ -99,7 +111,12 @@ def test_gaps_of_reasoning_and_tool_calls_count_as_those_of_the_answer_do():
     snapshot = measured([answered(reasoning=[20, 25], tokens=[35], tools=[55])])
     assert values(snapshot, "icl") == about(5, 10, 20)
     counters = snapshot.counters
-    assert [counters[f"{kind}_events"] for kind in ("token", "content", "reasoning", "other")] == [4, 1, 2, 1]
+    assert [counters[f"{kind}_events"] for kind in ("token", "content", "reasoning", "other")] == [
+        4,
+        1,
+        2,
+        1,
+    ]
 
 
 # -- events of several tokens

@@ -5,13 +5,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.response_bytes import event
-from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, answered, chunk, measured, per_event, planned, read
+from tests.helpers.run_facts import (
+    CHUNKED,
+    LAST_CHUNK,
+    answered,
+    chunk,
+    measured,
+    per_event,
+    planned,
+    read,
+)
 from tests.helpers.snapshot_ms import only
 
 
 def test_output_tokens_are_the_servers_count_where_it_gives_one_else_events():
     snapshot = measured(
-        [answered(0, tokens=[20, 30], counts={"completion_tokens": 7}), answered(1, tokens=[20, 30, 40])]
+        [
+            answered(0, tokens=[20, 30], counts={"completion_tokens": 7}),
+            answered(1, tokens=[20, 30, 40]),
+        ]
     )
     counters = snapshot.counters
     assert counters["output_tokens"] == 7 + 3
@@ -20,7 +32,11 @@ def test_output_tokens_are_the_servers_count_where_it_gives_one_else_events():
 
 def test_a_count_of_no_tokens_beside_one_that_was_seen_is_none():
     counters = measured([answered(tokens=[20], counts={"completion_tokens": 0})]).counters
-    assert (counters["output_tokens"], counters["usage_requests"], counters["event_requests"]) == (1, 0, 1)
+    assert (counters["output_tokens"], counters["usage_requests"], counters["event_requests"]) == (
+        1,
+        0,
+        1,
+    )
 
 
 def test_tokens_that_usage_counts_and_the_stream_never_showed_are_unseen():
@@ -58,7 +74,10 @@ def test_where_the_server_does_not_count_input_it_is_taken_as_predicted():
     record = answered()
     record.server_tokens = 12
     snapshot = measured([record], detailed=True)
-    assert (snapshot.counters["input_tokens"], snapshot.counters["planned_input_tokens"]) == (12, 10)
+    assert (snapshot.counters["input_tokens"], snapshot.counters["planned_input_tokens"]) == (
+        12,
+        10,
+    )
     assert snapshot.details.input_lens == [12]
 
 
@@ -71,24 +90,34 @@ def test_input_tokens_are_the_servers_count_where_it_gives_one_else_the_plans():
 
 
 def test_prompts_that_the_server_counts_as_planned_are_counted():
-    counters = measured([answered(tokens=[20], counts={"prompt_tokens": 10, "completion_tokens": 1})]).counters
+    counters = measured(
+        [answered(tokens=[20], counts={"prompt_tokens": 10, "completion_tokens": 1})]
+    ).counters
     assert (counters["input_counted"], counters["input_as_planned"]) == (1, 1)
 
 
 def test_cached_tokens_are_known_only_where_the_server_tells():
-    told = {"prompt_tokens": 10, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 8}}
+    told = {
+        "prompt_tokens": 10,
+        "completion_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": 8},
+    }
     counters = measured([answered(0, tokens=[20], counts=told), answered(1, tokens=[20])]).counters
     assert (counters["cached_tokens"], counters["cached_counted"]) == (8, 1)
 
 
 def test_tokens_stand_in_the_hundredth_in_which_they_came():
     snapshot = measured([answered(tokens=[29.9, 30, 39.5])])
-    assert {hundredth: count for hundredth, count in enumerate(snapshot.bins.tolist()) if count} == {2: 1, 3: 2}
+    assert {
+        hundredth: count for hundredth, count in enumerate(snapshot.bins.tolist()) if count
+    } == {2: 1, 3: 2}
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 100))
 def test_the_tokens_over_time_add_up_to_the_tokens_counted(moments, count):
-    snapshot = measured([answered(tokens=sorted(m + 1 for m in moments), counts={"completion_tokens": count})])
+    snapshot = measured(
+        [answered(tokens=sorted(m + 1 for m in moments), counts={"completion_tokens": count})]
+    )
     assert snapshot.bins.sum() == snapshot.counters["output_tokens"] == count
 
 
@@ -107,12 +136,20 @@ def test_token_counts_per_event_are_counted_by_their_source():
 
 def test_an_answer_counted_by_token_ids_has_their_sum_of_tokens():
     body = b"".join(
-        event(choices=[{"index": 0, "delta": {"content": "x"}, "token_ids": ids, "finish_reason": finish}])
+        event(
+            choices=[
+                {"index": 0, "delta": {"content": "x"}, "token_ids": ids, "finish_reason": finish}
+            ]
+        )
         for ids, finish in (([1, 2], None), ([3], "stop"))
     )
     snapshot = measured([read(planned(tokens=(10, 3)), CHUNKED + chunk(body) + LAST_CHUNK)])
     counters = snapshot.counters
-    assert (counters["id_requests"], counters["event_requests"], counters["output_tokens"]) == (1, 0, 3)
+    assert (counters["id_requests"], counters["event_requests"], counters["output_tokens"]) == (
+        1,
+        0,
+        3,
+    )
     assert counters["output_as_planned"] == 1
 
 
@@ -121,6 +158,10 @@ def test_a_tokenizer_counts_where_the_server_does_not():
     record.tokenized = 9
     snapshot = measured([record])
     counters = snapshot.counters
-    assert (counters["tokenizer_requests"], counters["event_requests"], counters["output_tokens"]) == (1, 0, 9)
+    assert (
+        counters["tokenizer_requests"],
+        counters["event_requests"],
+        counters["output_tokens"],
+    ) == (1, 0, 9)
     assert only(snapshot, "tpot") == 5  # 40 ms for 8 tokens
     assert snapshot.bins.sum() == 9

@@ -21,12 +21,31 @@ from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util.redaction import MARK, Redaction
 from tests.helpers.response_bytes import delta
-from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent
+from tests.helpers.run_facts import (
+    CHUNKED,
+    LAST_CHUNK,
+    MS,
+    START,
+    answered,
+    chunk,
+    failed,
+    planned,
+    read,
+    unsent,
+)
 from tests.helpers.source import ROOT
 
-HEADING = RunHeader(RunSettings(request_rate=math.inf, header=("A=b",)), "m", "20250102-030405", False, {"engine": {}})
+HEADING = RunHeader(
+    RunSettings(request_rate=math.inf, header=("A=b",)),
+    "m",
+    "20250102-030405",
+    False,
+    {"engine": {}},
+)
 TRAILER = RunTrailer(
-    workers=(WorkerReport(client=ClientUsage(wall_s=1.5, disturbance="a hog"), schedule_sha256="0" * 64),),
+    workers=(
+        WorkerReport(client=ClientUsage(wall_s=1.5, disturbance="a hog"), schedule_sha256="0" * 64),
+    ),
     never_sent=((1, 1),),
     tokenized={1: 8},
 )
@@ -53,10 +72,22 @@ def writing(path, sources=(), **options):
 
 
 def test_times_count_from_due_and_due_from_the_start():
-    counts = {"prompt_tokens": 11, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
+    counts = {
+        "prompt_tokens": 11,
+        "completion_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": 8},
+    }
     counts["completion_tokens_details"] = {"reasoning_tokens": 1}
     record = answered(
-        4, due=100, ready=110, connect=5, sent=116, reasoning=[130], tokens=[150], closed=160, counts=counts
+        4,
+        due=100,
+        ready=110,
+        connect=5,
+        sent=116,
+        reasoning=[130],
+        tokens=[150],
+        closed=160,
+        counts=counts,
     )
     assert told(record, START, "b") == {
         "index": 4,
@@ -130,7 +161,16 @@ def test_every_key_of_a_record_is_described():
 def test_phases_that_did_not_happen_are_null():
     line = told(unsent(due=100, detail="no such host"), START)
     assert (line["outcome"], line["detail"]) == ("dns_error", "no such host")
-    absent = ("source", "status", "sent", "first_byte", "first_token", "first_answer", "last_token", "finish_reason")
+    absent = (
+        "source",
+        "status",
+        "sent",
+        "first_byte",
+        "first_token",
+        "first_answer",
+        "last_token",
+        "finish_reason",
+    )
     assert {name: line[name] for name in absent} == dict.fromkeys(absent)
     assert line["token_times"] == []
 
@@ -142,7 +182,9 @@ def test_a_stamp_is_told_whatever_its_number():
         setattr(record, stamp, number << 32)
     record.outcome = Outcome.OK
     line = told(record, 0)
-    assert [line[stamp] for stamp in stamps] == [(number << 32) - 5 for number, _ in enumerate(stamps, 1)]
+    assert [line[stamp] for stamp in stamps] == [
+        (number << 32) - 5 for number, _ in enumerate(stamps, 1)
+    ]
 
 
 def test_finish_details_and_token_counts_are_read_back():
@@ -178,7 +220,9 @@ def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path
 
 def test_secrets_are_not_in_the_file(tmp_path):
     path = tmp_path / "records.jsonl"
-    heading = dataclasses.replace(HEADING, settings=RunSettings(api_key="hunter2", header=("X-Key=hunter2",)))
+    heading = dataclasses.replace(
+        HEADING, settings=RunSettings(api_key="hunter2", header=("X-Key=hunter2",))
+    )
     with RecordWriter.optional(path) as writer:
         writer.begin(heading, START, 1, [])
     assert b"hunter2" not in path.read_bytes()
@@ -189,7 +233,10 @@ def spoken(content, *, keeps_answer=True):
     """A record whose answer is this, as the inside of a JSON string."""
     record = planned()
     record.keeps_answer = keeps_answer
-    words = delta(reasoning="hm") + b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % content
+    words = (
+        delta(reasoning="hm")
+        + b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % content
+    )
     return read(record, CHUNKED + chunk(words + delta("stop")) + LAST_CHUNK)
 
 
@@ -213,7 +260,8 @@ def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
     record = spoken(b"say sk-0123456789")
     record.redaction = Redaction({"Authorization": "Bearer sk-0123456789"})
     assert orjson.loads(record_line(record, START, None, answer=True))["answer"] == f"say {MARK}"
-    assert record.answer_text == "say sk-0123456789"  # as it was: further turns repeat it, and it is what is counted
+    # As it was: further turns repeat it, and it is what is counted.
+    assert record.answer_text == "say sk-0123456789"
 
 
 def test_answer_text_is_written_only_if_asked(tmp_path):
@@ -254,10 +302,20 @@ RECORDS = [
     predicted(answered(0), 18),
     sent_to(3, answered(0)),
     answered(0, tokens=[20, 30], reasoning=[10]),
-    answered(1, due=5, tools=[30], ready=7, connect=1, counts={"completion_tokens": 4, "prompt_tokens": 9}),
+    answered(
+        1,
+        due=5,
+        tools=[30],
+        ready=7,
+        connect=1,
+        counts={"completion_tokens": 4, "prompt_tokens": 9},
+    ),
     read(planned(2), CHUNKED + chunk(delta("stop", content="a b", token_ids=[1, 2])) + LAST_CHUNK),
     unsent(3),
-    *(failed(4 + n, outcome) for n, outcome in enumerate(o for o in Outcome if o is not Outcome.OK)),
+    *(
+        failed(4 + n, outcome)
+        for n, outcome in enumerate(o for o in Outcome if o is not Outcome.OK)
+    ),
 ]
 
 
@@ -265,7 +323,11 @@ RECORDS = [
 def test_a_record_read_again_is_the_same(record):
     again = record_from_line(told(record, START), START)
     assert told(again, START) == told(record, START)
-    assert (again.counted, again.first_tokens, again.events) == (record.counted, record.first_tokens, record.events)
+    assert (again.counted, again.first_tokens, again.events) == (
+        record.counted,
+        record.first_tokens,
+        record.events,
+    )
 
 
 def test_a_file_is_read_up_to_where_its_writing_was_cut_off(tmp_path):
@@ -352,7 +414,9 @@ def test_a_file_never_grows_beyond_its_limit(tmp_path):
     assert len(list(RecordFile(path))) > 0
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "no JSON", '{"loadgen_records": 2}', '{"loadgen_records": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "no JSON", '{"loadgen_records": 2}', '{"loadgen_records": 1}']
+)
 def test_a_file_of_something_else_is_refused(tmp_path, text):
     path = tmp_path / "other"
     path.write_text(text)

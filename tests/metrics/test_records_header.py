@@ -38,8 +38,16 @@ def test_settings_are_kept_as_resolved_and_as_asked():
 
 
 def test_all_three_seeds_are_named_each_its_own_or_the_runs():
-    assert of(RunSettings(seed=7, seed_prompts=9))["seeds"] == {"arrivals": 7, "prompts": 9, "order": 7}
-    assert of(RunSettings(seed=7, seed_order=0))["seeds"] == {"arrivals": 7, "prompts": 7, "order": 0}
+    assert of(RunSettings(seed=7, seed_prompts=9))["seeds"] == {
+        "arrivals": 7,
+        "prompts": 9,
+        "order": 7,
+    }
+    assert of(RunSettings(seed=7, seed_order=0))["seeds"] == {
+        "arrivals": 7,
+        "prompts": 7,
+        "order": 0,
+    }
 
 
 def test_the_schedule_is_named_by_the_hash_of_its_due_times():
@@ -124,7 +132,8 @@ def test_a_process_that_has_ended_but_was_not_waited_for_does_not_run():
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         assert machine.is_running(process.pid)
         process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended; its entry is still there
+        # It has ended; its entry is still there.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert not machine.is_running(process.pid)
     assert not machine.is_running(2**22 + 1)
 

@@ -9,7 +9,13 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile, RecordWriter
-from loadgen.metrics.records.shards import further_shards, join_shards, remove_empty_shards, shard_path, write_trailer
+from loadgen.metrics.records.shards import (
+    further_shards,
+    join_shards,
+    remove_empty_shards,
+    shard_path,
+    write_trailer,
+)
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util.partition import Partition
@@ -17,11 +23,14 @@ from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import START, answered, heading, shard
 
 SETTINGS, SCHEDULE = RunSettings(num_prompts=6), Schedule.burst(6)
-TRAILER = RunTrailer(
-    workers=(shard(SCHEDULE), shard(SCHEDULE, 1)),
-)
+TRAILER = RunTrailer(workers=(shard(SCHEDULE), shard(SCHEDULE, 1)))
 TOTALS = LoopTotals(
-    scheduled=6, warm_connections=2, repeated_prompts=0, turns_without_token=0, partial=None, histograms={}
+    scheduled=6,
+    warm_connections=2,
+    repeated_prompts=0,
+    turns_without_token=0,
+    partial=None,
+    histograms={},
 )
 
 

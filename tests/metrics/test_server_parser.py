@@ -188,7 +188,11 @@ vllm:time_to_first_token_seconds_sum{engine="1"} 1.5
     assert reading.values == {"running": 7, "kv_usage": 0.9}
     assert reading.names["kv_usage"] == "vllm:gpu_cache_usage_perc"
     assert reading.ttft is not None
-    assert (reading.ttft.count, reading.ttft.sum, reading.ttft.upto) == (5, 4.0, {1.0: 4, math.inf: 5})
+    assert (reading.ttft.count, reading.ttft.sum, reading.ttft.upto) == (
+        5,
+        4.0,
+        {1.0: 4, math.inf: 5},
+    )
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
@@ -206,8 +210,12 @@ vllm:time_to_first_token_seconds_count 1
 
 
 def test_unknown_metrics_are_skipped_even_if_malformed():
-    assert read(b"up 1\nother{label=never ended 2\nvllm:num_requests_running 5\n").values == {"running": 5}
-    assert read(b"vllm:num_requests_running_by_reason{ 2\nvllm:num_requests_running 5\n").values == {"running": 5}
+    assert read(b"up 1\nother{label=never ended 2\nvllm:num_requests_running 5\n").values == {
+        "running": 5
+    }
+    assert read(
+        b"vllm:num_requests_running_by_reason{ 2\nvllm:num_requests_running 5\n"
+    ).values == {"running": 5}
     assert read(b"up 1\n").values == {}
 
 
@@ -269,7 +277,10 @@ def test_blanks_labels_and_timestamps_change_no_value(line: str, end: str) -> No
 
 
 def test_a_counter_keeps_the_name_that_the_server_gives_it() -> None:
-    text = b"# TYPE vllm:generation_tokens counter\nvllm:generation_tokens 3\nvllm:prompt_tokens_total 4\n"
+    text = (
+        b"# TYPE vllm:generation_tokens counter\nvllm:generation_tokens "
+        b"3\nvllm:prompt_tokens_total 4\n"
+    )
     assert read(text).values == {"prompt_tokens": 4}
 
 
@@ -292,7 +303,11 @@ vllm:time_to_first_token_seconds_created 1700000000.5
     reading = read(text, "application/openmetrics-text; version=1.0.0; charset=utf-8")
     assert reading.values == {"generation_tokens": 253}
     assert reading.ttft is not None
-    assert (reading.ttft.count, reading.ttft.sum, reading.ttft.upto) == (5, 2.5, {0.5: 3, math.inf: 5})
+    assert (reading.ttft.count, reading.ttft.sum, reading.ttft.upto) == (
+        5,
+        2.5,
+        {0.5: 3, math.inf: 5},
+    )
     assert is_text(text, CONTENT_TYPE_LATEST)
 
 
@@ -309,7 +324,8 @@ class Families:
 def test_a_server_says_the_same_in_both_formats() -> None:
     registry = CollectorRegistry()
     registry.register(Families(vllm().decode()))
-    text = generate_latest(registry).replace(b"\nvllm_", b"\nvllm:")  # the package replaces colons in samples
+    # The package replaces colons in samples.
+    text = generate_latest(registry).replace(b"\nvllm_", b"\nvllm:")
     assert read(text, CONTENT_TYPE_LATEST) == read(vllm())
 
 
@@ -330,7 +346,12 @@ def test_openmetrics_that_breaks_its_rules_is_unreadable(text: str) -> None:
 
 
 def test_long_malformed_lines_are_unreadable() -> None:
-    for rest in (" " + "1" * 200_000 + "x", '{a="' + "\\" * 200_001, "{" + 'a="b",' * 50_000 + "} x", " " * 200_000):
+    for rest in (
+        " " + "1" * 200_000 + "x",
+        '{a="' + "\\" * 200_001,
+        "{" + 'a="b",' * 50_000 + "} x",
+        " " * 200_000,
+    ):
         with pytest.raises(Unreadable):
             read(f"vllm:num_requests_running{rest}\n".encode())
 
@@ -343,7 +364,11 @@ def test_long_malformed_lines_are_unreadable() -> None:
     [
         (b'vllm:cache_config_info{block_size="32",cache_dtype="auto",engine="0"} 1.0\n', 32),
         (b'vllm:cache_config_info{engine="0",num_gpu_blocks="661",block_size="16"} 1.0\n', 16),
-        (b'# TYPE x gauge\nsglang:cache_config_info{model_name="m",num_pages="9",page_size="1"} 1.0\n', 1),
+        (
+            b"# TYPE x "
+            b'gauge\nsglang:cache_config_info{model_name="m",num_pages="9",page_size="1"} 1.0\n',
+            1,
+        ),
         (b'trtllm_kv_cache_tokens_per_block{model_name="m"} 64.0\n', 64),
         (b"llamacpp:prompt_tokens_total 5\n", 1),
     ],
@@ -355,7 +380,8 @@ def test_block_size_is_read(metrics: bytes, tokens: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "metrics", [b"", b"vllm:num_requests_running 1\n", b'vllm:cache_config_info{block_size="0"} 1\n']
+    "metrics",
+    [b"", b"vllm:num_requests_running 1\n", b'vllm:cache_config_info{block_size="0"} 1\n'],
 )
 def test_metrics_without_a_block_size_say_nothing(metrics: bytes) -> None:
     assert cache_block(metrics) is None

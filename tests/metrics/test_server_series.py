@@ -41,8 +41,12 @@ def test_a_scrape_that_failed_leaves_a_hole_and_no_more():
 
 
 def test_run_is_not_covered_without_scrapes_before_and_after():
-    assert not scraped(scrape(-1, FIRST, failed="status 500"), scrape(1, running=1), scrape(2, LAST, running=0)).covers
-    assert not scraped(scrape(-1, FIRST, running=0), scrape(1, running=1), scrape(2, LAST, failed="no answer")).covers
+    assert not scraped(
+        scrape(-1, FIRST, failed="status 500"), scrape(1, running=1), scrape(2, LAST, running=0)
+    ).covers
+    assert not scraped(
+        scrape(-1, FIRST, running=0), scrape(1, running=1), scrape(2, LAST, failed="no answer")
+    ).covers
     assert not scraped(scrape(-1, FIRST, running=0), scrape(1, running=1)).covers
 
 
@@ -86,7 +90,9 @@ def test_metric_that_appears_late_was_zero_before():
 
 
 def test_metric_unknown_before_the_run_counts_from_first_value():
-    one = scraped(scrape(-1, FIRST, failed="no answer"), scrape(1, requests=40), scrape(2, LAST, requests=60))
+    one = scraped(
+        scrape(-1, FIRST, failed="no answer"), scrape(1, requests=40), scrape(2, LAST, requests=60)
+    )
     assert one.increase("requests") == 20
 
 
@@ -101,9 +107,13 @@ def test_scrapes_and_series_are_read_back_from_json():
     assert Scrape.from_dict(orjson.loads(orjson.dumps(first.to_dict()))) == first
     failed = scrape(1, failed="no answer")
     assert Scrape.from_dict(orjson.loads(orjson.dumps(failed.to_dict()))) == failed
-    one = scraped(first, failed, scrape(2, LAST, running=0, ttft=PromHistogram(3, 1.5, {0.5: 1, INF: 3})))
+    one = scraped(
+        first, failed, scrape(2, LAST, running=0, ttft=PromHistogram(3, 1.5, {0.5: 1, INF: 3}))
+    )
     assert SourceSeries.from_dict(orjson.loads(orjson.dumps(one.to_dict()))) == one
 
 
 def test_a_source_does_not_show_its_credentials():
-    assert "sk-secret" not in repr(Source("http://h/metrics", "http://h", {"Authorization": "Bearer sk-secret"}))
+    assert "sk-secret" not in repr(
+        Source("http://h/metrics", "http://h", {"Authorization": "Bearer sk-secret"})
+    )

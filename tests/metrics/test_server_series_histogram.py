@@ -19,7 +19,14 @@ def test_the_mean_is_exact():
 
 @pytest.mark.parametrize(
     ("p", "between"),
-    [(0, (0.0, 1.0)), (33, (0.0, 1.0)), (34, (0.0, 2.0)), (50, (1.0, 2.0)), (88, (1.0, 2.0)), (99, (1.0, None))],
+    [
+        (0, (0.0, 1.0)),
+        (33, (0.0, 1.0)),
+        (34, (0.0, 2.0)),
+        (50, (1.0, 2.0)),
+        (88, (1.0, 2.0)),
+        (99, (1.0, None)),
+    ],
 )
 def test_percentile_lies_between_the_bounds_of_its_two_ranks(p, between):
     assert SEEN.interval(p) == between

@@ -11,7 +11,13 @@ from loadgen.metrics.server.telemetry import FILE_NAME, Gpu, Telemetry
 from tests.helpers.run_facts import START
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
-GPU = {"name": "H200", "power_w": 400.0, "sm_clock_mhz": 1980.0, "busy_share": 0.9, "memory_bytes": 1e10}
+GPU = {
+    "name": "H200",
+    "power_w": 400.0,
+    "sm_clock_mhz": 1980.0,
+    "busy_share": 0.9,
+    "memory_bytes": 1e10,
+}
 
 
 def two(**second):
@@ -19,7 +25,9 @@ def two(**second):
 
     def source(url, before, between, after):
         return scraped(
-            scrape(-1, FIRST, url=url, **before), scrape(1, url=url, **between), scrape(2, LAST, url=url, **after)
+            scrape(-1, FIRST, url=url, **before),
+            scrape(1, url=url, **between),
+            scrape(2, LAST, url=url, **after),
         )
 
     told = ({"requests": 0}, {"running": 3, "kv_usage": 0.2, "requests": 2}, {"requests": 5})
@@ -52,7 +60,10 @@ def test_value_unknown_to_a_server_is_unknown_in_total():
 def test_times_to_first_token_of_several_servers_are_one_distribution():
     def source(url, count):
         after = PromHistogram(count, count * 0.5, {math.inf: count})
-        return scraped(scrape(-1, FIRST, url=url, ttft=PromHistogram(0, 0.0, {})), scrape(1, LAST, url=url, ttft=after))
+        return scraped(
+            scrape(-1, FIRST, url=url, ttft=PromHistogram(0, 0.0, {})),
+            scrape(1, LAST, url=url, ttft=after),
+        )
 
     said = Telemetry((source("http://a", 2), source("http://b", 3)))
     assert said.ttft == PromHistogram(5, 2.5, {math.inf: 5})
@@ -60,7 +71,9 @@ def test_times_to_first_token_of_several_servers_are_one_distribution():
 
 def test_a_run_is_covered_and_restarts_are_counted_over_all_servers():
     assert two().covers
-    open_ended = scraped(scrape(-1, FIRST, url="http://c", requests=9), scrape(1, url="http://c", requests=1))
+    open_ended = scraped(
+        scrape(-1, FIRST, url="http://c", requests=9), scrape(1, url="http://c", requests=1)
+    )
     said = Telemetry((*two().sources, open_ended))
     assert not said.covers
     assert (two().restarts, said.restarts) == (0, 1)
@@ -82,15 +95,22 @@ def test_the_prefix_hit_rate_is_of_the_run(after, rate):
 
 
 def test_acceptance_is_of_the_run_or_else_the_mean_of_what_batches_had():
-    counted = telemetry({"drafted_tokens": 10, "accepted_tokens": 10}, {"drafted_tokens": 110, "accepted_tokens": 80})
+    counted = telemetry(
+        {"drafted_tokens": 10, "accepted_tokens": 10},
+        {"drafted_tokens": 110, "accepted_tokens": 80},
+    )
     assert counted.spec_acceptance == 0.7
-    batches = telemetry({"running": 0}, {"running": 0}, {"batch_acceptance": 0.4}, {"batch_acceptance": 0.6})
+    batches = telemetry(
+        {"running": 0}, {"running": 0}, {"batch_acceptance": 0.4}, {"batch_acceptance": 0.6}
+    )
     assert batches.spec_acceptance == 0.5
     assert telemetry({"drafted_tokens": 0, "accepted_tokens": 0}, {}).spec_acceptance is None
 
 
 def test_the_fastest_answer_is_one_that_was_given():
-    source = scraped(scrape(-1, FIRST, running=0, took_ms=5), scrape(1, failed="no answer", took_ms=0.1))
+    source = scraped(
+        scrape(-1, FIRST, running=0, took_ms=5), scrape(1, failed="no answer", took_ms=0.1)
+    )
     assert Telemetry((source,)).fastest_ms == 5
     assert Telemetry().fastest_ms is None
 
@@ -101,9 +121,17 @@ def test_telemetry_is_read_back_from_json():
 
 
 def test_telemetry_is_read_from_the_files_of_a_scraper(tmp_path):
-    told = [scrape(-1, FIRST, requests=1).to_dict(), {"asked_ns": START - 10**9, "gpus": [GPU, GPU]}]
-    told += [scrape(1, LAST, requests=4).to_dict(), {"asked_ns": START + 10**9, "gpus": [GPU | {"power_w": None}, GPU]}]
-    (tmp_path / FILE_NAME).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in told) + b'{"url": "cut o')
+    told = [
+        scrape(-1, FIRST, requests=1).to_dict(),
+        {"asked_ns": START - 10**9, "gpus": [GPU, GPU]},
+    ]
+    told += [
+        scrape(1, LAST, requests=4).to_dict(),
+        {"asked_ns": START + 10**9, "gpus": [GPU | {"power_w": None}, GPU]},
+    ]
+    (tmp_path / FILE_NAME).write_bytes(
+        b"".join(orjson.dumps(line) + b"\n" for line in told) + b'{"url": "cut o'
+    )
     said = Telemetry.left_in(tmp_path, START)
     assert said.increase("requests") == 3
     assert [gpu.name for gpu in said.gpus] == ["H200", "H200"]
@@ -114,7 +142,9 @@ def test_telemetry_is_read_from_the_files_of_a_scraper(tmp_path):
 
 def test_source_without_known_metrics_is_left_out(tmp_path):
     lines = [scrape(-1, FIRST), scrape(1, LAST, failed="status 500")]
-    (tmp_path / FILE_NAME).write_bytes(b"".join(orjson.dumps(line.to_dict()) + b"\n" for line in lines))
+    (tmp_path / FILE_NAME).write_bytes(
+        b"".join(orjson.dumps(line.to_dict()) + b"\n" for line in lines)
+    )
     assert Telemetry.left_in(tmp_path, START) == Telemetry()
 
 
@@ -122,7 +152,9 @@ def test_silent_source_beside_another_is_missing(tmp_path):
     silent = "http://127.0.0.1:9000/metrics"
     lines = [scrape(-1, FIRST, requests=1), scrape(-1, FIRST, failed="no answer", url=silent)]
     lines += [scrape(1, LAST, requests=4), scrape(1, LAST, failed="no answer", url=silent)]
-    (tmp_path / FILE_NAME).write_bytes(b"".join(orjson.dumps(line.to_dict()) + b"\n" for line in lines))
+    (tmp_path / FILE_NAME).write_bytes(
+        b"".join(orjson.dumps(line.to_dict()) + b"\n" for line in lines)
+    )
     said = Telemetry.left_in(tmp_path, START, ("http://127.0.0.1:7000",))
     assert said.missing == ("http://127.0.0.1:7000", silent)
     assert not said.covers

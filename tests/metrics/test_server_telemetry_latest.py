@@ -33,7 +33,11 @@ def test_latest_metrics_are_the_levels_of_the_last_scrape(tmp_path):
     metrics = LatestServerMetrics(tmp_path)
     tell(tmp_path, scrape(0, running=1, waiting=0, requests=7).to_dict())
     assert metrics.latest() == {"running": 1, "waiting": 0}
-    tell(tmp_path, {"asked_ns": 5, "gpus": []}, scrape(1, running=3, waiting=2, kv_usage=0.25).to_dict())
+    tell(
+        tmp_path,
+        {"asked_ns": 5, "gpus": []},
+        scrape(1, running=3, waiting=2, kv_usage=0.25).to_dict(),
+    )
     assert metrics.latest() == {"running": 3, "waiting": 2, "kv_usage": 0.25}
     assert metrics.latest() == {"running": 3, "waiting": 2, "kv_usage": 0.25}
 

@@ -21,12 +21,19 @@ def a_run(seed, count=40):
         match draw.randrange(6):
             case 0:
                 records.append(
-                    failed(index, draw.choice([Outcome.STATUS, Outcome.TRUNCATED]), detail=f"{index}", due=index)
+                    failed(
+                        index,
+                        draw.choice([Outcome.STATUS, Outcome.TRUNCATED]),
+                        detail=f"{index}",
+                        due=index,
+                    )
                 )
             case 1:
                 records.append(unsent(index, due=index))
             case _:
-                told = draw.choice([None, {"prompt_tokens": 11, "completion_tokens": draw.randrange(1, 30)}])
+                told = draw.choice(
+                    [None, {"prompt_tokens": 11, "completion_tokens": draw.randrange(1, 30)}]
+                )
                 ttft, gap, n = draw.uniform(1, 500), draw.uniform(0, 20), draw.randrange(1, 12)
                 records.append(steady(index, due=index, ttft=ttft, gap=gap, n=n, counts=told))
     draw.shuffle(records)
@@ -87,7 +94,10 @@ def test_a_merged_snapshot_has_the_requests_of_both_parts():
 
 
 def test_details_follow_their_requests():
-    one, other = measured([steady(1, ttft=10)], detailed=True), measured([steady(0, ttft=30)], detailed=True)
+    one, other = (
+        measured([steady(1, ttft=10)], detailed=True),
+        measured([steady(0, ttft=30)], detailed=True),
+    )
     assert one.merge(other).details.ttfts == [pytest.approx(0.01), pytest.approx(0.03)]
 
 
@@ -96,12 +106,19 @@ def test_details_that_a_part_did_not_keep_are_not_made_up():
 
 
 def test_merged_percentiles_are_of_all_values_not_a_mean():
-    slow, fast = measured([steady(0, ttft=1000)]), measured([steady(i, ttft=10) for i in range(1, 100)])
-    assert slow.merge(fast).histograms["ttft_sent"].percentile(50) == pytest.approx(10 * MS, rel=1e-3)
+    slow, fast = (
+        measured([steady(0, ttft=1000)]),
+        measured([steady(i, ttft=10) for i in range(1, 100)]),
+    )
+    assert slow.merge(fast).histograms["ttft_sent"].percentile(50) == pytest.approx(
+        10 * MS, rel=1e-3
+    )
 
 
 def test_at_most_three_examples_of_a_class_remain_the_first_of_the_schedule():
-    one, other = (measured([failed(i, Outcome.EMPTY) for i in range(first, 12, 2)]) for first in (0, 1))
+    one, other = (
+        measured([failed(i, Outcome.EMPTY) for i in range(first, 12, 2)]) for first in (0, 1)
+    )
     assert [e["index"] for e in one.merge(other).examples["empty"]] == [0, 1, 2]
 
 

@@ -23,7 +23,9 @@ def run_of(earlier_ms: float) -> Snapshot:
 
 def test_exact_stamps_leave_the_floor_and_half_a_bucket() -> None:
     assert client_error_ms(run_of(0), "ttft_sent", "mean") == pytest.approx(FLOOR)
-    assert client_error_ms(run_of(0), "ttft_sent", "p99") == pytest.approx(FLOOR + RESOLUTION * 20, rel=1e-3)
+    assert client_error_ms(run_of(0), "ttft_sent", "p99") == pytest.approx(
+        FLOOR + RESOLUTION * 20, rel=1e-3
+    )
 
 
 def test_error_reaches_both_ends_of_the_intervals() -> None:
@@ -38,7 +40,9 @@ def test_error_does_not_reach_below_a_latency_of_0() -> None:
 
 
 def read_at_once() -> Snapshot:
-    """10 answers of events at 20, 60, 60, 60 and 100 ms, of which those at 60 ms came at 20 ms at the earliest."""
+    """10 answers of events at 20, 60, 60, 60 and 100 ms, of which those at 60 ms came at 20 ms
+    at the earliest.
+    """
     records = []
     for index in range(10):
         record = answered(index, tokens=[20, 60, 60, 60, 100])
@@ -52,9 +56,12 @@ def read_at_once() -> Snapshot:
 def test_mean_of_gaps_cannot_move_where_first_and_last_tokens_are_exact(gap: str) -> None:
     snapshot = read_at_once()
     assert statistic_ms(snapshot.histograms[gap], "mean") == 20
-    assert statistic_ms(snapshot.upper[gap], "mean") == 50  # 40, 40, 40 and 80 ms, in a stream of 80 ms
+    # 40, 40, 40 and 80 ms, in a stream of 80 ms
+    assert statistic_ms(snapshot.upper[gap], "mean") == 50
     assert client_error_ms(snapshot, gap, "mean") == pytest.approx(FLOOR)
-    assert client_error_ms(snapshot, gap, "p99") == pytest.approx(40 + FLOOR + RESOLUTION * 40, rel=1e-2)
+    assert client_error_ms(snapshot, gap, "p99") == pytest.approx(
+        40 + FLOOR + RESOLUTION * 40, rel=1e-2
+    )
 
 
 def test_mean_of_gaps_moves_by_what_first_tokens_can_have_been_early() -> None:

@@ -15,18 +15,32 @@ from loadgen.core.read_loop import SendHook
 from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import SampledAnswer
-from loadgen.metrics.streamed_tokens import MAX_ANSWERS, Comparison, Sample, differ, sampled, with_sampled_tpot
+from loadgen.metrics.streamed_tokens import (
+    MAX_ANSWERS,
+    Comparison,
+    Sample,
+    differ,
+    sampled,
+    with_sampled_tpot,
+)
 from loadgen.testing.replies import STREAM, delta, usage
 from loadgen.util.clock import now_ns
 from loadgen.workload.due_times import Stripe
 from tests.helpers.run_facts import MS, answered, failed, measured, per_event
 from tests.helpers.snapshot_ms import only
 
-ANSWERED = STREAM + chunk(delta(content="x")) + chunk(delta("stop") + usage(completion_tokens=100)) + LAST_CHUNK
+ANSWERED = (
+    STREAM
+    + chunk(delta(content="x"))
+    + chunk(delta("stop") + usage(completion_tokens=100))
+    + LAST_CHUNK
+)
 
 
 def kept(sample: Sample, count: int, of: int = 1, number: int = 0) -> list[int]:
-    """The numbers of the answers that a worker's sample keeps where all that are sent end at once."""
+    """The numbers of the answers that a worker's sample keeps where all that are sent end at
+    once.
+    """
     for index in range(number, count, of):
         record = answered(index, tokens=[20, 30], counts={"completion_tokens": 20})
         record.keeps_text = sample.take(index)
@@ -64,10 +78,20 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
     count = 5 * MAX_ANSWERS
     stripe = Stripe(range(count), [0] * count)
     requests = SimpleNamespace(
-        tokens=lambda index: (2, 1), server_tokens=lambda index: -1, body=lambda index: b"{}", structured=False
+        tokens=lambda index: (2, 1),
+        server_tokens=lambda index: -1,
+        body=lambda index: b"{}",
+        structured=False,
     )
     recorder = Recorder(now_ns(), count)
-    load = Load(RunSettings(), Burst(), requests, recorder, stripe, count_tokens=lambda texts: [1] * len(texts))
+    load = Load(
+        RunSettings(),
+        Burst(),
+        requests,
+        recorder,
+        stripe,
+        count_tokens=lambda texts: [1] * len(texts),
+    )
     await load.run()
     assert recorder.ended == count
     assert len(load._sample.records) <= MAX_ANSWERS
@@ -145,13 +169,16 @@ def test_complete_sample_leaves_the_snapshot_unchanged():
 )
 def test_all_targets_have_the_tpot_of_the_whole(told, mean_ms):
     records = [
-        answered(i, tokens=[1000, 1100, 1200], counts={"completion_tokens": count}) for i, count in enumerate(told)
+        answered(i, tokens=[1000, 1100, 1200], counts={"completion_tokens": count})
+        for i, count in enumerate(told)
     ]
     parts = [_with(measured([record]), sampled(record, 3)) for record in records]
     whole = _with(measured(records), *(sampled(record, 3) for record in records))
     assert Comparison.of(whole).hides is (len(told) == 2)
     found = with_sampled_tpot(replace(whole, targets=tuple(parts)))
-    assert [only(part, "tpot") for part in found.targets] == [pytest.approx(ms, rel=0.01) for ms in mean_ms]
+    assert [only(part, "tpot") for part in found.targets] == [
+        pytest.approx(ms, rel=0.01) for ms in mean_ms
+    ]
     for name in ("decode_ns", "decode_tokens"):
         assert found.counters[name] == sum(part.counters[name] for part in found.targets)
 

@@ -28,7 +28,9 @@ def with_bins(tokens_per_ms):
 
 def spans(*pairs):
     """A snapshot of requests sent and closed at these moments."""
-    return measured([steady(i, due=sent, ttft=closed - sent, n=1) for i, (sent, closed) in enumerate(pairs)])
+    return measured(
+        [steady(i, due=sent, ttft=closed - sent, n=1) for i, (sent, closed) in enumerate(pairs)]
+    )
 
 
 # -- the wall time
@@ -54,10 +56,7 @@ def test_wall_time_is_zero_without_a_sent_request():
 # -- the rate of answers
 
 
-@pytest.mark.parametrize(
-    ("answers", "rate"),
-    [(9, None), (10, 20.0), (100, 20.0)],
-)
+@pytest.mark.parametrize(("answers", "rate"), [(9, None), (10, 20.0), (100, 20.0)])
 def test_answers_at_an_even_pace_have_that_rate_however_long_each_takes(answers, rate):
     sent = [steady(i, due=50 * i, ttft=3000, n=1) for i in range(answers)]
     assert answer_rate(measured(sent)) == rate
@@ -65,12 +64,18 @@ def test_answers_at_an_even_pace_have_that_rate_however_long_each_takes(answers,
 
 def test_only_ok_answers_have_a_rate_of_answers():
     ok = [steady(i, due=50 * i, ttft=20, n=1) for i in range(10)]
-    others = [failed(10, Outcome.TRUNCATED, due=9000), unsent(11, due=9000), failed(12, Outcome.CANCELLED, due=9000)]
+    others = [
+        failed(10, Outcome.TRUNCATED, due=9000),
+        unsent(11, due=9000),
+        failed(12, Outcome.CANCELLED, due=9000),
+    ]
     assert answer_rate(measured([*ok, *others])) == 20.0
 
 
 def test_rate_of_answers_is_the_same_for_one_worker_and_for_several():
-    parts = [measured([steady(i, due=50 * i, ttft=20, n=1) for i in range(n, 20, 2)]) for n in range(2)]
+    parts = [
+        measured([steady(i, due=50 * i, ttft=20, n=1) for i in range(n, 20, 2)]) for n in range(2)
+    ]
     assert answer_rate(parts[0].merge(parts[1])) == 20.0
 
 
@@ -123,7 +128,8 @@ def test_the_peak_is_never_below_the_mean_of_the_run_nor_above_its_sum(arrivals)
 
 
 def test_steady_window_is_from_p99_after_first_to_last_send():
-    # 10 requests/s for 5 s, each answered by one token 500 ms later: 10 tok/s once the first have ended.
+    # 10 requests/s for 5 s, each answered by one token 500 ms later: 10 tok/s once the first have
+    # ended.
     records = [steady(i, due=i * 100, ttft=500, n=1) for i in range(51)]
     assert steady_output_rate(measured(records)) == pytest.approx(10, rel=0.03)
     total = 51 / (wall_ns(measured(records)) / S)
@@ -131,13 +137,17 @@ def test_steady_window_is_from_p99_after_first_to_last_send():
 
 
 def test_tokens_count_at_their_time_across_window_edges():
-    # A request every 100 ms, its 10 tokens spread over the third of a second that follows: 100 tok/s.
+    # A request every 100 ms, its 10 tokens spread over the third of a second that follows: 100
+    # tok/s.
     records = [steady(i, due=i * 100, ttft=50, gap=37, n=10) for i in range(60)]
     assert steady_output_rate(measured(records)) == pytest.approx(100, rel=0.01)
 
 
 def test_a_window_shorter_than_a_second_is_unmeasured():
-    assert steady_output_rate(measured([steady(i, due=i * 100, ttft=500, n=1) for i in range(15)])) is None
+    assert (
+        steady_output_rate(measured([steady(i, due=i * 100, ttft=500, n=1) for i in range(15)]))
+        is None
+    )
 
 
 def test_burst_has_no_steady_rate():

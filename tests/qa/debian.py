@@ -1,4 +1,6 @@
-"""Programs of Debian's packages, unpacked once into the user's cache folder without root; nothing is installed."""
+"""Programs of Debian's packages, unpacked once into the user's cache folder without root;
+nothing is installed.
+"""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -17,7 +19,8 @@ def unpacked(
     Args:
         folder: Where they stay.
         packages: Their names.
-        find: Finds the program below the root of the unpacked files; raises CannotBeMade where there is none.
+        find: Finds the program below the root of the unpacked files; raises CannotBeMade where
+            there is none.
         remedy: What to do where they cannot be fetched.
         run: Runs a command.
 
@@ -45,11 +48,25 @@ def _unpack(folder: Path, root: Path, packages: Sequence[str], run: Run) -> None
     """Download packages with apt into `folder` and unpack them into `root`."""
     for place in ("state/lists/partial", "cache/archives/partial"):
         (folder / place).mkdir(parents=True)
-    own = [f"Dir::State={folder}/state", f"Dir::Cache={folder}/cache", "Dir::State::status=/var/lib/dpkg/status"]
+    own = [
+        f"Dir::State={folder}/state",
+        f"Dir::Cache={folder}/cache",
+        "Dir::State::status=/var/lib/dpkg/status",
+    ]
     own += ["Debug::NoLocking=true", "APT::Sandbox::User=root"]
     options = [word for option in own for word in ("-o", option)]
     run(["apt-get", *options, "update"])
-    run(["apt-get", *options, "install", "--download-only", "--no-install-recommends", "--yes", *packages])
+    run(
+        [
+            "apt-get",
+            *options,
+            "install",
+            "--download-only",
+            "--no-install-recommends",
+            "--yes",
+            *packages,
+        ]
+    )
     for package in sorted((folder / "cache/archives").glob("*.deb")):
         run(["dpkg-deb", "-x", str(package), str(root)])
     shutil.rmtree(folder / "cache")

@@ -10,7 +10,17 @@ from tests.report.test_console import below, split, value
 
 def test_overload_is_named_before_the_verdict():
     for ok, expected in ((False, True), (True, False), (None, False)):
-        checks = [Check(PILE_UP, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False, group="D")]
+        checks = [
+            Check(
+                PILE_UP,
+                ok,
+                "1 to 90 in flight",
+                "no rise",
+                "lower the rate",
+                counts=False,
+                group="D",
+            )
+        ]
         lines = below(checks=checks)
         assert any(line.startswith("OVERLOADED: ") for line in lines) is expected
 
@@ -22,7 +32,9 @@ def test_failures_are_named_in_the_last_line():
     rows, lines = split(render(made))
     assert value(rows, "Failed requests:") == "1"
     assert made["loadgen"]["error_rate"] == 2 / 3
-    assert lines[-1].startswith("NOT OK 2 of 3 failed (503: 1, never sent after a failed turn: 1) | measured ")
+    assert lines[-1].startswith(
+        "NOT OK 2 of 3 failed (503: 1, never sent after a failed turn: 1) | measured "
+    )
 
 
 def test_cancelled_requests_are_not_called_errors():
@@ -45,7 +57,9 @@ def test_an_interrupted_run_tells_what_was_never_sent_from_what_was_in_flight():
 def test_success_of_all_requests_is_not_printed():
     assert not any("NOT OK" in line for line in below())
     assert not any("NOT OK" in line for line in below(records=[]))
-    assert below(records=[steady(0), failed(1, Outcome.STATUS)])[-1].startswith("NOT OK 1 of 2 failed (503: 1) | ")
+    assert below(records=[steady(0), failed(1, Outcome.STATUS)])[-1].startswith(
+        "NOT OK 1 of 2 failed (503: 1) | "
+    )
 
 
 def test_without_a_success_that_is_said_before_the_verdict():

@@ -1,4 +1,6 @@
-"""The summary for continuous integration: what a reviewer sees of a run on GitHub, in which order."""
+"""The summary for continuous integration: what a reviewer sees of a run on GitHub, in which
+order.
+"""
 
 from pathlib import Path
 
@@ -11,7 +13,10 @@ from tests.helpers.saved_results import INVALID, SUSPECT, ran, sweep
 
 GOLDEN = Path(__file__).parent / "golden"
 SLO = RunSettings(
-    request_rate=10.0, slo="ttft_p99<25ms,tpot_mean<50ms,error_rate<5%", base_url="http://gpu:8000", label="nightly"
+    request_rate=10.0,
+    slo="ttft_p99<25ms,tpot_mean<50ms,error_rate<5%",
+    base_url="http://gpu:8000",
+    label="nightly",
 )
 
 
@@ -47,7 +52,9 @@ def test_a_run_without_an_answer_has_no_latencies() -> None:
 
 
 def test_an_older_result_has_no_client_errors() -> None:
-    (ttft,) = [line for line in markdown(client_error_ms=None).splitlines() if line.startswith("| TTFT")]
+    (ttft,) = [
+        line for line in markdown(client_error_ms=None).splitlines() if line.startswith("| TTFT")
+    ]
     assert ttft.endswith("| n/a |")
 
 
@@ -60,12 +67,18 @@ def test_a_series_is_its_page_without_charts() -> None:
     assert "!!!" not in text
 
 
-@pytest.mark.parametrize(("checks", "errors", "failures"), [((), 0, 1), ((INVALID,), 3, 1), ((SUSPECT,), 0, 1)])
+@pytest.mark.parametrize(
+    ("checks", "errors", "failures"), [((), 0, 1), ((INVALID,), 3, 1), ((SUSPECT,), 0, 1)]
+)
 def test_the_suite_of_a_run_has_a_case_for_each_demand(checks, errors, failures) -> None:
     suite = ci_summary.suite(of(*checks))
     met = [demand.met for demand in suite.demands]
     assert (met.count(None), met.count(False)) == (errors, failures)
-    assert (suite.command, suite.name, suite.timestamp) == ("run", "org/tiny: 10 requests/s", "2025-01-02T03:04:05")
+    assert (suite.command, suite.name, suite.timestamp) == (
+        "run",
+        "org/tiny: 10 requests/s",
+        "2025-01-02T03:04:05",
+    )
     assert suite.properties.keys() == {"model", "target", "label", "summary"}
     assert 'name="tpot_mean&lt;50ms"' in gate.junit_xml([suite])
 

@@ -1,4 +1,6 @@
-"""vLLM's client_queue_time and e2el_including_client_queue: the wait for a slot, and E2EL with it."""
+"""vLLM's client_queue_time and e2el_including_client_queue: the wait for a slot, and E2EL with
+it.
+"""
 
 from loadgen.config.settings import RunSettings
 from loadgen.report.result import RunResult
@@ -9,7 +11,9 @@ ASKED = "client_queue_time,e2el_including_client_queue"
 
 
 def flat(**options):
-    return result([steady(index) for index in range(20)], RunSettings(percentile_metrics=ASKED, **options))
+    return result(
+        [steady(index) for index in range(20)], RunSettings(percentile_metrics=ASKED, **options)
+    )
 
 
 def queue_keys(data):

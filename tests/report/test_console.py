@@ -11,8 +11,9 @@ from tests.helpers.console_lines import unwrapped
 from tests.helpers.run_facts import answered, failed, measured, per_event, result, steady
 from tests.helpers.saved_json import render
 
-# As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics ttft,tpot,itl,e2el
-# --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks that fill each row up to 51.
+# As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics
+# ttft,tpot,itl,e2el --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks
+# that fill each row up to 51.
 RECORDED = """\
 ============ Serving Benchmark Result ============
 Successful requests:                     24
@@ -54,7 +55,10 @@ P99 E2EL (ms):                           396.57
 """.splitlines()
 
 AS_RECORDED = RunSettings(
-    max_concurrency=4, percentile_metrics="ttft,tpot,itl,e2el", metric_percentiles="50,90,99", backend="openai-chat"
+    max_concurrency=4,
+    percentile_metrics="ttft,tpot,itl,e2el",
+    metric_percentiles="50,90,99",
+    backend="openai-chat",
 )
 RUN = [steady(i, due=i * 100, ttft=20 + i, gap=11, n=32) for i in range(24)]
 
@@ -122,8 +126,16 @@ def test_by_default_ttft_tpot_and_itl_are_shown_with_their_p99():
 @pytest.mark.parametrize(
     ("settings", "after", "row"),
     [
-        ({"max_concurrency": 7}, "Failed requests:", "Maximum request concurrency:             7         "),
-        ({"request_rate": 12.5}, "Failed requests:", "Request rate configured (RPS):           12.50     "),
+        (
+            {"max_concurrency": 7},
+            "Failed requests:",
+            "Maximum request concurrency:             7         ",
+        ),
+        (
+            {"request_rate": 12.5},
+            "Failed requests:",
+            "Request rate configured (RPS):           12.50     ",
+        ),
         (
             {"goodput": ("ttft:1000",)},
             "Request throughput (req/s):",
@@ -141,7 +153,9 @@ def test_option_rows_stand_as_in_vllm_if_the_option_is_given(settings, after, ro
 
 def test_concurrency_stands_before_the_rate():
     rows = labels(block(RunSettings(max_concurrency=7, request_rate=5.0)))
-    assert rows.index("Maximum request concurrency:") + 1 == rows.index("Request rate configured (RPS):")
+    assert rows.index("Maximum request concurrency:") + 1 == rows.index(
+        "Request rate configured (RPS):"
+    )
 
 
 def test_a_fractional_percentile_keeps_its_fraction_and_a_whole_one_has_none():
@@ -163,19 +177,33 @@ def test_unmeasured_values_are_n_a_not_zero():
 
 
 def red(group="B", **options):
-    return Check("rate off schedule", False, "90.00 req/s", "within 0.5%", "free a core", group=group, **options)
+    return Check(
+        "rate off schedule",
+        False,
+        "90.00 req/s",
+        "within 0.5%",
+        "free a core",
+        group=group,
+        **options,
+    )
 
 
 def test_the_verdict_counts_the_checks_that_applied():
-    checks = [Check("x", True, "1", "1", "y", group="A"), Check("z", None, "n/a", "capped", "y", group="B")]
-    assert "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 1 checks passed" in below(
-        checks=checks
+    checks = [
+        Check("x", True, "1", "1", "y", group="A"),
+        Check("z", None, "n/a", "capped", "y", group="B"),
+    ]
+    assert (
+        "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 1 checks passed"
+        in below(checks=checks)
     )
 
 
 def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
     lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
-    start = lines.index("Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks passed")
+    start = lines.index(
+        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks passed"
+    )
     assert lines[start + 1 : start + 3] == [
         "  rate off schedule: 90.00 req/s, limit within 0.5%",
         "    -> free a core",
@@ -185,26 +213,47 @@ def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do(
 def test_checks_that_fail_for_one_reason_get_its_advice_once():
     other = Check("loop stalls", False, "9 ms", "2 ms", "stop the hog", group="C")
     lines = below(checks=[red(), red(), other])
-    start = lines.index("Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks passed")
-    assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["ra", "ra", "->", "lo", "->"]
+    start = lines.index(
+        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks passed"
+    )
+    assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == [
+        "ra",
+        "ra",
+        "->",
+        "lo",
+        "->",
+    ]
 
 
 def test_notes_come_last_and_leave_the_verdict_alone():
-    note = Check("enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D")
+    note = Check(
+        "enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D"
+    )
     lines = below(checks=[note, Check("x", True, "1", "1", "y", group="A")])
     start = lines.index(
-        "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks passed, 1 note"
+        "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
+        "passed, 1 note"
     )
     assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
     lines = below(checks=[note, note, red()])
     start = lines.index(
-        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks passed, 2 notes"
+        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks "
+        "passed, 2 notes"
     )
-    assert [line.split()[0] for line in lines[start + 1 : start + 7]] == ["rate", "->", "note:", "->", "note:", "->"]
+    assert [line.split()[0] for line in lines[start + 1 : start + 7]] == [
+        "rate",
+        "->",
+        "note:",
+        "->",
+        "note:",
+        "->",
+    ]
 
 
 def test_symptoms_of_the_client_explain_late_sends_and_nothing_else():
-    symptom = Check("loop stalls", False, "9 ms", "2 ms", "stop the hog", counts=False, explains=True, group="C")
+    symptom = Check(
+        "loop stalls", False, "9 ms", "2 ms", "stop the hog", counts=False, explains=True, group="C"
+    )
     cut = Check("run cut short", False, "5 cancelled", "0", "let it end", group="B")
     assert "  explained by: loop stalls 9 ms" in below(checks=[red(), symptom])
     assert not any("explained by" in line for line in below(checks=[cut, symptom]))
@@ -238,7 +287,8 @@ def test_icl_is_printed_and_itl_only_where_it_differs():
 def test_marks_do_not_shift_the_columns():
     few, many = ([steady(i, n=1) for i in range(count)] for count in (5, 700))
     (marked,), (plain,) = (
-        [line for line in below(records=records) if line.startswith("TTFT from due")] for records in (few, many)
+        [line for line in below(records=records) if line.startswith("TTFT from due")]
+        for records in (few, many)
     )
     assert marked.replace("*", " ") == plain
 
@@ -246,7 +296,9 @@ def test_marks_do_not_shift_the_columns():
 def test_intervals_say_what_they_can():
     def said(count):
         (note,) = [
-            line for line in below(records=[steady(i, ttft=20 + i, n=1) for i in range(count)]) if line[:1] == "*"
+            line
+            for line in below(records=[steady(i, ttft=20 + i, n=1) for i in range(count)])
+            if line[:1] == "*"
         ]
         return note.partition(": ")[2].split(", ")[0]
 
@@ -264,7 +316,9 @@ def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
     lines = below(records=records)
     assert "Outcomes: ok 1, status(503) 1" in lines
     (example,) = [
-        line for line in lines if line.startswith("  status(503): request 1, first token: two lines [31mx y x")
+        line
+        for line in lines
+        if line.startswith("  status(503): request 1, first token: two lines [31mx y x")
     ]
     assert example.endswith("...")
     assert len(example) < 210
@@ -278,7 +332,9 @@ def test_rows_of_a_trace_that_were_left_out_are_counted():
 
 
 def test_hashes_are_in_the_file_alone():
-    assert not any("ab" * 32 in line for line in below(prompts={"requests": 24, "sha256": "ab" * 32}))
+    assert not any(
+        "ab" * 32 in line for line in below(prompts={"requests": 24, "sha256": "ab" * 32})
+    )
 
 
 def test_no_line_is_wider_than_80_columns_and_no_word_is_broken():
@@ -304,7 +360,11 @@ def test_chosen_clock_is_printed_first():
 
 
 def test_the_columns_are_mean_percentiles_and_max():
-    (header,) = [line for line in below(RunSettings(metric_percentiles="99.9")) if line.startswith("Latency (ms)")]
+    (header,) = [
+        line
+        for line in below(RunSettings(metric_percentiles="99.9"))
+        if line.startswith("Latency (ms)")
+    ]
     assert header.split() == ["Latency", "(ms)", "mean", "p50", "p90", "p99", "p99.9", "max"]
 
 
@@ -317,7 +377,10 @@ def test_how_tokens_were_counted_is_said_with_what_usage_and_stream_disagree_on(
     records = [answered(0, reasoning=[20], tokens=[30], counts={"completion_tokens": 5})]
     lines = below(records=records)
     assert "Output tokens counted by usage: 5 (1 reasoning event)" in lines
-    assert any("3 tokens counted but not seen as events, 0 events beyond the count" in line for line in lines)
+    assert any(
+        "3 tokens counted but not seen as events, 0 events beyond the count" in line
+        for line in lines
+    )
     lines = below(records=[steady()])
     assert "Output tokens counted by events: 3" in lines
     assert not any("differ" in line for line in lines)
@@ -330,7 +393,8 @@ def test_token_weighted_tpot_stands_beside_the_mean():
 
 def test_limits_are_shown_as_met_or_missed():
     lines = below(
-        RunSettings(slo="ttft_p99<1s,tpot_mean<1ms,error_rate<1%,ttfo_p50<1ms"), [steady(i) for i in range(3)]
+        RunSettings(slo="ttft_p99<1s,tpot_mean<1ms,error_rate<1%,ttfo_p50<1ms"),
+        [steady(i) for i in range(3)],
     )
     assert "SLO ttft_p99<1s: met (20 ms)" in lines
     assert "SLO tpot_mean<1ms: MISSED (10 ms)" in lines
@@ -359,7 +423,9 @@ def test_a_limit_on_what_was_not_measured_is_missed():
 )
 def test_note_is_printed_only_where_it_applies(line, settings, options):
     assert any(row.startswith(line) for row in below(RunSettings(**settings), **options))
-    assert not any(row.startswith(line) for row in below(RunSettings(request_rate=5.0, max_concurrency=4)))
+    assert not any(
+        row.startswith(line) for row in below(RunSettings(request_rate=5.0, max_concurrency=4))
+    )
 
 
 def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
@@ -367,7 +433,11 @@ def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
         (line,) = [line for line in below(client=client) if line.startswith("Client: ")]
         return line
 
-    assert said() == "Client: loop 25% busy, connections opened: 0 before the clock, 0 in the background, 0 by requests"
+    assert (
+        said()
+        == "Client: loop 25% busy, connections opened: 0 before the clock, 0 in the background, 0 "
+        "by requests"
+    )
     assert said(wall_s=None, busy_share=None) == "Client: 0 connections opened by requests"
 
 
@@ -378,5 +448,7 @@ def test_unused_connection_reuse_is_printed_if_known(reused, told):
 
 
 def test_a_ramp_under_a_cap_is_no_closed_loop():
-    ramp = RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0, max_concurrency=4)
+    ramp = RunSettings(
+        ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0, max_concurrency=4
+    )
     assert not any(row.startswith("Closed loop") for row in below(ramp))

@@ -41,13 +41,17 @@ def run_table(*results: dict[str, Any]) -> Rows:
 def recorded(tmp_path: Path) -> Callable[..., Path]:
     """Writes records as a run that went on leaves them."""
 
-    def write(records: list[Any], name: str = "r.jsonl", *, partition: Partition = WHOLE, **options: Any) -> Path:
+    def write(
+        records: list[Any], name: str = "r.jsonl", *, partition: Partition = WHOLE, **options: Any
+    ) -> Path:
         path = tmp_path / name
         settings = RunSettings(request_rate=100.0, num_prompts=24, **options).checked()
         with RecordWriter.optional(path) as writer:
             assert writer is not None
             heading = run_facts.heading(settings, Schedule.from_settings(settings, 0))
-            writer.begin(heading, START, 24, [f"prompt {n}" for n in range(24)], partition=partition)
+            writer.begin(
+                heading, START, 24, [f"prompt {n}" for n in range(24)], partition=partition
+            )
             for record in records:
                 writer.write(record)
         return path
@@ -78,18 +82,26 @@ def test_columns_are_stable_and_extra_ones_come_last() -> None:
     asked = RunSettings(metric_percentiles="50,99.9", metadata=("gpu=H100", "verdict=GOOD"))
     assert list(run_table(result([]))[0]) == list(csv_rows.RUN_COLUMNS)
     first, second = run_table(result(RUN), result(RUN, asked))
-    further = [f"{p}_{metric}_ms" for metric in ("ttft", "tpot", "itl", "e2el") for p in ("p50", "p99.9")]
+    further = [
+        f"{p}_{metric}_ms" for metric in ("ttft", "tpot", "itl", "e2el") for p in ("p50", "p99.9")
+    ]
     assert [name for name in first if name not in csv_rows.RUN_COLUMNS] == [
         "metadata.gpu",
         "metadata.verdict",
         *further,
     ]
-    assert (first["metadata.gpu"], second["metadata.gpu"], second["metadata.verdict"]) == ("", "H100", "GOOD")
+    assert (first["metadata.gpu"], second["metadata.gpu"], second["metadata.verdict"]) == (
+        "",
+        "H100",
+        "GOOD",
+    )
     assert (first["p99_ttft_ms"], second["p99_ttft_ms"]) == (str(result(RUN)["p99_ttft_ms"]), "")
 
 
 def test_why_a_run_is_not_valid_is_one_text() -> None:
-    wrong = [run_facts.Check(name, False, "1", "0", "mend", group="B") for name in ("late", "early")]
+    wrong = [
+        run_facts.Check(name, False, "1", "0", "mend", group="B") for name in ("late", "early")
+    ]
     (row,) = run_table(result(RUN, checks=wrong))
     assert (row["verdict"], row["reasons"]) == ("SUSPECT", "late: 1; early: 1")
 
@@ -118,7 +130,9 @@ def test_a_series_has_a_row_for_each_of_its_runs_with_what_it_tells_of_them() ->
 
 def test_a_request_is_a_row_in_ms(recorded: Callable[..., Path]) -> None:
     counts = {"prompt_tokens": 12, "completion_tokens": 4}
-    record = answered(7, due=100, ready=102, connect=3, tokens=[125, 135, 165], counts=counts, closed=170)
+    record = answered(
+        7, due=100, ready=102, connect=3, tokens=[125, 135, 165], counts=counts, closed=170
+    )
     (row,) = requests(recorded([record]))
     told = {name: float(row[name]) for name in row if name.endswith("_ms")}
     assert told == {
@@ -138,8 +152,17 @@ def test_a_request_is_a_row_in_ms(recorded: Callable[..., Path]) -> None:
         "icl_max_ms": 30,
         "lag_ms": 0,
     }
-    assert (row["index"], row["source"], row["outcome"], row["events"]) == ("7", "prompt 7", "ok", "3")
-    assert (row["prompt_tokens"], row["output_tokens"], row["planned_input_tokens"]) == ("12", "4", "10")
+    assert (row["index"], row["source"], row["outcome"], row["events"]) == (
+        "7",
+        "prompt 7",
+        "ok",
+        "3",
+    )
+    assert (row["prompt_tokens"], row["output_tokens"], row["planned_input_tokens"]) == (
+        "12",
+        "4",
+        "10",
+    )
 
 
 def test_latencies_of_requests_are_those_of_the_result(recorded: Callable[..., Path]) -> None:
@@ -151,10 +174,22 @@ def test_latencies_of_requests_are_those_of_the_result(recorded: Callable[..., P
     assert max(float(row["icl_max_ms"]) for row in rows) == latency["icl"]["max"]
 
 
-def test_a_request_that_failed_has_what_it_came_to_and_no_pace(recorded: Callable[..., Path]) -> None:
+def test_a_request_that_failed_has_what_it_came_to_and_no_pace(
+    recorded: Callable[..., Path],
+) -> None:
     cut, never = requests(recorded([failed(0, Outcome.TRUNCATED), unsent(1)]))
-    assert (cut["outcome"], cut["ttft_due_ms"], cut["tpot_ms"], cut["output_tokens"]) == ("truncated", "20.0", "", "")
-    assert (never["outcome"], never["sent_ms"], never["lag_ms"], never["ttft_sent_ms"]) == ("dns_error", "", "", "")
+    assert (cut["outcome"], cut["ttft_due_ms"], cut["tpot_ms"], cut["output_tokens"]) == (
+        "truncated",
+        "20.0",
+        "",
+        "",
+    )
+    assert (never["outcome"], never["sent_ms"], never["lag_ms"], never["ttft_sent_ms"]) == (
+        "dns_error",
+        "",
+        "",
+        "",
+    )
 
 
 def test_an_answer_in_one_piece_has_no_times_of_tokens(recorded: Callable[..., Path]) -> None:
@@ -163,7 +198,9 @@ def test_an_answer_in_one_piece_has_no_times_of_tokens(recorded: Callable[..., P
     assert float(row["e2el_sent_ms"]) > 0
 
 
-def test_requests_of_workers_whose_run_came_to_no_end_are_all_there_once(recorded: Callable[..., Path]) -> None:
+def test_requests_of_workers_whose_run_came_to_no_end_are_all_there_once(
+    recorded: Callable[..., Path],
+) -> None:
     path = recorded(RUN[:3], partition=Partition(0, 2))
     recorded(RUN[2:6], shard_path(path, 1).name, partition=Partition(1, 2))
     assert [row["index"] for row in requests(path)] == ["0", "1", "2", "3", "4", "5"]
@@ -174,10 +211,15 @@ def test_requests_of_workers_whose_run_came_to_no_end_are_all_there_once(recorde
 
 def test_csv_follows_rfc_4180() -> None:
     rows = [{"a": 'say "no", twice', "b": -1.5, "c": None, "d": True}]
-    assert list(csv_rows.lines("abcd", rows)) == ['"a","b","c","d"\r\n', '"say ""no"", twice",-1.5,"","true"\r\n']
+    assert list(csv_rows.lines("abcd", rows)) == [
+        '"a","b","c","d"\r\n',
+        '"say ""no"", twice",-1.5,"","true"\r\n',
+    ]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", '=cmd|"/c calc"!A0', "-"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", '=cmd|"/c calc"!A0', "-"]
+)
 def test_a_text_that_a_spreadsheet_would_compute_begins_with_an_apostrophe(text: str) -> None:
     (row,) = read("".join(csv_rows.lines("a", [{"a": text}])))
     assert row["a"] == f"'{text}"
@@ -209,7 +251,10 @@ def test_reports_of_several_files_are_printed_one_after_the_other(
 ) -> None:
     (tmp_path / "r.json").write_text(to_json(result(RUN)))
     assert dispatch(["report", "--json", *[str(tmp_path / "r.json")] * 2]) == 0
-    assert [json.loads(line)["completed"] for line in capsys.readouterr().out.splitlines()] == [24, 24]
+    assert [json.loads(line)["completed"] for line in capsys.readouterr().out.splitlines()] == [
+        24,
+        24,
+    ]
 
 
 def test_refused_output_is_one_line(
@@ -220,21 +265,35 @@ def test_refused_output_is_one_line(
     broken = tmp_path / "broken.json"
     broken.write_text('{"loadgen": {"schema": 1}}')
     for words, said in (
-        ([saved, records, "--csv", "-"], f"{records} has a row for each request, {saved} one for each run;"),
+        (
+            [saved, records, "--csv", "-"],
+            f"{records} has a row for each request, {saved} one for each run;",
+        ),
         ([saved, "--csv", saved], f"--csv: {saved} is the file that is to be read; name another"),
-        ([saved, "--csv", tmp_path], f"--csv: {tmp_path} cannot be written (Is a directory); choose another path"),
+        (
+            [saved, "--csv", tmp_path],
+            f"--csv: {tmp_path} cannot be written (Is a directory); choose another path",
+        ),
         ([saved, "--csv", "-", "--json"], "--json: not allowed with argument --csv;"),
         ([records, "--csv", "-", "--html", "x.html"], "--html: cannot be combined with --csv;"),
-        ([records, "--csv", "-", "--as", "aiperf"], "--csv: cannot be combined with --as, which only prints;"),
+        (
+            [records, "--csv", "-", "--as", "aiperf"],
+            "--csv: cannot be combined with --as, which only prints;",
+        ),
         (
             [broken, "--csv", "-"],
-            f"{broken} is not a whole loadgen result (ValueError: Object missing required field `verdict`);",
+            f"{broken} is not a whole loadgen result (ValueError: Object missing required field "
+            "`verdict`);",
         ),
         (
             [saved, broken, saved, "--csv", "-"],
-            f"{broken} is not a whole loadgen result (ValueError: Object missing required field `verdict`);",
+            f"{broken} is not a whole loadgen result (ValueError: Object missing required field "
+            "`verdict`);",
         ),
-        ([saved, broken, saved, "--html", "x.html"], f"{broken} is not a whole loadgen result (ValueError: "),
+        (
+            [saved, broken, saved, "--html", "x.html"],
+            f"{broken} is not a whole loadgen result (ValueError: ",
+        ),
         ([tmp_path / "none", "--csv", "-"], f"{tmp_path / 'none'}: No such file or directory;"),
     ):
         assert dispatch(["report", *map(str, words)]) == 2
@@ -250,4 +309,6 @@ def test_the_documents_name_every_column() -> None:
     named = set(re.findall(r"`([\w.]+)`", of_requests))
     assert set(csv_rows.REQUEST_COLUMNS) <= named
     own = {*csv_rows.LOADGEN_COLUMNS} - {*csv_rows.LATENCY_COLUMNS}
-    assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= set(re.findall(r"`([\w.]+)`", runs))
+    assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= set(
+        re.findall(r"`([\w.]+)`", runs)
+    )

@@ -1,4 +1,6 @@
-"""Users who leave and users who come again: in the result, on the console, and in no latency and no error rate."""
+"""Users who leave and users who come again: in the result, on the console, and in no latency and
+no error rate.
+"""
 
 from typing import Any
 
@@ -39,11 +41,19 @@ RUN = [*map(answered, range(6)), stayed(6), left(7), left(8), left(9, sent=False
 
 
 def servers(*then: dict[str, float], level: str = OF_LAST_STEP, **after: float) -> Telemetry:
-    """What a server said: nothing before the run, then this after it, and again; vLLM's one counter has both ends."""
+    """What a server said: nothing before the run, then this after it, and again; vLLM's one
+    counter has both ends.
+    """
     scrapes = [scrape(-0.1, FIRST, **dict.fromkeys(after, 0.0))]
     scrapes += [scrape(second, LAST, **values) for second, values in enumerate((after, *then), 1)]
     for one in scrapes:
-        one.names.update({name: "vllm:request_success_total" for name in ("requests", "aborted") if name in after})
+        one.names.update(
+            {
+                name: "vllm:request_success_total"
+                for name in ("requests", "aborted")
+                if name in after
+            }
+        )
         one.names.update({"running": level} if "running" in after else {})
     return Telemetry((scraped(*scrapes),))
 
@@ -63,12 +73,9 @@ def test_users_who_left_are_in_no_latency_and_no_error_rate() -> None:
 
 def test_they_are_counted_apart() -> None:
     departures = own()["departures"]
-    assert {name: departures[name] for name in ("asked", "drawn", "disconnected", "never_sent")} == {
-        "asked": "40%@tokens=2",
-        "drawn": 3,
-        "disconnected": 2,
-        "never_sent": 1,
-    }
+    assert {
+        name: departures[name] for name in ("asked", "drawn", "disconnected", "never_sent")
+    } == {"asked": "40%@tokens=2", "drawn": 3, "disconnected": 2, "never_sent": 1}
     assert result(RUN)["loadgen"]["departures"] is None
 
 
@@ -86,14 +93,17 @@ IDLE, BUSY = {"running": 0.0, "waiting": 0.0}, {"running": 1.0, "waiting": 1.0}
     [
         ({"requests": 9, "aborted": 2, **IDLE}, True),
         ({"requests": 9, "aborted": 2, **BUSY}, True),
-        ({"requests": 7, "aborted": 0, **IDLE}, True),  # it does not count aborted requests, but those that it finished
+        # it does not count aborted requests, but those that it finished
+        ({"requests": 7, "aborted": 0, **IDLE}, True),
         ({"requests": 8, "aborted": 0, **IDLE}, False),
         ({"requests": 12, "aborted": 2, **IDLE}, None),  # other clients used the server
         ({"requests": 7, "aborted": 0, **BUSY}, None),  # the level may be that of the last step
         (IDLE, None),
     ],
 )
-def test_the_servers_counters_say_whether_it_stopped(after: dict[str, float], stopped: bool | None) -> None:
+def test_the_servers_counters_say_whether_it_stopped(
+    after: dict[str, float], stopped: bool | None
+) -> None:
     assert own(servers(**after))["departures"]["server"]["stopped"] is stopped
 
 
@@ -138,19 +148,23 @@ def test_the_console_says_who_left_and_whether_the_server_stopped() -> None:
         "Users who left (--disconnect 40%@tokens=2): 2, in no latency and no error rate; "
         "of 3 drawn, 1 ended before that; 1 further turn not sent",
         "  Did the server stop for them? Yes: it counts 2 aborted requests, "
-        "it counts no answers as complete beyond those that were read, it generated 3 tokens that nobody read, "
+        "it counts no answers as complete beyond those that were read, it generated 3 tokens that "
+        "nobody read, "
         "it was idle 1.0 s after the last request ended",
     ]
     assert console(None)[1].startswith("  Did the server stop for them? Not known")
 
 
-# -- users who come again -------------------------------------------------------------------------------
+# -- users who come again
+# -------------------------------------------------------------------------------
 
 AGAIN = RunSettings(retry="429", request_rate=10.0)
 
 
 def retried(record: Record, attempts: int = 2) -> Record:
-    """The request, whose first attempt was refused 4 ms after it was sent; its last one was to be sent at 15 ms."""
+    """The request, whose first attempt was refused 4 ms after it was sent; its last one was to
+    be sent at 15 ms.
+    """
     record.attempts, record.retried_ns, record.first_status = attempts, at(15) - record.ready, 429
     record.first_sent, record.first_closed = at(1), at(5)
     return record
@@ -175,7 +189,13 @@ def test_retries_keep_the_first_attempt_and_what_the_user_saw() -> None:
         "most_attempts": 3,
         "first_refusals": {"status(429)": 3},
     }
-    latencies = ("first_refusal_ms", "first_ttft_ms", "first_e2el_ms", "retried_ttft_ms", "retried_e2el_ms")
+    latencies = (
+        "first_refusal_ms",
+        "first_ttft_ms",
+        "first_e2el_ms",
+        "retried_ttft_ms",
+        "retried_e2el_ms",
+    )
     assert {name: (retries[name]["count"], retries[name]["mean"]) for name in latencies} == {
         "first_refusal_ms": (3, 4),
         "first_ttft_ms": (5, 20),

@@ -19,13 +19,16 @@ def gpu(at_s: Sequence[float], power: Sequence[float | None]) -> Gpu:
     return Gpu("a GPU", list(at_s), {"power_w": list(power), **others})
 
 
-# 10 requests a second for 10 s, each of 10 tokens in and 11 out, 5 ms apart; the last ends after 10.15 s.
+# 10 requests a second for 10 s, each of 10 tokens in and 11 out, 5 ms apart; the last ends after
+# 10.15 s.
 REQUESTS = [steady(i, due=100 * i, ttft=100, gap=5, n=11) for i in range(101)]
 
 
 def known(**settings: Any) -> Efficiency:
     gpus = settings.pop("read", ())
-    found = Efficiency.of(run_data(REQUESTS, RunSettings(**settings), telemetry=Telemetry(gpus=gpus)))
+    found = Efficiency.of(
+        run_data(REQUESTS, RunSettings(**settings), telemetry=Telemetry(gpus=gpus))
+    )
     assert found is not None
     return found
 
@@ -60,7 +63,10 @@ def test_energy_is_the_power_of_all_gpus_over_the_run() -> None:
 
 
 def test_power_that_changes_is_integrated_by_trapezoids() -> None:
-    assert energy(gpu([0, 4, 8], [100, 300, 300]), 2, 8) == (pytest.approx((200 + 300) / 2 * 2 + 300 * 4), 1)
+    assert energy(gpu([0, 4, 8], [100, 300, 300]), 2, 8) == (
+        pytest.approx((200 + 300) / 2 * 2 + 300 * 4),
+        1,
+    )
 
 
 def test_gaps_in_the_readings_are_told_by_their_share() -> None:
@@ -69,7 +75,9 @@ def test_gaps_in_the_readings_are_told_by_their_share() -> None:
 
 
 @pytest.mark.parametrize("readings", [([], []), ([0, 1], [None, None]), ([-5, -4], [100, 100])])
-def test_no_energy_is_told_without_readings_of_the_run(readings: tuple[list[float], list[float | None]]) -> None:
+def test_no_energy_is_told_without_readings_of_the_run(
+    readings: tuple[list[float], list[float | None]],
+) -> None:
     assert energy(gpu(*readings), 0, 10) is None
 
 
@@ -79,8 +87,12 @@ def test_a_gpu_without_power_leaves_the_energy_unknown() -> None:
 
 def test_cost_is_price_times_gpus_times_hours_by_tokens() -> None:
     found = known(gpus=2, gpu_hour_price=3.6)
-    assert found.cost_per_million_output_tokens == pytest.approx(2 * 3.6 / 3600 * 10.15 / (101 * 11) * 1e6, rel=0.01)
-    assert found.cost_per_million_tokens == pytest.approx(2 * 3.6 / 3600 * 10.15 / (101 * 21) * 1e6, rel=0.01)
+    assert found.cost_per_million_output_tokens == pytest.approx(
+        2 * 3.6 / 3600 * 10.15 / (101 * 11) * 1e6, rel=0.01
+    )
+    assert found.cost_per_million_tokens == pytest.approx(
+        2 * 3.6 / 3600 * 10.15 / (101 * 21) * 1e6, rel=0.01
+    )
     assert known(gpus=2).cost_per_million_tokens is None
 
 

@@ -22,7 +22,9 @@ SECRET = "hunter2"
 
 
 def a_run(settings, count=3):
-    snapshot = measured([*(steady(i, due=i * 10, ttft=20 + i) for i in range(count)), failed(count)])
+    snapshot = measured(
+        [*(steady(i, due=i * 10, ttft=20 + i) for i in range(count)), failed(count)]
+    )
     return result(snapshot, settings), snapshot
 
 
@@ -35,7 +37,9 @@ def settings(tmp_path):
 
 
 def test_a_saved_result_is_printed_again_as_it_was(settings):
-    data, snapshot = a_run(settings.replace(slo="ttft_p99<1s", goodput=("ttft:1",), latency_from="sent"))
+    data, snapshot = a_run(
+        settings.replace(slo="ttft_p99<1s", goodput=("ttft:1",), latency_from="sent")
+    )
     (path,) = save(settings, data, snapshot).paths
     (loaded,) = load(path)
     assert loaded == data
@@ -50,7 +54,9 @@ def test_the_json_printed_to_stdout_can_be_read_again_as_well(tmp_path):
 
 
 def test_summaries_are_saved_beside_the_result(settings, tmp_path):
-    both = settings.replace(markdown=str(tmp_path / "r.md"), junit=str(tmp_path / "r.xml"), slo="ttft_p99<1s")
+    both = settings.replace(
+        markdown=str(tmp_path / "r.md"), junit=str(tmp_path / "r.xml"), slo="ttft_p99<1s"
+    )
     data, snapshot = a_run(both)
     saved = save(both, data, snapshot)
     assert [Path(path).name for path in saved.paths] == ["r.json", "r.md", "r.xml"]
@@ -60,7 +66,9 @@ def test_summaries_are_saved_beside_the_result(settings, tmp_path):
 
 @pytest.mark.parametrize("name", ["markdown", "junit"])
 @pytest.mark.parametrize("path", ["none/file", ".", "-", "r.json"])
-def test_a_summary_that_could_not_be_written_is_refused_first(name, path, settings, tmp_path, monkeypatch):
+def test_a_summary_that_could_not_be_written_is_refused_first(
+    name, path, settings, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput) as refused:
         check_writable(settings.replace(result_dir=None, **{name: path}))
@@ -98,14 +106,18 @@ def test_a_saved_result_may_be_appended_to(settings):
 def test_a_result_that_holds_answers_is_for_its_owner_alone(settings, tmp_path, append):
     (tmp_path / "r.json").touch(0o644)
     for detailed, mode in ((False, 0o644), (True, 0o600)):
-        asked = settings.replace(result_filename="r.json", save_detailed=detailed, append_result=append)
+        asked = settings.replace(
+            result_filename="r.json", save_detailed=detailed, append_result=append
+        )
         (path,) = save(asked, *a_run(asked)).paths
         assert Path(path).stat().st_mode & 0o777 == mode
 
 
 @contextlib.contextmanager
 def room_for(size):
-    """No file can grow beyond so many bytes: the kernel takes what fits of a write, as on a disk that is full."""
+    """No file can grow beyond so many bytes: the kernel takes what fits of a write, as on a disk
+    that is full.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -121,7 +133,9 @@ def test_failed_append_leaves_the_file_unchanged(settings, tmp_path):
     with room_for(len(before) + 100):
         saved = save(appending, *a_run(settings, count=2))
     assert saved.paths == []
-    assert saved.errors == [f"--append-result {tmp_path / 'r.json'} could not be saved: File too large"]
+    assert saved.errors == [
+        f"--append-result {tmp_path / 'r.json'} could not be saved: File too large"
+    ]
     assert (tmp_path / "r.json").read_bytes() == before
 
 
@@ -136,7 +150,10 @@ def test_a_file_that_has_no_room_is_named_and_the_others_are_saved(settings, tmp
 def test_files_incomplete_during_the_run_are_reported_as_lost(tmp_path, name):
     asked = RunSettings(**{name: str(tmp_path / "x")})
     data, snapshot = a_run(asked)
-    data["loadgen"]["client"] |= {"records_error": "full", "capture": {"responses": 1, "left_out": 0, "error": "full"}}
+    data["loadgen"]["client"] |= {
+        "records_error": "full",
+        "capture": {"responses": 1, "left_out": 0, "error": "full"},
+    }
     saved = save(asked, data, snapshot)
     assert (saved.paths, saved.errors) == ([], [f"--{name} {tmp_path / 'x'} is not complete: full"])
 
@@ -188,11 +205,15 @@ def test_result_is_not_written_unless_asked(tmp_path, monkeypatch):
 )
 def test_a_result_is_named_as_vllm_names_it_unless_a_name_is_given(tmp_path, options, name):
     asked = RunSettings(result_dir=str(tmp_path), **options)
-    assert result_path(asked, saved_json.result(result([steady()], asked)).numbers) == tmp_path / name
+    assert (
+        result_path(asked, saved_json.result(result([steady()], asked)).numbers) == tmp_path / name
+    )
 
 
 def test_long_label_is_cut_in_the_name_of_the_file(tmp_path: Path) -> None:
-    asked = RunSettings(request_rate=2.0, result_dir=str(tmp_path), label="\N{GREEK SMALL LETTER PI}" * 200)
+    asked = RunSettings(
+        request_rate=2.0, result_dir=str(tmp_path), label="\N{GREEK SMALL LETTER PI}" * 200
+    )
     path = result_path(asked, saved_json.result(result([steady()], asked)).numbers)
     assert path.name.startswith("\N{GREEK SMALL LETTER PI}" * 40 + "-2.0qps-")
     path.touch()
@@ -242,11 +263,15 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 def test_histograms_that_have_values_are_written_as_an_hdrhistogram_log(tmp_path):
     asked = RunSettings(hlog=str(tmp_path / "h.hlog"))
     assert save(asked, *a_run(asked)).paths == [asked.hlog]
-    lines = [line for line in (tmp_path / "h.hlog").read_text().splitlines() if line.startswith("Tag=")]
+    lines = [
+        line for line in (tmp_path / "h.hlog").read_text().splitlines() if line.startswith("Tag=")
+    ]
     by_tag = {line.split(",")[0].removeprefix("Tag="): line.rsplit(",", 1)[1] for line in lines}
     assert {"ttft_due", "ttft_sent", "e2el_due", "icl", "lag"} <= by_tag.keys()
     assert "gc_pause" not in by_tag
-    assert HdrHistogram.decode(by_tag["ttft_due"]).get_value_at_percentile(100) == pytest.approx(22 * MS, rel=1e-3)
+    assert HdrHistogram.decode(by_tag["ttft_due"]).get_value_at_percentile(100) == pytest.approx(
+        22 * MS, rel=1e-3
+    )
 
 
 def test_the_records_file_is_named_among_what_was_saved(tmp_path):
@@ -273,7 +298,13 @@ def test_the_folder_of_results_is_made_however_deep_before_anything_is_sent(tmp_
 
 @pytest.mark.parametrize(
     ("name", "path"),
-    [("records", "none/x"), ("hlog", "none/x"), ("records", "."), ("hlog", "."), ("result_dir", "file/x")],
+    [
+        ("records", "none/x"),
+        ("hlog", "none/x"),
+        ("records", "."),
+        ("hlog", "."),
+        ("result_dir", "file/x"),
+    ],
 )
 def test_files_that_could_not_be_written_at_the_end_are_refused_at_the_start(tmp_path, name, path):
     (tmp_path / "file").touch()
@@ -312,7 +343,10 @@ def test_files_that_hold_something_are_told_of_before_they_are_overwritten(setti
     for name in ("r.json", "r.jsonl"):
         (tmp_path / name).write_text("of an earlier run")
     (tmp_path / "r.hlog").touch()  # of nothing nothing is lost
-    assert sorted(files_to_overwrite(asked)) == [str(tmp_path / "r.json"), str(tmp_path / "r.jsonl")]
+    assert sorted(files_to_overwrite(asked)) == [
+        str(tmp_path / "r.json"),
+        str(tmp_path / "r.jsonl"),
+    ]
     assert files_to_overwrite(asked.replace(append_result=True)) == [str(tmp_path / "r.jsonl")]
     assert files_to_overwrite(settings.replace(save_result=False)) == []
 
@@ -322,7 +356,11 @@ def test_files_that_hold_something_are_told_of_before_they_are_overwritten(setti
 
 def test_saved_and_printed_results_hold_no_secret(settings):
     secretive = settings.replace(
-        api_key=SECRET, header=(f"X-Key={SECRET}",), base_url=f"http://me:{SECRET}@a:1", save_detailed=True, hlog=None
+        api_key=SECRET,
+        header=(f"X-Key={SECRET}",),
+        base_url=f"http://me:{SECRET}@a:1",
+        save_detailed=True,
+        hlog=None,
     )
     data, snapshot = a_run(secretive)
     (path,) = save(secretive, data, snapshot).paths

@@ -1,4 +1,6 @@
-"""The gate of a run: its demands are met exactly where the exit code is 0, and the run came to its end."""
+"""The gate of a run: its demands are met exactly where the exit code is 0, and the run came to
+its end.
+"""
 
 import pytest
 
@@ -29,19 +31,28 @@ def of(*checks, settings=SLO, **changes):
         (of(failures=2, settings=RunSettings(max_error_rate=0.05)), [True, True]),
         (of(failures=60, settings=RunSettings(max_error_rate=1.0)), [True, False]),
         (of(no_answer_since_s=3.9, settings=RunSettings()), [True, False]),
-        (of(slo=[{"limit": "ttft_p99<26ms", "value": 26.0, "client_error_ms": 0.1, "met": None}]), [True, True, None]),
+        (
+            of(
+                slo=[{"limit": "ttft_p99<26ms", "value": 26.0, "client_error_ms": 0.1, "met": None}]
+            ),
+            [True, True, None],
+        ),
     ],
 )
 def test_each_demand_is_met_missed_or_not_judged(made, met) -> None:
     demands = gate.demands(made)
     assert [demand.met for demand in demands] == met
     settings = made.provenance.settings
-    code = exit_codes.code(made, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=False)
+    code = exit_codes.code(
+        made, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=False
+    )
     assert gate.passed(demands) == (code == 0)
 
 
 def test_a_run_that_ended_early_passes_no_gate() -> None:
-    """Whoever interrupts a run has the exit code of that; the files that it leaves are read later."""
+    """Whoever interrupts a run has the exit code of that; the files that it leaves are read
+    later.
+    """
     verdict, whole, failed = gate.demands(of(settings=RunSettings(), partial="interrupted"))
     assert whole == Demand("run not ended early", False, "interrupted")
     assert (verdict.met, failed.met) == (True, True)
@@ -49,7 +60,9 @@ def test_a_run_that_ended_early_passes_no_gate() -> None:
 
 def test_demands_say_what_was_found() -> None:
     verdict, failed, ttft, errors = gate.demands(of(SUSPECT, failures=2))
-    assert verdict == Demand("verdict not INVALID", True, "SUSPECT; loop stalls: 4.1 ms, limit 0.8 ms")
+    assert verdict == Demand(
+        "verdict not INVALID", True, "SUSPECT; loop stalls: 4.1 ms, limit 0.8 ms"
+    )
     assert failed == Demand("failed requests <= 1%", False, "2 of 60 requests failed (503: 2)")
     assert (ttft.name, ttft.finding) == ("ttft_p99<25ms", "MISSED (3.33% of 60 requests failed)")
     assert (errors.name, errors.finding) == ("error_rate<5%", "met (3.333%)")

@@ -35,34 +35,59 @@ def test_an_even_axis_goes_from_0_to_a_tick_above_all_values(most: float, ticks:
         ([], ["1", "2"]),
     ],
 )
-def test_a_logarithmic_axis_goes_from_tick_to_tick_around_all_values(values: list[float], ticks: list[str]) -> None:
+def test_a_logarithmic_axis_goes_from_tick_to_tick_around_all_values(
+    values: list[float], ticks: list[str]
+) -> None:
     assert words(Log.over("ms", [*values, None])) == ticks
 
 
 @pytest.mark.parametrize(
     ("values", "kind"),
-    [([20.0, 90.0], Linear), ([20.0, 110.0], Log), ([0.0, 110.0], Linear), ([None, 3.0], Linear), ([], Linear)],
+    [
+        ([20.0, 90.0], Linear),
+        ([20.0, 110.0], Log),
+        ([0.0, 110.0], Linear),
+        ([None, 3.0], Linear),
+        ([], Linear),
+    ],
 )
-def test_values_that_differ_much_have_a_logarithmic_axis(values: list[float | None], kind: type) -> None:
+def test_values_that_differ_much_have_a_logarithmic_axis(
+    values: list[float | None], kind: type
+) -> None:
     assert type(fitting_scale("ms", values)) is kind
 
 
 def test_percentiles_stand_by_their_nines() -> None:
     scale = Nines(4.0)
     assert words(scale) == ["0", "50", "90", "99", "99.9", "99.99"]
-    assert [round(scale.share(value), 3) for value, _ in scale.ticks()] == [0.0, 0.075, 0.25, 0.5, 0.75, 1.0]
+    assert [round(scale.share(value), 3) for value, _ in scale.ticks()] == [
+        0.0,
+        0.075,
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("place", "said"), [(0.0, "p0"), (0.30103, "p50"), (1.0, "p90"), (2.0, "p99"), (2.30103, "p99.5"), (3.0, "p99.9")]
+    ("place", "said"),
+    [(0.0, "p0"), (0.30103, "p50"), (1.0, "p90"), (2.0, "p99"), (2.30103, "p99.5"), (3.0, "p99.9")],
 )
-def test_a_place_among_percentiles_is_named_as_exactly_as_it_stands(place: float, said: str) -> None:
+def test_a_place_among_percentiles_is_named_as_exactly_as_it_stands(
+    place: float, said: str
+) -> None:
     assert Nines(4.0).written(place) == said
 
 
 def test_every_doubling_is_as_wide() -> None:
     scale = Log("ms", 1.0, 8.0)
-    assert [round(scale.share(value), 6) for value in (1, 2, 4, 8)] == [0.0, 0.333333, 0.666667, 1.0]
+    assert [round(scale.share(value), 6) for value in (1, 2, 4, 8)] == [
+        0.0,
+        0.333333,
+        0.666667,
+        1.0,
+    ]
 
 
 def test_value_beyond_the_axis_is_at_its_end() -> None:
@@ -85,14 +110,20 @@ def test_ticks_are_short(value: float, said: str) -> None:
 
 def test_names_stand_below_each_other_in_the_middle_of_their_rows() -> None:
     scale = Names(("a", "b"))
-    assert [(scale.share(value), name) for value, name in scale.ticks()] == [(0.75, "a"), (0.25, "b")]
+    assert [(scale.share(value), name) for value, name in scale.ticks()] == [
+        (0.75, "a"),
+        (0.25, "b"),
+    ]
     assert scale.written(1.2) == "b"
 
 
 @pytest.mark.parametrize(
-    ("values", "low", "high"), [([-0.4, 0.4], -0.6, 0.6), ([33.3], 20, 50), ([5000, 6250], 4500, 6500)]
+    ("values", "low", "high"),
+    [([-0.4, 0.4], -0.6, 0.6), ([33.3], 20, 50), ([5000, 6250], 4500, 6500)],
 )
-def test_an_axis_around_values_has_room_at_both_ends(values: list[float], low: float, high: float) -> None:
+def test_an_axis_around_values_has_room_at_both_ends(
+    values: list[float], low: float, high: float
+) -> None:
     scale = Linear.around("", values)
     assert scale.low < min(values) <= max(values) < scale.high
     assert low <= scale.low + 1e-9

@@ -10,7 +10,21 @@ from typing import Any
 from xml.etree import ElementTree
 
 from loadgen.report import html
-from loadgen.report.html import Band, Bars, Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Names, Panel, Scatter
+from loadgen.report.html import (
+    Band,
+    Bars,
+    Chart,
+    Curve,
+    Dots,
+    Heat,
+    Limit,
+    Linear,
+    Log,
+    Mark,
+    Names,
+    Panel,
+    Scatter,
+)
 from loadgen.report.html.charts.svg import ABOVE, APART, LEFT, RIGHT, ROW, WIDTH, readout, svg
 
 NASTY = '</title><script>alert("1")</script> & \x1b[31m'
@@ -18,7 +32,14 @@ X = Linear("s", 0.0, 10.0)
 
 
 def chart(*marks: Mark, stops: tuple[float, ...] = (), scale: Any = None) -> Chart:
-    return Chart("Title", "About", "seconds", X, (Panel("Panel", scale or Linear("ms", 0.0, 10.0), marks, 100),), stops)
+    return Chart(
+        "Title",
+        "About",
+        "seconds",
+        X,
+        (Panel("Panel", scale or Linear("ms", 0.0, 10.0), marks, 100),),
+        stops,
+    )
 
 
 def drawn(what: Chart) -> ElementTree.Element:
@@ -77,10 +98,15 @@ def test_a_chart_is_named_and_described_for_who_cannot_see_it() -> None:
 
 def test_ticks_that_would_stand_in_each_other_have_no_words() -> None:
     low = Chart("", "", "", X, (Panel("", Linear("ms", 0.0, 10.0), (), height=40),))
-    heights = [float(each.get("y") or 0) for each in drawn(low).iter("text") if each.get("text-anchor") == "end"]
+    heights = [
+        float(each.get("y") or 0)
+        for each in drawn(low).iter("text")
+        if each.get("text-anchor") == "end"
+    ]
     assert len(heights) == 3
     assert all(one - other >= APART for one, other in pairwise(heights))
-    assert len([each for each in texts(chart()) if each in ("0", "2", "4", "6", "8", "10")]) == 12  # of both axes
+    # Of both axes.
+    assert len([each for each in texts(chart()) if each in ("0", "2", "4", "6", "8", "10")]) == 12
 
 
 def test_a_legend_names_what_the_title_does_not() -> None:
@@ -92,25 +118,44 @@ def test_a_legend_names_what_the_title_does_not() -> None:
 
 def test_a_legend_that_is_too_long_for_a_row_has_another() -> None:
     many = [Curve(f"a curve of a long name {number}", [0], [1], 1 + number) for number in range(8)]
-    places = [(float(each.get("x") or 0), len(each.text or "")) for each in drawn(chart(*many)).iter("text")]
+    places = [
+        (float(each.get("x") or 0), len(each.text or ""))
+        for each in drawn(chart(*many)).iter("text")
+    ]
     assert all(x + length * 5 <= WIDTH for x, length in places)
-    assert len({each.get("y") for each in drawn(chart(*many)).iter("text") if "name" in (each.text or "")}) > 1
+    assert (
+        len(
+            {
+                each.get("y")
+                for each in drawn(chart(*many)).iter("text")
+                if "name" in (each.text or "")
+            }
+        )
+        > 1
+    )
 
 
 def test_points_are_told_apart_by_shape() -> None:
-    shapes = {look: found(chart(Dots("", [1], [1], look)), look)[0] for look in ("met", "missed", "open", "ring")}  # type: ignore[arg-type]
+    shapes = {
+        look: found(chart(Dots("", [1], [1], look)), look)[0]
+        for look in ("met", "missed", "open", "ring")
+    }  # type: ignore[arg-type]
     assert shapes["missed"].tag == "path"
     assert {shapes[look].get("r") for look in ("met", "open")} == {"3.5"}
     assert shapes["ring"].get("r") == "8"
 
 
 def centres(what: Chart, name: str) -> list[tuple[float, float]]:
-    """Where the points of the scatter stand, in its own numbers; those of the legend are left out."""
+    """Where the points of the scatter stand, in its own numbers; those of the legend are left
+    out.
+    """
     *_, path = found(what, name)
     assert path.get("transform") == "scale(.1)"
     steps = [
         (command, *map(float, numbers))
-        for command, *numbers in re.findall(r"([mlh])\s?(-?\d+)\s?(-?\d+)?", (path.get("d") or "").replace("h0", ""))
+        for command, *numbers in re.findall(
+            r"([mlh])\s?(-?\d+)\s?(-?\d+)?", (path.get("d") or "").replace("h0", "")
+        )
     ]
     x = y = 0.0
     places = []
@@ -167,7 +212,10 @@ def pixels(what: Chart) -> list[list[int]]:
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     length = struct.unpack(">I", data[33:37])[0]
     raw = zlib.decompress(data[41 : 41 + length])
-    assert zlib.crc32(data[37 : 41 + length]) == struct.unpack(">I", data[41 + length : 45 + length])[0]
+    assert (
+        zlib.crc32(data[37 : 41 + length])
+        == struct.unpack(">I", data[41 + length : 45 + length])[0]
+    )
     return [list(raw[row * (width + 1) + 1 : (row + 1) * (width + 1)]) for row in range(height)]
 
 
@@ -207,7 +255,14 @@ def test_a_reader_is_told_all_that_stands_at_a_stop() -> None:
 
 
 def test_text_cannot_become_svg_or_end_the_script() -> None:
-    what = Chart(NASTY, NASTY, NASTY, X, (Panel(NASTY, X, (Curve(NASTY, [0], [1]), Curve("b", [0], [1]))),), (0,))
+    what = Chart(
+        NASTY,
+        NASTY,
+        NASTY,
+        X,
+        (Panel(NASTY, X, (Curve(NASTY, [0], [1]), Curve("b", [0], [1]))),),
+        (0,),
+    )
     assert not list(drawn(what).iter("script"))
     assert "</" not in readout(what)
     assert "\x1b" not in readout(what) + svg(what, "k")
@@ -223,7 +278,9 @@ def test_a_chart_is_a_file_of_its_own_too() -> None:
 
 def test_bars_run_from_low_to_high_with_labels_at_their_ends() -> None:
     bars = Bars("gains", [0, 1], [0.0, 5.0], [10.0, 7.5], "gain", ["ten", NASTY])
-    what = Chart("Title", "About", "s", X, (Panel("Panel", Names(("first", "second")), (bars,), 100),))
+    what = Chart(
+        "Title", "About", "s", X, (Panel("Panel", Names(("first", "second")), (bars,), 100),)
+    )
     first, second = found(what, "bar")[-2:]
     left = float(first.get("x") or 0)
     assert float(first.get("width") or 0) == WIDTH - RIGHT - left

@@ -14,7 +14,9 @@ TOP, HEIGHT = 27, 100
 
 
 def drawn(mark: Whiskers, scale: Scale = Y) -> ElementTree.Element:
-    return ElementTree.fromstring(svg(Chart("T", "A", "rate", X, (Panel("P", scale, (mark,), HEIGHT),)), "k"))
+    return ElementTree.fromstring(
+        svg(Chart("T", "A", "rate", X, (Panel("P", scale, (mark,), HEIGHT),)), "k")
+    )
 
 
 def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
@@ -30,7 +32,8 @@ def steps(mark: Whiskers, scale: Scale = Y) -> str:
 def test_whisker_goes_from_end_to_end_with_a_cap_at_each() -> None:
     middle = (LEFT + WIDTH - RIGHT) / 2
     assert steps(Whiskers("", [5], [2], [8])) == (
-        f"M{middle:.1f} 107.0L{middle:.1f} 47.0M{middle - 3.5:.1f} 107.0h7M{middle - 3.5:.1f} 47.0h7"
+        f"M{middle:.1f} 107.0L{middle:.1f} 47.0M{middle - 3.5:.1f} 107.0h7M{middle - 3.5:.1f} "
+        "47.0h7"
     )
 
 
@@ -41,12 +44,17 @@ def test_unknown_end_has_no_cap_and_is_at_the_edge() -> None:
 
 
 def test_whiskers_across_have_centers_and_labels_behind_them() -> None:
-    root = drawn(Whiskers("", [0.0], [2], [8], "gain", across=True, values=[4], labels=["-60% <b>"]), Names(("one",)))
+    root = drawn(
+        Whiskers("", [0.0], [2], [8], "gain", across=True, values=[4], labels=["-60% <b>"]),
+        Names(("one",)),
+    )
     (center,) = of_class(root, "center")
     (label,) = of_class(root, "callout")
     (whisker,) = of_class(root, "whisker")
     assert whisker.get("class") == "whisker gain"
-    assert float(center.get("cx") or 0) == pytest.approx(LEFT + 0.4 * (WIDTH - RIGHT - LEFT), abs=0.1)
+    assert float(center.get("cx") or 0) == pytest.approx(
+        LEFT + 0.4 * (WIDTH - RIGHT - LEFT), abs=0.1
+    )
     assert float(label.get("x") or 0) > LEFT + 0.8 * (WIDTH - RIGHT - LEFT)
     assert label.text == "-60% <b>"
 
@@ -65,7 +73,8 @@ def test_legend_shows_a_whisker() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "said"), [(2.0, 8.0, "2 ms to 8 ms"), (2.0, math.inf, "> 2 ms"), (-math.inf, 8.0, "< 8 ms")]
+    ("low", "high", "said"),
+    [(2.0, 8.0, "2 ms to 8 ms"), (2.0, math.inf, "> 2 ms"), (-math.inf, 8.0, "< 8 ms")],
 )
 def test_reader_is_told_the_bounds(low: float, high: float, said: str) -> None:
     whiskers = Whiskers("bounds", [5.0], [low], [high])

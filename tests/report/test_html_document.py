@@ -36,10 +36,12 @@ from tests.helpers.html_page import Page
 
 SCALE = Linear("s", 0.0, 1.0)
 DRAWING = Drawing(
-    "rates", Chart("Rates", "Rates [1]", "time", SCALE, (Panel("r", SCALE, (Curve("r", [0], [1]),)),), [0])
+    "rates",
+    Chart("Rates", "Rates [1]", "time", SCALE, (Panel("r", SCALE, (Curve("r", [0], [1]),)),), [0]),
 )
 HEAT_MAP = Drawing(
-    "gaps", Chart("Gaps", "Gaps", "time", SCALE, (Panel("g", SCALE, (Heat("g", 0, 1, [0, 1], [[1]]),)),))
+    "gaps",
+    Chart("Gaps", "Gaps", "time", SCALE, (Panel("g", SCALE, (Heat("g", 0, 1, [0, 1], [[1]]),)),)),
 )
 NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnext"
 
@@ -58,16 +60,23 @@ def github(*blocks: Block) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "alert"), [("tip", "TIP"), ("info", "NOTE"), ("warning", "WARNING"), ("danger", "CAUTION")]
+    ("kind", "alert"),
+    [("tip", "TIP"), ("info", "NOTE"), ("warning", "WARNING"), ("danger", "CAUTION")],
 )
 def test_a_note_is_an_alert(kind, alert: str) -> None:
     note = Note(kind, "A *b*", (Items((line("x"), line("y"))), Code("1\n\n2")))
-    assert github(note) == f"> [!{alert}]\n> **A \\*b\\***\n>\n> - x\n> - y\n> \n> ```\n> 1\n> \n> 2\n> ```\n"
+    assert (
+        github(note)
+        == f"> [!{alert}]\n> **A \\*b\\***\n>\n> - x\n> - y\n> \n> ```\n> 1\n> \n> 2\n> ```\n"
+    )
     assert github(Note(kind, "A", ())) == f"> [!{alert}]\n> **A**\n"
 
 
 def test_a_badge_is_an_alert() -> None:
-    assert github(Badge("danger", line("NOT OK", " | 3 failed"))) == "> [!CAUTION]\n> **NOT OK \\| 3 failed**\n"
+    assert (
+        github(Badge("danger", line("NOT OK", " | 3 failed")))
+        == "> [!CAUTION]\n> **NOT OK \\| 3 failed**\n"
+    )
 
 
 @pytest.mark.parametrize(("folded", "tag"), [(True, "<details>"), (False, "<details open>")])
@@ -77,7 +86,10 @@ def test_a_folded_note_can_be_opened(folded: bool, tag: str) -> None:
 
 
 def test_gains_and_losses_are_bold_without_colours() -> None:
-    assert github(Paragraph(line(Span("+1%", Tone.GOOD), " ", Span("-1%", Tone.BAD)))) == "**+1%** **-1%**\n"
+    assert (
+        github(Paragraph(line(Span("+1%", Tone.GOOD), " ", Span("-1%", Tone.BAD))))
+        == "**+1%** **-1%**\n"
+    )
 
 
 def test_charts_are_left_out_with_headings_that_have_nothing_else() -> None:
@@ -118,7 +130,9 @@ def test_text_between_paired_backticks_is_code() -> None:
 
 def test_a_gain_is_green_and_a_loss_is_red() -> None:
     assert markdown(
-        Paragraph(line(Span("+1%", Tone.GOOD), " ", Span("-1%", Tone.BAD), " ", Span("0%", Tone.QUIET)))
+        Paragraph(
+            line(Span("+1%", Tone.GOOD), " ", Span("-1%", Tone.BAD), " ", Span("0%", Tone.QUIET))
+        )
     ) == (
         '<span style="background-color:lightgreen;">+1%</span> '
         '<span style="background-color:lightcoral;">-1%</span> 0%\n'
@@ -126,42 +140,58 @@ def test_a_gain_is_green_and_a_loss_is_red() -> None:
 
 
 def test_a_cell_has_lines() -> None:
-    table = Table(("A", "B"), ((cell("1", line(Span("x", Tone.STRONG))), cell(Span("y", Tone.CODE))),))
+    table = Table(
+        ("A", "B"), ((cell("1", line(Span("x", Tone.STRONG))), cell(Span("y", Tone.CODE))),)
+    )
     assert markdown(table) == "| A | B |\n| --- | --- |\n| 1<br>**x** | `y` |\n"
 
 
 @pytest.mark.parametrize(("folded", "mark"), [(None, "!!!"), (True, "???"), (False, "???+")])
 def test_a_note_is_an_admonition_with_its_blocks_below_it(folded: bool | None, mark: str) -> None:
     note = Note("tip", 'A "b"', (Code("x\n\ny", "bash"), Paragraph(line("z"))), folded)
-    assert markdown(note) == f"{mark} tip \"A 'b'\"\n    ```bash\n    x\n\n    y\n    ```\n\n    z\n"
+    assert (
+        markdown(note) == f"{mark} tip \"A 'b'\"\n    ```bash\n    x\n\n    y\n    ```\n\n    z\n"
+    )
 
 
 def test_columns_of_numbers_stand_at_the_right() -> None:
     table = Table(("A", "B", "C"), ((cell("x"), cell("1"), cell("2")),), text_columns=1)
     assert markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
     page = Page(html.html(Document("Title", (table,))))
-    assert [tag for tag, name, value in page.attributes if (name, value) == ("class", "number")] == [
-        "th",
-        "th",
-        "td",
-        "td",
-    ]
+    assert [
+        tag for tag, name, value in page.attributes if (name, value) == ("class", "number")
+    ] == ["th", "th", "td", "td"]
 
 
 def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
-    facts = Facts((Fact(Span("TTFT", about="Time | to"), "20 ms", "p99 30 ms"), Fact(Span("Rate"), "5")))
-    assert markdown(facts) == '- <abbr title="Time &#124; to">TTFT</abbr>: **20 ms** p99 30 ms\n- Rate: **5**\n'
+    facts = Facts(
+        (Fact(Span("TTFT", about="Time | to"), "20 ms", "p99 30 ms"), Fact(Span("Rate"), "5"))
+    )
+    assert (
+        markdown(facts)
+        == '- <abbr title="Time &#124; to">TTFT</abbr>: **20 ms** p99 30 ms\n- Rate: **5**\n'
+    )
     texts = Page(html.html(Document("Title", (facts,)))).texts
-    assert {("dfn", "TTFT"), ("span", "Time | to"), ("dd", "20 ms"), ("dd", "p99 30 ms"), ("dt", "Rate")} <= set(texts)
+    assert {
+        ("dfn", "TTFT"),
+        ("span", "Time | to"),
+        ("dd", "20 ms"),
+        ("dd", "p99 30 ms"),
+        ("dt", "Rate"),
+    } <= set(texts)
 
 
 def test_definition_of_a_term_is_reached_by_keyboard() -> None:
     term = Span("TTFT", about="Time to first token")
-    page = Page(html.html(Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),))))))
+    page = Page(
+        html.html(Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),)))))
+    )
     terms = [(name, value) for tag, name, value in page.attributes if tag == "dfn"]
     assert [value for name, value in terms if name == "tabindex"] == ["0"] * 3
     described = [value for name, value in terms if name == "aria-describedby"]
-    assert described == [value for tag, name, value in page.attributes if (tag, name) == ("span", "id")]
+    assert described == [
+        value for tag, name, value in page.attributes if (tag, name) == ("span", "id")
+    ]
     assert len(set(described)) == 3
     assert not [each for each in page.attributes if each[1] == "title"]
 
@@ -192,7 +222,9 @@ def test_two_drawings_have_ids_of_their_own() -> None:
 
 
 def test_script_is_present_only_if_needed_and_policy_allows_one() -> None:
-    quiet, lively = (html.html(Document("Title", (Code("x", copyable=copyable),))) for copyable in (False, True))
+    quiet, lively = (
+        html.html(Document("Title", (Code("x", copyable=copyable),))) for copyable in (False, True)
+    )
     assert "<script" not in quiet
     assert "script-src" not in quiet
     (script,) = re.findall(r"<script>(.*?)</script>", lively, re.DOTALL)
@@ -202,12 +234,16 @@ def test_script_is_present_only_if_needed_and_policy_allows_one() -> None:
         for tag, name, value in Page(lively).attributes
         if (tag, name) == ("meta", "content") and value and "src" in value
     )
-    assert policy == f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    assert (
+        policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src "
+        f"'sha256-{digest}'"
+    )
 
 
 def test_text_is_escaped_in_markdown() -> None:
     assert markdown(Paragraph(line(NASTY))) == (
-        r"a\|b \`c\` \<script>alert(1)\</script> \*d\* \[e\](f) \_g\_ \#h &amp;amp; \\x1b\[31m next" + "\n"
+        r"a\|b \`c\` \<script>alert(1)\</script> \*d\* \[e\](f) \_g\_ \#h &amp;amp; \\x1b\[31m next"
+        + "\n"
     )
 
 
@@ -278,17 +314,24 @@ def test_text_is_escaped_in_html() -> None:
     assert "script" not in {tag for tag, _ in page.texts}
     assert "\x1b" not in text
     shown = [found for _, found in page.texts if "<script>" in found]
-    assert len(shown) == 11  # title twice, contents, heading, paragraph, code in it, code, note, badge, the table's two
+    # Title twice, contents, heading, paragraph, code in it, code, note, badge, the table's two.
+    assert len(shown) == 11
     drawn = Page(html.html(Document("Title", (chart,))))
     assert [tag for tag, found in drawn.texts if "<script>" in found] == ["desc"]
 
 
 def test_html_loads_no_resource() -> None:
     headings = (Heading(2, "One"), Heading(2, "Two"))
-    plain, charted = (html.html(Document("Title", (*headings, *blocks))) for blocks in ((), (HEAT_MAP,)))
+    plain, charted = (
+        html.html(Document("Title", (*headings, *blocks))) for blocks in ((), (HEAT_MAP,))
+    )
     for text, loaded in ((plain, ["a", "a"]), (charted, ["a", "a", "image"])):
         attributes = Page(text).attributes
-        loads = [(tag, value) for tag, name, value in attributes if name in ("src", "href", "srcset", "data")]
+        loads = [
+            (tag, value)
+            for tag, name, value in attributes
+            if name in ("src", "href", "srcset", "data")
+        ]
         assert [tag for tag, _ in loads] == loaded
         assert loads[:2] == [("a", "#one"), ("a", "#two")]
         assert all((value or "").startswith("data:image/png;base64,") for _, value in loads[2:])
@@ -313,7 +356,11 @@ def test_badge_has_its_colour_and_its_text() -> None:
 
 
 def test_headings_that_are_alike_have_anchors_of_their_own() -> None:
-    page = Page(html.html(Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "...")))))
+    page = Page(
+        html.html(Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "..."))))
+    )
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert ids == ["a-b", "a-b-2", "part"]
-    assert [value for tag, name, value in page.attributes if tag == "a"] == [f"#{each}" for each in ids]
+    assert [value for tag, name, value in page.attributes if tag == "a"] == [
+        f"#{each}" for each in ids
+    ]

@@ -1,4 +1,6 @@
-"""Each phase of a rate profile has the figures of the requests that were due in it, and the time to recover."""
+"""Each phase of a rate profile has the figures of the requests that were due in it, and the time
+to recover.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +19,9 @@ from tests.helpers.run_facts import failed, run_data, steady
 QUIET_BURST_QUIET = "2@10s,10@10s,2@10s"
 
 
-def found(records: Sequence[Record], due_ms: Sequence[float], profile: str = QUIET_BURST_QUIET) -> list[PhaseResult]:
+def found(
+    records: Sequence[Record], due_ms: Sequence[float], profile: str = QUIET_BURST_QUIET
+) -> list[PhaseResult]:
     settings = RunSettings(rate_profile=profile).implied()
     schedule = Schedule.of(np.array(due_ms, dtype=np.int64) * 1_000_000, 30 * 10**9)
     return PhaseResult.each(run_data(records, settings, schedule))
@@ -28,7 +32,10 @@ def burst_of(ttft_ms: float) -> tuple[list[Record], list[float]]:
     due = [500.0 * i for i in range(20)] + [10_000 + 100.0 * i for i in range(100)]
     due += [20_000 + 500.0 * i for i in range(20)]
     waits = [1_000.0] * 20 + [ttft_ms] * 100 + [1_000.0] * 20
-    records = [steady(i, due=at, ttft=wait, n=1) for i, (at, wait) in enumerate(zip(due, waits, strict=True))]
+    records = [
+        steady(i, due=at, ttft=wait, n=1)
+        for i, (at, wait) in enumerate(zip(due, waits, strict=True))
+    ]
     return records, due
 
 
@@ -36,19 +43,26 @@ def test_a_request_belongs_to_the_phase_in_which_it_was_due() -> None:
     records, due = burst_of(3_000)
     before, burst, after = found(records, due)
     assert [phase.load for phase in (before, burst, after)] == ["2@10s", "10@10s", "2@10s"]
-    assert [(phase.start_s, phase.end_s) for phase in (before, burst, after)] == [(0, 10), (10, 20), (20, 30)]
+    assert [(phase.start_s, phase.end_s) for phase in (before, burst, after)] == [
+        (0, 10),
+        (10, 20),
+        (20, 30),
+    ]
     assert [(phase.due, phase.requests, phase.ok) for phase in (before, burst, after)] == [
         (20, 20, 20),
         (100, 100, 100),
         (20, 20, 20),
     ]
-    assert [phase.ttft_ms.p50 for phase in (before, burst, after)] == pytest.approx([1_000, 3_000, 1_000])
+    assert [phase.ttft_ms.p50 for phase in (before, burst, after)] == pytest.approx(
+        [1_000, 3_000, 1_000]
+    )
 
 
 def test_rates_are_of_what_came_in_the_phase() -> None:
     records, due = burst_of(3_000)
     _, burst, after = found(records, due)
-    assert burst.answers_per_s == pytest.approx((2 + 70) / 10)  # two of before, and those due in its first 7 s
+    # Two of before, and those due in its first 7 s.
+    assert burst.answers_per_s == pytest.approx((2 + 70) / 10)
     assert after.answers_per_s == pytest.approx((30 + 18) / 10)
     assert burst.output_throughput == pytest.approx(7.2, rel=0.02)
 

@@ -22,7 +22,9 @@ def test_the_block_has_vllms_rows() -> None:
 
 def test_the_result_has_vllms_keys_and_is_read_back() -> None:
     data = result([steady()], probes=PROBES)
-    keys = [data[f"probe_{name}"] for name in ("completed", "failed", "median_e2el_ms", "max_e2el_ms")]
+    keys = [
+        data[f"probe_{name}"] for name in ("completed", "failed", "median_e2el_ms", "max_e2el_ms")
+    ]
     assert keys == [3, 1, 20.0, 30.0]
     assert RunResult.from_dict(data).to_dict() == data
 
@@ -33,7 +35,11 @@ def test_a_run_without_probes_has_no_keys_of_them() -> None:
 
 def test_probes_of_which_all_failed_are_counted() -> None:
     data = result([steady()], probes={"probes_failed": 2})
-    assert (data["probe_completed"], data["probe_failed"], data["probe_median_e2el_ms"]) == (0, 2, None)
+    assert (data["probe_completed"], data["probe_failed"], data["probe_median_e2el_ms"]) == (
+        0,
+        2,
+        None,
+    )
     rows = block(data, [], [])
     assert any(line.split() == ["Probe", "requests", "failed:", "2"] for line in rows)
     assert not any("probe E2EL" in line for line in rows)

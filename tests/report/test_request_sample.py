@@ -1,4 +1,6 @@
-"""The sample of single requests in a result: all of a small run, the slowest and the failed ones of a large one."""
+"""The sample of single requests in a result: all of a small run, the slowest and the failed ones
+of a large one.
+"""
 
 import dataclasses
 
@@ -31,7 +33,9 @@ def large(count: int = 50_000) -> Snapshot:
 def test_small_run_keeps_all_requests_in_order_of_sending() -> None:
     records = [steady(1, due=200, ttft=30, gap=5, n=3), steady(0, due=100, ttft=20, gap=10, n=3)]
     sample = RequestSample.of(measured(records))
-    assert sample == RequestSample(requests=2, sent_s=[0.1, 0.2], ttft_ms=[20.0, 30.0], e2el_ms=[40.0, 40.0])
+    assert sample == RequestSample(
+        requests=2, sent_s=[0.1, 0.2], ttft_ms=[20.0, 30.0], e2el_ms=[40.0, 40.0]
+    )
 
 
 def test_latencies_count_from_sent_where_that_is_asked() -> None:
@@ -43,7 +47,9 @@ def test_latencies_count_from_sent_where_that_is_asked() -> None:
 
 
 def test_failed_request_has_the_time_until_its_end_and_no_ttft() -> None:
-    sample = RequestSample.of(measured([failed(0), unsent(1, due=50), failed(2, Outcome.CANCELLED)]))
+    sample = RequestSample.of(
+        measured([failed(0), unsent(1, due=50), failed(2, Outcome.CANCELLED)])
+    )
     assert sample is not None
     assert sample.requests == 2
     assert sample.ttft_ms == [None, None]

@@ -16,10 +16,19 @@ from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report import to_json
 from loadgen.report.result import RunResult
 from tests.helpers.result_schema import problems
-from tests.helpers.run_facts import answered, due_at, failed, measured, per_event, result, steady, unsent
+from tests.helpers.run_facts import (
+    answered,
+    due_at,
+    failed,
+    measured,
+    per_event,
+    result,
+    steady,
+    unsent,
+)
 
-# The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of their values; its
-# client in Rust adds max_model_len and input_throughput.
+# The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of
+# their values; its client in Rust adds max_model_len and input_throughput.
 VLLM = {
     "date": str,
     "endpoint_type": str,
@@ -90,10 +99,19 @@ def test_p90_is_always_there_as_in_the_client_in_rust() -> None:
 )
 def test_a_ramp_has_vllms_keys_of_it(strategy: Any, reached: dict[float, int]) -> None:
     settings = RunSettings(ramp_up_strategy=strategy, ramp_up_start_rps=2.0, ramp_up_end_rps=6.5)
-    made = result([steady(0), steady(1, due=8000)], settings, schedule=due_at(0, 8000, duration=9000))
-    assert (made["ramp_up_strategy"], made["ramp_up_start_rps"], made["ramp_up_end_rps"]) == (strategy, 2.0, 6.5)
+    made = result(
+        [steady(0), steady(1, due=8000)], settings, schedule=due_at(0, 8000, duration=9000)
+    )
+    assert (made["ramp_up_strategy"], made["ramp_up_start_rps"], made["ramp_up_end_rps"]) == (
+        strategy,
+        2.0,
+        6.5,
+    )
     began = datetime.strptime(made["date"], "%Y%m%d-%H%M%S")  # noqa: DTZ007 - local time
-    at = {each["rps"]: datetime.fromisoformat(each["timestamp"]) - began for each in made["rps_change_events"]}
+    at = {
+        each["rps"]: datetime.fromisoformat(each["timestamp"]) - began
+        for each in made["rps_change_events"]
+    }
     assert {rate: round(since.total_seconds()) for rate, since in at.items()} == reached
     assert problems(made) == []
     assert RunResult.from_dict(made).to_dict() == made
@@ -101,7 +119,9 @@ def test_a_ramp_has_vllms_keys_of_it(strategy: Any, reached: dict[float, int]) -
 
 def test_a_ramp_that_ended_early_has_the_rates_that_it_reached() -> None:
     settings = RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=2.0, ramp_up_end_rps=6.5)
-    made = result([steady(0), steady(1, due=2500)], settings, schedule=due_at(0, 2500, 8000, duration=9000))
+    made = result(
+        [steady(0), steady(1, due=2500)], settings, schedule=due_at(0, 2500, 8000, duration=9000)
+    )
     assert [each["rps"] for each in made["rps_change_events"]] == [2.0, 3]
 
 
@@ -129,7 +149,10 @@ def test_vllms_latencies_are_from_sent_and_itl_is_per_event():
 def test_throughput_is_over_the_time_from_first_send_to_last_byte():
     told = {"prompt_tokens": 30, "completion_tokens": 10}
     made = result(
-        [answered(0, tokens=[100], counts=told), answered(1, sent=50, tokens=[500], closed=2000, counts=told)]
+        [
+            answered(0, tokens=[100], counts=told),
+            answered(1, sent=50, tokens=[500], closed=2000, counts=told),
+        ]
     )
     assert made["duration"] == 2.0
     assert made["request_throughput"] == 1.0
@@ -158,8 +181,11 @@ def test_turns_after_one_that_failed_count_as_failed():
 
 def test_goodput_is_from_sent_in_vllms_key_and_on_the_chosen_clock_in_loadgens():
     late = [answered(i, due=0, sent=500, tokens=[520, 1500]) for i in range(3)]
-    made = result(measured([*late, failed(3)], limits={"ttft": 10**8}), RunSettings(goodput=("ttft:100",)))
-    assert made["request_goodput"] == 2.0  # 3 of them in 1.5 s, from the failure's send to the last byte
+    made = result(
+        measured([*late, failed(3)], limits={"ttft": 10**8}), RunSettings(goodput=("ttft:100",))
+    )
+    # 3 of them in 1.5 s, from the failure's send to the last byte
+    assert made["request_goodput"] == 2.0
     assert made["loadgen"]["rates"]["goodput_requests_per_s"] == 0.0
     assert made["loadgen"]["rates"]["good_share"] == 0.0
 
@@ -179,7 +205,8 @@ def test_a_finite_rate_is_a_number_and_an_infinite_one_a_word():
 
 def test_metadata_cannot_replace_what_names_the_run():
     date = result(RUN, RunSettings())["date"]
-    made = result(RUN, RunSettings(metadata=("date=2026/11/22", "model_id=other")))  # of records: a run refuses them
+    # Of records: a run refuses them.
+    made = result(RUN, RunSettings(metadata=("date=2026/11/22", "model_id=other")))
     assert (made["date"], made["model_id"]) == (date, result(RUN, RunSettings())["model_id"])
 
 
@@ -221,7 +248,11 @@ def test_replies_of_one_token_leave_tpot_and_itl_unmeasured():
 
 def test_uncached_input_is_unmeasured_unless_the_server_counts_cached_tokens():
     assert result(RUN)["loadgen"]["rates"]["uncached_input_tokens_per_s"] is None
-    told = {"prompt_tokens": 100, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 64}}
+    told = {
+        "prompt_tokens": 100,
+        "completion_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": 64},
+    }
     made = result([answered(tokens=[100], closed=500, counts=told)])
     assert made["loadgen"]["rates"]["uncached_input_tokens_per_s"] == 72.0
 
@@ -230,9 +261,27 @@ def test_uncached_input_is_unmeasured_unless_the_server_counts_cached_tokens():
 
 
 def test_latencies_are_summed_up_in_milliseconds_with_the_percentiles_asked():
-    summary = result(RUN, RunSettings(metric_percentiles="25,99.9"))["loadgen"]["latency_ms"]["ttft_due"]
-    assert list(summary) == ["count", "mean", "std", "min", "max", "p25", "p50", "p90", "p99", "p99.9"]
-    assert (summary["count"], summary["mean"], summary["min"], summary["max"]) == (24, 31.5, 20.0, 43.0)
+    summary = result(RUN, RunSettings(metric_percentiles="25,99.9"))["loadgen"]["latency_ms"][
+        "ttft_due"
+    ]
+    assert list(summary) == [
+        "count",
+        "mean",
+        "std",
+        "min",
+        "max",
+        "p25",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+    ]
+    assert (summary["count"], summary["mean"], summary["min"], summary["max"]) == (
+        24,
+        31.5,
+        20.0,
+        43.0,
+    )
     assert summary["p50"] == pytest.approx(31.5, rel=1e-3)
 
 
@@ -248,7 +297,10 @@ def test_token_weighted_tpot_is_time_over_tokens():
     [
         ([answered(tokens=[20], counts={"completion_tokens": 1})], "usage"),
         ([answered(tokens=[20])], "events"),
-        ([answered(0, tokens=[20]), answered(1, tokens=[20], counts={"completion_tokens": 1})], "usage and events"),
+        (
+            [answered(0, tokens=[20]), answered(1, tokens=[20], counts={"completion_tokens": 1})],
+            "usage and events",
+        ),
         ([failed()], "n/a"),
     ],
 )
@@ -259,12 +311,16 @@ def test_the_source_of_the_token_count_is_named(records, counted_by):
 def test_limits_are_judged_on_the_chosen_clock():
     late = [answered(due=0, sent=500, tokens=[520, 530])]
     for clock, value, met in (("due", 520.0, False), ("sent", 20.0, True)):
-        (row,) = result(late, RunSettings(slo="ttft_max<100ms", latency_from=clock))["loadgen"]["slo"]
+        (row,) = result(late, RunSettings(slo="ttft_max<100ms", latency_from=clock))["loadgen"][
+            "slo"
+        ]
         assert (row["value"], row["met"]) == (value, met)
 
 
 def test_limits_on_gaps_are_on_those_between_tokens_or_on_those_between_events():
-    rows = result([per_event((20, 1), (40, 5))], RunSettings(slo="itl_max<6ms,icl_max<6ms"))["loadgen"]["slo"]
+    rows = result([per_event((20, 1), (40, 5))], RunSettings(slo="itl_max<6ms,icl_max<6ms"))[
+        "loadgen"
+    ]["slo"]
     itl, icl, failures = rows
     assert (failures["limit"], failures["met"]) == ("error_rate<1%", True)
     assert [(row["value"], row["met"]) for row in (itl, icl)] == [(5.0, True), (20.0, False)]
@@ -305,7 +361,8 @@ def test_a_request_that_failed_is_beyond_every_limit(limit, beyond):
     records = [*(steady(n) for n in range(8)), failed(8), unsent(9), failed(10, Outcome.CANCELLED)]
     row, *more = result(records, RunSettings(slo=limit))["loadgen"]["slo"]
     assert (row["beyond"], row["met"]) == (beyond, not beyond)
-    assert all(each["met"] is False for each in more)  # error_rate<1%, where failures have no such latency
+    # error_rate<1%, where failures have no such latency
+    assert all(each["met"] is False for each in more)
 
 
 def test_a_percentile_below_the_failures_is_that_of_all_requests():
@@ -321,7 +378,10 @@ def test_single_failure_of_a_hundred_keeps_the_p99():
 
 
 def test_the_verdict_follows_from_the_checks_which_are_all_kept():
-    checks = [Check("x", True, "1", "2", "do", group="A"), Check("y", False, "1", "2", "do", group="B")]
+    checks = [
+        Check("x", True, "1", "2", "do", group="A"),
+        Check("y", False, "1", "2", "do", group="B"),
+    ]
     own = result(RUN, checks=iter(checks))["loadgen"]
     assert own["verdict"] == "SUSPECT"
     assert own["checks"] == [check.to_dict() for check in checks]

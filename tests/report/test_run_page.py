@@ -26,7 +26,9 @@ def badge(*arguments: Any, **changes: Any) -> tuple[str, str]:
 
 def folds(result: dict[str, Any]) -> dict[str, Note]:
     """Return the folded notes by their titles."""
-    return {block.title: block for block in blocks(result) if isinstance(block, Note) and block.folded}
+    return {
+        block.title: block for block in blocks(result) if isinstance(block, Note) and block.folded
+    }
 
 
 def test_answer_stands_first_then_its_reasons_then_the_parts() -> None:
@@ -66,7 +68,9 @@ def test_load_is_the_first_line_of_the_page() -> None:
         ((INVALID, SUSPECT), "danger", "INVALID: engine lost, loop stalls"),
     ],
 )
-def test_badge_has_the_verdict_in_words_and_in_colour(checks: tuple[Any, ...], kind: str, first: str) -> None:
+def test_badge_has_the_verdict_in_words_and_in_colour(
+    checks: tuple[Any, ...], kind: str, first: str
+) -> None:
     assert badge(None, *checks)[0] == kind
     assert badge(None, *checks)[1].startswith(f"{first} (client at most ")
 
@@ -74,7 +78,11 @@ def test_badge_has_the_verdict_in_words_and_in_colour(checks: tuple[Any, ...], k
 @pytest.mark.parametrize(
     ("changes", "kind", "said"),
     [
-        ({"failures": 33}, "danger", "NOT OK 33 of 60 failed (503: 33) \N{MIDDLE DOT} measured VALID"),
+        (
+            {"failures": 33},
+            "danger",
+            "NOT OK 33 of 60 failed (503: 33) \N{MIDDLE DOT} measured VALID",
+        ),
         ({"failures": 60}, "danger", "NOT OK 60 of 60 failed (503: 60)"),
         ({"overloaded": True}, "warning", "overloaded \N{MIDDLE DOT} VALID"),
         ({"partial": "interrupted"}, "warning", "ended early: interrupted \N{MIDDLE DOT} VALID"),
@@ -84,7 +92,9 @@ def test_badge_has_the_verdict_in_words_and_in_colour(checks: tuple[Any, ...], k
         ({"simulated": True, "overloaded": True}, "warning", "overloaded"),
     ],
 )
-def test_what_is_worst_leads_the_badge_and_colours_it(changes: dict[str, Any], kind: str, said: str) -> None:
+def test_what_is_worst_leads_the_badge_and_colours_it(
+    changes: dict[str, Any], kind: str, said: str
+) -> None:
     found = badge(**changes)
     assert found[0] == kind
     assert found[1].startswith(said)
@@ -127,7 +137,12 @@ def test_notes_are_told_apart_from_what_failed() -> None:
 
 def test_every_check_is_there_folded() -> None:
     found = rows(tables(ran(None, SUSPECT))["group"])
-    assert found["C did the client distort the times?"] == ["loop stalls", "failed", "4.1 ms", "0.8 ms"]
+    assert found["C did the client distort the times?"] == [
+        "loop stalls",
+        "failed",
+        "4.1 ms",
+        "0.8 ms",
+    ]
     assert found["D are there enough values, and was the load steady?"][1] == "noted"
     assert found["B was everything sent on time?"][1] == "passed"
 
@@ -163,8 +178,13 @@ def test_every_latency_is_a_row_with_its_meaning() -> None:
     table = tables(result)["Latency (ms)"]
     found = rows(table)
     ttft = result["loadgen"]["latency_ms"]["ttft_due"]
-    assert table.head[:4] == ("Latency (ms)", "p50", "p99", "mean")  # the first two are seen on every screen
-    assert found["TTFT from due"][:3] == [f"{ttft['p50']:.4g}", f"{ttft['p99']:.4g}*", f"{ttft['mean']:.4g}"]
+    # The first two are seen on every screen.
+    assert table.head[:4] == ("Latency (ms)", "p50", "p99", "mean")
+    assert found["TTFT from due"][:3] == [
+        f"{ttft['p50']:.4g}",
+        f"{ttft['p99']:.4g}*",
+        f"{ttft['mean']:.4g}",
+    ]
     assert found["TTFT from due"][-1] == "60"
     assert all(row[0][0][0].about for row in table.rows)
     assert has("if requests are independent, in ms: ", result)
@@ -195,7 +215,12 @@ def test_client_error_stands_beside_a_number_that_it_may_spoil() -> None:
 
 
 def test_limits_of_the_slo_stand_below_the_numbers() -> None:
-    found = texts(ran(RunSettings(request_rate=10.0, goodput=("ttft:22",), slo="ttft_p99<1s,e2el_p50<1ms"), failures=3))
+    found = texts(
+        ran(
+            RunSettings(request_rate=10.0, goodput=("ttft:22",), slo="ttft_p99<1s,e2el_p50<1ms"),
+            failures=3,
+        )
+    )
     assert "SLO ttft_p99<1s: MISSED (5.00% of 60 requests failed)" in found
     assert any(each.startswith("SLO e2el_p50<1ms: MISSED") for each in found)
     assert any(each.startswith("Goodput from due: ") for each in found)
@@ -220,7 +245,9 @@ def test_failures_show_share_meaning_and_escaped_examples() -> None:
     text = html([result])
     found = rows(tables(result)["outcome"])
     assert found["status(503)"] == ["3", "5.00%"]
-    examples = [words(one) for block in blocks(result) if isinstance(block, Items) for one in block.lines]
+    examples = [
+        words(one) for block in blocks(result) if isinstance(block, Items) for one in block.lines
+    ]
     assert "status(503): request 57, first token: <b>busy</b> & [31mred" in examples
     assert "<b>busy" not in text
     assert "\x1b" not in text
@@ -254,7 +281,9 @@ def test_tokens_are_accounted_for_once() -> None:
 
 def test_the_server_s_words_stand_beside_ours() -> None:
     heads = ("", "server", "loadgen")
-    (table,) = (block for block in blocks(ran()) if isinstance(block, Table) and block.head == heads)
+    (table,) = (
+        block for block in blocks(ran()) if isinstance(block, Table) and block.head == heads
+    )
     found = rows(table)
     assert found["output tokens"] == ["600", "600"]
     assert found["requests ended"] == ["60", "60"]
@@ -263,9 +292,16 @@ def test_the_server_s_words_stand_beside_ours() -> None:
 
 
 def test_unknown_client_usage_is_left_out() -> None:
-    unknown = dict.fromkeys(("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "stolen_share", "throttled_s"))
+    unknown = dict.fromkeys(
+        ("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "stolen_share", "throttled_s")
+    )
     result = saved(run_facts.result([run_facts.steady()], client=unknown))
-    firsts = [words(row[0][0]) for block in blocks(result) if isinstance(block, Table) for row in block.rows]
+    firsts = [
+        words(row[0][0])
+        for block in blocks(result)
+        if isinstance(block, Table)
+        for row in block.rows
+    ]
     assert "lag" in firsts
     assert "CPU time" not in firsts
     assert has("Server metrics are unknown", result)
@@ -282,9 +318,15 @@ def test_page_contains_the_console_report() -> None:
 def test_page_loads_no_resource_and_runs_one_script() -> None:
     text = html([ran(failures=2)])
     page = Page(text)
-    loads = [value or "" for tag, name, value in page.attributes if name in ("src", "href", "srcset", "action", "data")]
+    loads = [
+        value or ""
+        for tag, name, value in page.attributes
+        if name in ("src", "href", "srcset", "action", "data")
+    ]
     assert all(value.startswith(("#", "data:image/png;base64,")) for value in loads)
-    assert [tag for tag, _ in page.texts if tag == "script"].count("script") == 5  # one, and the words of four charts
+    assert [tag for tag, _ in page.texts if tag == "script"].count(
+        "script"
+    ) == 5  # one, and the words of four charts
     assert not re.search(r"@import|<link|<iframe|<object|url\((?!#)| on\w+=", text)
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
@@ -325,7 +367,9 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
 
 
 def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
-    data = sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), knee=2.0, partial="interrupted")
+    data = sweep(
+        (1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), knee=2.0, partial="interrupted"
+    )
     page = document([data])
     about, of_load, badge, drawing, pareto, table, legend, remarks, runs = page.blocks
     assert page.title == "2 requests/s meets ttft_p99 < 500 ms"
@@ -335,13 +379,21 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     assert words(of_load.text).startswith("Load: ")
     assert isinstance(badge, Badge)
     assert badge.kind == "warning"
-    assert words(badge.text).split(" \N{MIDDLE DOT} ") == ["partial: interrupted", "measured VALID", "4 misses it"]
+    assert words(badge.text).split(" \N{MIDDLE DOT} ") == [
+        "partial: interrupted",
+        "measured VALID",
+        "4 misses it",
+    ]
     assert isinstance(drawing, Drawing)
     assert isinstance(pareto, Drawing)
     assert isinstance(table, Table)
     assert table.head[:4] == ("rate", "SLO", "TTFT p50", "TTFT p99")
     assert table.numbers[:3] == (False, False, True)
-    assert [(first, rest[0]) for first, rest in rows(table).items()] == [("1", "met"), ("2", "met"), ("4", "MISSED")]
+    assert [(first, rest[0]) for first, rest in rows(table).items()] == [
+        ("1", "met"),
+        ("2", "met"),
+        ("4", "MISSED"),
+    ]
     assert isinstance(legend, Paragraph)
     assert words(legend.text).startswith("Latencies are in ms, from due")
     assert isinstance(remarks, Note)
@@ -352,7 +404,11 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     assert isinstance(each, Table)
     assert each.head[:5] == ("run", "rate", "verdict", "why", "kept in")
     links = [value for _, name, value in Page(html([data])).attributes if name == "href"]
-    assert [link for link in links if link and not link.startswith("#")] == ["r-01.html", "r-02.html", "r-03.html"]
+    assert [link for link in links if link and not link.startswith("#")] == [
+        "r-01.html",
+        "r-02.html",
+        "r-03.html",
+    ]
 
 
 def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:

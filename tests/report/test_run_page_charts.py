@@ -36,10 +36,16 @@ def without(result: dict[str, Any], name: str) -> dict[str, Any]:
 
 def test_each_latency_has_a_panel_on_a_linear_axis() -> None:
     chart = charts(ran())["distributions"]
-    assert [panel.title for panel in chart.panels] == ["TTFT, ms", "TPOT, ms", "ICL, ms", "E2EL, ms"]
+    assert [panel.title for panel in chart.panels] == [
+        "TTFT, ms",
+        "TPOT, ms",
+        "ICL, ms",
+        "E2EL, ms",
+    ]
     assert all(isinstance(panel.scale, Linear) for panel in chart.panels)
     ttft, *_, e2el = chart.panels
-    assert (ttft.scale.share(30), e2el.scale.share(150)) == (1.0, 1.0)  # each axis ends near its greatest value
+    # Each axis ends near its greatest value.
+    assert (ttft.scale.share(30), e2el.scale.share(150)) == (1.0, 1.0)
 
 
 def test_distributions_end_at_the_last_supported_percentile() -> None:
@@ -56,15 +62,23 @@ def test_distributions_end_at_the_last_supported_percentile() -> None:
 def test_percentiles_count_from_the_clock_that_was_asked_for() -> None:
     result = ran(RunSettings(latency_from="sent"))
     result["loadgen"]["histograms"]["ttft_due"] = result["loadgen"]["histograms"]["e2el_due"]
-    assert (curves(charts(result)["distributions"])["TTFT"].ys[0] or 0) == pytest.approx(20.0, rel=0.01)
+    assert (curves(charts(result)["distributions"])["TTFT"].ys[0] or 0) == pytest.approx(
+        20.0, rel=0.01
+    )
 
 
 def test_client_error_is_a_band_between_percentiles_where_it_is_known() -> None:
     result = ran()
-    result["loadgen"]["client_error_ms"]["ttft_due"] = {"mean": 9.0, "p50": 1.0, "p90": 2.0, "p99": None}
+    result["loadgen"]["client_error_ms"]["ttft_due"] = {
+        "mean": 9.0,
+        "p50": 1.0,
+        "p90": 2.0,
+        "p99": None,
+    }
     (band,) = marks(panels(charts(result)["distributions"])["TTFT, ms"], Band)
     assert band.name == "client error, at most 2 ms"
-    assert (band.xs[0], band.xs[-1]) == (pytest.approx(0.3, abs=0.05), pytest.approx(1.0))  # p50 and p90
+    # P50 and p90.
+    assert (band.xs[0], band.xs[-1]) == (pytest.approx(0.3, abs=0.05), pytest.approx(1.0))
     widths = {round(high - low, 6) for low, high in zip(band.lows, band.highs, strict=True)}
     assert widths <= {2.0, 4.0}
     del result["loadgen"]["client_error_ms"]
@@ -80,7 +94,7 @@ def test_requests_in_flight_and_ttft_share_the_first_chart() -> None:
     assert next(iter(charts(result))) == "in-flight"
     flying, ttft = chart.panels
     assert [curve.name for curve in marks(flying, Curve)] == [
-        *("in flight", "running (server)", "waiting (server)"),
+        *("in flight", "running (server)", "waiting (server)")
     ]
     found = curves(chart)
     assert list(found["in flight"].ys[:-1]) == result["loadgen"]["timeline"]["in_flight"]
@@ -102,7 +116,9 @@ def test_percentiles_over_time_are_those_of_columns_with_enough_requests() -> No
 
 
 def test_sample_of_many_requests_says_so() -> None:
-    assert charts(big())["in-flight"].panels[1].title.endswith(" of 100000 requests, ms, logarithmic")
+    assert (
+        charts(big())["in-flight"].panels[1].title.endswith(" of 100000 requests, ms, logarithmic")
+    )
 
 
 def test_result_without_single_requests_shows_ttft_by_columns() -> None:
@@ -137,8 +153,12 @@ def test_rates_are_of_columns_that_hold_ten_requests() -> None:
     assert ended / columns >= 10
     assert found["sent"].xs[-1] == 24 * 0.25
     widths = [end - begin for begin, end in pairwise(found["sent"].xs)]
-    assert sum(y * width for y, width in zip(found["ended"].ys, widths, strict=False) if y) == pytest.approx(ended)
-    assert list(found["output tokens"].ys[:-1]) == [4 * count for count in over_time["output_tokens"]]
+    assert sum(
+        y * width for y, width in zip(found["ended"].ys, widths, strict=False) if y
+    ) == pytest.approx(ended)
+    assert list(found["output tokens"].ys[:-1]) == [
+        4 * count for count in over_time["output_tokens"]
+    ]
     (failed,) = marks(chart.panels[0], Dots)
     assert list(failed.xs) == [5.5 * 0.25, 17.5 * 0.25]
     assert dict(chart.tooltip_rows())["failed"][5] == "2"
@@ -163,16 +183,28 @@ def test_asked_rate_is_a_line_while_requests_were_due() -> None:
 
 @pytest.mark.parametrize(("strategy", "middle"), [("linear", 10.1), ("exponential", 2.0)])
 def test_asked_ramp_is_a_rising_line(strategy: Any, middle: float) -> None:
-    result = ran(RunSettings(ramp_up_strategy=strategy, ramp_up_start_rps=0.2, ramp_up_end_rps=20.0))
+    result = ran(
+        RunSettings(ramp_up_strategy=strategy, ramp_up_start_rps=0.2, ramp_up_end_rps=20.0)
+    )
     result["loadgen"]["provenance"]["schedule"]["duration_s"] = 6.0
     asked = curves(charts(result)["course"])["asked"]
-    assert (asked.xs[0], asked.xs[-2], asked.ys[0], asked.ys[-2]) == (0.0, 6.0, 0.2, pytest.approx(20.0))
+    assert (asked.xs[0], asked.xs[-2], asked.ys[0], asked.ys[-2]) == (
+        0.0,
+        6.0,
+        0.2,
+        pytest.approx(20.0),
+    )
     assert asked.ys[asked.xs.index(3.0)] == pytest.approx(middle)
 
 
 def test_server_metrics_share_the_time_axis() -> None:
     chart = charts(ran())["course"]
-    assert list(panels(chart)) == ["Requests/s", "E2EL of each request, ms", "Output tokens/s", "KV cache in use, %"]
+    assert list(panels(chart)) == [
+        "Requests/s",
+        "E2EL of each request, ms",
+        "Output tokens/s",
+        "KV cache in use, %",
+    ]
     assert [round(y or 0) for y in curves(chart)["KV cache in use"].ys] == [0, 10, 20, 30, 40, 50]
     assert panels(chart)["KV cache in use, %"].scale.share(60.0) == 1.0
     assert "KV cache in use" not in curves(charts(ran(said=False))["course"])
@@ -182,7 +214,11 @@ def test_power_of_several_gpus_is_added_up() -> None:
     result = ran()
     watts = [[100.0, 110.0, None], [200.0, 210.0, 220.0]]
     result["loadgen"]["server"]["gpus"] = [
-        {"name": "a", "at_s": [-0.5, 1.0, 2.0], "series": dict.fromkeys(QUANTITIES, [None] * 3) | {"power_w": series}}
+        {
+            "name": "a",
+            "at_s": [-0.5, 1.0, 2.0],
+            "series": dict.fromkeys(QUANTITIES, [None] * 3) | {"power_w": series},
+        }
         for series in watts
     ]
     result["loadgen"]["server"]["gpu_levels"] = []
@@ -191,7 +227,10 @@ def test_power_of_several_gpus_is_added_up() -> None:
 
 def test_limits_of_the_slo_are_drawn_where_they_hold() -> None:
     found = charts(ran(RunSettings(slo="ttft_p99<50ms,icl_p99<20ms,e2el_p50<300ms")))
-    limits = {name: [mark.y for panel in chart.panels for mark in marks(panel, Limit)] for name, chart in found.items()}
+    limits = {
+        name: [mark.y for panel in chart.panels for mark in marks(panel, Limit)]
+        for name, chart in found.items()
+    }
     assert limits == {
         "in-flight": [50.0],
         "distributions": [50.0, 20.0, 300.0],
@@ -213,7 +252,8 @@ def test_limit_far_above_all_values_is_named_and_not_drawn() -> None:
         (ran(timeline=None), "There are no charts over time: no request has ended."),
         (
             without(ran(), "timeline"),
-            "There are no charts over time: the loadgen version that saved this result kept no time series.",
+            "There are no charts over time: the loadgen version that saved this result kept no "
+            "time series.",
         ),
     ],
 )
@@ -226,8 +266,13 @@ def test_gap_map_leaves_out_the_shortest_gaps_and_says_how_many() -> None:
     result = ran()
     icl = result["loadgen"]["timeline"]["icl_ms"]
     icl["edges"] = [0.001, 0.002, *icl["edges"]]
-    icl["counts"] = [[1 if number == 3 else 0, 0, *column] for number, column in enumerate(icl["counts"])]
-    for count, share in ((1, "0.0%"), (500, "6.6%")):  # events that were sent together are not between tokens
+    icl["counts"] = [
+        [1 if number == 3 else 0, 0, *column] for number, column in enumerate(icl["counts"])
+    ]
+    for count, share in (
+        (1, "0.0%"),
+        (500, "6.6%"),
+    ):  # events that were sent together are not between tokens
         icl["counts"][3][0] = count
         (panel,) = charts(result)["gaps"].panels
         (heat,) = marks(panel, Heat)

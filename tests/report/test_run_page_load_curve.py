@@ -11,7 +11,9 @@ from tests.helpers.run_facts import measured, result, steady
 from tests.helpers.saved_json import curve
 
 
-def series(*points: tuple[float | str, float | None, bool | None], **changes: Any) -> dict[str, Any]:
+def series(
+    *points: tuple[float | str, float | None, bool | None], **changes: Any
+) -> dict[str, Any]:
     """Points of a level, a latency and whether the SLO is met."""
     snapshot = measured([steady()])
     one = saved_json.point(1.0, result(snapshot), snapshot, limits=None, saved=[])
@@ -21,7 +23,8 @@ def series(*points: tuple[float | str, float | None, bool | None], **changes: An
             "level": level,
             "met": met,
             "latency_ms": dict.fromkeys(one["latency_ms"], latency),
-            "result": one["result"] | {"output_throughput": None if latency is None else 100.0 * number},
+            "result": one["result"]
+            | {"output_throughput": None if latency is None else 100.0 * number},
         }
         for number, (level, latency, met) in enumerate(points, 1)
     ]
@@ -43,7 +46,9 @@ def drawn(*points: tuple[float | str, float | None, bool | None], **changes: Any
     return found
 
 
-def bounded(level: float, value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
+def bounded(
+    level: float, value: float | None, low: float | None, high: float | None
+) -> dict[str, Any]:
     """A level of a search."""
     met = None if high is None else high < 500
     limit = {"limit": "ttft_p99<500ms", "value": value, "low": low, "high": high, "met": met}
@@ -75,7 +80,11 @@ def test_levels_far_apart_stand_on_a_logarithmic_axis() -> None:
 
 def test_the_panels_are_of_what_the_slo_limits_and_show_the_limit() -> None:
     chart = drawn(*POINTS)
-    assert [panel.title for panel in chart.panels] == ["TTFT p99, ms", "TPOT median, ms", "Output tokens/s"]
+    assert [panel.title for panel in chart.panels] == [
+        "TTFT p99, ms",
+        "TPOT median, ms",
+        "Output tokens/s",
+    ]
     limits = [mark for panel in chart.panels for mark in panel.marks if isinstance(mark, Limit)]
     assert [(limit.name, limit.y) for limit in limits] == [
         ("limit: ttft_p99<500ms", 500.0),
@@ -87,7 +96,11 @@ def test_the_panels_are_of_what_the_slo_limits_and_show_the_limit() -> None:
 
 def test_slo_met_missed_and_unjudged_runs_have_own_shapes() -> None:
     found = dots(drawn(*POINTS, (3.0, 700.0, None)))
-    assert {look: list(mark.xs) for look, mark in found.items()} == {"met": [1.0, 2.0], "missed": [4.0], "open": [3.0]}
+    assert {look: list(mark.xs) for look, mark in found.items()} == {
+        "met": [1.0, 2.0],
+        "missed": [4.0],
+        "open": [3.0],
+    }
     assert found["missed"].texts == ["900 ms"]
     assert found["open"].name == "not judged"
 
@@ -103,21 +116,31 @@ def test_the_knee_or_what_was_found_has_a_ring_and_its_name(mark: dict[str, Any]
 
 
 def test_a_search_has_its_bounds_as_whiskers_and_no_panel_of_throughput() -> None:
-    levels = [bounded(1.0, 20.0, 19.0, 21.0), bounded(2.0, 400.0, 300.0, 450.0), bounded(4.0, 480.0, 400.0, None)]
+    levels = [
+        bounded(1.0, 20.0, 19.0, 21.0),
+        bounded(2.0, 400.0, 300.0, 450.0),
+        bounded(4.0, 480.0, 400.0, None),
+    ]
     chart = drawn(*POINTS, **SEARCHED, levels=levels)
     (panel,) = chart.panels
     whiskers = next(mark for mark in marks(chart, Whiskers) if mark.name)
     assert (list(whiskers.at), list(whiskers.lows)) == ([1.0, 2.0, 4.0], [19.0, 300.0, 400.0])
     assert list(whiskers.highs) == [21.0, 450.0, math.inf]
     assert dots(chart)["open"].name == "not confirmed"
-    assert dict(chart.tooltip_rows())["confidence interval"] == ["19 ms to 21 ms", "300 ms to 450 ms", "> 400 ms"]
+    assert dict(chart.tooltip_rows())["confidence interval"] == [
+        "19 ms to 21 ms",
+        "300 ms to 450 ms",
+        "> 400 ms",
+    ]
     assert panel.height > 150
 
 
 def test_value_on_failed_requests_stands_at_the_top() -> None:
     data = series(*POINTS[:2], **SEARCHED)
     data["points"][1]["result"]["failed"] = 5
-    found = curve(data | {"levels": [bounded(1.0, 20.0, 19.0, 21.0), bounded(2.0, None, None, None)]})
+    found = curve(
+        data | {"levels": [bounded(1.0, 20.0, 19.0, 21.0), bounded(2.0, None, None, None)]}
+    )
     assert found is not None
     missed = dots(found)["open"]
     assert (list(missed.ys), missed.texts) == ([math.inf], ["on failed requests"])
@@ -127,7 +150,13 @@ def test_value_on_failed_requests_stands_at_the_top() -> None:
 def test_limit_that_the_level_above_the_answer_fails_comes_first() -> None:
     def level(at: float, ttft: bool | None) -> dict[str, Any]:
         tpot = {"limit": "tpot_mean<40ms", "value": 8.0, "low": 7.0, "high": 9.0, "met": True}
-        limit = {"limit": "ttft_p99<500ms", "value": 450.0, "low": 400.0, "high": 490.0, "met": ttft}
+        limit = {
+            "limit": "ttft_p99<500ms",
+            "value": 450.0,
+            "low": 400.0,
+            "high": 490.0,
+            "met": ttft,
+        }
         return {"level": at, "met": ttft, "runs": 1, "why": None, "slo": [tpot, limit]}
 
     slo = SEARCHED | {"slo": "tpot_mean<40ms,ttft_p99<500ms"}
@@ -137,16 +166,26 @@ def test_limit_that_the_level_above_the_answer_fails_comes_first() -> None:
 
 def test_error_rate_is_in_percent_and_drawn_where_requests_failed() -> None:
     def level(at: float, share: float) -> dict[str, Any]:
-        limit = {"limit": "error_rate<1%", "value": share, "low": 0.0, "high": 2 * share, "met": True}
+        limit = {
+            "limit": "error_rate<1%",
+            "value": share,
+            "low": 0.0,
+            "high": 2 * share,
+            "met": True,
+        }
         return {"level": at, "met": True, "runs": 1, "why": None, "slo": [limit]}
 
     rates = SEARCHED | {"slo": "error_rate<1%"}
-    (panel,) = drawn(*POINTS, **rates, levels=[level(1.0, 0.0), level(2.0, 0.004), level(4.0, 0.02)]).panels
+    (panel,) = drawn(
+        *POINTS, **rates, levels=[level(1.0, 0.0), level(2.0, 0.004), level(4.0, 0.02)]
+    ).panels
     assert panel.title == "Failed requests, %"
     assert [mark.y for mark in panel.marks if isinstance(mark, Limit)] == [1.0]
     (line,) = (mark for mark in panel.marks if isinstance(mark, Curve))
     assert line.ys == [0.0, 0.4, 2.0]
-    assert curve(series(*POINTS, **rates, levels=[level(at, 0.0) for at in (1.0, 2.0, 4.0)])) is None
+    assert (
+        curve(series(*POINTS, **rates, levels=[level(at, 0.0) for at in (1.0, 2.0, 4.0)])) is None
+    )
 
 
 def test_a_run_without_an_answer_is_left_out() -> None:

@@ -9,7 +9,9 @@ from tests.helpers import saved_json
 from tests.helpers.run_facts import measured, result, steady
 
 
-def sweep(*levels: tuple[float, float | None, float], gpus: int | None = 2, **changes: Any) -> Series:
+def sweep(
+    *levels: tuple[float, float | None, float], gpus: int | None = 2, **changes: Any
+) -> Series:
     """A series of levels, each with tok/s for a user and output tok/s of the server."""
     snapshot = measured([steady()])
     one = saved_json.point(1.0, result(snapshot), snapshot, limits=None, saved=[])
@@ -17,8 +19,15 @@ def sweep(*levels: tuple[float, float | None, float], gpus: int | None = 2, **ch
     points = []
     for level, user, output in levels:
         per_gpu = None if gpus is None else output / gpus
-        found = known | {"output_tokens_per_s_per_user": user, "gpus": gpus, "output_tokens_per_s_per_gpu": per_gpu}
-        findings = one["result"]["loadgen"] | {"efficiency": found, "verdict": changes.get("verdict", "VALID")}
+        found = known | {
+            "output_tokens_per_s_per_user": user,
+            "gpus": gpus,
+            "output_tokens_per_s_per_gpu": per_gpu,
+        }
+        findings = one["result"]["loadgen"] | {
+            "efficiency": found,
+            "verdict": changes.get("verdict", "VALID"),
+        }
         points.append(
             one
             | {
@@ -40,7 +49,9 @@ def drawn(series: Series) -> Chart:
 def dots(series: Series) -> dict[str, tuple[list[float], list[float], list[str]]]:
     (panel,) = drawn(series).panels
     return {
-        mark.name: (list(mark.xs), list(mark.ys), list(mark.labels)) for mark in panel.marks if isinstance(mark, Dots)
+        mark.name: (list(mark.xs), list(mark.ys), list(mark.labels))
+        for mark in panel.marks
+        if isinstance(mark, Dots)
     }
 
 
@@ -58,7 +69,10 @@ def test_of_equal_speed_for_a_user_only_the_higher_throughput_is_on_the_front() 
 def test_the_throughput_is_that_of_the_server_where_its_gpus_are_unknown() -> None:
     chart = drawn(sweep((1, 100.0, 200.0), (8, 80.0, 900.0), gpus=None))
     assert chart.panels[0].title == "Output tok/s"
-    assert dots(sweep((1, 100.0, 200.0), (8, 80.0, 900.0), gpus=None))["Pareto front"][1] == [900.0, 200.0]
+    assert dots(sweep((1, 100.0, 200.0), (8, 80.0, 900.0), gpus=None))["Pareto front"][1] == [
+        900.0,
+        200.0,
+    ]
 
 
 def test_an_invalid_run_is_never_on_the_front() -> None:

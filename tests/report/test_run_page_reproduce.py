@@ -25,9 +25,20 @@ def again(settings: RunSettings) -> RunSettings:
     [
         RunSettings(),
         RunSettings(request_rate=12.5, num_prompts=100, random_input_len="normal:100:10", seed=3),
-        RunSettings(base_url=("http://a:1", "http://b:2"), balance="least-outstanding", model="it's a model"),
-        RunSettings(engine="sim", engine_arg=("max_seqs=8", "--x 'y z'"), ignore_eos=False, metadata=("a=b c",)),
-        RunSettings(extra_body={"a": [1, "$HOME"]}, goodput=("ttft:200", "tpot:50"), metric_percentiles="50,99.9"),
+        RunSettings(
+            base_url=("http://a:1", "http://b:2"), balance="least-outstanding", model="it's a model"
+        ),
+        RunSettings(
+            engine="sim",
+            engine_arg=("max_seqs=8", "--x 'y z'"),
+            ignore_eos=False,
+            metadata=("a=b c",),
+        ),
+        RunSettings(
+            extra_body={"a": [1, "$HOME"]},
+            goodput=("ttft:200", "tpot:50"),
+            metric_percentiles="50,99.9",
+        ),
         RunSettings(max_concurrency=4, continuous_usage=True, latency_from="sent", label="-x"),
     ],
 )
@@ -37,7 +48,13 @@ def test_the_command_asks_the_same_again(settings: RunSettings) -> None:
 
 def test_command_writes_over_no_file_of_the_run() -> None:
     files = RunSettings(
-        html="r.html", records="r.jsonl", hlog="r.hlog", capture="c", save_result=True, result_filename="r", json=True
+        html="r.html",
+        records="r.jsonl",
+        hlog="r.hlog",
+        capture="c",
+        save_result=True,
+        result_filename="r",
+        json=True,
     )
     assert again(files) == RunSettings()
 

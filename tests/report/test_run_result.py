@@ -33,7 +33,10 @@ def test_percentiles_that_were_asked_for_stand_beside_the_usual_ones() -> None:
     result = made(RunSettings(metric_percentiles="25,99.9"))
     assert list(result.ttft.percentiles_ms) == ["p25", "p50", "p90", "p99", "p99.9"]
     assert list(result.numbers.percentiles_ms)[:2] == ["p25_ttft_ms", "p99.9_ttft_ms"]
-    assert result.numbers.percentiles_ms["p25_ttft_ms"] == result.latency_ms.ttft_sent.percentiles_ms["p25"]
+    assert (
+        result.numbers.percentiles_ms["p25_ttft_ms"]
+        == result.latency_ms.ttft_sent.percentiles_ms["p25"]
+    )
 
 
 def test_the_verdict_has_its_checks_and_reasons() -> None:
@@ -87,7 +90,12 @@ def test_files_of_earlier_versions_lack_what_came_later() -> None:
     for name in ("hidden_tokens", "nan_events", "text_sample", "tpot_over"):
         del data["loadgen"]["tokens"][name]
     result = RunResult.from_dict(data)
-    assert (result.workers, result.targets, result.server, result.silent_streams.count) == ([], [], None, 0)
+    assert (result.workers, result.targets, result.server, result.silent_streams.count) == (
+        [],
+        [],
+        None,
+        0,
+    )
     assert result.tokens.hidden_tokens == 0
 
 

@@ -1,4 +1,6 @@
-"""Classes in the report: a row for each in JSON, on the console and on the page, adding up to the total."""
+"""Classes in the report: a row for each in JSON, on the console and on the page, adding up to
+the total.
+"""
 
 import pytest
 
@@ -34,11 +36,13 @@ def made(settings=SETTINGS):
 
 def test_each_class_has_a_row_with_its_requests_and_latencies():
     chat, batch = made()["loadgen"]["classes"]
-    assert [(row["name"], row["share"], row["priority"], row["model"]) for row in (chat, batch)] == [
-        ("chat", 0.75, 0, None),
-        ("batch", 0.25, None, "x"),
+    assert [
+        (row["name"], row["share"], row["priority"], row["model"]) for row in (chat, batch)
+    ] == [("chat", 0.75, 0, None), ("batch", 0.25, None, "x")]
+    assert [(row["requests"], row["ok"], row["failed"]) for row in (chat, batch)] == [
+        (18, 17, 1),
+        (6, 4, 2),
     ]
-    assert [(row["requests"], row["ok"], row["failed"]) for row in (chat, batch)] == [(18, 17, 1), (6, 4, 2)]
     medians = [row["latency_ms"]["ttft_due"]["p50"] for row in (chat, batch)]
     assert medians == [pytest.approx(20, rel=1e-3), pytest.approx(80, rel=1e-3)]
 
@@ -50,7 +54,13 @@ def test_requests_whose_users_left_have_a_column_and_are_in_no_goodput():
         recorder.add(record)
     found = result(recorder.snapshot(), SETTINGS)
     chat, _ = found["loadgen"]["classes"]
-    assert (chat["requests"], chat["ok"], chat["failed"], chat["left"], chat["good_share"]) == (4, 3, 0, 1, 1.0)
+    assert (chat["requests"], chat["ok"], chat["failed"], chat["left"], chat["good_share"]) == (
+        4,
+        3,
+        0,
+        1,
+        1.0,
+    )
     (head,) = (line for line in render(found).splitlines() if line.startswith("class "))
     assert head.split()[5:8] == ["tok/s", "left", "good"]
 
@@ -82,10 +92,16 @@ def test_limits_of_a_class_are_judged_by_its_requests_and_stand_beside_those_of_
 
 def test_goodput_is_that_of_a_class_until_every_class_has_limits():
     whole = made()
-    assert [row["good_share"] for row in whole["loadgen"]["classes"]] == [pytest.approx(17 / 18), None]
+    assert [row["good_share"] for row in whole["loadgen"]["classes"]] == [
+        pytest.approx(17 / 18),
+        None,
+    ]
     assert whole["request_goodput"] is None
     both = made(SETTINGS.replace(goodput=("ttft:100",)))
-    assert [row["good_share"] for row in both["loadgen"]["classes"]] == [pytest.approx(17 / 18), pytest.approx(4 / 6)]
+    assert [row["good_share"] for row in both["loadgen"]["classes"]] == [
+        pytest.approx(17 / 18),
+        pytest.approx(4 / 6),
+    ]
     assert both["loadgen"]["rates"]["good_share"] == pytest.approx(21 / 24)
 
 

@@ -11,10 +11,17 @@ from loadgen.report.sections.server import cache_lines
 from tests.helpers import saved_json
 from tests.helpers.run_facts import answered, result, run_data
 
-KNOWN = {"block_size": 16, "block_size_from": "vllm:cache_config_info", "tokens": 200, "shared_tokens": 50}
+KNOWN = {
+    "block_size": 16,
+    "block_size_from": "vllm:cache_config_info",
+    "tokens": 200,
+    "shared_tokens": 50,
+}
 
 
-def ran(cache: Any = "as-is", cached: int | None = 5, known: dict[str, Any] | None = None, **more: Any) -> RunResult:
+def ran(
+    cache: Any = "as-is", cached: int | None = 5, known: dict[str, Any] | None = None, **more: Any
+) -> RunResult:
     """The result of 10 requests of 20 tokens, each with so many from the cache."""
     counts: dict[str, Any] = {"prompt_tokens": 20, "completion_tokens": 1}
     if cached is not None:
@@ -26,7 +33,8 @@ def ran(cache: Any = "as-is", cached: int | None = 5, known: dict[str, Any] | No
 
 def test_hits_stand_beside_what_was_possible() -> None:
     assert list(cache_lines(ran())) == [
-        "Prefix cache: as it was; 25.0% of the input came from it, by usage; at best: 25.0% in blocks of 16 tokens "
+        "Prefix cache: as it was; 25.0% of the input came from it, by usage; at best: 25.0% in "
+        "blocks of 16 tokens "
         "(vllm:cache_config_info)"
     ]
 
@@ -54,7 +62,11 @@ def test_what_was_done_is_named(cache: str, more: dict[str, Any], said: str) -> 
 
 
 def test_what_is_unknown_is_named() -> None:
-    known = {"block_size": 16, "block_size_from": "default", "unknown": "the data set has no tokenizer"}
+    known = {
+        "block_size": 16,
+        "block_size_from": "default",
+        "unknown": "the data set has no tokenizer",
+    }
     (line,) = cache_lines(ran(known=known))
     assert line.endswith("at best: unknown, since the data set has no tokenizer")
     (line,) = cache_lines(ran(further=True))

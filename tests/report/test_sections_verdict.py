@@ -21,7 +21,9 @@ def test_met_limits_have_no_text():
 
 def test_a_percentile_of_few_values_says_how_few_and_has_no_upper_end():
     (line,) = said("ttft_p99<19ms", [steady(n, due=n) for n in range(20)])
-    assert line.startswith("ttft_p99<19ms is missed: ttft_p99 is 20.000 ms of 20 values (p99 needs 662), at 99 %")
+    assert line.startswith(
+        "ttft_p99<19ms is missed: ttft_p99 is 20.000 ms of 20 values (p99 needs 662), at 99 %"
+    )
     assert line.endswith("confidence 20.000 ms or more if requests were independent")
 
 
@@ -38,10 +40,15 @@ def test_a_percentile_of_gaps_says_of_how_many_requests_and_has_no_interval():
 
 def test_a_percentile_of_many_values_has_its_interval():
     (line,) = said("ttft_p50<20ms", [steady(n, due=n, ttft=10 + n) for n in range(100)])
-    told = re.fullmatch(r"(.*) is (.*) ms of 100 values, at 99 % confidence (.*) ms to (.*) ms if requests .*", line)
+    told = re.fullmatch(
+        r"(.*) is (.*) ms of 100 values, at 99 % confidence (.*) ms to (.*) ms if requests .*", line
+    )
     assert told is not None
     assert told[1] == "ttft_p50<20ms is missed: ttft_p50"
-    assert [float(number) for number in told.groups()[1:]] == pytest.approx([59.5, 46, 73], rel=1e-3)  # ranks 36 and 63
+    # Ranks 36 and 63.
+    assert [float(number) for number in told.groups()[1:]] == pytest.approx(
+        [59.5, 46, 73], rel=1e-3
+    )
 
 
 def test_a_mean_and_a_maximum_have_none():
@@ -69,7 +76,9 @@ def test_a_percentile_among_failures_says_how_many_there_were():
 
 
 def test_unmeasured_value_misses_the_limit_as_n_a():
-    assert said("tpot_p99<1s", []) == ["tpot_p99<1s is missed: tpot_p99 is n/a: nothing was measured"]
+    assert said("tpot_p99<1s", []) == [
+        "tpot_p99<1s is missed: tpot_p99 is n/a: nothing was measured"
+    ]
 
 
 def test_latencies_are_those_of_the_clock_that_was_asked():

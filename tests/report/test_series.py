@@ -18,11 +18,15 @@ from tests.helpers.saved_results import search
 
 def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
     """A point of a run at a rate, whose requests had these TTFTs."""
-    ran = run_facts.measured([run_facts.steady(index, due=10 * index, ttft=each) for index, each in enumerate(ttft_ms)])
+    ran = run_facts.measured(
+        [run_facts.steady(index, due=10 * index, ttft=each) for index, each in enumerate(ttft_ms)]
+    )
     schedule = run_facts.due_at(*[10 * index for index in range(len(ttft_ms))])
     data = run_facts.result(ran, schedule=schedule)
     data["loadgen"]["provenance"]["prompts"] = {"sha256": str(rate)}
-    return saved_json.point(rate, data, ran, limits="ttft_p99<100ms,e2el_p95<1s", saved=[]) | changes
+    return (
+        saved_json.point(rate, data, ran, limits="ttft_p99<100ms,e2el_p95<1s", saved=[]) | changes
+    )
 
 
 def swept(level: float, e2el_ms: float) -> dict[str, Any]:
@@ -42,7 +46,10 @@ def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dic
 
 def test_repeated_runs_are_named_by_their_load_and_not_by_a_level() -> None:
     runs = [result(math.inf, 20), result(math.inf, 200), result(math.inf, 30)]
-    data = saved_json.begun("sweep", "rate", "ttft_p99<100ms", "due") | {"load": "a trace", "points": runs}
+    data = saved_json.begun("sweep", "rate", "ttft_p99<100ms", "due") | {
+        "load": "a trace",
+        "points": runs,
+    }
     series = Series.from_dict(data)
     assert [text for text, _ in parts(series)][:2] == [
         "2 of 3 runs meet ttft_p99 < 100 ms",
@@ -68,7 +75,9 @@ def test_a_point_is_held_against_the_slo() -> None:
 
 def test_point_with_failures_misses_slo_and_keeps_latencies() -> None:
     ran = run_facts.measured([run_facts.steady(0), run_facts.failed(1)])
-    point = saved_json.point(1.0, run_facts.result(ran), ran, limits="ttft_p99<1s,ttft_p50<1s", saved=[])
+    point = saved_json.point(
+        1.0, run_facts.result(ran), ran, limits="ttft_p99<1s,ttft_p50<1s", saved=[]
+    )
     assert [(row["beyond"], row["met"]) for row in point["slo"]] == [(True, False), (False, True)]
     assert point["met"] is False
     assert point["latency_ms"]["ttft_p99"] == pytest.approx(20, rel=1e-3)
@@ -83,7 +92,12 @@ def test_a_run_that_is_not_to_be_believed_neither_meets_nor_misses_anything() ->
 
 def test_sweep_has_a_row_for_each_run_in_the_order_of_the_levels() -> None:
     lines = saved_json.render(
-        together(result(8.0, 300), result(2.0, 20), result(4.0, 30, met=None, why="interrupted"), kind="sweep")
+        together(
+            result(8.0, 300),
+            result(2.0, 20),
+            result(4.0, 30, met=None, why="interrupted"),
+            kind="sweep",
+        )
     ).splitlines()
     head = next(number for number, line in enumerate(lines) if "TTFT p50" in line)
     rows = [line.split() for line in lines[head + 1 : head + 4]]
@@ -98,7 +112,9 @@ def test_sweep_has_a_row_for_each_run_in_the_order_of_the_levels() -> None:
 def test_rates_of_answers_are_shown_where_every_run_has_one() -> None:
     def heads(*points: dict[str, Any]) -> list[str]:
         data = together(*points, kind="sweep")
-        return [column.head for column in table(Series.from_dict(data)) if column.head.endswith("/s")]
+        return [
+            column.head for column in table(Series.from_dict(data)) if column.head.endswith("/s")
+        ]
 
     many, burst = result(100.0, *[20] * 10), result(float("inf"), 2000)
     assert heads(many) == ["answers/s", "tok/s"]
@@ -113,25 +129,40 @@ def test_rate_of_answers_of_a_level_is_that_of_all_its_runs() -> None:
 
 def test_search_has_a_row_for_each_level_with_its_runs() -> None:
     few = {"met": None, "why": TOO_FEW}
-    data = together(result(2.0, 20), result(4.0, 90, **few), result(4.0, 95, **few), end="edge", level=2.0, fails=4.0)
+    data = together(
+        result(2.0, 20),
+        result(4.0, 90, **few),
+        result(4.0, 95, **few),
+        end="edge",
+        level=2.0,
+        fails=4.0,
+    )
     lines = saved_json.render(data).splitlines()
     head = next(number for number, line in enumerate(lines) if "TTFT p99" in line)
     rows = [line.split() for line in lines[head : head + 3]]
     assert rows[0] == ["rate", "SLO", "TTFT", "p99", "E2EL", "p95", "req/s", "tok/s", "runs"]
     assert (rows[1][:2], rows[1][-1]) == (["2", "met"], "1")
     assert (rows[2][:3], rows[2][-1]) == (["4", "not", "confirmed"], "2")
-    assert lines.count("4 requests/s could not be confirmed: 2 runs have too few requests to show it") == 1
+    assert (
+        lines.count("4 requests/s could not be confirmed: 2 runs have too few requests to show it")
+        == 1
+    )
     assert TOO_FEW not in "".join(lines)
 
 
 def test_level_of_a_search_is_judged_by_all_its_runs() -> None:
     few = {"met": None, "why": TOO_FEW}
-    data = together(result(4.0, 90, **few), result(4.0, 95, **few), end="edge", level=4.0, fails=5.0)
+    data = together(
+        result(4.0, 90, **few), result(4.0, 95, **few), end="edge", level=4.0, fails=5.0
+    )
     limit = {"limit": "ttft_p99<100ms", "value": 93.0, "low": 80.0, "high": 99.0, "met": True}
     data["levels"] = [{"level": 4.0, "met": True, "runs": 2, "why": None, "slo": [limit]}]
     (row,) = rows(Series.from_dict(data))
     assert (row.outcome, len(row.runs), row.judged.slo[0].high) == ("met", 2, 99.0)
-    shown = {column.head: list(column.cells) for column in table(Series.from_dict(data), with_bounds=True)}
+    shown = {
+        column.head: list(column.cells)
+        for column in table(Series.from_dict(data), with_bounds=True)
+    }
     assert (shown["TTFT p99"], shown["confidence interval"]) == (["93.00"], ["80.00 to 99.00"])
 
 
@@ -140,10 +171,16 @@ def test_run_that_sent_all_at_once_is_a_remark_of_a_search_and_a_row_of_a_sweep(
     lines = saved_json.render(together(burst, result(2.0, 20), end="floor", level=2.0)).splitlines()
     assert not any(line.strip().startswith("inf") for line in lines)
     assert any(
-        line.startswith("A first run sent all its requests at once, to choose the first rate: ") for line in lines
+        line.startswith("A first run sent all its requests at once, to choose the first rate: ")
+        for line in lines
     )
-    swept_lines = saved_json.render(together(burst, result(2.0, 20), kind="sweep")).splitlines()[:-1]
-    assert [line.split()[0] for line in swept_lines if line.strip().startswith(("2 ", "inf "))] == ["2", "inf"]
+    swept_lines = saved_json.render(together(burst, result(2.0, 20), kind="sweep")).splitlines()[
+        :-1
+    ]
+    assert [line.split()[0] for line in swept_lines if line.strip().startswith(("2 ", "inf "))] == [
+        "2",
+        "inf",
+    ]
 
 
 def test_a_percentile_of_enough_values_has_no_mark() -> None:
@@ -181,11 +218,17 @@ def test_a_percentile_of_enough_values_has_no_mark() -> None:
             "Nothing is known of the server",
             "at 8 requests/s the client, not the server, was the limit",
         ),
-        ({"end": "early", "level": 4.0}, "At least 4 requests/s meets {}", "the search ended early"),
+        (
+            {"end": "early", "level": 4.0},
+            "At least 4 requests/s meets {}",
+            "the search ended early",
+        ),
         ({"end": "early"}, "The search ended early", "measured VALID"),
     ],
 )
-def test_answer_of_a_search_is_the_last_line(found: dict[str, Any], answer: str, bound: str) -> None:
+def test_answer_of_a_search_is_the_last_line(
+    found: dict[str, Any], answer: str, bound: str
+) -> None:
     points = [result(4.0, 20), result(4.125, 200, met=False)]
     last = saved_json.render(together(*points, **found)).splitlines()[-1]
     assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
@@ -197,15 +240,23 @@ def test_level_that_too_few_requests_judge_could_not_be_confirmed() -> None:
     assert "4.125 could not be confirmed" in said.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("level", "answer"), [(1.0, "1 request in flight meets"), (8.0, "8 requests in flight meet")])
+@pytest.mark.parametrize(
+    ("level", "answer"), [(1.0, "1 request in flight meets"), (8.0, "8 requests in flight meet")]
+)
 def test_answer_of_a_concurrency_is_singular_or_plural(level: float, answer: str) -> None:
-    data = together(result(level, 20), end="edge", level=level, fails=level + 1) | {"over": "concurrency"}
+    data = together(result(level, 20), end="edge", level=level, fails=level + 1) | {
+        "over": "concurrency"
+    }
     assert saved_json.render(data).splitlines()[-1].startswith(f"{answer} ttft_p99 < 100 ms")
 
 
 def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal() -> None:
-    data = Series.from_dict(together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"})
-    *lines, last = series_console.render(data, screen=Screen(has_colours=True), saved=["a.json"]).splitlines()
+    data = Series.from_dict(
+        together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"}
+    )
+    *lines, last = series_console.render(
+        data, screen=Screen(has_colours=True), saved=["a.json"]
+    ).splitlines()
     assert last.startswith("\x1b[32mAt least 4 requests/s meets")
     assert "\x1b[33mpartial: \\x1b[2Jgone\x1b[0m" in last
     assert lines[-1] == "Saved: a.json"
@@ -230,13 +281,17 @@ def test_highest_level_of_valid_runs_is_named_where_the_answer_is_of_suspect_one
     data["points"][1]["result"]["loadgen"]["reasons"] = ["late sends: 3 ms"]
     *lines, last = saved_json.render(data).splitlines()
     assert last.endswith(" | measured SUSPECT: late sends")
-    assert "The highest level that meets the SLO in VALID runs alone is 1 request/s" in "\n".join(lines)
+    assert "The highest level that meets the SLO in VALID runs alone is 1 request/s" in "\n".join(
+        lines
+    )
 
 
 def test_reasons_stand_once_with_their_levels() -> None:
     points = [result(rate, 20) for rate in (1.0, 2.0, 4.0)]
     for point, reasons in zip(
-        points, (["lag p99: 3 ms"], ["lag p99: 4 ms", "stall: 5 ms"], ["lag p99: 2 ms"]), strict=True
+        points,
+        (["lag p99: 3 ms"], ["lag p99: 4 ms", "stall: 5 ms"], ["lag p99: 2 ms"]),
+        strict=True,
     ):
         point["verdict"] = "SUSPECT"
         point["result"]["loadgen"]["reasons"] = reasons
@@ -253,7 +308,9 @@ def test_reasons_stand_once_with_their_levels() -> None:
 
 class TestKnee:
     def test_knee_is_where_throughput_by_latency_is_highest(self) -> None:
-        """Twice the tokens/s for half as much latency again are worth it; a quarter more for twice the latency not."""
+        """Twice the tokens/s for half as much latency again are worth it; a quarter more for
+        twice the latency not.
+        """
         one = result(1.0, 20.0)
         points = [
             one
@@ -310,7 +367,9 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
         ((None, None, None), "Knee at 1 request/s", "the highest ratio of tokens/s to mean E2EL"),
     ],
 )
-def test_answer_of_a_sweep_is_which_levels_meet_the_slo(met: tuple[bool | None, ...], answer: str, bound: str) -> None:
+def test_answer_of_a_sweep_is_which_levels_meet_the_slo(
+    met: tuple[bool | None, ...], answer: str, bound: str
+) -> None:
     points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
     last = saved_json.render(together(*points, kind="sweep")).splitlines()[-1]
     assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]

@@ -10,12 +10,17 @@ from tests.helpers import run_facts, saved_json
 
 
 def point(level: float, ttft_ms: float) -> dict[str, Any]:
-    ran = run_facts.measured([run_facts.steady(index, due=100 * index, ttft=ttft_ms) for index in range(3)])
+    ran = run_facts.measured(
+        [run_facts.steady(index, due=100 * index, ttft=ttft_ms) for index in range(3)]
+    )
     return saved_json.point(level, run_facts.result(ran), ran, limits=None, saved=[])
 
 
 def spread(*points: dict[str, Any], load: str | None = "4 requests in flight") -> list[str]:
-    data = saved_json.begun("sweep", "concurrency", None, "due") | {"points": list(points), "load": load}
+    data = saved_json.begun("sweep", "concurrency", None, "due") | {
+        "points": list(points),
+        "load": load,
+    }
     return list(spread_lines(Series.from_dict(data)))
 
 
@@ -24,7 +29,9 @@ def test_repeated_runs_have_their_mean_deviation_and_range() -> None:
     rows = {line[:16].strip(): line[16:].split() for line in shown}
     assert shown[0] == "3 runs of one load, 4 requests in flight:"
     assert rows[""] == ["mean", "std", "min", "max"]
-    assert [float(cell) for cell in rows["TTFT p50, ms"]] == pytest.approx([30, 10, 20, 40], rel=0.01)
+    assert [float(cell) for cell in rows["TTFT p50, ms"]] == pytest.approx(
+        [30, 10, 20, 40], rel=0.01
+    )
     assert [float(cell) for cell in rows["TPOT p99, ms"]] == pytest.approx([10, 0, 10, 10], abs=0.1)
     assert shown[-1].startswith("  req/s varies by ")
 

@@ -16,9 +16,21 @@ from tests.helpers.server_scrapes import scrape, scraped, telemetry
 RUN = [answered(n, due=n * 100, tokens=[n * 100 + 20, n * 100 + 30]) for n in range(4)]
 TTFT = PromHistogram(4, 0.072, {0.01: 0, 0.02: 3, 0.04: 4, math.inf: 4})
 SAID = telemetry(
-    {"requests": 5, "generation_tokens": 70, "preemptions": 1, "prefix_queries": 0, "prefix_hits": 0}
+    {
+        "requests": 5,
+        "generation_tokens": 70,
+        "preemptions": 1,
+        "prefix_queries": 0,
+        "prefix_hits": 0,
+    }
     | {"ttft": PromHistogram(0, 0.0, {})},
-    {"requests": 9, "generation_tokens": 78, "preemptions": 3, "prefix_queries": 80, "prefix_hits": 20}
+    {
+        "requests": 9,
+        "generation_tokens": 78,
+        "preemptions": 3,
+        "prefix_queries": 80,
+        "prefix_hits": 20,
+    }
     | {"ttft": TTFT},
     {"running": 1, "waiting": 0, "kv_usage": 0.25},
     {"running": 4, "waiting": 1, "kv_usage": 0.5},
@@ -34,16 +46,29 @@ def below(telemetry):
 
 def test_server_metrics_are_kept_beside_measured_values():
     said = result(RUN, telemetry=SAID)["loadgen"]["server"]
-    assert orjson.loads(orjson.dumps(said["sources"])) == [source.to_dict() for source in SAID.sources]
+    assert orjson.loads(orjson.dumps(said["sources"])) == [
+        source.to_dict() for source in SAID.sources
+    ]
     assert said["levels"] == {
         "running": {"mean": 2.5, "max": 4},
         "waiting": {"mean": 0.5, "max": 1},
         "kv_usage": {"mean": 0.375, "max": 0.5},
     }
-    counts = {"requests": 4, "aborted": None, "prompt_tokens": None, "generation_tokens": 8, "preemptions": 2}
+    counts = {
+        "requests": 4,
+        "aborted": None,
+        "prompt_tokens": None,
+        "generation_tokens": 8,
+        "preemptions": 2,
+    }
     assert said["counts"] == counts
     assert (said["prefix_hit_rate"], said["spec_acceptance"]) == (0.25, None)
-    assert said["ttft_ms"]["server"] == {"count": 4, "mean": 18.0, "p50": [10.0, 20.0], "p99": [10.0, 40.0]}
+    assert said["ttft_ms"]["server"] == {
+        "count": 4,
+        "mean": 18.0,
+        "p50": [10.0, 20.0],
+        "p99": [10.0, 40.0],
+    }
     assert said["ttft_ms"]["ours"]["count"] == 4
     assert round(said["ttft_ms"]["ours"]["mean"], 6) == 20
     assert said["output_tokens"] == {"server": 8, "ours": 8}
@@ -84,7 +109,9 @@ def test_unreported_metrics_are_not_printed():
 def test_scrapes_that_failed_and_sources_are_counted():
     def source(url):
         return scraped(
-            scrape(-1, FIRST, url=url, running=0), scrape(1, url=url, failed="no answer"), scrape(2, LAST, url=url)
+            scrape(-1, FIRST, url=url, running=0),
+            scrape(1, url=url, failed="no answer"),
+            scrape(2, LAST, url=url),
         )
 
     lines = below(Telemetry((source("http://a/metrics"), source("http://b/metrics"))))
@@ -93,22 +120,38 @@ def test_scrapes_that_failed_and_sources_are_counted():
 
 def test_a_percentile_in_the_last_bucket_lies_above_its_bound():
     slow = PromHistogram(4, 40.0, {0.01: 0, 5.0: 0, math.inf: 4})
-    lines = below(telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": slow}))
+    lines = below(
+        telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": slow})
+    )
     assert [line.split()[-3:-1] for line in lines[-2:]] == [["above", "5000"]] * 2
 
 
 def test_a_server_that_keeps_no_buckets_has_a_mean():
     plain = PromHistogram(4, 0.08, {})
-    lines = below(telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": plain}))
-    assert [line.split()[-2] for line in lines if " p50" in line or " p99" in line] == ["n/a", "n/a"]
+    lines = below(
+        telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": plain})
+    )
+    assert [line.split()[-2] for line in lines if " p50" in line or " p99" in line] == [
+        "n/a",
+        "n/a",
+    ]
 
 
 def test_gpus_are_summed_up_in_a_line():
     def gpu(**series):
         told = {quantity: [None, None, None] for quantity in QUANTITIES}
-        return Gpu("H200", [-0.1, 0.9, 1.9], told | {name: [0.0, *values] for name, values in series.items()})
+        return Gpu(
+            "H200",
+            [-0.1, 0.9, 1.9],
+            told | {name: [0.0, *values] for name, values in series.items()},
+        )
 
-    one = gpu(power_w=[300.0, 500.0], busy_share=[0.5, 0.7], sm_clock_mhz=[1500.0, 1700.0], memory_bytes=[1e9, 2e9])
+    one = gpu(
+        power_w=[300.0, 500.0],
+        busy_share=[0.5, 0.7],
+        sm_clock_mhz=[1500.0, 1700.0],
+        memory_bytes=[1e9, 2e9],
+    )
     both = Telemetry(SAID.sources, (one, dataclasses.replace(one)))
     assert below(both)[-1] == "GPUs (2): 800 W on average, 60% busy, 1600 MHz, 4.0 GB in use"
     assert below(Telemetry((), (gpu(),))) == ["GPUs (1): n/a"]

@@ -1,4 +1,6 @@
-"""Turns have the figures of the requests at their place in a session; a session takes from its start to its end."""
+"""Turns have the figures of the requests at their place in a session; a session takes from its
+start to its end.
+"""
 
 from array import array
 from collections.abc import Sequence
@@ -17,7 +19,10 @@ from tests.helpers.run_facts import failed, run_data, steady
 
 
 def run_of(records: Sequence[Record], due: Sequence[int]) -> RunData:
-    return run_data(records, schedule=Schedule(array("q", [at * 1_000_000 if at >= 0 else at for at in due]), 10**9))
+    return run_data(
+        records,
+        schedule=Schedule(array("q", [at * 1_000_000 if at >= 0 else at for at in due]), 10**9),
+    )
 
 
 TWO_SESSIONS = run_of(
@@ -44,7 +49,8 @@ def test_a_session_takes_from_due_of_its_first_turn_to_the_end_of_its_last_answe
     assert times is not None
     assert (times.count, times.complete, times.turns_mean) == (2, 2, 2.5)
     ends = [record_end - start for record_end, start in ((320, 0), (960, 50))]
-    assert times.time_ms.mean == pytest.approx(sum(ends) / 2, abs=15)  # a response ends a little after its last token
+    # A response ends a little after its last token.
+    assert times.time_ms.mean == pytest.approx(sum(ends) / 2, abs=15)
 
 
 def test_a_session_with_a_turn_that_failed_is_not_complete() -> None:
@@ -70,7 +76,10 @@ def test_turns_have_the_share_of_their_prompt_tokens_that_came_from_the_cache() 
     first, second = with_cached(steady(0, due=0), 0, 100), with_cached(steady(1, due=300), 96, 120)
     other, uncounted = with_cached(steady(2, due=50), 60, 200), steady(3, due=400)
     run = run_of([first, second, other, uncounted], [0, FOLLOWS, 50, FOLLOWS])
-    assert [turn.cached_share for turn in Turn.each(run)] == [pytest.approx(60 / 300), pytest.approx(0.8)]
+    assert [turn.cached_share for turn in Turn.each(run)] == [
+        pytest.approx(60 / 300),
+        pytest.approx(0.8),
+    ]
     lines = list(groups.tables(RunResult.of(run, [])))
     assert [line.split()[:5] for line in lines[1:4]] == [
         ["turn", "requests", "ok", "failed", "cached"],
@@ -96,7 +105,9 @@ def test_the_console_has_a_row_for_each_turn_and_a_line_of_the_sessions() -> Non
         ["2", "2", "2", "0"],
         ["3", "1", "1", "0"],
     ]
-    assert lines[5].startswith("2 of 2 sessions complete, 2.5 turns planned on average, median time of a session ")
+    assert lines[5].startswith(
+        "2 of 2 sessions complete, 2.5 turns planned on average, median time of a session "
+    )
 
 
 def test_many_turns_are_cut_on_the_console() -> None:

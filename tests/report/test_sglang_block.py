@@ -17,7 +17,12 @@ from tests.helpers.saved_json import render
 
 GOLDEN = Path(__file__).parent / "golden"
 THEIRS: dict[str, Any] = json.loads((GOLDEN / "sglang-result.json").read_text())
-ARGUMENTS = {"tag": "nightly", "backend": "sglang-oai-chat", "dataset_name": "random", "random_input_len": 64}
+ARGUMENTS = {
+    "tag": "nightly",
+    "backend": "sglang-oai-chat",
+    "dataset_name": "random",
+    "random_input_len": 64,
+}
 SETTINGS = RunSettings(
     backend="openai-chat",
     request_rate=8.0,
@@ -58,20 +63,28 @@ def test_the_numbers_are_those_of_the_run() -> None:
     ours = a_run()
     assert {name: ours[name] for name in ARGUMENTS} == ARGUMENTS
     assert (
-        ours["mean_e2e_latency_ms"] == ours["mean_e2el_ms"] == pytest.approx((sum(60 + i for i in range(10)) + 20) / 11)
+        ours["mean_e2e_latency_ms"]
+        == ours["mean_e2el_ms"]
+        == pytest.approx((sum(60 + i for i in range(10)) + 20) / 11)
     )
     assert ours["concurrency"] == pytest.approx(ours["mean_e2el_ms"] * 11 / 1000 / ours["duration"])
     assert ours["input_throughput"] == pytest.approx(ours["total_input_tokens"] / ours["duration"])
     assert ours["total_throughput"] == ours["total_token_throughput"]
     assert ours["goodput_slos_ms"] == {"ttft": 25.0, "tpot": 10.0, "e2el": 100.0}
-    assert ours["slo_attainment_by_metric"] == {"ttft": pytest.approx(7 / 11), "tpot": 1.0, "e2el": 1.0}
+    assert ours["slo_attainment_by_metric"] == {
+        "ttft": pytest.approx(7 / 11),
+        "tpot": 1.0,
+        "e2el": 1.0,
+    }
     assert ours["slo_attainment"] == pytest.approx(7 / 11)
 
 
 def test_gaps_of_generate_are_divided_by_the_tokens_of_an_event() -> None:
     records = [per_event((20, 1), (30, 2), (60, 5))]
     assert result(records, SETTINGS)["mean_itl_ms"] == pytest.approx(20)
-    assert result(records, SETTINGS.replace(backend="sglang-native"))["mean_itl_ms"] == pytest.approx(10)
+    assert result(records, SETTINGS.replace(backend="sglang-native"))[
+        "mean_itl_ms"
+    ] == pytest.approx(10)
 
 
 def test_a_saved_result_is_read_as_it_was() -> None:

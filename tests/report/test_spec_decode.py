@@ -6,7 +6,13 @@ from loadgen.report.vllm_block import block
 from tests.helpers.run_facts import result, steady
 from tests.helpers.server_scrapes import telemetry
 
-COUNTS = {"drafts": 100, "drafted_tokens": 300, "accepted_tokens": 150, "accepted_at_0": 80, "accepted_at_1": 70}
+COUNTS = {
+    "drafts": 100,
+    "drafted_tokens": 300,
+    "accepted_tokens": 150,
+    "accepted_at_0": 80,
+    "accepted_at_1": 70,
+}
 SAID = telemetry(dict.fromkeys(COUNTS, 0), COUNTS)
 # The rows that vLLM 0.33 prints of such a run.
 ROWS = """---------------Speculative Decoding---------------
@@ -22,7 +28,9 @@ Per-position acceptance (%):
 
 def rows(said: Telemetry) -> str:
     lines = list(block(result([steady()], telemetry=said), [], []))
-    start = next((number for number, line in enumerate(lines) if "Speculative" in line), len(lines) - 1)
+    start = next(
+        (number for number, line in enumerate(lines) if "Speculative" in line), len(lines) - 1
+    )
     return "\n".join(line.rstrip() for line in lines[start:-1])
 
 
@@ -32,7 +40,11 @@ def test_the_block_has_vllms_rows() -> None:
 
 def test_the_result_has_vllms_keys_and_is_read_back() -> None:
     data = result([steady()], telemetry=SAID)
-    keys = {name.removeprefix("spec_decode_"): data[name] for name in data if name.startswith("spec_decode_")}
+    keys = {
+        name.removeprefix("spec_decode_"): data[name]
+        for name in data
+        if name.startswith("spec_decode_")
+    }
     assert keys == {
         "acceptance_rate": 50.0,
         "acceptance_length": 2.5,
@@ -45,7 +57,11 @@ def test_the_result_has_vllms_keys_and_is_read_back() -> None:
 
 
 def test_gauges_alone_give_rate_and_length() -> None:
-    shown = rows(telemetry({"running": 0}, {"running": 0}, {"batch_acceptance": 0.6, "batch_accept_length": 2.75}))
+    shown = rows(
+        telemetry(
+            {"running": 0}, {"running": 0}, {"batch_acceptance": 0.6, "batch_accept_length": 2.75}
+        )
+    )
     assert [line.split()[-1] for line in shown.splitlines()[1:]] == ["60.00", "2.75"]
 
 

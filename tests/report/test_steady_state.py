@@ -1,4 +1,6 @@
-"""The steady state of a closed loop: its window, and its rates, none of which exceeds what is possible."""
+"""The steady state of a closed loop: its window, and its rates, none of which exceeds what is
+possible.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,9 +37,8 @@ def known(records: Any, settings: RunSettings = LOOP, **options: Any) -> SteadyS
 def test_rates_of_a_full_loop_are_those_of_its_slots() -> None:
     found = known(rounds(100))
     assert (found.window.start_s, found.window.end_s, found.window.threshold_abs) == (0.0, 11.5, 19)
-    assert found.request_throughput == pytest.approx(
-        20 / 0.115, rel=0.011
-    )  # those that end with the window are outside
+    # Those that end with the window are outside.
+    assert found.request_throughput == pytest.approx(20 / 0.115, rel=0.011)
     assert found.output_throughput == pytest.approx(20 * 20 / 0.115, rel=0.001)
     assert found.output_throughput <= 20 * 20 / 0.115
     assert found.input_throughput == pytest.approx(20 * 10 / 0.115)
@@ -47,7 +48,10 @@ def test_rates_of_a_full_loop_are_those_of_its_slots() -> None:
 def test_ramp_and_tail_are_outside_the_window() -> None:
     ramp = [steady(number, due=number * 1000, ttft=20, gap=5, n=20) for number in range(5)]
     tail = [steady(5 + 400, due=5000 + 20 * 115 + 1000, ttft=20, gap=5, n=20)]
-    full = [steady(5 + number, due=5000 + number // 20 * 115, ttft=20, gap=5, n=20) for number in range(400)]
+    full = [
+        steady(5 + number, due=5000 + number // 20 * 115, ttft=20, gap=5, n=20)
+        for number in range(400)
+    ]
     found = known([*ramp, *full, *tail])
     assert (found.window.start_s, found.window.end_s) == (5.0, 7.3)
     assert (found.window.requests_started_in_window, found.window.requests_total) == (400, 406)
@@ -56,7 +60,10 @@ def test_ramp_and_tail_are_outside_the_window() -> None:
 
 def test_latencies_are_those_of_the_requests_sent_in_the_window() -> None:
     slow = [steady(number, due=number * 1000, ttft=900, gap=1, n=2) for number in range(3)]
-    full = [steady(3 + number, due=3000 + number // 20 * 115, ttft=20, gap=5, n=20) for number in range(200)]
+    full = [
+        steady(3 + number, due=3000 + number // 20 * 115, ttft=20, gap=5, n=20)
+        for number in range(200)
+    ]
     found = known([*slow, *full])
     assert (found.mean_ttft_ms, found.median_ttft_ms) == (pytest.approx(20), pytest.approx(20))
     assert found.percentiles_ttft_ms == [(99.0, pytest.approx(20))]
@@ -79,7 +86,11 @@ def test_tokens_of_failed_requests_do_not_count_and_their_slots_do() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "warns"),
-    [({}, True), ({"steady_state_min_window": 1.0}, False), ({"steady_state_min_window": 3.0}, True)],
+    [
+        ({}, True),
+        ({"steady_state_min_window": 1.0}, False),
+        ({"steady_state_min_window": 3.0}, True),
+    ],
 )
 def test_a_short_window_has_a_warning(limit: dict[str, float], warns: bool) -> None:
     found = known(rounds(20), LOOP.replace(**limit))
@@ -95,7 +106,9 @@ def test_a_short_window_has_a_warning(limit: dict[str, float], warns: bool) -> N
         ({"request_rate": 100.0}, Schedule.burst(40)),
     ],
 )
-def test_runs_without_a_full_loop_have_none(changes: dict[str, Any], schedule: Schedule | None) -> None:
+def test_runs_without_a_full_loop_have_none(
+    changes: dict[str, Any], schedule: Schedule | None
+) -> None:
     assert state(rounds(2), LOOP.replace(**changes), schedule=schedule) is None
 
 
@@ -107,7 +120,10 @@ def test_it_stands_in_the_result() -> None:
 
 def test_the_report_has_a_line_of_it() -> None:
     text = " ".join(render(result(list(rounds(20)), LOOP)).split())
-    shown = "Steady-state output throughput: 3469.57 tok/s (19 or more of 20 in flight, 2.3 s, shorter than 10 s: "
+    shown = (
+        "Steady-state output throughput: 3469.57 tok/s (19 or more of 20 in flight, 2.3 s, "
+        "shorter than 10 s: "
+    )
     assert shown in text
     assert "; medians in ms: TTFT 20.00, TPOT 5.00, E2EL 115.00" in text
     assert "Steady output throughput" not in text

@@ -28,8 +28,14 @@ def test_a_sample_that_shows_hidden_tokens_is_named_with_the_difference():
     record = answered(counts={"completion_tokens": 503})
     snapshot = with_sampled_tpot(replace(measured([record]), sample=(sampled(record, 3),)))
     console = said(snapshot)
-    assert "3 tokens where 503 were counted (medians of 1 answer; 500 per answer were not streamed)" in console
-    assert "TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them" in console
+    assert (
+        "3 tokens where 503 were counted (medians of 1 answer; 500 per answer were not streamed)"
+        in console
+    )
+    assert (
+        "TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them"
+        in console
+    )
     assert "between groups of tokens" not in console
 
 

@@ -36,7 +36,9 @@ def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
         errors[name] = dict.fromkeys(errors[name], 0.2)
     errors["ttft_due"]["p99"] = 19.23
     errors["e2el_due"] = dict.fromkeys(errors["e2el_due"], 100.0)
-    assert summary_line(saved_json.result(data)).startswith("VALID (client at most 20 ms in this line) | ")
+    assert summary_line(saved_json.result(data)).startswith(
+        "VALID (client at most 20 ms in this line) | "
+    )
 
 
 def test_checks_that_failed_are_named():
@@ -45,20 +47,28 @@ def test_checks_that_failed_are_named():
         for name in ("late sends", "client error too large", "run cut short")
     ]
     assert said(checks=checks[:1]).startswith("SUSPECT: late sends (client at most ")
-    assert said(checks=checks).startswith("SUSPECT: late sends, client error too large and 1 more (client at most ")
+    assert said(checks=checks).startswith(
+        "SUSPECT: late sends, client error too large and 1 more (client at most "
+    )
 
 
 def test_users_who_left_are_told_after_the_answers():
     gone = [failed(10, Outcome.DISCONNECTED)]
     gone[0].disconnect_tokens = 2
-    assert " | 10/10 ok | 1 user left | " in said(RATE.replace(disconnect="10%@tokens=2"), records=[*TEN, *gone])
+    assert " | 10/10 ok | 1 user left | " in said(
+        RATE.replace(disconnect="10%@tokens=2"), records=[*TEN, *gone]
+    )
 
 
 def test_failures_come_first_with_their_ways():
     one = failed(10, Outcome.STATUS)
-    assert said(records=[*TEN, one]).startswith("NOT OK 1 of 11 failed (503: 1) | measured VALID (client at most ")
+    assert said(records=[*TEN, one]).startswith(
+        "NOT OK 1 of 11 failed (503: 1) | measured VALID (client at most "
+    )
     allowed = RATE.replace(max_error_rate=0.2)
-    assert said(allowed, [*TEN, one]).startswith("OK 10 of 11 (503: 1) | measured VALID (client at most ")
+    assert said(allowed, [*TEN, one]).startswith(
+        "OK 10 of 11 (503: 1) | measured VALID (client at most "
+    )
 
 
 def test_a_run_whose_users_all_left_says_that_none_succeeded():
@@ -96,16 +106,13 @@ def test_failed_requests_come_before_a_missed_slo():
 
 def test_doubts_and_the_simulator_come_last():
     cut = measured(TEN, partial="interrupted")
-    assert said(records=cut, simulated=True).split(" | ")[-2:] == ["ended early: interrupted", "simulated engine"]
+    assert said(records=cut, simulated=True).split(" | ")[-2:] == [
+        "ended early: interrupted",
+        "simulated engine",
+    ]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        RunSettings(),
-        RunSettings(max_concurrency=4),
-    ],
-)
+@pytest.mark.parametrize("settings", [RunSettings(), RunSettings(max_concurrency=4)])
 def test_bursts_and_closed_loops_show_their_throughput(settings):
     """The rate of answers that end in waves would be too high: here, a wave of four in 0.1 s."""
     waves = [steady(i, due=i // 4 * 100) for i in range(12)]
@@ -113,7 +120,9 @@ def test_bursts_and_closed_loops_show_their_throughput(settings):
 
 
 def test_a_ramp_shows_its_rate_of_answers_alone():
-    assert " | 10 req/s | " in said(RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0))
+    assert " | 10 req/s | " in said(
+        RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0)
+    )
 
 
 def test_few_answers_show_only_the_asked_rate():
@@ -146,4 +155,6 @@ def test_colours_are_for_terminals_alone():
 def test_the_rate_of_sessions_is_not_that_of_their_turns():
     due_ns = [at for start in range(0, 1_000_000_000, 200_000_000) for at in (start, FOLLOWS)]
     schedule = Schedule(array("q", due_ns), 10**9)
-    assert " | 5 sessions/s asked, 10 turns/s answered | " in said(RunSettings(request_rate=5.0), schedule=schedule)
+    assert " | 5 sessions/s asked, 10 turns/s answered | " in said(
+        RunSettings(request_rate=5.0), schedule=schedule
+    )

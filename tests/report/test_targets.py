@@ -1,4 +1,6 @@
-"""Several targets in the report: a row for each in JSON and on the console, adding up to the total."""
+"""Several targets in the report: a row for each in JSON and on the console, adding up to the
+total.
+"""
 
 import pytest
 
@@ -17,7 +19,11 @@ def made(settings=SETTINGS, **options):
     for index in range(20):
         slow = index % 2
         failing = index in (7, 9)
-        record = failed(index, due=index * 10) if failing else steady(index, due=index * 10, ttft=20 + 5 * slow, n=4)
+        record = (
+            failed(index, due=index * 10)
+            if failing
+            else steady(index, due=index * 10, ttft=20 + 5 * slow, n=4)
+        )
         record.target = slow
         recorder.add(record)
     return result(recorder.snapshot(), settings, **options)
@@ -26,7 +32,10 @@ def made(settings=SETTINGS, **options):
 def test_each_target_has_a_row_in_the_order_of_the_urls_without_their_users():
     rows = made()["loadgen"]["targets"]
     assert [row["base_url"] for row in rows] == ["http://a:1", "http://(given)@b:1"]
-    assert [(row["requests"], row["ok"], row["failed"]) for row in rows] == [(10, 10, 0), (10, 8, 2)]
+    assert [(row["requests"], row["ok"], row["failed"]) for row in rows] == [
+        (10, 10, 0),
+        (10, 8, 2),
+    ]
     assert rows[1]["outcomes"] == {"ok": 8, "stream_error": 2}
     assert [row["latency_ms"]["ttft_sent"]["p50"] for row in rows] == [
         pytest.approx(20, rel=1e-3),
@@ -72,7 +81,17 @@ def test_results_saved_before_there_were_several_are_printed():
 def test_the_console_has_a_line_for_each():
     lines = render(made()).splitlines()
     start = lines.index("2 targets, round-robin; latencies in ms from due, p50 / p99")
-    assert lines[start + 1].split() == ["target", "requests", "ok", "failed", "tok/s", "peak", "TTFT", "TPOT", "E2EL"]
+    assert lines[start + 1].split() == [
+        "target",
+        "requests",
+        "ok",
+        "failed",
+        "tok/s",
+        "peak",
+        "TTFT",
+        "TPOT",
+        "E2EL",
+    ]
     assert lines[start + 2].split()[:4] == ["http://a:1", "10", "10", "0"]
     assert lines[start + 3].split()[:4] == ["http://(given)@b:1", "10", "8", "2"]
     assert lines[start + 4] == ""
@@ -88,8 +107,14 @@ def test_a_failure_says_where_its_request_was_sent():
 
 
 def test_differences_between_targets_are_printed():
-    engine = {"name": "tests", "version": "1", "differ": ["their versions: 1 at http://a:1; 2 at http://b:1"]}
-    assert "The targets differ in their versions: 1 at http://a:1; 2 at http://b:1" in render(made(engine=engine))
+    engine = {
+        "name": "tests",
+        "version": "1",
+        "differ": ["their versions: 1 at http://a:1; 2 at http://b:1"],
+    }
+    assert "The targets differ in their versions: 1 at http://a:1; 2 at http://b:1" in render(
+        made(engine=engine)
+    )
 
 
 def test_details_say_of_each_request_where_it_went():
@@ -109,5 +134,6 @@ def test_a_failure_that_was_never_sent_names_no_target():
     recorder = parted_recorder.recorder_for(SETTINGS, START, 1)
     recorder.add_never_sent(0, 1, Outcome.CANCELLED, "interrupted")
     assert (
-        "  cancelled: request 0, scheduled: interrupted" in render(result(recorder.snapshot(), SETTINGS)).splitlines()
+        "  cancelled: request 0, scheduled: interrupted"
+        in render(result(recorder.snapshot(), SETTINGS)).splitlines()
     )

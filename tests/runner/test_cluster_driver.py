@@ -26,15 +26,22 @@ URL = "http://10.0.0.1:8000"
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"ray": "auto"}, "--ray: given without a server that the machines of the cluster can reach"),
+        (
+            {"ray": "auto"},
+            "--ray: given without a server that the machines of the cluster can reach",
+        ),
         ({"ray": "auto", "engine": "sim"}, "--ray: given without a server"),
         ({"ray": "ray://head:10001", "base_url": URL}, "--ray: ray:// addresses a proxy"),
         ({"ray_nodes": 2}, "--ray-nodes: given without a cluster"),
         ({"ray": "auto", "base_url": URL, "ray_nodes": 0}, "--ray-nodes: 0 is out of range"),
-        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl"}, "--capture: given together with --ray"),
+        (
+            {"ray": "auto", "base_url": URL, "capture": "c.jsonl"},
+            "--capture: given together with --ray",
+        ),
         (
             {"ray": "auto", "base_url": URL, "ray_nodes": 3, "workers": 2, "max_concurrency": 5},
-            "--workers: 3 machines of 2 processes cannot share 5 requests in flight; use at most 5 in all",
+            "--workers: 3 machines of 2 processes cannot share 5 requests in flight; use at most "
+            "5 in all",
         ),
         (
             {"ray": "auto", "base_url": URL, "capture": "c.jsonl", "workers": "auto"},
@@ -54,7 +61,9 @@ class ActorDiedError(Exception): ...
 class TaskError(Exception): ...
 
 
-ERRORS = SimpleNamespace(RayError=(ActorDiedError, TaskError), RayTaskError=TaskError, put=lambda data: data)
+ERRORS = SimpleNamespace(
+    RayError=(ActorDiedError, TaskError), RayTaskError=TaskError, put=lambda data: data
+)
 
 
 class Actor:
@@ -94,7 +103,10 @@ def remote(tmp_path, monkeypatch):
     ("error", "said"),
     [
         (ActorDiedError("the actor died\nbecause"), "part 2 of 2 was lost with node 10.0.0.3"),
-        (TaskError("Traceback\n  ...\nOSError: full\n"), "part 2 of 2 failed on node 10.0.0.3: OSError: full"),
+        (
+            TaskError("Traceback\n  ...\nOSError: full\n"),
+            "part 2 of 2 failed on node 10.0.0.3: OSError: full",
+        ),
     ],
 )
 async def test_whatever_ray_tells_of_a_node_is_its_loss_in_one_line(remote, error, said):
@@ -111,7 +123,10 @@ async def test_records_of_another_run_are_not_what_a_lost_node_has_left(remote):
     (part.job.folder).mkdir(exist_ok=True)
     request_store.write_schedule(part.job.folder, Schedule.burst(4))
     measurement = await part.carry_out(0)
-    assert measurement.snapshot.partial == "part 2 of 2 was lost with node 10.0.0.3; what it had measured is lost"
+    assert (
+        measurement.snapshot.partial
+        == "part 2 of 2 was lost with node 10.0.0.3; what it had measured is lost"
+    )
     assert measurement.snapshot.ended == 0
     assert [worker.lost for worker in measurement.trailer.workers] == [
         "was lost with node 10.0.0.3; what it had measured is lost"
@@ -150,16 +165,26 @@ def test_a_cluster_that_is_not_there_is_refused_at_once():
 
 def test_the_first_machines_are_those_of_the_lowest_addresses(monkeypatch):
     addresses = ("head", "10.0.0.10", "fd00::1", "10.0.0.9", "9.0.0.1")
-    found = [{"Alive": address != "9.0.0.1", "NodeManagerAddress": address} for address in addresses]
+    found = [
+        {"Alive": address != "9.0.0.1", "NodeManagerAddress": address} for address in addresses
+    ]
     monkeypatch.setattr(cluster_driver, "_ray", lambda: SimpleNamespace(nodes=lambda: found))
     chosen = cluster_driver._chosen(RunSettings(ray="auto"))
-    assert [node["NodeManagerAddress"] for node in chosen] == ["10.0.0.9", "10.0.0.10", "fd00::1", "head"]
+    assert [node["NodeManagerAddress"] for node in chosen] == [
+        "10.0.0.9",
+        "10.0.0.10",
+        "fd00::1",
+        "head",
+    ]
 
 
 @pytest.mark.parametrize(
     ("versions", "said"),
     [
-        ({"a": "1.0", "b": None}, "node b has no loadgen, and here is 1.0; install loadgen 1.0 into the environment"),
+        (
+            {"a": "1.0", "b": None},
+            "node b has no loadgen, and here is 1.0; install loadgen 1.0 into the environment",
+        ),
         ({"a": "1.0", "b": "1.1"}, "node b has loadgen 1.1, and here is 1.0"),
     ],
 )
@@ -190,13 +215,16 @@ def test_each_node_has_as_many_workers(settings, cores, workers):
 
 def test_more_workers_than_may_be_in_flight_are_refused():
     with pytest.raises(
-        BadInput, match=r"2 machines of 1 processes cannot share 1 requests in flight; use at most 1 in all"
+        BadInput,
+        match=r"2 machines of 1 processes cannot share 1 requests in flight; use at most 1 in all",
     ):
         cluster_driver._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])
 
 
 class Machine:
-    """Ray's handle of a node that keeps the requests in a folder; each of its calls may be made to fail."""
+    """Ray's handle of a node that keeps the requests in a folder; each of its calls may be made
+    to fail.
+    """
 
     def __init__(self, folder):
         folder.mkdir()
@@ -225,7 +253,9 @@ class Machine:
     def sources(self):
         """Of its requests; each body is read too."""
         with Requests(self.folder) as read:
-            assert [read.body(row) for row in range(len(read))] == [source.encode() for source in read.sources()]
+            assert [read.body(row) for row in range(len(read))] == [
+                source.encode() for source in read.sources()
+            ]
             return read.sources()
 
 
@@ -239,7 +269,9 @@ def source(prompt):
 
 @pytest.fixture
 def handing(tmp_path, monkeypatch):
-    """Two machines, the group of them, and the folder of requests that they have been handed, three rows."""
+    """Two machines, the group of them, and the folder of requests that they have been handed,
+    three rows.
+    """
     monkeypatch.setattr(cluster_driver, "_ray", lambda module="ray": ERRORS)
     monkeypatch.setattr(cluster_driver, "CHUNK_BYTES", 8)
     monkeypatch.setattr(cluster_driver, "PROGRESS_S", 0)
@@ -273,8 +305,11 @@ def add(folder, *rows):
 
 def test_machines_are_handed_the_files_of_the_requests_and_no_other(handing):
     _, machines, folder = handing
-    ours = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "telemetry.jsonl"}
-    ours = {name: data for name, data in ours.items() if data}  # an empty file is not sent: nobody reads it
+    ours = {
+        path.name: path.read_bytes() for path in folder.iterdir() if path.name != "telemetry.jsonl"
+    }
+    # An empty file is not sent: nobody reads it.
+    ours = {name: data for name, data in ours.items() if data}
     assert len(ours) == 8
     for machine in machines:
         assert {path.name: path.read_bytes() for path in machine.folder.iterdir()} == ours

@@ -1,4 +1,6 @@
-"""The coordinator: all participants start at one time, once all are ready, and stop if one is lost."""
+"""The coordinator: all participants start at one time, once all are ready, and stop if one is
+lost.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -40,7 +42,9 @@ class Fake(Proxy):
 
     pid: int | None = None
 
-    def __init__(self, index: int, log: list[str], fails: str = "", error: Exception | None = None) -> None:
+    def __init__(
+        self, index: int, log: list[str], fails: str = "", error: Exception | None = None
+    ) -> None:
         super().__init__()
         self._log, self._fails, self._error = log, fails, error
         self.name = f"{index}"
@@ -64,7 +68,9 @@ class Fake(Proxy):
         for index in SCHEDULE.stripe(self.job.partition.index, self.job.partition.count).numbers:
             recorder.add(answered(index))
         shard = WorkerReport(
-            number=self.job.partition.index, client=ClientUsage(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256
+            number=self.job.partition.index,
+            client=ClientUsage(cpu_s=1.0),
+            schedule_sha256=SCHEDULE.sha256,
         )
         return Measurement(recorder.snapshot(self.stopped), RunTrailer(workers=(shard,)))
 
@@ -92,12 +98,16 @@ def parts(log: list[str], **of_the_second: object) -> list[Fake]:
 
 
 async def run(
-    participants: list[Fake], job: Job, on_progress: Callable[[Progress], None] = lambda progress: None
+    participants: list[Fake],
+    job: Job,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Measurement:
     async def prepared() -> None:
         pass
 
-    participant = participants[0] if len(participants) == 1 else Group(participants, len(participants))
+    participant = (
+        participants[0] if len(participants) == 1 else Group(participants, len(participants))
+    )
     return await coordinate(participant, job, prepared(), on_progress)
 
 
@@ -177,7 +187,9 @@ async def test_recovery_keeps_the_readable_records_of_a_worker(job: Job, tmp_pat
     with path.open("ab") as file:
         file.write(b"what is this?\n")
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
-    found = run_result.recover_worker(replace(job, records=path, partition=Partition(1, 2)), 1, 5, died)
+    found = run_result.recover_worker(
+        replace(job, records=path, partition=Partition(1, 2)), 1, 5, died
+    )
     assert found.snapshot.outcomes == {"ok": 1}
     assert found.trailer.records_error == f"{path}: line 3 is not a line of a file of records"
     assert [worker.lost for worker in found.trailer.workers] == ["was killed by signal 9"]
@@ -185,7 +197,9 @@ async def test_recovery_keeps_the_readable_records_of_a_worker(job: Job, tmp_pat
 
 async def test_loss_of_the_only_participant_is_an_error(job: Job) -> None:
     alone = Fake(0, [], "carry_out", WorkerDied("the measuring process", "ended with code 1"))
-    with pytest.raises(LoadgenError, match="the measuring process ended with code 1: nothing of the run is left"):
+    with pytest.raises(
+        LoadgenError, match="the measuring process ended with code 1: nothing of the run is left"
+    ):
         await run([alone], job)
 
 
@@ -209,7 +223,9 @@ class FakeScraper:
         pass
 
 
-async def test_progress_has_the_latest_server_metrics(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_progress_has_the_latest_server_metrics(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(coordinator, "MetricsScraper", FakeScraper)
     shown: list[Progress] = []
     participants = parts([])
@@ -225,7 +241,10 @@ def test_a_group_shares_partitions_records_and_pids(job: Job) -> None:
     made[0].pid, made[1].pid = 7, 8
     first, second = Group(made, 2).shares(replace(job, records=job.folder / "r.jsonl"))
     assert (first.partition, second.partition) == (Partition(0, 2), Partition(1, 2))
-    assert [own.records and own.records.name for own in (first, second)] == ["r.jsonl", "r.jsonl.part2"]
+    assert [own.records and own.records.name for own in (first, second)] == [
+        "r.jsonl",
+        "r.jsonl.part2",
+    ]
     assert (first.sibling_pids, second.sibling_pids) == ((8,), (7,))
 
 

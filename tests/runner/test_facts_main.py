@@ -16,7 +16,8 @@ from loadgen.workload.tokenizer import exact_text
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 
-pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]  # tokenizers take most of its time
+# Tokenizers take most of its time.
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]
 
 
 @pytest.fixture
@@ -33,11 +34,20 @@ def run_facts_process(line, monkeypatch):
 
 def test_facts_process_finds_all_that_a_run_of_random_words_needs(folder, monkeypatch):
     run_facts_process(f"{folder / 'tokenizer.json'}\n".encode(), monkeypatch)
-    monkeypatch.setattr(Tokenizer, "_core", property(lambda tokenizer: pytest.fail("the tokenizer was parsed")))
-    settings = RunSettings(backend="openai-chat", tokenizer=str(folder), num_prompts=3, random_input_len=40)
+    monkeypatch.setattr(
+        Tokenizer, "_core", property(lambda tokenizer: pytest.fail("the tokenizer was parsed"))
+    )
+    settings = RunSettings(
+        backend="openai-chat", tokenizer=str(folder), num_prompts=3, random_input_len=40
+    )
     source = PromptSource.named(settings, Target.from_settings(settings, "m"), 3, asks=False)
     tokenizer = source.ends.tokenizer
-    prompt = Prompt(" ".join(exact_text.words_of(tokenizer).items[:40]), 40 + tokenizer.special_tokens, 8, "words")
+    prompt = Prompt(
+        " ".join(exact_text.words_of(tokenizer).items[:40]),
+        40 + tokenizer.special_tokens,
+        8,
+        "words",
+    )
     assert source.ends.tokenize(prompt).tokens > 40
 
 

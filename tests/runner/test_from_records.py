@@ -18,7 +18,11 @@ from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import MS, START, failed, heading, shard, steady, unsent
 
 SETTINGS = RunSettings(
-    request_rate=100.0, num_prompts=40, slo="ttft_p99<1s", goodput=("ttft:25",), header=("X-Key=hunter2",)
+    request_rate=100.0,
+    num_prompts=40,
+    slo="ttft_p99<1s",
+    goodput=("ttft:25",),
+    header=("X-Key=hunter2",),
 ).checked()
 SCHEDULE = Schedule.from_settings(SETTINGS, seed_of(SETTINGS, "arrivals"))
 HEADING = heading(SETTINGS, SCHEDULE)
@@ -37,7 +41,9 @@ def records():
 
 
 def run(path, ended=40, *, partial=None, to_its_end=True):
-    """A run of which so many requests ended; returns its result and leaves its records in `path`."""
+    """A run of which so many requests ended; returns its result and leaves its records in
+    `path`.
+    """
     recorder = Recorder.from_settings(SETTINGS, START, 40)
     with RecordWriter.optional(path) as writer:
         writer.begin(HEADING, START, 40, [])

@@ -1,4 +1,7 @@
-"""Which servers' metrics are scraped, with which credentials, and whose GPUs are read. No server is started."""
+"""Which servers' metrics are scraped, with which credentials, and whose GPUs are read.
+
+No server is started.
+"""
 
 import base64
 from pathlib import Path
@@ -19,7 +22,10 @@ MISSING = Reply(404, b"", {})
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What servers answer, by URL; whom it does not name does not answer. What was asked is in the list."""
+    """What servers answer, by URL; whom it does not name does not answer.
+
+    What was asked is in the list.
+    """
     answers, urls = {}, []
 
     async def get(url, **options):
@@ -54,9 +60,12 @@ async def test_a_server_that_does_not_tell_is_asked_no_more(asked, answer):
 
 
 @pytest.mark.parametrize(
-    ("second", "chosen"), [(TEXT, "/prometheus/metrics"), (HTML, "/metrics"), (MISSING, "/metrics"), (None, "/metrics")]
+    ("second", "chosen"),
+    [(TEXT, "/prometheus/metrics"), (HTML, "/metrics"), (MISSING, "/metrics"), (None, "/metrics")],
 )
-async def test_where_json_is_told_text_is_looked_for_where_tensorrt_llm_has_it(asked, second, chosen):
+async def test_where_json_is_told_text_is_looked_for_where_tensorrt_llm_has_it(
+    asked, second, chosen
+):
     asked["http://h:8000/metrics"] = JSON
     if second:
         asked["http://h:8000/prometheus/metrics"] = second
@@ -72,7 +81,10 @@ async def test_the_simulator_is_known_to_tell_and_has_no_gpu(asked):
 
 @pytest.mark.parametrize("simulated", [True, False])
 async def test_off_is_off(asked, simulated):
-    assert await scrape_order(RunSettings(server_metrics=("off",)), FOLDER, simulated=simulated) is None
+    assert (
+        await scrape_order(RunSettings(server_metrics=("off",)), FOLDER, simulated=simulated)
+        is None
+    )
     assert asked["urls"] == []
 
 
@@ -91,7 +103,9 @@ async def test_off_is_off(asked, simulated):
 )
 async def test_credentials_are_for_the_origin_of_the_target_alone(asked, base, url, told):
     asked[url] = TEXT
-    settings = RunSettings(base_url=base, api_key="sk-secret", header=("X-Tenant=t",), server_metrics=(url,))
+    settings = RunSettings(
+        base_url=base, api_key="sk-secret", header=("X-Tenant=t",), server_metrics=(url,)
+    )
     order = await scrape_order(settings, FOLDER)
     assert order is not None
     expected = {"Authorization": "Bearer sk-secret", "X-Tenant": "t"} if told else {}
@@ -160,7 +174,9 @@ async def test_a_target_whose_metrics_are_not_named_is_missing(asked, named, mis
 async def test_a_key_goes_to_the_target_of_the_same_origin_alone(asked):
     asked["http://b:2/other"] = TEXT
     both = ("http://u:one@a:1", "http://u:two@b:2")
-    order = await scrape_order(RunSettings(base_url=both, server_metrics=("http://b:2/other",)), FOLDER)
+    order = await scrape_order(
+        RunSettings(base_url=both, server_metrics=("http://b:2/other",)), FOLDER
+    )
     (source,) = order.sources
     assert source.target == "http://b:2"
     assert source.headers["Authorization"].startswith("Basic ")

@@ -1,4 +1,6 @@
-"""The prompts of classes: from data sets of their own, or from the one of the run, each prompt once."""
+"""The prompts of classes: from data sets of their own, or from the one of the run, each prompt
+once.
+"""
 
 from collections import Counter
 from itertools import islice, pairwise
@@ -14,12 +16,20 @@ from loadgen.workload import request_store
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 
-LENGTHS = ("long:share=0.25,random_input_len=40", "short:share=0.5,random_input_len=4", "urgent:share=0.25,priority=-1")
+LENGTHS = (
+    "long:share=0.25,random_input_len=40",
+    "short:share=0.5,random_input_len=4",
+    "urgent:share=0.25,priority=-1",
+)
 
 
 def asked(*classes, **options):
     return RunSettings(
-        classes=classes, backend="openai-chat", tokenizer=str(TOKENIZER), random_input_len=9, **options
+        classes=classes,
+        backend="openai-chat",
+        tokenizer=str(TOKENIZER),
+        random_input_len=9,
+        **options,
     ).checked()
 
 
@@ -29,7 +39,11 @@ def source(settings, count):
 
 def test_each_prompt_is_of_the_data_set_of_its_class():
     found = list(source(asked(*LENGTHS), 200).prompts)
-    assert {(prompt.class_number, prompt.input_tokens) for prompt in found} == {(0, 40), (1, 4), (2, 9)}
+    assert {(prompt.class_number, prompt.input_tokens) for prompt in found} == {
+        (0, 40),
+        (1, 4),
+        (2, 9),
+    }
 
 
 def test_no_prompt_is_sent_twice_and_none_begins_another():
@@ -63,10 +77,14 @@ def test_the_origin_names_the_data_sets_and_counts_the_classes():
 
 
 def test_sessions_of_a_class_stay_together():
-    settings = asked("a:share=0.5,dataset=multi_turn,turns=3", "b:share=0.5", duration=60.0, request_rate=1.0)
+    settings = asked(
+        "a:share=0.5,dataset=multi_turn,turns=3", "b:share=0.5", duration=60.0, request_rate=1.0
+    )
     found = list(source(settings, 20).prompts)
     assert sum(not prompt.follows for prompt in found) == 20
-    turns = [(one.class_number, other.class_number) for one, other in pairwise(found) if other.follows]
+    turns = [
+        (one.class_number, other.class_number) for one, other in pairwise(found) if other.follows
+    ]
     assert set(turns) == {(0, 0)}
 
 
@@ -82,7 +100,9 @@ class Numbered:
         return (Prompt(f"text {number}", 2, 1, f"own/{number}") for number in range(count))
 
     def beyond(self, count):
-        return (Prompt(f"text {number}", 2, 1, f"own/{number}") for number in range(count, count + 100))
+        return (
+            Prompt(f"text {number}", 2, 1, f"own/{number}") for number in range(count, count + 100)
+        )
 
     def provenance(self):
         return {"name": "own"}
@@ -110,7 +130,9 @@ def test_all_classes_have_the_same_salt():
     settings = asked(*LENGTHS)
     target = Target.from_settings(settings, "base")
     plain = list(source(settings, 50).prompts)
-    first, second = (list(prompts_of_run(settings, target, 50, salt="0" * 16).prompts) for _ in range(2))
+    first, second = (
+        list(prompts_of_run(settings, target, 50, salt="0" * 16).prompts) for _ in range(2)
+    )
     assert first == second
     assert [prompt.input_tokens for prompt in first] == [prompt.input_tokens for prompt in plain]
     assert not {prompt.text for prompt in first} & {prompt.text for prompt in plain}

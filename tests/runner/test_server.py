@@ -19,7 +19,9 @@ WAITING = RunSettings(base_url=URL, model="m", ready_check_timeout_sec=30.0)
 
 @pytest.fixture
 def answers(monkeypatch):
-    """What the server answers, one look after the other, the last for ever; only sleeping takes time."""
+    """What the server answers, one look after the other, the last for ever; only sleeping takes
+    time.
+    """
     told, now = [], [0.0]
 
     async def get(url, **options):
@@ -44,7 +46,10 @@ async def test_a_server_that_is_starting_is_waited_for_and_that_is_told(answers,
     answers += [not_yet, not_yet, LISTS]
     told = []
     assert (await server.probe(WAITING, told.append)).models == ("m",)
-    assert [(progress.phase, progress.elapsed_s) for progress in told] == [("waiting", 0.0), ("waiting", 1.0)]
+    assert [(progress.phase, progress.elapsed_s) for progress in told] == [
+        ("waiting", 0.0),
+        ("waiting", 1.0),
+    ]
     assert all(f"{URL}/v1/models" in progress.note for progress in told)
 
 
@@ -74,7 +79,10 @@ async def test_server_without_models_is_refused_with_the_likely_cause(answers):
     answers.append(Reply(404, b"", {}))
     with pytest.raises(BadInput) as refused:
         await server.probe(RunSettings(base_url=URL))
-    said = f"--model: {URL}/v1/models lists no model (status 404); name the model, if it is an LLM server"
+    said = (
+        f"--model: {URL}/v1/models lists no model (status 404); name the model, if it is an "
+        "LLM server"
+    )
     assert str(refused.value) == said
 
 
@@ -97,7 +105,9 @@ async def test_tokenizer_is_the_servers_model_folder_or_hub_name(answers, tmp_pa
     assert await tokenizer(answers, "Qwen/Qwen3-8B") == "Qwen/Qwen3-8B"
 
 
-@pytest.mark.parametrize("root", [None, "", 7, "m", "/models/on/another/machine", "s3://models/m", "../m"])
+@pytest.mark.parametrize(
+    "root", [None, "", 7, "m", "/models/on/another/machine", "s3://models/m", "../m"]
+)
 async def test_unusable_model_root_falls_back_to_the_model_name(answers, root):
     assert await tokenizer(answers, root) == "m"
 
@@ -106,12 +116,16 @@ async def test_a_folder_without_a_tokenizer_is_passed_over(answers, tmp_path):
     assert await tokenizer(answers, str(tmp_path)) == "m"
 
 
-@pytest.mark.parametrize("given", [{"tokenizer": "mine"}, {"model": "mine", "served_model_name": "m"}], ids=str)
+@pytest.mark.parametrize(
+    "given", [{"tokenizer": "mine"}, {"model": "mine", "served_model_name": "m"}], ids=str
+)
 async def test_tokenizer_named_by_the_user_wins(answers, given):
     assert await tokenizer(answers, "Qwen/Qwen3-8B", **given) == "mine"
 
 
-@pytest.mark.parametrize(("owner", "simulated"), [(server.OWNER, True), ("loadgen", False), ("vllm", False)])
+@pytest.mark.parametrize(
+    ("owner", "simulated"), [(server.OWNER, True), ("loadgen", False), ("vllm", False)]
+)
 async def test_simulator_is_recognised_by_the_owner_of_its_model(answers, owner, simulated):
     answers.append(Reply(200, b'{"data": [{"id": "m", "owned_by": "%s"}]}' % owner.encode(), {}))
     assert (await server.probe(WAITING)).simulated is simulated
@@ -124,14 +138,18 @@ async def test_a_model_of_a_class_that_the_server_does_not_have_is_refused(answe
     answers.append(ADAPTERS)
     with pytest.raises(BadInput) as refused:
         await server.probe(WAITING.replace(classes=("a:model=sqk", "b:model=sql")))
-    assert str(refused.value) == f"--class: a: the server at {URL} has no model 'sqk'; choose from 'm', 'sql'"
+    assert (
+        str(refused.value)
+        == f"--class: a: the server at {URL} has no model 'sqk'; choose from 'm', 'sql'"
+    )
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"classes": ("a:model=sql", "b:priority=1")},
-        {"lora_modules": ("sql", "chat")},  # a server may load an adapter when it is first asked for
+        # a server may load an adapter when it is first asked for
+        {"lora_modules": ("sql", "chat")},
         {"backend": "sglang-native", "lora_modules": ("chat",)},
         {"extra_body": {"lora_path": None}, "lora_modules": ("chat",)},
     ],

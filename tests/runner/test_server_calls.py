@@ -1,4 +1,6 @@
-"""Calls to the servers beside the load: own paths, the profiler, and the one that empties a prefix cache."""
+"""Calls to the servers beside the load: own paths, the profiler, and the one that empties a
+prefix cache.
+"""
 
 import asyncio
 from typing import Any
@@ -19,7 +21,9 @@ TWO = RunSettings(base_url=("http://a:1", "http://b:2"))
 
 
 class Servers:
-    """Takes the place of all servers: keeps what they are sent, and answers 200 unless told otherwise."""
+    """Takes the place of all servers: keeps what they are sent, and answers 200 unless told
+    otherwise.
+    """
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -71,14 +75,18 @@ async def test_calls_before_the_run_precede_the_profiler_on_every_server(servers
 
 
 @pytest.mark.parametrize("field", ["num_steps", "max_iterations"])
-async def test_a_profiler_with_a_number_of_steps_stops_by_itself(servers: Servers, field: str) -> None:
+async def test_a_profiler_with_a_number_of_steps_stops_by_itself(
+    servers: Servers, field: str
+) -> None:
     await run(servers, ONE.replace(profile=True, profile_body={field: 5}))
     assert servers.log == ["a:1/start_profile", "run"]
     assert servers.bodies["http://a:1/start_profile"] == f'{{"{field}":5}}'.encode()
 
 
 async def test_the_profilers_of_other_servers_get_no_credentials(servers: Servers) -> None:
-    settings = ONE.replace(profile=True, profile_url=("http://p:7/", "http://a:1"), api_key="sk-0123456789")
+    settings = ONE.replace(
+        profile=True, profile_url=("http://p:7/", "http://a:1"), api_key="sk-0123456789"
+    )
     await run(servers, settings)
     assert servers.log[:2] == ["p:7/start_profile", "a:1/start_profile"]
     assert servers.headers["http://p:7/start_profile"] == {}
@@ -90,7 +98,11 @@ async def test_the_profilers_of_other_servers_get_no_credentials(servers: Server
     [
         (ONE.replace(profile=True), "/start_profile", "--profile"),
         (ONE.replace(call_before=("/reset_mm_cache",)), "/reset_mm_cache", "--call-before"),
-        (ONE.replace(call_before=("/slots/0?action=erase",)), "/slots/0?action=erase", "--call-before"),
+        (
+            ONE.replace(call_before=("/slots/0?action=erase",)),
+            "/slots/0?action=erase",
+            "--call-before",
+        ),
     ],
 )
 async def test_a_refused_call_before_the_run_refuses_the_run(
@@ -105,7 +117,9 @@ async def test_a_refused_call_before_the_run_refuses_the_run(
 
 
 async def test_a_server_that_does_not_answer_refuses_the_run(servers: Servers) -> None:
-    servers.refuse["a:1/start_profile"] = Unreachable("http://a:1/start_profile: no response in 3600 s")
+    servers.refuse["a:1/start_profile"] = Unreachable(
+        "http://a:1/start_profile: no response in 3600 s"
+    )
     with pytest.raises(BadInput, match=r"POST http://a:1/start_profile: no response"):
         await run(servers, ONE.replace(profile=True))
 
@@ -143,10 +157,14 @@ class TestWhenBusy:
         for _ in range(20):
             await asyncio.sleep(0)
 
-    async def test_the_profiler_starts_when_enough_requests_run_and_stops_by_its_time(self, servers: Servers) -> None:
+    async def test_the_profiler_starts_when_enough_requests_run_and_stops_by_its_time(
+        self, servers: Servers
+    ) -> None:
         running: list[float | None] = [None, 3.0, 8.0]
 
-        async with ServerCalls(self.SETTINGS, lambda: running.pop(0) if len(running) > 1 else running[0]) as calls:
+        async with ServerCalls(
+            self.SETTINGS, lambda: running.pop(0) if len(running) > 1 else running[0]
+        ) as calls:
             assert servers.log == []
             while len(calls.made) < 2:
                 await asyncio.sleep(0.001)
@@ -154,7 +172,9 @@ class TestWhenBusy:
         assert [call.moment for call in calls.made] == ["during", "during"]
 
     async def test_a_run_that_ends_sooner_stops_the_profiler(self, servers: Servers) -> None:
-        async with ServerCalls(self.SETTINGS.replace(profile_duration=1000.0), lambda: 8.0) as calls:
+        async with ServerCalls(
+            self.SETTINGS.replace(profile_duration=1000.0), lambda: 8.0
+        ) as calls:
             await self.turns()
         assert servers.log == ["a:1/start_profile", "a:1/stop_profile"]
         assert [call.moment for call in calls.made] == ["during", "after"]
@@ -184,7 +204,9 @@ class Engine:
     async def _send(self, url: str, body: bytes, *, method: str, **others: Any) -> Reply:
         path = url.removeprefix("http://a:1")
         self.log.append(f"{method} {path}")
-        status, said = self._answers.get(path.split("?")[0].lstrip("/").replace("/", "_"), (404, b"no such path"))
+        status, said = self._answers.get(
+            path.split("?")[0].lstrip("/").replace("/", "_"), (404, b"no such path")
+        )
         return Reply(status, said, {})
 
 
@@ -198,7 +220,11 @@ async def empty(settings: RunSettings = COLD) -> ServerCalls:
 
 VLLM = {"reset_prefix_cache": (200, b"")}
 SGLANG = {"flush_cache": (200, b"Cache flushed.")}
-LLAMA_CPP = {"slots": (200, SLOTS), "slots_0": (200, b'{"n_erased":5}'), "slots_1": (200, b'{"n_erased":0}')}
+LLAMA_CPP = {
+    "slots": (200, SLOTS),
+    "slots_0": (200, b'{"n_erased":5}'),
+    "slots_1": (200, b'{"n_erased":0}'),
+}
 ERASE = ["POST /slots/0?action=erase", "POST /slots/1?action=erase"]
 UNKNOWN = ["POST /reset_prefix_cache", "POST /flush_cache?timeout=60", "GET /slots"]
 
@@ -218,12 +244,18 @@ async def test_the_cache_is_emptied_by_the_call_of_its_engine(
     engine = Engine(monkeypatch, **answers)
     made = (await empty()).made
     assert engine.log == log
-    posts = [each.removeprefix("POST ") for each in log if each not in (UNKNOWN if answers is not VLLM else [])]
+    posts = [
+        each.removeprefix("POST ")
+        for each in log
+        if each not in (UNKNOWN if answers is not VLLM else [])
+    ]
     assert {call.url.removeprefix("http://a:1") for call in made} >= set(posts)
     assert {(call.moment, call.error) for call in made} == {("before", None)}
 
 
-async def test_nothing_is_called_unless_the_cache_is_to_be_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_called_unless_the_cache_is_to_be_cold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     engine = Engine(monkeypatch, **VLLM)
     await empty(COLD.replace(cache="warm"))
     assert engine.log == []
@@ -231,14 +263,21 @@ async def test_nothing_is_called_unless_the_cache_is_to_be_cold(monkeypatch: pyt
 
 @pytest.mark.parametrize(
     "answers",
-    [{}, {"slots": (200, SLOTS), "slots_0": (501, b"")}, {"slots": (200, b"[]")}, {"slots": (200, b"no JSON")}],
+    [
+        {},
+        {"slots": (200, SLOTS), "slots_0": (501, b"")},
+        {"slots": (200, b"[]")},
+        {"slots": (200, b"no JSON")},
+    ],
     ids=["none", "llama.cpp without --slot-save-path", "no slots", "another /slots"],
 )
 async def test_a_server_without_such_a_call_is_refused(
     monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[int, bytes]]
 ) -> None:
     Engine(monkeypatch, **answers)
-    with pytest.raises(BadInput, match="http://a:1 has no call that empties its prefix cache") as refused:
+    with pytest.raises(
+        BadInput, match="http://a:1 has no call that empties its prefix cache"
+    ) as refused:
         await empty()
     assert refused.value.field == "--cache"
     assert "VLLM_SERVER_DEV_MODE=1" in refused.value.remedy

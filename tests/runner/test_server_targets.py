@@ -63,7 +63,9 @@ def test_users_in_target_urls_are_hidden():
 
 
 def test_each_is_asked_for_the_same_with_its_own_user():
-    first, second = request_targets(BOTH.replace(base_url=(A, "http://me:pass@b:1"), backend="openai-chat"), "m")
+    first, second = request_targets(
+        BOTH.replace(base_url=(A, "http://me:pass@b:1"), backend="openai-chat"), "m"
+    )
     assert (first.url, second.url) == (f"{A}/v1/chat/completions", "http://b:1/v1/chat/completions")
     assert (first.model, first.chat, first.fields) == (second.model, second.chat, second.fields)
     assert first.headers == {}
@@ -76,7 +78,10 @@ def test_each_is_asked_for_the_same_with_its_own_user():
         ({"base_url": ()}, "--base-url is empty"),
         ({"balance": "round-robin"}, "--balance given for a single target"),
         ({"base_url": A, "balance": "least-outstanding"}, "--balance given for a single target"),
-        ({"base_url": (A, B), "balance": "random"}, "--balance unknown value 'random'; choose from round-robin"),
+        (
+            {"base_url": (A, B), "balance": "random"},
+            "--balance unknown value 'random'; choose from round-robin",
+        ),
     ],
 )
 def test_invalid_settings_for_several_targets_are_refused(settings, problem):
@@ -90,7 +95,9 @@ def test_invalid_settings_for_several_targets_are_refused(settings, problem):
 
 @pytest.fixture
 def probed(monkeypatch):
-    """Says what each server would answer: its models and version, or an error; returns what was probed."""
+    """Says what each server would answer: its models and version, or an error; returns what was
+    probed.
+    """
     answers, seen = {}, []
 
     async def probe(settings, on_progress):
@@ -126,7 +133,9 @@ async def test_where_one_is_simulated_so_are_the_numbers_of_all(probed, monkeypa
     answers |= {A: (["m"], "1.0"), B: (["m"], "1.0")}
 
     async def of_which_b_is_simulated(settings, on_progress):
-        return dataclasses.replace(await probe_one(settings, on_progress), simulated=settings.urls == (B,))
+        return dataclasses.replace(
+            await probe_one(settings, on_progress), simulated=settings.urls == (B,)
+        )
 
     assert not (await probe(BOTH)).simulated
     monkeypatch.setattr(server, "_probe_one", of_which_b_is_simulated)
@@ -185,7 +194,12 @@ async def test_continuous_usage_is_off_if_one_target_refuses_it(probed, monkeypa
 
     async def one_refuses(settings, on_progress):
         found = await probe_one(settings, on_progress)
-        return Server(found.settings.replace(continuous_usage=settings.urls != (B,)), "m", found.about, models=("m",))
+        return Server(
+            found.settings.replace(continuous_usage=settings.urls != (B,)),
+            "m",
+            found.about,
+            models=("m",),
+        )
 
     monkeypatch.setattr(server, "_probe_one", one_refuses)
     found = await probe(BOTH.replace(continuous_usage=True))

@@ -1,4 +1,6 @@
-"""A run ends by --stop-when as soon as a look, once a second, finds that a condition holds of its stretch of time."""
+"""A run ends by --stop-when as soon as a look, once a second, finds that a condition holds of
+its stretch of time.
+"""
 
 from collections.abc import Iterable
 
@@ -21,7 +23,9 @@ class Told:
         self._conditions = StopConditions(RunSettings(stop_when=stop_when))
         self._ttft, self._ended, self._failed, self._at_s = Histogram(), 0, 0, 0.0
 
-    def second(self, ttft_ms: Iterable[float] = (), failed: int = 0, after_s: float = 1.0) -> StopEvent | None:
+    def second(
+        self, ttft_ms: Iterable[float] = (), failed: int = 0, after_s: float = 1.0
+    ) -> StopEvent | None:
         for value in ttft_ms:
             self._ttft.record(int(value * MS))
             self._ended += 1
@@ -33,7 +37,9 @@ class Told:
     def now(self, phase: str) -> Progress:
         failures = {"refused": self._failed} if self._failed else {}
         ttft = Sketch.of(self._ttft)
-        return Progress(phase, self._at_s, 0, 0, self._ended, failures=failures, ttft=ttft, e2el=ttft)
+        return Progress(
+            phase, self._at_s, 0, 0, self._ended, failures=failures, ttft=ttft, e2el=ttft
+        )
 
     @property
     def never_judged(self) -> list[str]:

@@ -22,7 +22,9 @@ class Runner:
 
 
 async def hearing(*said: tuple[object, ...]) -> tuple[list[tuple[str, str]], list[object]]:
-    """What a runner is told and which steps it is to take, of what the command says before it goes."""
+    """What a runner is told and which steps it is to take, of what the command says before it
+    goes.
+    """
     commands, steps, runner = asyncio.StreamReader(), asyncio.Queue[object](), Runner()
     for message in said:
         commands.feed_data(child_process.encode(message))

@@ -55,7 +55,9 @@ async def test_the_running_loop_measures_where_it_may_and_one_is_enough():
     assert not isinstance(open_participant(RunSettings(workers=2), own_loop=True), LoopRunner)
 
 
-@pytest.mark.parametrize("shared", [{"workers": 2}, {"ray": "auto", "base_url": "http://10.0.0.1:8000"}])
+@pytest.mark.parametrize(
+    "shared", [{"workers": 2}, {"ray": "auto", "base_url": "http://10.0.0.1:8000"}]
+)
 def test_several_cannot_write_records_into_a_pipe(tmp_path, shared):
     os.mkfifo(tmp_path / "pipe")
     settings = RunSettings(records=str(tmp_path / "pipe"), **shared)

@@ -33,19 +33,33 @@ class TestBlockLength:
 
     def test_independent_values_need_no_blocks(self) -> None:
         assert (
-            np.median([politis_white_length(np.random.default_rng(seed).normal(size=1000)) for seed in range(20)]) < 5
+            np.median(
+                [
+                    politis_white_length(np.random.default_rng(seed).normal(size=1000))
+                    for seed in range(20)
+                ]
+            )
+            < 5
         )
-        assert politis_white_length(np.ones(100)) == politis_white_length(np.full(100, math.nan)) == 1.0
+        assert (
+            politis_white_length(np.ones(100))
+            == politis_white_length(np.full(100, math.nan))
+            == 1.0
+        )
 
     def test_longer_memory_makes_longer_blocks(self) -> None:
         short, long = (
-            np.median([politis_white_length(autoregressive(share, 2000, seed)) for seed in range(20)])
+            np.median(
+                [politis_white_length(autoregressive(share, 2000, seed)) for seed in range(20)]
+            )
             for share in (0.5, 0.9)
         )
         assert 5 < short < long / 2
 
     def test_length_for_ar1_is_the_theoretical_one(self) -> None:
-        """Of an AR(1) with share r the best is (1.5 * (2 r / (1 - r**2))**2 * n)**(1/3): Politis and White."""
+        """Of an AR(1) with share r the best is (1.5 * (2 r / (1 - r**2))**2 * n)**(1/3): Politis
+        and White.
+        """
         share, count = 0.7, 5000
         best = (1.5 * (2 * share / (1 - share**2)) ** 2 * count) ** (1 / 3)
         found = [politis_white_length(autoregressive(share, count, seed)) for seed in range(20)]
@@ -99,10 +113,17 @@ class TestResampleRatio:
         assert not np.allclose(resample_ratio(values, np.ones(100), 5, seed=1), one)
 
     def test_resample_is_as_long_as_the_series(self) -> None:
-        """Of 501 requests in blocks of 100 a sixth whole one would take a sixth off the variance."""
-        lumps = [np.repeat(np.random.default_rng(seed).normal(size=6), 100)[:501] for seed in range(40)]
+        """Of 501 requests in blocks of 100 a sixth whole one would take a sixth off the
+        variance.
+        """
+        lumps = [
+            np.repeat(np.random.default_rng(seed).normal(size=6), 100)[:501] for seed in range(40)
+        ]
         found = [
-            (resample_ratio(each, np.ones(501), 100).var(), resample_ratio(each[:500], np.ones(500), 100).var())
+            (
+                resample_ratio(each, np.ones(501), 100).var(),
+                resample_ratio(each[:500], np.ones(500), 100).var(),
+            )
             for each in lumps
         ]
         assert np.median([one / other for one, other in found]) == pytest.approx(1.0, abs=0.08)
@@ -113,7 +134,9 @@ class TestResampleRatio:
     def test_blocks_wrap_around(self) -> None:
         values = np.arange(50.0)
         drawn = np.random.default_rng(0).integers(50, size=(RESAMPLES, 5))
-        sums = np.array([sum(values[(start + step) % 50] for step in range(10)) for start in range(50)])
+        sums = np.array(
+            [sum(values[(start + step) % 50] for step in range(10)) for start in range(50)]
+        )
         assert (resample_ratio(values, np.ones(50), 10) == sums[drawn].sum(axis=1) / 50).all()
 
 
@@ -129,13 +152,17 @@ class TestEffectiveSampleSize:
     def test_independent_values_count_each(self) -> None:
         values = np.random.default_rng(1).normal(10.0, 2.0, 400)
         replicates = resample_ratio(values, np.ones(400), 1)
-        assert effective_sample_size(400, values.var() / 400, replicates) == pytest.approx(400, rel=0.2)
+        assert effective_sample_size(400, values.var() / 400, replicates) == pytest.approx(
+            400, rel=0.2
+        )
 
     def test_clusters_count_little_more_than_once(self) -> None:
         """Blocks that begin within a cluster cut it, which takes a third off the variance."""
         values = np.repeat(np.random.default_rng(1).normal(10.0, 2.0, 100), 20)
         replicates = resample_ratio(values, np.ones(2000), 20)
-        assert effective_sample_size(2000, values.var() / 2000, replicates) == pytest.approx(150, rel=0.2)
+        assert effective_sample_size(2000, values.var() / 2000, replicates) == pytest.approx(
+            150, rel=0.2
+        )
 
     def test_equal_values_count_each(self) -> None:
         assert effective_sample_size(50, 0.0, np.full(RESAMPLES, 7.0)) == 50

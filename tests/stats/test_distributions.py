@@ -1,4 +1,6 @@
-"""Student's t distribution against SciPy's; quantiles of the chi-square distribution against printed tables."""
+"""Student's t distribution against SciPy's; quantiles of the chi-square distribution against
+printed tables.
+"""
 
 import math
 
@@ -33,7 +35,8 @@ def test_two_df_are_exponential(p: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "df", "value"), [(0.1, 1, 0.015791), (0.1, 5, 1.610308), (0.95, 10, 18.307038), (0.1, 100, 82.358136)]
+    ("p", "df", "value"),
+    [(0.1, 1, 0.015791), (0.1, 5, 1.610308), (0.95, 10, 18.307038), (0.1, 100, 82.358136)],
 )
 def test_tabulated_quantiles(p: float, df: float, value: float) -> None:
     assert distributions.chi_square_quantile(p, df) == pytest.approx(value, abs=1e-5)

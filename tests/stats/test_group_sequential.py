@@ -31,7 +31,8 @@ class TestBoundaries:
         )
 
     def test_boundaries_are_those_of_published_tables(self) -> None:
-        # Lan and DeMets' function for O'Brien and Fleming, one-sided 0.025, five looks evenly spaced.
+        # Lan and DeMets' function for O'Brien and Fleming, one-sided 0.025, five looks evenly
+        # spaced.
         found = boundaries(0.025, (1, 2, 3, 4, 5))
         assert found == pytest.approx((4.8769, 3.3569, 2.6803, 2.2898, 2.0310), abs=2e-4)
 
@@ -64,13 +65,17 @@ class TestBoundaries:
         assert crossed.mean() == pytest.approx(alpha, abs=4 * math.sqrt(alpha / len(steps)))
 
 
-def runs(*effects: float, blocks: int, sigma: float = 0.001, seed: int = 1) -> dict[str, list[float]]:
+def runs(
+    *effects: float, blocks: int, sigma: float = 0.001, seed: int = 1
+) -> dict[str, list[float]]:
     """A reference at 1,000 and arms with these effects, with a noise of `sigma`."""
     generator = np.random.default_rng(seed)
     levels = {"base": 0.0} | {f"arm {number}": effect for number, effect in enumerate(effects)}
     drift = generator.normal(scale=0.02, size=blocks)
     return {
-        name: list(1000.0 * (1 + effect) * np.exp(drift + generator.normal(scale=sigma, size=blocks)))
+        name: list(
+            1000.0 * (1 + effect) * np.exp(drift + generator.normal(scale=sigma, size=blocks))
+        )
         for name, effect in levels.items()
     }
 
@@ -118,10 +123,16 @@ class TestCompare:
         complete = runs(0.20, 0.02, blocks=7)
         early = compare({name: values[:3] for name, values in complete.items()}, "base", Plan())
         late = compare(complete, "base", Plan())
-        assert {name: one for name, one in early.items() if one.decision is not OPEN}.items() <= late.items()
+        assert {
+            name: one for name, one in early.items() if one.decision is not OPEN
+        }.items() <= late.items()
 
     def test_comparisons_are_in_the_order_of_the_arms(self) -> None:
-        assert list(compare(runs(0.0, 0.1, 0.05, blocks=2), "base", Plan())) == ["arm 0", "arm 1", "arm 2"]
+        assert list(compare(runs(0.0, 0.1, 0.05, blocks=2), "base", Plan())) == [
+            "arm 0",
+            "arm 1",
+            "arm 2",
+        ]
 
 
 class TestPrior:
@@ -141,7 +152,11 @@ class TestCovariates:
         values["arm 0"][2] *= math.exp(-0.5)
         quiet = [0.0] * 6
         adjusted = compare(
-            values, "base", Plan(), Noise(0.001, 10), {"base": quiet, "arm 0": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
+            values,
+            "base",
+            Plan(),
+            Noise(0.001, 10),
+            {"base": quiet, "arm 0": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]},
         )["arm 0"]
         assert adjusted.decision is NOT_BETTER
         assert adjusted.effect == pytest.approx(0.0, abs=0.003)
@@ -159,14 +174,19 @@ class TestBlocksNeeded:
         assert blocks_needed(1.001 * effect, noise, 1, plan) == 30
 
     @pytest.mark.parametrize(("effect", "df"), [(0.05, 5), (0.02, 5), (0.2, 0)])
-    def test_no_number_shows_the_least_effect_or_an_unknown_noise(self, effect: float, df: int) -> None:
+    def test_no_number_shows_the_least_effect_or_an_unknown_noise(
+        self, effect: float, df: int
+    ) -> None:
         assert blocks_needed(effect, Noise(0.05, df), 1, Plan(least_effect=0.05)) is None
 
 
 class TestDetectableEffect:
     def test_detectable_effect_grows_with_noise_and_arms(self) -> None:
         plan = Plan()
-        seen = [detectable_effect(Noise(sd, 12), arms, plan) for sd, arms in ((0.005, 1), (0.012, 1), (0.012, 6))]
+        seen = [
+            detectable_effect(Noise(sd, 12), arms, plan)
+            for sd, arms in ((0.005, 1), (0.012, 1), (0.012, 6))
+        ]
         assert plan.least_effect < seen[0] < seen[1] < seen[2]
 
     def test_without_noise_it_is_the_least_effect(self) -> None:

@@ -1,4 +1,6 @@
-"""Fisher's and McNemar's exact tests against whole numbers; Holm's procedure on p-values and step by step."""
+"""Fisher's and McNemar's exact tests against whole numbers; Holm's procedure on p-values and
+step by step.
+"""
 
 import math
 from math import comb
@@ -32,7 +34,9 @@ def test_p_value_is_exact(failures: int, trials: int, all_failures: int, all_tri
         for k in range(failures, min(trials, all_failures) + 1)
     )
     right = ways / math.comb(all_trials, all_failures)
-    assert fisher_one_sided_p(failures, trials, all_failures, all_trials) == pytest.approx(right, rel=1e-6)
+    assert fisher_one_sided_p(failures, trials, all_failures, all_trials) == pytest.approx(
+        right, rel=1e-6
+    )
 
 
 def test_p_value_of_many_failures() -> None:
@@ -43,7 +47,9 @@ def test_p_value_of_many_failures() -> None:
 @pytest.mark.parametrize(("lost", "won"), [(0, 0), (1, 0), (5, 0), (5, 3), (8, 8), (3, 9)])
 def test_p_value_is_the_tail_of_a_fair_coin(lost: int, won: int) -> None:
     flips = lost + won
-    assert mcnemar_one_sided_p(lost, won) == pytest.approx(1 - sum(comb(flips, k) for k in range(lost)) / 2**flips)
+    assert mcnemar_one_sided_p(lost, won) == pytest.approx(
+        1 - sum(comb(flips, k) for k in range(lost)) / 2**flips
+    )
 
 
 @pytest.mark.parametrize(("alpha", "losses"), [(0.05, 5), (0.01, 7)])

@@ -119,7 +119,9 @@ def test_without_a_disturbance_the_difference_lies_within_those_of_the_blocks(
     disturbances: Floats | None, blocks: int
 ) -> None:
     given = values(blocks)
-    found = DisturbedLayout(given, None if disturbances is None else disturbances[:, :blocks], PRIOR).contrast(1, 0)
+    found = DisturbedLayout(
+        given, None if disturbances is None else disturbances[:, :blocks], PRIOR
+    ).contrast(1, 0)
     plain = TwoWayLayout.fit(given).noise.with_prior(PRIOR)
     assert found.effect == pytest.approx(differences(given).mean())
     assert (found.sd, found.df) == (pytest.approx(plain.sd * math.sqrt(2 / blocks)), plain.df)
@@ -128,7 +130,9 @@ def test_without_a_disturbance_the_difference_lies_within_those_of_the_blocks(
 
 def test_slopes_are_taken_out_where_they_leave_degrees_of_freedom() -> None:
     lost = disturbance(7, (0, 1), (0, 4), (1, 2), (1, 5))
-    found = DisturbedLayout(values(7, sd=0.0) - np.array([[0.8], [0.1]]) * lost, lost).contrast(1, 0)
+    found = DisturbedLayout(values(7, sd=0.0) - np.array([[0.8], [0.1]]) * lost, lost).contrast(
+        1, 0
+    )
     assert found.effect == pytest.approx(0.3)
     assert found.df >= MIN_DF
     assert found.adjustment is Adjustment.SLOPES

@@ -16,7 +16,9 @@ def counted(values):
 
 
 def at_most(k, n, share):
-    """The probability that a binomial number is at most k; `share` to the thousandth, reckoned in whole numbers."""
+    """The probability that a binomial number is at most k; `share` to the thousandth, reckoned
+    in whole numbers.
+    """
     per_mille = round(share * 1000)
     ways = sum(math.comb(n, i) * per_mille**i * (1000 - per_mille) ** (n - i) for i in range(k + 1))
     return ways / 1000**n

@@ -29,10 +29,14 @@ class TestShareBounds:
         assert (low, high) == (pytest.approx(0.782, abs=2e-3), pytest.approx(0.817, abs=2e-3))
 
     def test_few_blocks_use_students_t(self) -> None:
-        """Of six blocks that are each all good or all bad: t is 2.57 with five degrees of freedom, and z 1.96."""
+        """Of six blocks that are each all good or all bad: t is 2.57 with five degrees of
+        freedom, and z 1.96.
+        """
         good = np.repeat([1.0, 1.0, 0.0, 1.0, 0.0, 1.0], 20)
         low, high = share_bounds(good, np.ones(120), 20, 0.975)
-        students, normal = (wilson(share=4 / 6, n_eff=6.0, quantile=quantile) for quantile in (2.57, 1.96))
+        students, normal = (
+            wilson(share=4 / 6, n_eff=6.0, quantile=quantile) for quantile in (2.57, 1.96)
+        )
         assert low == pytest.approx(students[0], abs=0.03)
         assert high == pytest.approx(students[1], abs=0.03)
         assert low < normal[0] - 0.03
@@ -46,7 +50,9 @@ class TestShareBounds:
     def test_clusters_widen_the_interval(self) -> None:
         alone = np.random.default_rng(1).random(4000) < 0.95
         together = np.repeat(np.random.default_rng(1).random(100) < 0.95, 40)
-        narrow, wide = (np.subtract(*attained(good, 20.0, 0.95)[::-1]) for good in (alone, together))
+        narrow, wide = (
+            np.subtract(*attained(good, 20.0, 0.95)[::-1]) for good in (alone, together)
+        )
         assert wide > 3 * narrow
 
     @pytest.mark.parametrize("burst", [1, 20])
@@ -83,7 +89,9 @@ class TestShareBounds:
 
     def test_clusters_count_at_any_concurrency(self) -> None:
         together = np.repeat(np.random.default_rng(1).random(100) < 0.95, 40)
-        few, many = (np.subtract(*attained(together, in_flight, 0.95)[::-1]) for in_flight in (1.0, 40.0))
+        few, many = (
+            np.subtract(*attained(together, in_flight, 0.95)[::-1]) for in_flight in (1.0, 40.0)
+        )
         assert few == pytest.approx(many, rel=0.25)
 
 
@@ -91,10 +99,20 @@ class TestDecidingShares:
     @pytest.mark.parametrize("burst", [1, 20])
     @pytest.mark.parametrize("threshold", [0.5, 0.9, 0.99])
     def test_they_invert_the_bounds(self, burst: int, threshold: float) -> None:
-        """A sample has its lower bound above a threshold exactly if its share is above the second, and so on."""
+        """A sample has its lower bound above a threshold exactly if its share is above the
+        second, and so on.
+        """
         decided = set()
-        for share in (threshold - 0.06, threshold - 0.01, threshold, threshold + 0.005, threshold + 0.05):
-            good = np.repeat(np.random.default_rng(1).random(4000 // burst) < share, burst).astype(float)
+        for share in (
+            threshold - 0.06,
+            threshold - 0.01,
+            threshold,
+            threshold + 0.005,
+            threshold + 0.05,
+        ):
+            good = np.repeat(np.random.default_rng(1).random(4000 // burst) < share, burst).astype(
+                float
+            )
             total, length = np.ones(len(good)), max(16, 2 * burst)
             low, high = share_bounds(good, total, length, 0.97)
             first, second = deciding_shares(good, total, length, 0.97, threshold)
@@ -111,7 +129,10 @@ class TestDecidingShares:
 class TestMeanBounds:
     def test_independent_values_give_the_normal_interval(self) -> None:
         low, high = mean_bounds(np.array([8.0, 12.0] * 200), np.ones(400), 8, 0.975)
-        assert (low, high) == (pytest.approx(10 - 1.96 * 2 / 20, abs=0.02), pytest.approx(10 + 1.96 * 2 / 20, abs=0.02))
+        assert (low, high) == (
+            pytest.approx(10 - 1.96 * 2 / 20, abs=0.02),
+            pytest.approx(10 + 1.96 * 2 / 20, abs=0.02),
+        )
 
     def test_upper_bound_is_that_of_the_reciprocal(self) -> None:
         """So it is farther away than the lower one, and infinite where nothing bounds the mean."""

@@ -9,13 +9,17 @@ from loadgen.stats.variance import Noise
 
 
 def test_groups_are_pooled_around_their_own_means() -> None:
-    groups = [Noise.of_replicates(np.array(each)) for each in ([1.0, 3.0], [10.0, 10.0, 10.0], [7.0])]
+    groups = [
+        Noise.of_replicates(np.array(each)) for each in ([1.0, 3.0], [10.0, 10.0, 10.0], [7.0])
+    ]
     assert Noise.pooled(groups) == Noise(pytest.approx(math.sqrt(2 / 3)), 3)
     assert Noise.pooled(groups[2:]) is None
 
 
 def test_expected_noise_is_pooled() -> None:
-    assert Noise(0.02, 1).with_prior(Noise(0.01, 3)) == Noise(pytest.approx(math.sqrt((0.02**2 + 3 * 0.01**2) / 4)), 4)
+    assert Noise(0.02, 1).with_prior(Noise(0.01, 3)) == Noise(
+        pytest.approx(math.sqrt((0.02**2 + 3 * 0.01**2) / 4)), 4
+    )
 
 
 def test_noise_far_above_the_expected_one_is_not_pooled() -> None:
@@ -31,7 +35,9 @@ def test_noise_without_df_is_the_expected_one() -> None:
 
 
 def test_upper_bound_of_noise_with_two_df() -> None:
-    assert Noise(0.0137, 2).upper_bound(0.9) == pytest.approx(0.0137 * math.sqrt(2 / (-2 * math.log(0.9))))
+    assert Noise(0.0137, 2).upper_bound(0.9) == pytest.approx(
+        0.0137 * math.sqrt(2 / (-2 * math.log(0.9)))
+    )
 
 
 def test_upper_bound_nears_the_estimate() -> None:

@@ -11,7 +11,9 @@ SERVERS = {"metronome": [], "roofline": [], "faulty": [], "replay": ["no.jsonl"]
 
 def refused(capsys, module, *flags):
     """Call a server's command line, which must not begin to listen; returns its one line."""
-    assert importlib.import_module(f"loadgen.testing.{module}").main([*SERVERS[module], *flags]) == 2
+    assert (
+        importlib.import_module(f"loadgen.testing.{module}").main([*SERVERS[module], *flags]) == 2
+    )
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -31,7 +33,10 @@ def never_listens(monkeypatch):
 def test_a_port_that_is_none_is_refused(capsys, module, port):
     line = refused(capsys, module, "--port", port)
     if port == "http":
-        assert line == "error: --port: 'http' is not a whole number; write digits only, for example 10\n"
+        assert (
+            line
+            == "error: --port: 'http' is not a whole number; write digits only, for example 10\n"
+        )
     else:
         assert line.startswith(f"error: --port: {port}")
         assert line.endswith(f"see `python -m loadgen.testing.{module} --help`\n")
@@ -45,7 +50,10 @@ def test_answers_of_no_tokens_are_refused(capsys, module, tokens):
 
 @pytest.mark.parametrize("module", SERVERS)
 def test_an_unknown_flag_is_refused(capsys, module):
-    assert refused(capsys, module, "--prot", "8000") == "error: --prot: unknown; did you mean --port?\n"
+    assert (
+        refused(capsys, module, "--prot", "8000")
+        == "error: --prot: unknown; did you mean --port?\n"
+    )
 
 
 @pytest.mark.parametrize(

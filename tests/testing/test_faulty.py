@@ -16,15 +16,23 @@ from loadgen.testing.faulty import HEADER, MODEL, Faulty, serving
 from loadgen.testing.process import started
 from loadgen.util import http_client
 
-BODY = {"model": MODEL, "messages": [{"role": "user", "content": "one two three"}], "max_completion_tokens": 5}
+BODY = {
+    "model": MODEL,
+    "messages": [{"role": "user", "content": "one two three"}],
+    "max_completion_tokens": 5,
+}
 PATH = "/v1/chat/completions"
 
 
-async def post(url: str, fault: str | None = None, path: str = PATH, **fields: object) -> tuple[int, str]:
+async def post(
+    url: str, fault: str | None = None, path: str = PATH, **fields: object
+) -> tuple[int, str]:
     headers = {HEADER: fault} if fault else {}
     async with (
         aiohttp.ClientSession() as session,
-        session.post(url + path, json=BODY | fields, headers=headers, allow_redirects=False) as response,
+        session.post(
+            url + path, json=BODY | fields, headers=headers, allow_redirects=False
+        ) as response,
     ):
         return response.status, await response.text()
 
@@ -39,7 +47,9 @@ class TestChoosing:
 
     @pytest.mark.integration
     @pytest.mark.parametrize("fault", ["statsu", "stall:x", "stall:-1", "reset:3", ":", "stall:"])
-    async def test_a_fault_that_cannot_be_played_is_refused_by_name(self, faulty: Faulty, fault: str) -> None:
+    async def test_a_fault_that_cannot_be_played_is_refused_by_name(
+        self, faulty: Faulty, fault: str
+    ) -> None:
         status, text = await post(faulty.url, fault)
         assert status == 400
         assert HEADER in text
@@ -50,12 +60,18 @@ class TestChoosing:
         met = [shares.of(number) for number in range(20_000)]
         assert met.count((FAULTS["reset"], None)) == pytest.approx(2000, rel=0.1)
         assert met.count((FAULTS["stall"], 3)) == pytest.approx(4000, rel=0.1)
-        assert met == [Shares.parse("reset=0.1,stall:3=0.2", seed=5).of(number) for number in range(20_000)]
-        assert met != [Shares.parse("reset=0.1,stall:3=0.2", seed=6).of(number) for number in range(20_000)]
+        assert met == [
+            Shares.parse("reset=0.1,stall:3=0.2", seed=5).of(number) for number in range(20_000)
+        ]
+        assert met != [
+            Shares.parse("reset=0.1,stall:3=0.2", seed=6).of(number) for number in range(20_000)
+        ]
 
     def test_empty_plan_has_no_faults_and_full_plan_only_faults(self) -> None:
         assert {Shares.parse("").of(number) for number in range(100)} == {None}
-        assert {Shares.parse("close=1").of(number) for number in range(100)} == {(FAULTS["close"], None)}
+        assert {Shares.parse("close=1").of(number) for number in range(100)} == {
+            (FAULTS["close"], None)
+        }
 
     @pytest.mark.parametrize(
         "text", ["reset", "reset=x", "reset=-1", "reset=1.1", "reset=0.6,close=0.6", "no=0.1", ","]
@@ -75,7 +91,9 @@ class TestChoosing:
         for name, fault in FAULTS.items():
             assert re.fullmatch(r"[a-z0-9-]+", name)
             assert re.fullmatch(r"[A-Z][^\n]*[^. ]\.", fault.does), name
-            assert ("NUMBER" in fault.does or name == "wrong-shape") == (fault.default is not None), name
+            assert ("NUMBER" in fault.does or name == "wrong-shape") == (
+                fault.default is not None
+            ), name
             assert chosen(name, HEADER) == (fault, None)
 
 
@@ -90,7 +108,9 @@ class TestAnswering:
 
     @pytest.mark.integration
     async def test_completions_are_answered_as_such(self, faulty: Faulty) -> None:
-        _, text = await post(faulty.url, path="/v1/completions", max_completion_tokens=None, max_tokens=3)
+        _, text = await post(
+            faulty.url, path="/v1/completions", max_completion_tokens=None, max_tokens=3
+        )
         assert text.count('"text":" word') == 3
         assert "delta" not in text
 
@@ -105,7 +125,9 @@ class TestAnswering:
 
     @pytest.mark.integration
     async def test_invalid_request_is_refused_and_not_counted(self, faulty: Faulty) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(faulty.url.rpartition(":")[2]))
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", int(faulty.url.rpartition(":")[2])
+        )
         writer.write(b"\x16\x03\x01 hello\r\n\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
         writer.close()
@@ -132,7 +154,9 @@ class TestAnswering:
     @pytest.mark.integration
     async def test_a_probe_of_an_answer_without_end_is_given_up(self, faulty: Faulty) -> None:
         with pytest.raises(Unreachable, match="MiB"):
-            await http_client.get(faulty.url + "/metrics", headers={HEADER: "endless"}, timeout_s=60)
+            await http_client.get(
+                faulty.url + "/metrics", headers={HEADER: "endless"}, timeout_s=60
+            )
 
 
 class TestProcess:

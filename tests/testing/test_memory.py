@@ -66,10 +66,17 @@ def at_ms(*parts, **ends):
 @timed
 async def test_bytes_become_stamps_at_the_times_the_server_said():
     end = chunk(delta("stop") + usage(prompt_tokens=7, completion_tokens=2)) + LAST_CHUNK
-    parts = [(3, CHUNKED), (20, chunk(delta(content="a"))), (30, chunk(delta(content="b"))), (31, end)]
+    parts = [
+        (3, CHUNKED),
+        (20, chunk(delta(content="a"))),
+        (30, chunk(delta(content="b"))),
+        (31, end),
+    ]
     record = await answer_to(at_ms(*parts))
     assert (record.outcome, record.finish_reason, record.prompt_tokens) == (Outcome.OK, "stop", 7)
-    since_sent = [(at - record.sent) / MS for at in (record.first_byte, *record.stamps, record.closed)]
+    since_sent = [
+        (at - record.sent) / MS for at in (record.first_byte, *record.stamps, record.closed)
+    ]
     assert since_sent == [3, 20, 30, 31]
     assert record.sent == record.due == EPOCH_NS
     assert record.ordered
@@ -97,8 +104,16 @@ async def test_the_server_is_told_what_is_asked_and_when():
         (at_ms(closes=4), Outcome.REFUSED, 4),
         (at_ms((2, HEAD + b"\r\n"), closes=4), Outcome.EMPTY, 4),
         (at_ms((2, HEAD + b"\r\n" + delta(content="a")), closes=4), Outcome.TRUNCATED, 4),
-        (at_ms((2, CHUNKED + chunk(delta(content="a"))), closes=4, error="reset"), Outcome.TRUNCATED, 4),
-        (at_ms((2, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), closes=4), Outcome.STATUS, 2),
+        (
+            at_ms((2, CHUNKED + chunk(delta(content="a"))), closes=4, error="reset"),
+            Outcome.TRUNCATED,
+            4,
+        ),
+        (
+            at_ms((2, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), closes=4),
+            Outcome.STATUS,
+            2,
+        ),
         (at_ms((2, b"nonsense\r\n\r\n")), Outcome.PROTOCOL_ERROR, 2),
     ],
     ids=["closed at once", "no token", "cut off", "reset", "status", "no HTTP"],
@@ -118,7 +133,9 @@ async def test_a_reply_that_never_ends_hangs_until_it_is_abandoned():
     assert client.ended == []
     client.memory.abandon(Outcome.STALLED, "enough")
     assert client.ended == sent
-    assert {(r.outcome, r.detail, r.closed - r.sent) for r in sent} == {(Outcome.STALLED, "enough", 3600 * S)}
+    assert {(r.outcome, r.detail, r.closed - r.sent) for r in sent} == {
+        (Outcome.STALLED, "enough", 3600 * S)
+    }
     client.memory.abandon(Outcome.CANCELLED, "again")
     assert len(client.ended) == 3
 
@@ -185,7 +202,9 @@ async def test_planned_server_sends_tokens_by_plan_and_usage():
         assert (record.outcome, record.completion_tokens, record.done_seen) == (Outcome.OK, 2, True)
 
 
-@pytest.mark.parametrize(("servers", "ends_ms"), [(1, [5, 6, 10, 21]), (2, [1, 5, 5, 21]), (9, [1, 4, 5, 21])])
+@pytest.mark.parametrize(
+    ("servers", "ends_ms"), [(1, [5, 6, 10, 21]), (2, [1, 5, 5, 21]), (9, [1, 4, 5, 21])]
+)
 @timed
 async def test_queue_serves_in_order_with_all_its_servers(servers, ends_ms):
     client = Client(queued([5 * MS, 1 * MS, 4 * MS, 1 * MS].__getitem__, servers))
@@ -199,7 +218,9 @@ async def test_queue_serves_in_order_with_all_its_servers(servers, ends_ms):
 
 @timed
 async def test_stalled_server_catches_up_after_the_stall():
-    server = stalled(planned(lambda index: [2 * MS, 6 * MS]), EPOCH_NS + 5 * MS, EPOCH_NS + 100 * MS)
+    server = stalled(
+        planned(lambda index: [2 * MS, 6 * MS]), EPOCH_NS + 5 * MS, EPOCH_NS + 100 * MS
+    )
     client, sent = Client(server), []
     for until_ms in (0, 4, 50, 100):
         await asyncio.sleep((EPOCH_NS + until_ms * MS - virtual.now_ns()) / S)
@@ -220,7 +241,9 @@ async def test_a_stall_moves_the_end_of_a_connection_too(from_ms, closed_ms):
 async def test_everything_from_a_distant_server_comes_later():
     near = at_ms((3, CHUNKED), (5, chunk(delta(content="a"))), closes=7, error="reset")
     record = await answer_to(distant(near, 20 * MS))
-    assert [(at - record.sent) / MS for at in (record.first_byte, record.first_token, record.closed)] == [23, 25, 27]
+    assert [
+        (at - record.sent) / MS for at in (record.first_byte, record.first_token, record.closed)
+    ] == [23, 25, 27]
     assert (record.outcome, record.detail) == (Outcome.TRUNCATED, "reset")
 
 
@@ -237,7 +260,11 @@ async def test_a_late_server_answers_when_it_says():
     await asyncio.sleep(1)
     replies[1].set_result(answered([virtual.now_ns(), virtual.now_ns() + S]))
     await client.all(1)
-    assert (client.ended, second.first_token - EPOCH_NS, second.last_token - EPOCH_NS) == ([second], S, 2 * S)
+    assert (client.ended, second.first_token - EPOCH_NS, second.last_token - EPOCH_NS) == (
+        [second],
+        S,
+        2 * S,
+    )
     client.memory.abandon(Outcome.CANCELLED, "enough")
     replies[0].set_result(answered([virtual.now_ns()]))
     await asyncio.sleep(1)

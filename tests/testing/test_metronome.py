@@ -17,7 +17,9 @@ def test_a_pace_is_a_function_of_seed_and_number(shape: str) -> None:
     assert np.array_equal(pace.offsets_ns(7, 20), pace.offsets_ns(7, 20))
     if shape != "constant":
         assert not np.array_equal(pace.offsets_ns(7, 20), pace.offsets_ns(8, 20))
-        assert not np.array_equal(pace.offsets_ns(7, 20), Pace(shape=shape, seed=4).offsets_ns(7, 20))
+        assert not np.array_equal(
+            pace.offsets_ns(7, 20), Pace(shape=shape, seed=4).offsets_ns(7, 20)
+        )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -37,13 +39,18 @@ def test_times_have_their_means(shape: str) -> None:
 
 
 def test_shapes_differ_in_their_tails() -> None:
-    gaps = {shape: np.diff(Pace(shape=shape, gap_ms=10.0).offsets_ns(1, 100_000)) / MS for shape in SHAPES}
+    gaps = {
+        shape: np.diff(Pace(shape=shape, gap_ms=10.0).offsets_ns(1, 100_000)) / MS
+        for shape in SHAPES
+    }
     assert set(gaps["constant"].round(3)) == {10.0}
     assert np.std(gaps["exponential"]) == pytest.approx(10.0, rel=0.05)
     assert np.std(np.log(gaps["lognormal"])) == pytest.approx(0.5, rel=0.05)
     slow = gaps["bimodal"] > 20
     assert np.mean(slow) == pytest.approx(0.1, abs=0.01)
-    assert np.median(gaps["bimodal"][slow]) == pytest.approx(10 * np.median(gaps["bimodal"][~slow]), rel=1e-3)
+    assert np.median(gaps["bimodal"][slow]) == pytest.approx(
+        10 * np.median(gaps["bimodal"][~slow]), rel=1e-3
+    )
 
 
 def test_a_queue_plans_one_service_time() -> None:

@@ -78,7 +78,9 @@ def world(monkeypatch):
 
 def captured(index=0, reads=((10, b"a"), (15, b"b")), end=End.RESPONSE, ended=None):
     ns = tuple((ms * MS, data) for ms, data in reads)
-    return CapturedResponse(index, 0, 0, 1, 1, ns, end, (reads[-1][0] if ended is None else ended) * MS)
+    return CapturedResponse(
+        index, 0, 0, 1, 1, ns, end, (reads[-1][0] if ended is None else ended) * MS
+    )
 
 
 def connected(world, *responses, speed=1.0):
@@ -89,7 +91,10 @@ def connected(world, *responses, speed=1.0):
 
 def request(body=b"{}", request_id=b"", method=b"POST /v1/chat/completions"):
     named = b"X-Request-Id: %b\r\n" % request_id if request_id else b""
-    return b"%b HTTP/1.1\r\nHost: h\r\n%bContent-Length: %d\r\n\r\n" % (method, named, len(body)) + body
+    return (
+        b"%b HTTP/1.1\r\nHost: h\r\n%bContent-Length: %d\r\n\r\n" % (method, named, len(body))
+        + body
+    )
 
 
 def chosen_for(chooser, raw):
@@ -173,7 +178,9 @@ def test_gone_client_gets_no_more_bytes(world):
 
 def test_index_selects_response_and_wraps_around():
     chooser = Replay(Recording("m", (captured(0), captured(3), captured(5))))
-    chosen = [chosen_for(chooser, request(request_id=b"loadgen-%d" % n)) for n in (5, 0, 3, 3, 1, 7, 9)]
+    chosen = [
+        chosen_for(chooser, request(request_id=b"loadgen-%d" % n)) for n in (5, 0, 3, 3, 1, 7, 9)
+    ]
     assert chosen == [5, 0, 3, 3, 3, 3, 0]
 
 
@@ -185,7 +192,9 @@ def test_requests_without_index_get_responses_in_turn():
 
 def test_models_are_listed_and_other_questions_are_not_found(world):
     wire, connection = connected(world, captured())
-    connection.data_received(b"GET /v1/models HTTP/1.1\r\nHost: h\r\n\r\nGET /version HTTP/1.1\r\nHost: h\r\n\r\n")
+    connection.data_received(
+        b"GET /v1/models HTTP/1.1\r\nHost: h\r\n\r\nGET /version HTTP/1.1\r\nHost: h\r\n\r\n"
+    )
     listed, missing = (data for _, data in wire.did)
     assert json.loads(listed.partition(b"\r\n\r\n")[2])["data"][0]["id"] == "m"
     assert missing.startswith(b"HTTP/1.1 404")

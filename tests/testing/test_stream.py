@@ -14,19 +14,33 @@ def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict
 
 
 USAGE = {"completion_tokens": 2}
-TEXT = [event({"role": "assistant", "content": ""}), event({"content": "a"}), event({"content": "b"})]
+TEXT = [
+    event({"role": "assistant", "content": ""}),
+    event({"content": "a"}),
+    event({"content": "b"}),
+]
 
 
 @pytest.mark.parametrize(
     ("events", "with_usage", "done"),
     [
-        ([*TEXT, event({}, "stop"), {"choices": [], "usage": USAGE}, DONE], "an event of its own", True),
+        (
+            [*TEXT, event({}, "stop"), {"choices": [], "usage": USAGE}, DONE],
+            "an event of its own",
+            True,
+        ),
         ([*TEXT, event({}, "stop", usage=USAGE)], "the finish", False),
-        ([*(row | {"usage": USAGE} for row in TEXT), event({}, "stop", usage=USAGE), DONE], "every event", True),
+        (
+            [*(row | {"usage": USAGE} for row in TEXT), event({}, "stop", usage=USAGE), DONE],
+            "every event",
+            True,
+        ),
         ([*TEXT, event({}, "stop"), DONE], None, True),
     ],
 )
-def test_habits_of_a_server_are_told_by_its_events(events: list[Any], with_usage: str | None, done: bool) -> None:
+def test_habits_of_a_server_are_told_by_its_events(
+    events: list[Any], with_usage: str | None, done: bool
+) -> None:
     found = StreamFormat(events)
     assert found.deltas[0] == {"role": "assistant", "content": ""}
     assert (found.token_events, found.finish_reason, reasoning_key(found)) == (2, "stop", None)

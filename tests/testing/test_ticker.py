@@ -18,7 +18,9 @@ NEVER = 1 << 62
 
 
 class Nowhere:
-    """A transport that keeps what it is given; its socket cannot be written to, so everything comes here."""
+    """A transport that keeps what it is given; its socket cannot be written to, so everything
+    comes here.
+    """
 
     def __init__(self) -> None:
         self.received = b""
@@ -114,7 +116,11 @@ def test_closed_stream_is_removed_when_its_next_event_is_due() -> None:
     assert written.writes[0].tolist() == [0, 0]
 
 
-@given(st.lists(st.lists(st.integers(1, 10**9), min_size=1, max_size=5).map(sorted), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.lists(st.integers(1, 10**9), min_size=1, max_size=5).map(sorted), min_size=1, max_size=40
+    )
+)
 def test_all_events_of_all_streams_come_in_the_order_of_the_plan(plans: list[list[int]]) -> None:
     written = Written(Nowhere())
     for plan in plans:

@@ -21,7 +21,12 @@ def test_each_gpu_tells_watts_megahertz_a_share_and_bytes(installed):
     with Nvml.opened() as reader:
         assert reader is not None
         read = reader.read()
-    told = {"power_w": 412.5, "sm_clock_mhz": 1980.0, "busy_share": 0.87, "memory_bytes": float(100 * GIB)}
+    told = {
+        "power_w": 412.5,
+        "sm_clock_mhz": 1980.0,
+        "busy_share": 0.87,
+        "memory_bytes": float(100 * GIB),
+    }
     assert read == [{"name": "H200"} | told] * 2
     assert set(accelerators.QUANTITIES) == set(told)
     assert not nvml.on, "NVML is shut down"
@@ -49,7 +54,10 @@ def test_memory_comes_with_those_who_compute_there(installed):
     with Nvml.opened() as reader:
         assert reader is not None
         read = reader.memory()
-    assert read == [MemoryUse(100 * GIB, 140 * GIB, frozenset({4, 17})), MemoryUse(100 * GIB, 140 * GIB, frozenset())]
+    assert read == [
+        MemoryUse(100 * GIB, 140 * GIB, frozenset({4, 17})),
+        MemoryUse(100 * GIB, 140 * GIB, frozenset()),
+    ]
 
 
 @pytest.mark.parametrize("hidden", ["memory", "processes"])
@@ -87,6 +95,8 @@ def test_output_without_a_table_has_no_chip() -> None:
     assert accelerators.parse_npus("DrvMngGetConsoleLogLevel failed\n") == []
 
 
-def test_machine_without_the_program_is_not_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_machine_without_the_program_is_not_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
     assert accelerators.npu_names() is None

@@ -18,7 +18,9 @@ from loadgen.util.child_process import ChildProcess, PipeWriter, decode, encode
 
 @pytest.fixture
 def _reaped_by_the_loop() -> Iterator[None]:
-    """Children are reaped by the loop, when it comes round to it; before 3.12 a thread may do so at any time."""
+    """Children are reaped by the loop, when it comes round to it; before 3.12 a thread may do so
+    at any time.
+    """
     if sys.version_info >= (3, 12):
         yield
         return
@@ -43,10 +45,14 @@ async def test_exit_code_of_a_child_that_ended_unnoticed(caplog: pytest.LogCaptu
 
 
 @pytest.mark.integration
-async def test_message_cut_off_by_a_kill_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_message_cut_off_by_a_kill_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, cut = encode("whole"), encode("x" * 1000)[:-700]
     (tmp_path / "cut").write_bytes(whole + cut)
-    monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", f"cat {tmp_path / 'cut'}; kill -9 $$"))
+    monkeypatch.setattr(
+        sys, "executable", _script(tmp_path / "python", f"cat {tmp_path / 'cut'}; kill -9 $$")
+    )
     async with ChildProcess("this") as child:
         assert [message async for message in child.messages()] == ["whole"]
         assert await child.wait_ended() == "was killed by signal 9"
@@ -63,15 +69,21 @@ async def test_running_child_is_killed_at_the_end() -> None:
 async def test_stderr_of_a_child_is_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", r"printf 'one\ntwo\nunfinish\377' >&2"))
+    monkeypatch.setattr(
+        sys, "executable", _script(tmp_path / "python", r"printf 'one\ntwo\nunfinish\377' >&2")
+    )
     async with ChildProcess("this") as child:
         await child.wait_ended()
     assert capsys.readouterr().err == "one\ntwo\nunfinish\\xff"
 
 
 @pytest.mark.integration
-async def test_stderr_kept_open_by_a_grandchild_is_not_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", "sleep 60 & echo $! > $0.pid"))
+async def test_stderr_kept_open_by_a_grandchild_is_not_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sys, "executable", _script(tmp_path / "python", "sleep 60 & echo $! > $0.pid")
+    )
     monkeypatch.setattr("loadgen.util.child_process.STDERR_TIMEOUT_S", 0.01)
     async with ChildProcess("this") as child:
         assert await child.wait_ended() == "ended with code 0"
@@ -120,7 +132,8 @@ def test_try_send_never_waits_for_a_reader() -> None:
         received = read_all(pipe)
         assert received == list(range(len(received)))
         writer.try_send("later")
-        assert read_all(pipe) == [len(received), "later"]  # the one that it had begun with, and no other between
+        # The one that it had begun with, and no other between.
+        assert read_all(pipe) == [len(received), "later"]
 
 
 @pytest.mark.timeout(10)

@@ -130,7 +130,9 @@ def test_file_of_another_user_is_unchanged(tmp_path, monkeypatch):
 
 
 def test_a_device_keeps_its_mode(monkeypatch):
-    monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: pytest.fail("a device is everybody's"))
+    monkeypatch.setattr(
+        os, "fchmod", lambda descriptor, mode: pytest.fail("a device is everybody's")
+    )
     write("/dev/null", "nothing")
 
 
@@ -139,7 +141,9 @@ def test_a_file_that_another_run_writes_is_refused_and_keeps_what_it_has(tmp_pat
     with create_private("--records", path) as first:
         first.write(b"one\n")
         first.flush()
-        with pytest.raises(BadInput, match=r"--records: .* another run is writing this file; name another file"):
+        with pytest.raises(
+            BadInput, match=r"--records: .* another run is writing this file; name another file"
+        ):
             create_private("--records", path)
     assert path.read_bytes() == b"one\n"
     with create_private("--records", path):

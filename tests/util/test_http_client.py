@@ -1,4 +1,6 @@
-"""HTTP for probes: what comes back, and the errors for a server that cannot be reached or speaks no HTTP."""
+"""HTTP for probes: what comes back, and the errors for a server that cannot be reached or speaks
+no HTTP.
+"""
 
 import asyncio
 import json
@@ -31,15 +33,22 @@ async def answering(response: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
 
 
 async def test_status_body_and_headers_are_returned() -> None:
-    async with answering(b'HTTP/1.1 404 Not Found\r\nserver: x\r\nContent-Length: 8\r\n\r\n{"a": 1}') as (url, asked):
-        reply = await http_client.get(f"{url}/v1/models?of=it", headers={"Authorization": "Bearer k"})
+    async with answering(
+        b'HTTP/1.1 404 Not Found\r\nserver: x\r\nContent-Length: 8\r\n\r\n{"a": 1}'
+    ) as (url, asked):
+        reply = await http_client.get(
+            f"{url}/v1/models?of=it", headers={"Authorization": "Bearer k"}
+        )
     assert (reply.status, reply.json(), reply.headers["Server"]) == (404, {"a": 1}, "x")
     assert asked[0].startswith(b"GET /v1/models?of=it HTTP/1.1\r\n")
     assert b"Authorization: Bearer k\r\n" in asked[0]
 
 
 async def test_json_is_posted_and_chunks_are_joined() -> None:
-    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[1\r\n3\r\n, 2\r\n1\r\n]\r\n0\r\n\r\n"
+    chunked = (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[1\r\n3\r\n, "
+        b"2\r\n1\r\n]\r\n0\r\n\r\n"
+    )
     async with answering(chunked) as (url, asked):
         reply = await http_client.send_json(url, b"{}", headers={}, verify_tls=True)
     assert reply.json() == [1, 2]
@@ -48,10 +57,9 @@ async def test_json_is_posted_and_chunks_are_joined() -> None:
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    async with answering(b"HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n") as (
-        url,
-        _,
-    ):
+    async with answering(
+        b"HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    ) as (url, _):
         assert (await http_client.get(url)).status == 301
 
 
@@ -60,7 +68,10 @@ async def test_a_redirect_is_not_followed() -> None:
     [
         (b"", "closed the connection without a response"),
         (b"SSH-2.0-OpenSSH\r\n", r"the response is not HTTP \(.*SSH-2\.0-OpenSSH'\)$"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "closed the connection within its response"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{",
+            "closed the connection within its response",
+        ),
     ],
 )
 async def test_what_is_no_whole_response_is_named(response: bytes, problem: str) -> None:
@@ -114,10 +125,17 @@ async def test_cancelling_waits_for_nobody(silent: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "reason"),
-    [("127.0.0.1:1", "Connection refused"), ("nobody.invalid:80", "Name or service not known|name resolution")],
+    [
+        ("127.0.0.1:1", "Connection refused"),
+        ("nobody.invalid:80", "Name or service not known|name resolution"),
+    ],
 )
-async def test_who_cannot_be_reached_is_named_with_the_systems_reason(address: str, reason: str) -> None:
-    with pytest.raises(Unreachable, match=rf"/v1/models: no connection to {address} \(.*({reason})"):
+async def test_who_cannot_be_reached_is_named_with_the_systems_reason(
+    address: str, reason: str
+) -> None:
+    with pytest.raises(
+        Unreachable, match=rf"/v1/models: no connection to {address} \(.*({reason})"
+    ):
         await http_client.get(f"http://{address}/v1/models")
 
 
@@ -126,7 +144,10 @@ async def test_a_blocking_request_posts_json() -> None:
         reply = await asyncio.to_thread(http_client.request, f"{url}/a", {"b": 1})
     assert (str(reply), reply.json()) == ("200 []", [])
     assert asked[0].startswith(b"POST /a HTTP/1.1\r\n")
-    assert f"Content-Length: {len(json.dumps({'b': 1}, separators=(',', ':')))}\r\n".encode() in asked[0]
+    assert (
+        f"Content-Length: {len(json.dumps({'b': 1}, separators=(',', ':')))}\r\n".encode()
+        in asked[0]
+    )
 
 
 @pytest.mark.parametrize(("post", "method"), [(False, b"GET"), (True, b"POST")])
@@ -137,7 +158,9 @@ async def test_a_blocking_request_without_a_body_gets_or_posts(post: bool, metho
     assert b"Content-Type" not in asked[0]
 
 
-def test_an_error_while_a_blocking_request_waits_ends_it(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_a_blocking_request_waits_ends_it(
+    silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_client, "WAIT_S", 0.01)
 
     def on_wait() -> None:

@@ -24,13 +24,18 @@ def system(tmp_path):
 
 def test_throttling_of_the_second_version_is_in_microseconds(system):
     system("proc/self/cgroup", "0::/a.slice/b\n")
-    root = system("sys/fs/cgroup/a.slice/b/cpu.stat", "usage_usec 9000000\nnr_throttled 3\nthrottled_usec 1500000\n")
+    root = system(
+        "sys/fs/cgroup/a.slice/b/cpu.stat",
+        "usage_usec 9000000\nnr_throttled 3\nthrottled_usec 1500000\n",
+    )
     assert throttled_s(root) == 1.5
 
 
 def test_throttling_of_the_first_version_is_in_nanoseconds(system):
     system("proc/self/cgroup", "9:name=systemd:/\n4:memory:/a\n2:cpu,cpuacct:/a\n")
-    root = system("sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n")
+    root = system(
+        "sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n"
+    )
     assert throttled_s(root) == 2.5
 
 
@@ -67,15 +72,16 @@ def test_stolen_time_is_a_share_of_that_of_all_cores(monkeypatch):
 
 def test_max_connections_by_ports_and_by_files(monkeypatch):
     monkeypatch.setattr(machine, "max_connections_by_ports", lambda: 100)
-    monkeypatch.setattr(machine.resource, "getrlimit", lambda what: (250 + machine.SPARE_FILES, 10**6))
+    monkeypatch.setattr(
+        machine.resource, "getrlimit", lambda what: (250 + machine.SPARE_FILES, 10**6)
+    )
     assert [machine.max_connections(pairs) for pairs in (1, 2, 3)] == [100, 200, 250]
 
 
 def test_engines_run_only_where_each_of_them_does():
     gone = 2**22 + 1  # above the highest number that a process can have
-    assert [UsageSampler(pids).so_far().engine_runs for pids in ((), (os.getpid(),), (os.getpid(), gone))] == [
-        None,
-        True,
-        False,
-    ]
+    assert [
+        UsageSampler(pids).so_far().engine_runs
+        for pids in ((), (os.getpid(),), (os.getpid(), gone))
+    ] == [None, True, False]
     assert UsageSampler(()).so_far().engine_cpu_s is None

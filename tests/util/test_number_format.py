@@ -24,7 +24,14 @@ from loadgen.util.number_format import (
 
 @pytest.mark.parametrize(
     ("p", "name"),
-    [(99.0, "p99"), (50, "p50"), (99.9, "p99.9"), (0.0, "p0"), (100.0, "p100"), (99.999999, "p99.999999")],
+    [
+        (99.0, "p99"),
+        (50, "p50"),
+        (99.9, "p99.9"),
+        (0.0, "p0"),
+        (100.0, "p100"),
+        (99.999999, "p99.999999"),
+    ],
 )
 def test_a_percentile_is_named_without_a_needless_fraction(p, name):
     assert percentile(p) == name
@@ -35,7 +42,12 @@ def test_milliseconds_are_written_to_the_microsecond():
 
 
 def test_shares_are_written_as_percentages():
-    assert (percent(0.127), percent(0.127, 1), percent(0.0, 2), percent(1.0)) == ("13%", "12.7%", "0.00%", "100%")
+    assert (percent(0.127), percent(0.127, 1), percent(0.0, 2), percent(1.0)) == (
+        "13%",
+        "12.7%",
+        "0.00%",
+        "100%",
+    )
 
 
 def test_unmeasured_values_are_n_a():
@@ -44,7 +56,15 @@ def test_unmeasured_values_are_n_a():
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.3, "0.3 s"), (9, "9 s"), (89, "89 s"), (90, "1.5 min"), (600, "10 min"), (5400, "1.5 h"), (36001, "10 h")],
+    [
+        (0.3, "0.3 s"),
+        (9, "9 s"),
+        (89, "89 s"),
+        (90, "1.5 min"),
+        (600, "10 min"),
+        (5400, "1.5 h"),
+        (36001, "10 h"),
+    ],
 )
 def test_times_are_said_for_people(seconds, said):
     assert duration(seconds) == said
@@ -64,23 +84,33 @@ def test_two_numbers_that_are_the_same_are_said_once():
 
 def test_fixed_decimals_and_four_digits():
     assert (fixed(1.5), fixed(2, 0), fixed(1.25, 1, "s")) == ("1.500", "2", "1.2 s")
-    assert (four_digits(37.0213), four_digits(12345.6, "ms"), four_digits(0.5, "/s")) == ("37.02", "12346 ms", "0.5 /s")
+    assert (four_digits(37.0213), four_digits(12345.6, "ms"), four_digits(0.5, "/s")) == (
+        "37.02",
+        "12346 ms",
+        "0.5 /s",
+    )
     assert (fixed(None), fixed(None, 1, "s"), four_digits(None, "ms")) == ("n/a", "n/a", "n/a")
 
 
 def test_plural_is_not_used_for_a_count_of_1():
-    assert [plural(number, "request") for number in (0, 1, 2)] == ["0 requests", "1 request", "2 requests"]
+    assert [plural(number, "request") for number in (0, 1, 2)] == [
+        "0 requests",
+        "1 request",
+        "2 requests",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0611, "0.062"), (0.24, "0.24"), (0.2401, "0.25"), (19.2, "20"), (120.3, "130"), (0.0, "0")]
+    ("value", "text"),
+    [(0.0611, "0.062"), (0.24, "0.24"), (0.2401, "0.25"), (19.2, "20"), (120.3, "130"), (0.0, "0")],
 )
 def test_a_bound_is_never_rounded_down(value, text):
     assert rounded_up(value) == text
 
 
 @pytest.mark.parametrize(
-    ("ms", "text"), [(0.5, "0.5 ms"), (9999.0, "9999 ms"), (10_000.0, "10 s"), (38_437.0, "38.4 s"), (None, "n/a")]
+    ("ms", "text"),
+    [(0.5, "0.5 ms"), (9999.0, "9999 ms"), (10_000.0, "10 s"), (38_437.0, "38.4 s"), (None, "n/a")],
 )
 def test_a_long_latency_is_in_seconds(ms, text):
     assert latency(ms) == text
@@ -104,6 +134,8 @@ def test_a_range_is_one_number_or_two(text, ends):
     assert parse_range(text, parse_whole_number) == ends
 
 
-@pytest.mark.parametrize("text", ["", ":", "2:", ":8", "8:2", "1:2:3", "-1", "+1", "1.5", "1_0", " 1", "٣"])
+@pytest.mark.parametrize(
+    "text", ["", ":", "2:", ":8", "8:2", "1:2:3", "-1", "+1", "1.5", "1_0", " 1", "٣"]
+)
 def test_what_is_no_range_of_whole_numbers_is_none(text):
     assert parse_range(text, parse_whole_number) is None

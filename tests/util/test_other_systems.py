@@ -17,9 +17,12 @@ from loadgen.workload.files import cache
 from tests.helpers.fake_engine import Fake
 
 
-def test_on_macos_no_more_files_are_asked_for_than_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_macos_no_more_files_are_asked_for_than_it_gives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
-    infinite = resource.RLIM_INFINITY if resource.RLIM_INFINITY > 0 else (1 << 63) - 1  # there it is this number
+    # There it is this number.
+    infinite = resource.RLIM_INFINITY if resource.RLIM_INFINITY > 0 else (1 << 63) - 1
     monkeypatch.setattr(resource, "getrlimit", lambda what: (256, infinite))
     monkeypatch.setattr(resource, "setrlimit", lambda what, limits: asked.append(limits))
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -39,7 +42,9 @@ def test_without_affinity_all_cores_are_usable(monkeypatch: pytest.MonkeyPatch) 
     assert machine.usable_cores() == facts_by_value()()["cores"] == os.cpu_count()
 
 
-def test_the_supervisor_can_be_imported_where_there_is_no_prctl(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_supervisor_can_be_imported_where_there_is_no_prctl(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     assert "main" in runpy.run_path(supervisor_main.__file__)
 

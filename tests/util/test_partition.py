@@ -31,7 +31,9 @@ def test_split_partitions_cover_the_run(nodes, workers):
     schedule = Schedule.burst(25)
     for stripe in (WHOLE.split(node, nodes) for node in range(nodes)):
         own = [stripe.split(worker, workers) for worker in range(workers)]
-        indices = [index for part in own for index in schedule.stripe(part.index, part.count).numbers]
+        indices = [
+            index for part in own for index in schedule.stripe(part.index, part.count).numbers
+        ]
         assert sorted(indices) == list(schedule.stripe(stripe.index, stripe.count).numbers)
     node = WHOLE.split(0, nodes)
     assert sum(node.split(worker, workers).share(25) for worker in range(workers)) == node.share(25)

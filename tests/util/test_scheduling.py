@@ -20,8 +20,12 @@ GONE = 2**22 + 1  # above the largest number that the kernel gives to a process
 @pytest.fixture
 def beside():
     """A process with a second thread, which lives until the test ends."""
-    program = "import sys, threading; threading.Thread(target=sys.stdin.read).start(); print(flush=True)"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    program = (
+        "import sys, threading; threading.Thread(target=sys.stdin.read).start(); print(flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         process.stdout.readline()
         yield process.pid
         process.stdin.close()
@@ -35,8 +39,12 @@ def test_separate_cores_pins_and_restores_affinity(beside):
     with separate_cores([beside]):
         ours = os.sched_getaffinity(0)
         assert len(ours) == (len(before) + 1) // 2
-        assert [os.sched_getaffinity(thread) for thread in threads] == [before - ours] * len(threads)
-    assert [os.sched_getaffinity(thread) for thread in (0, *threads)] == [before] * (1 + len(threads))
+        assert [os.sched_getaffinity(thread) for thread in threads] == [before - ours] * len(
+            threads
+        )
+    assert [os.sched_getaffinity(thread) for thread in (0, *threads)] == [before] * (
+        1 + len(threads)
+    )
 
 
 @several
@@ -91,7 +99,9 @@ def be_nice(niceness: int) -> Callable[[], None]:
 def test_only_the_thread_that_asks_has_the_higher_priority_where_that_is_allowed() -> None:
     before = os.getpriority(os.PRIO_PROCESS, 0)
     allowed = niceness_after(be_nice(scheduling.NICENESS)) == scheduling.NICENESS
-    assert niceness_after(scheduling.wake_up_sooner) == (scheduling.NICENESS if allowed and before == 0 else before)
+    assert niceness_after(scheduling.wake_up_sooner) == (
+        scheduling.NICENESS if allowed and before == 0 else before
+    )
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
@@ -112,7 +122,9 @@ def test_the_slice_is_short_where_the_kernel_shows_it() -> None:
     assert [int(line.split(":")[1]) for line in shown] in ([], [scheduling.SLICE_NS])
 
 
-def test_where_a_higher_priority_is_not_allowed_the_thread_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_higher_priority_is_not_allowed_the_thread_keeps_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: int) -> None:
         raise PermissionError
 

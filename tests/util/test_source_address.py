@@ -42,10 +42,18 @@ def test_connections_come_from_each_address_in_turn(server: tuple[str, int]) -> 
 
 
 @pytest.mark.integration
-def test_loopback_connections_use_further_addresses(server: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loopback_connections_use_further_addresses(
+    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(machine, "max_connections_by_ports", lambda: 2)
     found = connected(SourceAddresses(), server, 5)
-    assert [address for address, _ in found] == ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.3"]
+    assert [address for address, _ in found] == [
+        "127.0.0.1",
+        "127.0.0.1",
+        "127.0.0.2",
+        "127.0.0.2",
+        "127.0.0.3",
+    ]
 
 
 def test_thousands_of_connections_use_one_address() -> None:
@@ -62,14 +70,17 @@ def test_where_loopback_has_one_address_the_system_chooses(
     server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "max_connections_by_ports", lambda: 1)
-    monkeypatch.setattr(source_address, "_loopback", lambda number: parse("192.0.2.1")[0])  # one that no machine has
+    # One that no machine has.
+    monkeypatch.setattr(source_address, "_loopback", lambda number: parse("192.0.2.1")[0])
     assert [address for address, _ in connected(SourceAddresses(), server, 3)] == ["127.0.0.1"] * 3
     assert count_addresses((), "127.0.0.1") == 1
 
 
 def test_an_address_of_the_wrong_family_makes_no_connection() -> None:
     with pytest.raises(OSError, match="not of the server's family") as failed:
-        SourceAddresses(parse("127.0.0.1")).socket((socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("::1", 1, 0, 0)))
+        SourceAddresses(parse("127.0.0.1")).socket(
+            (socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("::1", 1, 0, 0))
+        )
     assert failed.value.errno in OUR_LIMITS, "and that is no fault of the server's"
 
 
@@ -105,7 +116,9 @@ def test_invalid_address_list_is_refused(text: str, said: str) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("host", "several"), [("127.0.0.1", True), ("127.8.8.8", True), ("10.0.0.1", False)])
+@pytest.mark.parametrize(
+    ("host", "several"), [("127.0.0.1", True), ("127.8.8.8", True), ("10.0.0.1", False)]
+)
 def test_count_addresses_of_loopback(host: str, several: bool) -> None:
     assert (count_addresses((), host) > 1_000) == several
 

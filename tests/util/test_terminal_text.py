@@ -10,7 +10,9 @@ from loadgen.util.terminal_text import ToStderr, display_width, fit_width, trunc
 WIDE = "中文字"
 
 
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("plain", 5), (WIDE, 6), ("a中", 3), ("é━…", 3)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("plain", 5), (WIDE, 6), ("a中", 3), ("é━…", 3)]
+)
 def test_a_wide_character_takes_two_columns(text: str, count: int) -> None:
     assert display_width(text) == count
 
@@ -19,7 +21,9 @@ def test_a_wide_character_takes_two_columns(text: str, count: int) -> None:
     ("text", "room", "shown"),
     [("plain", 5, "plain"), ("plain", 3, "pla"), (WIDE, 5, "中文"), (WIDE, 1, ""), ("", 0, "")],
 )
-def test_fit_width_keeps_the_beginning_and_splits_no_character(text: str, room: int, shown: str) -> None:
+def test_fit_width_keeps_the_beginning_and_splits_no_character(
+    text: str, room: int, shown: str
+) -> None:
     assert fit_width(text, room) == shown
 
 
@@ -55,7 +59,9 @@ def test_a_text_that_is_only_looked_at_in_part_is_marked_too() -> None:
         ("", 4, []),
     ],
 )
-def test_a_text_is_wrapped_between_words_where_there_are_any(text: str, room: int, lines: list[str]) -> None:
+def test_a_text_is_wrapped_between_words_where_there_are_any(
+    text: str, room: int, lines: list[str]
+) -> None:
     assert list(wrap(text, room)) == lines
 
 
@@ -71,5 +77,7 @@ def test_a_log_goes_to_what_is_stderr_when_it_is_written(
     handler = ToStderr()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     monkeypatch.setattr(sys, "stderr", sys.stdout)  # as a view does that puts lines above itself
-    handler.emit(logging.LogRecord("loadgen", logging.WARNING, "", 0, "said \x1b[2J%s", ("twice",), None))
+    handler.emit(
+        logging.LogRecord("loadgen", logging.WARNING, "", 0, "said \x1b[2J%s", ("twice",), None)
+    )
     assert capsys.readouterr() == ("WARNING: said \\x1b[2Jtwice\n", "")

@@ -1,4 +1,6 @@
-"""What several modules of tests use: tokenizers, some of which take long to train or to build, and files of agents."""
+"""What several modules of tests use: tokenizers, some of which take long to train or to build,
+and files of agents.
+"""
 
 import json
 from functools import cache
@@ -22,7 +24,9 @@ def simulator(folder):
 
 @cache
 def real(make, folder):
-    """Loaded once a process: pytest keeps the fixture of one parameter at a time, and each module asks for all."""
+    """Loaded once a process: pytest keeps the fixture of one parameter at a time, and each
+    module asks for all.
+    """
     return load(str(make(folder)))
 
 
@@ -32,7 +36,9 @@ def real(make, folder):
     ids=lambda make: make.__name__,
 )
 def tokenizer(request, tmp_path_factory):
-    """One tokenizer of every family; those that take seconds to build are kept between runs of the tests."""
+    """One tokenizer of every family; those that take seconds to build are kept between runs of
+    the tests.
+    """
     if request.param not in REAL:
         return load(str(request.param(tmp_path_factory.mktemp("tokenizers"))))
     try:

@@ -1,4 +1,6 @@
-"""Recorded sessions of agents: each format gives the calls, what each waited for, and for how long."""
+"""Recorded sessions of agents: each format gives the calls, what each waited for, and for how
+long.
+"""
 
 import json
 
@@ -64,8 +66,15 @@ def test_weka_calls_wait_for_each_other_with_recorded_pauses(recorded):
     )
     assert order(session) == [(), (0,), (1,)]
     assert delays(session) == [0, 3, 2.5]
-    assert [(one.input_tokens, one.output_tokens) for one in session.calls] == [(10, 5), (14, 6), (18, 7)]
-    assert [(one.blocks, one.sizes) for one in session.calls[:2]] == [([1, 2], [4, 4]), ([1, 2, 3], [4, 4, 4])]
+    assert [(one.input_tokens, one.output_tokens) for one in session.calls] == [
+        (10, 5),
+        (14, 6),
+        (18, 7),
+    ]
+    assert [(one.blocks, one.sizes) for one in session.calls[:2]] == [
+        ([1, 2], [4, 4]),
+        ([1, 2, 3], [4, 4, 4]),
+    ]
     assert not session.is_global
 
 
@@ -97,7 +106,10 @@ def test_weka_subagent_that_outlives_the_next_call_runs_in_the_background(record
 
 def test_weka_subagent_times_may_count_from_its_own_start(recorded):
     (session,) = recorded(
-        weka(call(100, 8, 1, [], api_time=1.0), subagent(103, call(0, 8, 1, [], api_time=1.0), call(4, 8, 1, [])))
+        weka(
+            call(100, 8, 1, [], api_time=1.0),
+            subagent(103, call(0, 8, 1, [], api_time=1.0), call(4, 8, 1, [])),
+        )
     )
     assert (order(session), delays(session)) == ([(), (0,), (1,)], [0, 2, 3])
 
@@ -120,13 +132,17 @@ entries = st.recursive(
         st.integers(0, 20),
         st.none() | st.integers(0, 8),
     ),
-    lambda inner: st.builds(lambda t, some: subagent(t, *some), st.integers(0, 20), st.lists(inner, max_size=4)),
+    lambda inner: st.builds(
+        lambda t, some: subagent(t, *some), st.integers(0, 20), st.lists(inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
 
 @given(st.lists(entries, min_size=1, max_size=6))
-def test_weka_calls_of_any_times_have_one_first_call_and_wait_for_earlier_ones(tmp_path_factory, drawn):
+def test_weka_calls_of_any_times_have_one_first_call_and_wait_for_earlier_ones(
+    tmp_path_factory, drawn
+):
     path = tmp_path_factory.mktemp("drawn") / "session.json"
     path.write_text(json.dumps(weka(call(0, 8, 1, []), *drawn)))
     (session,) = AgentFile(path).sessions()
@@ -138,10 +154,10 @@ def test_weka_calls_of_any_times_have_one_first_call_and_wait_for_earlier_ones(t
 
 
 def test_weka_sessions_stand_in_lines_in_a_list_or_alone_in_a_file(recorded, tmp_path):
-    assert [session.name for session in recorded(weka(call(0, 8, 1, [])), weka(call(0, 8, 1, []), id="b"))] == [
-        "a",
-        "b",
-    ]
+    assert [
+        session.name
+        for session in recorded(weka(call(0, 8, 1, [])), weka(call(0, 8, 1, []), id="b"))
+    ] == ["a", "b"]
     path = tmp_path / "whole.json"
     path.write_text(json.dumps(weka(call(0, 8, 1, [])), indent=2))
     assert [session.name for session in AgentFile(path).sessions()] == ["a"]
@@ -155,13 +171,22 @@ def test_weka_sessions_stand_in_lines_in_a_list_or_alone_in_a_file(recorded, tmp
         (weka(), "line 1: it has no requests"),
         (weka(call(0, 8, 1, []), hash_id_scope="node"), "line 1: 'hash_id_scope' is 'node'"),
         (weka(call(0, 8, 1, []), block_size=0), "'block_size' is 0"),
-        (weka(call(0, 8, 1, [1, 2, 3])), r"line 1, requests\[0\]: 3 blocks of 4 tokens are more than its 8"),
+        (
+            weka(call(0, 8, 1, [1, 2, 3])),
+            r"line 1, requests\[0\]: 3 blocks of 4 tokens are more than its 8",
+        ),
         (weka(call(0, 8, 1, [-1])), "'hash_ids' is not a list of whole numbers"),
         (weka(call(0, None, 1, [])), r"requests\[0\]: 'in' is missing"),
         (weka(call(-1, 8, 1, [])), r"'t' is -1 s"),
-        (weka(call(0, 8, 1, []), call(1, 8, 1, [], think_time=-2)), r"requests\[1\]: 'think_time' is -2 s"),
+        (
+            weka(call(0, 8, 1, []), call(1, 8, 1, [], think_time=-2)),
+            r"requests\[1\]: 'think_time' is -2 s",
+        ),
         (weka({"t": 0, "type": "x"}), "'type' is 'x', not n, s or subagent"),
-        (weka(subagent(1, {"type": "n", "in": 8, "out": 1})), r"requests\[0\], requests\[0\]: 't' is missing"),
+        (
+            weka(subagent(1, {"type": "n", "in": 8, "out": 1})),
+            r"requests\[0\], requests\[0\]: 't' is missing",
+        ),
     ],
 )
 def test_weka_sessions_that_cannot_be_sent_are_refused_with_their_place(recorded, row, problem):
@@ -199,15 +224,30 @@ def test_mlperf_conversations_follow_each_other(recorded):
     [
         ([message(1, "assistant", content="a")], "line 1: the role 'assistant' cannot come first"),
         ([message(2, "user", content="a")], "line 1: 'turn' is 2, and 1 comes next"),
-        ([AGENT[0], message(2, "user", content="a")], "line 2: the role 'user' cannot come after 'user'"),
-        ([AGENT[0], message(2, "assistant", content="a"), message(3, "tool", tool_results=[])], "was not called"),
-        ([*AGENT[:2], message(3, "user", content="a")], "line 3: the row before it has 'tool_calls'"),
-        ([*AGENT[:2], message(3, "tool", tool_results=[{"content": "a"}])], r"tool_results\[0\]: 'tool_call_id'"),
+        (
+            [AGENT[0], message(2, "user", content="a")],
+            "line 2: the role 'user' cannot come after 'user'",
+        ),
+        (
+            [AGENT[0], message(2, "assistant", content="a"), message(3, "tool", tool_results=[])],
+            "was not called",
+        ),
+        (
+            [*AGENT[:2], message(3, "user", content="a")],
+            "line 3: the row before it has 'tool_calls'",
+        ),
+        (
+            [*AGENT[:2], message(3, "tool", tool_results=[{"content": "a"}])],
+            r"tool_results\[0\]: 'tool_call_id'",
+        ),
         ([*AGENT[:2], message(3, "tool", tool_results=[])], "line 3: 'tool_results' is empty"),
         ([message(1, "user", content="a", delay_seconds=-1)], "line 1: 'delay_seconds' is -1 s"),
         ([message(1, "user", content="")], "line 1: 'content' is missing"),
         ([AGENT[0], message(2, "assistant")], "neither 'content' nor 'tool_calls'"),
-        ([AGENT[0], message(1, "user", "d", content="a"), AGENT[1]], "line 3: the conversation 'c' goes on after"),
+        (
+            [AGENT[0], message(1, "user", "d", content="a"), AGENT[1]],
+            "line 3: the conversation 'c' goes on after",
+        ),
     ],
 )
 def test_mlperf_rows_that_cannot_be_sent_are_refused_with_their_line(recorded, rows, problem):
@@ -226,7 +266,11 @@ def test_tracelab_rounds_share_what_the_engine_found_and_wait_for_the_round_befo
         tracelab("a", 10, 11, 60, 40, 1),
     )
     assert (order(first), delays(first)) == ([(), (0,), (1,)], [0, 3, 4])
-    assert [(one.input_tokens, one.output_tokens) for one in first.calls] == [(100, 10), (130, 27), (60, 1)]
+    assert [(one.input_tokens, one.output_tokens) for one in first.calls] == [
+        (100, 10),
+        (130, 27),
+        (60, 1),
+    ]
     assert [list(zip(one.blocks, one.sizes, strict=True)) for one in first.calls] == [
         [(0, 100)],
         [(0, 96), (1, 34)],
@@ -244,12 +288,17 @@ def test_tracelab_rounds_are_put_in_the_order_of_their_times(recorded):
     ("changes", "problem"),
     [
         ({"timing_events": []}, "line 1: 'timing_events' has no time"),
-        ({"timing_events": [{"event_type": "text", "timestamp": "now"}]}, r"timing_events\[0\]: 'timestamp' is 'now'"),
+        (
+            {"timing_events": [{"event_type": "text", "timestamp": "now"}]},
+            r"timing_events\[0\]: 'timestamp' is 'now'",
+        ),
         ({"input_tokens_total": None}, "line 1: 'input_tokens_total' is missing"),
         ({"prefix_tokens": -4}, "line 1: 'prefix_tokens' is -4"),
     ],
 )
-def test_tracelab_rounds_that_cannot_be_sent_are_refused_with_their_line(recorded, changes, problem):
+def test_tracelab_rounds_that_cannot_be_sent_are_refused_with_their_line(
+    recorded, changes, problem
+):
     with pytest.raises(BadInput, match=problem):
         recorded(tracelab("a", 0, 1, 10, 0, 1) | changes)
 

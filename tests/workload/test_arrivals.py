@@ -29,7 +29,9 @@ def of(seed=0, **options):
 
 
 def ks_distance_to_exponential(gaps):
-    """The Kolmogorov-Smirnov statistic of `gaps` against the exponential distribution of their mean."""
+    """The Kolmogorov-Smirnov statistic of `gaps` against the exponential distribution of their
+    mean.
+    """
     ordered = np.sort(gaps / gaps.mean())
     below = 1 - np.exp(-ordered)
     steps = np.arange(len(ordered) + 1) / len(ordered)
@@ -52,12 +54,20 @@ def test_count_is_met_within_the_window(rate, count, burstiness, seed):
     assert schedule.rate == pytest.approx(rate.mean_rps, rel=1e-12 + a_nanosecond)
 
 
-@given(PROFILES, st.floats(0.001, 10), st.one_of(st.none(), st.integers(1, 50)), SHAPES, st.integers(0, 99))
+@given(
+    PROFILES,
+    st.floats(0.001, 10),
+    st.one_of(st.none(), st.integers(1, 50)),
+    SHAPES,
+    st.integers(0, 99),
+)
 def test_duration_bounds_due_times_and_count(rate, seconds, count, burstiness, seed):
     if rate.mean_rps * seconds > 10_000:
         seconds = 10_000 / rate.mean_rps
     try:
-        schedule = Schedule.draw(rate, count=count, duration_s=seconds, burstiness=burstiness, seed=seed)
+        schedule = Schedule.draw(
+            rate, count=count, duration_s=seconds, burstiness=burstiness, seed=seed
+        )
     except BadInput:
         return  # by chance, nothing was due
     assert np.all(np.diff(schedule.due_ns) >= 0)
@@ -68,7 +78,9 @@ def test_duration_bounds_due_times_and_count(rate, seconds, count, burstiness, s
 
 @given(PROFILES, SHAPES, st.integers(0, 2**63), st.integers(1, 100))
 def test_the_same_seed_gives_the_same_schedule_and_hash(rate, burstiness, seed, count):
-    first, second = (Schedule.draw(rate, count=count, burstiness=burstiness, seed=seed) for _ in range(2))
+    first, second = (
+        Schedule.draw(rate, count=count, burstiness=burstiness, seed=seed) for _ in range(2)
+    )
     assert np.array_equal(first.due_ns, second.due_ns)
     assert first.sha256 == second.sha256
 
@@ -78,7 +90,10 @@ def test_another_seed_gives_another_schedule():
 
 
 def test_the_hash_is_of_the_times_as_little_endian_int64():
-    assert Schedule.burst(2).sha256 == "374708fff7719dd5979ec875d56cd2286f6d3cf7ec317a3b25632aab28ec37bb"
+    assert (
+        Schedule.burst(2).sha256
+        == "374708fff7719dd5979ec875d56cd2286f6d3cf7ec317a3b25632aab28ec37bb"
+    )
 
 
 def test_due_times_cannot_be_written():
@@ -93,7 +108,9 @@ def test_due_times_cannot_be_written():
 def test_the_stripes_are_the_whole_each_request_in_one_of_them(count, n):
     schedule = Schedule.poisson(100, count, seed=1)
     stripes = [schedule.stripe(i, n) for i in range(n)]
-    numbers, due = (np.concatenate(parts) for parts in zip(*(stripe[:2] for stripe in stripes), strict=True))
+    numbers, due = (
+        np.concatenate(parts) for parts in zip(*(stripe[:2] for stripe in stripes), strict=True)
+    )
     order = np.argsort(numbers)
     assert np.array_equal(numbers[order], np.arange(count))
     assert np.array_equal(due[order], schedule.due_ns)
@@ -118,10 +135,16 @@ def test_a_stripe_that_is_not_there_is_refused(i, n):
 
 def test_a_constant_rate_is_evenly_spaced_from_the_start():
     assert Schedule.constant(4, 5).due_ns.tolist() == [0, S // 4, S // 2, 3 * S // 4, S]
-    assert of(request_rate=4, burstiness=math.inf, num_prompts=3).due_ns.tolist() == [0, S // 4, S // 2]
+    assert of(request_rate=4, burstiness=math.inf, num_prompts=3).due_ns.tolist() == [
+        0,
+        S // 4,
+        S // 2,
+    ]
 
 
-@pytest.mark.parametrize(("rate", "seconds", "count"), [(10, 10, 100), (0.3, 10, 3), (3, 1 / 3, 1), (7, 1.5, 11)])
+@pytest.mark.parametrize(
+    ("rate", "seconds", "count"), [(10, 10, 100), (0.3, 10, 3), (3, 1 / 3, 1), (7, 1.5, 11)]
+)
 def test_constant_rate_fills_the_duration(rate, seconds, count):
     assert of(request_rate=rate, burstiness=math.inf, duration=seconds).count == count
 
@@ -152,7 +175,9 @@ def test_poisson_gaps_are_exponential():
 
 @pytest.mark.parametrize("shape", [0.25, 0.5, 2, 10])
 def test_burstiness_is_the_inverse_squared_variation(shape):
-    gaps = np.diff(of(request_rate=1000, burstiness=shape, num_prompts=200_000).due_ns).astype(float)
+    gaps = np.diff(of(request_rate=1000, burstiness=shape, num_prompts=200_000).due_ns).astype(
+        float
+    )
     assert (gaps.std() / gaps.mean()) ** 2 == pytest.approx(1 / shape, rel=0.05)
 
 
@@ -171,7 +196,9 @@ def test_duration_poisson_count_variance_equals_mean():
 @pytest.mark.parametrize("shape", [0.01, 0.1, 4])
 @pytest.mark.slow
 def test_with_a_duration_the_rate_is_the_same_from_the_start(shape):
-    """Bursts do not begin with the run: of shape 0.01 its first tenth would have 100 in place of 60."""
+    """Bursts do not begin with the run: of shape 0.01 its first tenth would have 100 in place of
+    60.
+    """
     runs = [of(seed, request_rate=10, duration=60, burstiness=shape).due_ns for seed in range(600)]
     whole, first = (np.array([np.sum(due < seconds * S) for due in runs]) for seconds in (60, 6))
     assert whole.mean() == pytest.approx(600, abs=3 * whole.std() / math.sqrt(600))
@@ -188,12 +215,15 @@ def test_a_poisson_schedule_is_that_of_earlier_versions(bound, sha256):
 
 @pytest.mark.slow
 def test_duration_poisson_counts_are_poisson_dispersed():
-    """Their variance is their mean; with a count the total is fixed, and those of half a run vary half as much."""
+    """Their variance is their mean; with a count the total is fixed, and those of half a run
+    vary half as much.
+    """
     timed = [of(seed, request_rate=100, duration=10).due_ns for seed in range(400)]
     counted = [of(seed, request_rate=100, num_prompts=1000).due_ns for seed in range(400)]
     halves = [np.array([np.sum(due < 5 * S) for due in runs]) for runs in (timed, counted)]
     dispersion = [half.var() / half.mean() for half in halves]
-    assert dispersion == pytest.approx([1.0, 0.5], rel=0.2)  # of a bridge, 1 - the part of the window
+    # Of a bridge, 1 - the part of the window.
+    assert dispersion == pytest.approx([1.0, 0.5], rel=0.2)
 
 
 def test_count_and_duration_the_first_to_end_decides():
@@ -217,17 +247,29 @@ def test_ramp_follows_its_integrated_rate(kind, burstiness):
     ends = np.linspace(0, schedule.duration_ns / S, 21)
     fine = np.linspace(0, 1, 100_001)
     rates = 10 + 990 * fine if kind is LinearRamp else 10 * 100**fine
-    integral = np.concatenate(([0], np.cumsum((rates[1:] + rates[:-1]) / 2 * np.diff(fine)))) * ends[-1]
+    integral = (
+        np.concatenate(([0], np.cumsum((rates[1:] + rates[:-1]) / 2 * np.diff(fine)))) * ends[-1]
+    )
     expected = np.interp(ends / ends[-1], fine, integral)
     seen = np.searchsorted(schedule.due_ns, ends * S)
     assert expected[-1] == pytest.approx(count, rel=1e-6)
-    assert np.max(np.abs(seen - expected)) <= (2 if math.isinf(burstiness) else 1.63 * math.sqrt(count))
+    assert np.max(np.abs(seen - expected)) <= (
+        2 if math.isinf(burstiness) else 1.63 * math.sqrt(count)
+    )
 
 
 @pytest.mark.parametrize("strategy", ["linear", "exponential"])
-@pytest.mark.parametrize("bound", [{"num_prompts": 5000}, {"duration": 20}, {"num_prompts": 50_000, "duration": 20}])
+@pytest.mark.parametrize(
+    "bound", [{"num_prompts": 5000}, {"duration": 20}, {"num_prompts": 50_000, "duration": 20}]
+)
 def test_a_ramp_reaches_its_end_rate_when_the_run_ends(strategy, bound):
-    schedule = of(ramp_up_strategy=strategy, ramp_up_start_rps=50, ramp_up_end_rps=500, burstiness=math.inf, **bound)
+    schedule = of(
+        ramp_up_strategy=strategy,
+        ramp_up_start_rps=50,
+        ramp_up_end_rps=500,
+        burstiness=math.inf,
+        **bound,
+    )
     first, last = np.diff(schedule.due_ns)[[0, -1]]
     assert S / first == pytest.approx(50, rel=0.05)
     assert S / last == pytest.approx(500, rel=0.01)
@@ -259,7 +301,13 @@ def test_a_very_fast_rate_keeps_its_nanoseconds():
     due = of(request_rate=1e6, num_prompts=1_000_000).due_ns
     assert due[-1] == S
     assert np.mean(np.diff(due)) == pytest.approx(1000, rel=1e-3)
-    assert of(request_rate=1e6, num_prompts=5, burstiness=math.inf).due_ns.tolist() == [0, 1000, 2000, 3000, 4000]
+    assert of(request_rate=1e6, num_prompts=5, burstiness=math.inf).due_ns.tolist() == [
+        0,
+        1000,
+        2000,
+        3000,
+        4000,
+    ]
 
 
 def test_schedule_may_hold_a_single_request():
@@ -276,7 +324,9 @@ def test_the_burstiest_gaps_still_make_a_schedule(seed):
 
 
 def test_the_draw_goes_on_until_the_duration_is_full():
-    ends = [of(seed, request_rate=10, burstiness=0.01, duration=100).due_ns[-1] for seed in range(50)]
+    ends = [
+        of(seed, request_rate=10, burstiness=0.01, duration=100).due_ns[-1] for seed in range(50)
+    ]
     assert max(ends) > 90 * S
 
 
@@ -311,7 +361,10 @@ def test_a_schedule_needs_a_bound():
 
 def asked(*turns):
     """What sessions of so many turns say of theirs."""
-    return np.array([DRAWN if turn == 0 else FOLLOWS for length in turns for turn in range(length)], dtype=np.int64)
+    return np.array(
+        [DRAWN if turn == 0 else FOLLOWS for length in turns for turn in range(length)],
+        dtype=np.int64,
+    )
 
 
 def test_arrival_process_starts_sessions():
@@ -343,7 +396,15 @@ def test_a_burst_of_sessions_begins_them_all_at_once():
 
 def test_timed_closed_loop_repeats_its_sessions():
     settings = RunSettings(max_concurrency=2, duration=0.0007)
-    assert Schedule.from_settings(settings, 3, asked(2, 1)).due_ns.tolist() == [0, FOLLOWS, 0, 0, FOLLOWS, 0, 0]
+    assert Schedule.from_settings(settings, 3, asked(2, 1)).due_ns.tolist() == [
+        0,
+        FOLLOWS,
+        0,
+        0,
+        FOLLOWS,
+        0,
+        0,
+    ]
 
 
 def test_trace_due_times_replace_the_arrival_process():
@@ -353,7 +414,9 @@ def test_trace_due_times_replace_the_arrival_process():
 
 
 def test_a_duration_cuts_a_trace():
-    schedule = Schedule.from_settings(RunSettings(duration=1.0), 3, np.array([0, 10**9 - 1, FOLLOWS, 10**9, 2 * 10**9]))
+    schedule = Schedule.from_settings(
+        RunSettings(duration=1.0), 3, np.array([0, 10**9 - 1, FOLLOWS, 10**9, 2 * 10**9])
+    )
     assert schedule.due_ns.tolist() == [0, 10**9 - 1, FOLLOWS]
 
 
@@ -367,7 +430,10 @@ def test_unsorted_or_partial_due_times_are_refused(due):
     ("given", "flag"),
     [
         ({"request_rate": 5.0}, "--request-rate"),
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0},
+            "--ramp-up-strategy",
+        ),
     ],
 )
 def test_a_rate_beside_due_times_is_refused(given, flag):

@@ -41,10 +41,17 @@ def test_prefixes_that_are_sent_before_are_shared() -> None:
     shared = SharedPrompts(TokenEnds(load(TOKENIZER)), BLOCK)
     list(shared.keep(prompts("a b c")))
     list(shared.watch(prompts("a b c d e")))
-    assert shared.about("2") == {"block_size": 2, "block_size_from": "a flag", "tokens": 5, "shared_tokens": 2}
+    assert shared.about("2") == {
+        "block_size": 2,
+        "block_size_from": "a flag",
+        "tokens": 5,
+        "shared_tokens": 2,
+    }
 
 
-def test_what_an_earlier_run_has_counted_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_earlier_run_has_counted_is_not_counted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     first = about(prompts("a b c", "a b c"), sha256="3")
     monkeypatch.setattr(TokenEnds, "tokenize", None)
     assert about(prompts("a b c", "a b c"), sha256="3") == first
@@ -70,7 +77,11 @@ def test_the_tokens_of_images_tools_and_several_texts_are_unknown() -> None:
 def test_without_a_tokenizer_nothing_is_known() -> None:
     shared = SharedPrompts(None, BLOCK)
     list(shared.watch(prompts("a b c")))
-    assert shared.about("6") == {"block_size": 2, "block_size_from": "a flag", "unknown": cache_plan.NO_TOKENIZER}
+    assert shared.about("6") == {
+        "block_size": 2,
+        "block_size_from": "a flag",
+        "unknown": cache_plan.NO_TOKENIZER,
+    }
 
 
 def tokenized(text: str, *, before: int = 0, answered: int = 0) -> TokenizedPrompt:

@@ -50,7 +50,12 @@ def test_all_messages_between_two_answers_are_one_turn(tmp_path: Path) -> None:
     first, second, third = made(tmp_path, {"messages": CHAT})
     assert [prompt.follows for prompt in (first, second, third)] == [False, True, True]
     assert list(first.messages) == CHAT[:2]
-    assert [message["role"] for message in second.messages[2:]] == ["assistant", "tool", "tool", "user"]
+    assert [message["role"] for message in second.messages[2:]] == [
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+    ]
     assert second.messages[2] == says("assistant", ANSWER, tool_calls=[CALL])
     assert third.messages[6]["content"] is ANSWER
     assert third.messages[7] == CHAT[7]
@@ -63,22 +68,30 @@ def test_recorded_history_is_sent_as_it_is(tmp_path: Path) -> None:
 
 def test_answers_are_as_long_as_the_recorded_texts(tmp_path: Path) -> None:
     prompts = made(tmp_path, {"messages": CHAT}, custom_output_len=9)
-    counted = datasets.create(RunSettings(tokenizer=SIMULATOR)).tokenizer.count(["sunny and warm today"])
+    counted = datasets.create(RunSettings(tokenizer=SIMULATOR)).tokenizer.count(
+        ["sunny and warm today"]
+    )
     assert [prompt.output_tokens for prompt in prompts] == [9, *counted, 9]
     row = {"messages": CHAT, "output_tokens": 5}
     assert [prompt.output_tokens for prompt in made(tmp_path, row)] == [5, 5, 5]
 
 
 def test_input_tokens_are_planned_where_the_history_is_known(tmp_path: Path) -> None:
-    real, recorded = (made(tmp_path, {"messages": CHAT}, history=history) for history in ("real", "recorded"))
+    real, recorded = (
+        made(tmp_path, {"messages": CHAT}, history=history) for history in ("real", "recorded")
+    )
     assert [prompt.input_tokens == UNPLANNED for prompt in real] == [False, True, True]
     tokens = [prompt.input_tokens for prompt in recorded]
     assert 0 < tokens[0] < tokens[1] < tokens[2]
 
 
 def test_without_a_tokenizer_lengths_are_those_of_the_settings(tmp_path: Path) -> None:
-    prompts = made(tmp_path, {"messages": CHAT}, tokenizer="none", history="recorded", custom_output_len=7)
-    assert [(prompt.input_tokens, prompt.output_tokens) for prompt in prompts] == [(UNPLANNED, 7)] * 3
+    prompts = made(
+        tmp_path, {"messages": CHAT}, tokenizer="none", history="recorded", custom_output_len=7
+    )
+    assert [(prompt.input_tokens, prompt.output_tokens) for prompt in prompts] == [
+        (UNPLANNED, 7)
+    ] * 3
 
 
 def test_turns_limit_a_session_and_a_count_of_prompts_cuts_the_last(tmp_path: Path) -> None:
@@ -86,14 +99,22 @@ def test_turns_limit_a_session_and_a_count_of_prompts_cuts_the_last(tmp_path: Pa
     assert [prompt.source for prompt in made(tmp_path, *rows, count=3, turns="2")] == [
         *("a/0", "a/1", "b/0", "b/1", "a/0", "a/1")
     ]
-    assert [prompt.source for prompt in dataset(tmp_path, *rows).prompts(4)] == ["a/0", "a/1", "a/2", "b/0"]
+    assert [prompt.source for prompt in dataset(tmp_path, *rows).prompts(4)] == [
+        "a/0",
+        "a/1",
+        "a/2",
+        "b/0",
+    ]
     assert isinstance(dataset(tmp_path, *rows), Sessions)
 
 
 def test_fields_of_a_row_are_in_every_turn(tmp_path: Path) -> None:
     tools = [{"type": "function", "function": {"name": "weather"}}]
     prompts = made(tmp_path, {"messages": CHAT, "extra_body": {"tools": tools}})
-    bodies = [Target.from_settings(RunSettings(backend="openai-chat"), "m").body(prompt) for prompt in prompts]
+    bodies = [
+        Target.from_settings(RunSettings(backend="openai-chat"), "m").body(prompt)
+        for prompt in prompts
+    ]
     assert [b'"tools":[{' in body for body in bodies] == [True] * 3
     assert [body.count(b"\xff") for body in bodies] == [0, 1, 2]
 
@@ -110,9 +131,17 @@ def test_one_turn_is_the_row_as_it_is(tmp_path: Path) -> None:
         ({"messages": CHAT, "input_tokens": 9}, {}, "--dataset-path: .* has input_tokens"),
         ({"messages": CHAT[2:]}, {}, "--dataset-path: .* has an answer to nothing"),
         ({"messages": [*CHAT[:3], CHAT[6]]}, {}, "--dataset-path: .* has an answer to nothing"),
-        ({"messages": CHAT}, {"custom_output_len": -1}, "--custom-output-len: is -1, and .* has no output_tokens"),
+        (
+            {"messages": CHAT},
+            {"custom_output_len": -1},
+            "--custom-output-len: is -1, and .* has no output_tokens",
+        ),
         ({"messages": CHAT}, {"turns": "0"}, "--turns: invalid number"),
-        ({"messages": CHAT}, {"turns": "2:4"}, "--turns: '2:4' is not a number of turns of recorded"),
+        (
+            {"messages": CHAT},
+            {"turns": "2:4"},
+            "--turns: '2:4' is not a number of turns of recorded",
+        ),
     ],
 )
 def test_rows_that_cannot_be_divided_are_refused(

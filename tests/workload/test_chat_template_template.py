@@ -24,12 +24,15 @@ CHATS = {
 }
 TOOLS = [{"type": "function", "function": {"name": "é<b>", "parameters": {"type": "object"}}}]
 ODD = {
-    "blocks": "{% for m in messages %}\n    {% if true %}\n  {{ m.content }}\n    {% endif %}\n{% endfor %}\n",
-    "generation": "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}",
+    "blocks": "{% for m in messages %}\n    {% if true %}\n  {{ m.content }}\n    {% endif %}\n{% "
+    "endfor %}\n",
+    "generation": "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% "
+    "endfor %}",
     "break": "{% for m in messages %}{{ m.content }}{% break %}{% endfor %}",
     "json": "{{ messages | tojson }}{{ tools | tojson(indent=2) }}",
     "specials": "{{ bos_token }}{{ eos_token }}{{ unk_token }}",
-    "namespace": "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+    "namespace": "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% "
+    "endfor %}{{ ns.n }}",
     "prompted": "{{ messages[0].content }}{% if add_generation_prompt %}>{% endif %}",
     "thinking": "{{ enable_thinking is defined and not enable_thinking }}",
     "undefined": "{{ documents }}{{ nothing }}",
@@ -47,7 +50,9 @@ def template(tokenizer_json, tmp_path):
 
     def made(text, **config):
         tokens = {"eos_token": {"content": "</s>", "lstrip": False}, "unk_token": "[UNK]"}
-        return ChatTemplate.of(load(str(chat_templates.beside(tokenizer_json, text, tmp_path, **tokens, **config))))
+        return ChatTemplate.of(
+            load(str(chat_templates.beside(tokenizer_json, text, tmp_path, **tokens, **config)))
+        )
 
     return made
 
@@ -69,10 +74,14 @@ def reference(tokenizer_json, text, messages, **options):
 class TestRendering:
     @pytest.mark.slow
     @pytest.mark.parametrize("chat", CHATS.values(), ids=CHATS)
-    @pytest.mark.parametrize("text", (chat_templates.ALL | ODD).values(), ids=chat_templates.ALL | ODD)
+    @pytest.mark.parametrize(
+        "text", (chat_templates.ALL | ODD).values(), ids=chat_templates.ALL | ODD
+    )
     @pytest.mark.parametrize("options", [{}, {"enable_thinking": False}, {"tools": TOOLS}], ids=str)
     def test_is_that_of_transformers(self, template, tokenizer_json, text, chat, options):
-        assert template(text).render(chat, **options) == reference(tokenizer_json, text, chat, **options)
+        assert template(text).render(chat, **options) == reference(
+            tokenizer_json, text, chat, **options
+        )
 
     def test_the_date_is_that_of_today(self, template):
         today = time.strftime("%Y-%m-%d")
@@ -80,7 +89,10 @@ class TestRendering:
         assert rendered in (today, time.strftime("%Y-%m-%d"))
 
     def test_a_caller_may_leave_the_prompt_of_the_answer_out(self, template):
-        assert template(ODD["prompted"]).render(CHATS["one"], add_generation_prompt=False) == "the words"
+        assert (
+            template(ODD["prompted"]).render(CHATS["one"], add_generation_prompt=False)
+            == "the words"
+        )
 
     @pytest.mark.parametrize(
         "text",
@@ -100,7 +112,10 @@ class TestRendering:
 class TestCounting:
     def test_special_tokens_in_text_count_as_read(self, template):
         made = template("{% for m in messages %}{{ m.content }}{% endfor %}")
-        chats = [[{"role": "user", "content": text}] for text in ("[SEP]", "the [SEP][SEP] the", "[ SEP ]")]
+        chats = [
+            [{"role": "user", "content": text}]
+            for text in ("[SEP]", "the [SEP][SEP] the", "[ SEP ]")
+        ]
         assert made.count(chats)[:2] == [1, 4]
         assert made.count(chats)[2] > 1
 
@@ -167,7 +182,9 @@ class TestFinding:
 
 class TestBadInput:
     def test_invalid_template_is_refused(self, template):
-        with pytest.raises(BadInput, match=r"--tokenizer: .*jinja is not a chat template \(.*\); give the folder"):
+        with pytest.raises(
+            BadInput, match=r"--tokenizer: .*jinja is not a chat template \(.*\); give the folder"
+        ):
             template("{% for %}").render([])
 
     def test_refusal_of_a_template_is_quoted(self, template):

@@ -13,7 +13,9 @@ from loadgen.workload.datasets.sharegpt_file import ConversationLines
 from tests.helpers.command_line import TOKENIZER
 
 
-def talk(question: str, answer: str, *, key: str = "conversations", text: str = "content") -> dict[str, Any]:
+def talk(
+    question: str, answer: str, *, key: str = "conversations", text: str = "content"
+) -> dict[str, Any]:
     return {key: [{"role": "user", text: question}, {"role": "assistant", text: answer}]}
 
 
@@ -31,7 +33,14 @@ def test_both_spellings_of_keys_are_read(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_conversation_of_two_turns_are_left_out(tmp_path: Path) -> None:
-    others = ["", "{not json", "3", "[]", "{}", json.dumps({"conversations": [{"content": "alone"}]})]
+    others = [
+        "",
+        "{not json",
+        "3",
+        "[]",
+        "{}",
+        json.dumps({"conversations": [{"content": "alone"}]}),
+    ]
     numbers = json.dumps({"conversations": [{"content": 3}, {"content": "b"}]})
     found = ConversationLines(written(tmp_path, *others, numbers, json.dumps(talk("a", "b"))))
     assert (len(found), found[0].source) == (1, "7")
@@ -43,7 +52,11 @@ def test_prompts_have_the_tokens_of_the_file_and_no_upper_bound(tmp_path: Path) 
     rows = [talk("word " * 3000, "reply " * 50), talk("x", "y")]
     path = written(tmp_path, *map(json.dumps, rows))
     asked = RunSettings(
-        dataset_name="custom", dataset_path=str(path), dataset_rule="sglang", tokenizer=TOKENIZER, seed=1
+        dataset_name="custom",
+        dataset_path=str(path),
+        dataset_rule="sglang",
+        tokenizer=TOKENIZER,
+        seed=1,
     )
     dataset = datasets.create(asked)
     prompts = list(dataset.prompts(1))

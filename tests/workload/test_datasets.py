@@ -55,14 +55,20 @@ def test_a_package_can_add_one(installed):
 
 
 def test_package_reads_its_own_options(installed):
-    made = datasets.create(RunSettings(dataset_name="echo", dataset_arg=("volume=a=b", "times-said=")))
+    made = datasets.create(
+        RunSettings(dataset_name="echo", dataset_arg=("volume=a=b", "times-said="))
+    )
     assert made.settings.dataset_options == {"volume": "a=b", "times_said": ""}
 
 
 @pytest.mark.parametrize(
     ("name", "words", "message"),
     [
-        ("echo", ("pitch=3",), "unknown option 'pitch' of the data set echo; choose from volume (how loud it is), "),
+        (
+            "echo",
+            ("pitch=3",),
+            "unknown option 'pitch' of the data set echo; choose from volume (how loud it is), ",
+        ),
         ("random", ("volume=3",), "unknown option 'volume' of the data set random; leave it out"),
         ("echo", ("volume",), "'volume' has no value; write NAME=VALUE"),
         ("echo", ("times-said=1", "times_said=2"), "has an option twice; give each once"),
@@ -91,7 +97,10 @@ def test_trace_format_as_dataset_name_is_refused(installed):
 def test_data_set_that_fails_to_import_is_refused_with_reason(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="broken"))
-    message = "--dataset-name: 'broken' cannot be loaded (No module named 'no_such_module'); repair the package"
+    message = (
+        "--dataset-name: 'broken' cannot be loaded (No module named 'no_such_module'); "
+        "repair the package"
+    )
     assert str(refused.value).startswith(message)
 
 
@@ -105,29 +114,44 @@ def test_built_in_dataset_needs_no_scan_of_packages(monkeypatch):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "msgspec", "yaml"])
+@pytest.mark.parametrize(
+    "module", ["tokenizers", "transformers", "huggingface_hub", "msgspec", "yaml"]
+)
 def test_registry_and_presets_import_no_heavy_module(module):
-    code = f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} in sys.modules)"
+    code = (
+        f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} "
+        "in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"turns": "5"}, "--turns: has no effect on the data set random; leave it out, or use sharegpt or multi_turn"),
+        (
+            {"turns": "5"},
+            "--turns: has no effect on the data set random; leave it out, or use sharegpt or "
+            "multi_turn",
+        ),
         ({"think_time": "exp:2"}, "--think-time: has no effect on the data set random"),
         (
             {"dataset_name": "agentic", "dataset_path": "a.json", "think_time": "2"},
             "--think-time: has no effect on the data set agentic; use --max-think-time",
         ),
         ({"prefix_buckets": "4x100"}, "--prefix-buckets: has no effect on the data set random"),
-        ({"sharegpt_input_len": "1:9"}, "--sharegpt-input-len: has no effect on the data set random"),
+        (
+            {"sharegpt_input_len": "1:9"},
+            "--sharegpt-input-len: has no effect on the data set random",
+        ),
         (
             {"dataset_name": "sharegpt", "dataset_path": "a.json", "sharegpt_input_len": "1:9"},
             "--sharegpt-input-len: has no effect without --dataset-rule benchmark-runner",
         ),
         ({"history": "recorded"}, "--history: has no effect on the data set random"),
-        ({"time_scale": 3.0}, "--time-scale: has no effect on the data set random; leave it out, or use trace"),
+        (
+            {"time_scale": 3.0},
+            "--time-scale: has no effect on the data set random; leave it out, or use trace",
+        ),
         (
             {"trace_format": "azure", "dataset_name": "sharegpt"},
             "--trace-format: has no effect on the data set sharegpt",
@@ -155,7 +179,9 @@ def test_token_based_dataset_needs_a_tokenizer(name):
 @pytest.mark.parametrize("given", [{"session_header": "X-A"}, {"session_token": "x-a"}])
 def test_flags_of_sessions_are_refused_where_no_data_set_has_any(given):
     settings = RunSettings(dataset_name="sharegpt", dataset_path="s.json", **given)
-    with pytest.raises(BadInput, match=f"^{flag(next(iter(given)))}: has no effect without sessions"):
+    with pytest.raises(
+        BadInput, match=f"^{flag(next(iter(given)))}: has no effect without sessions"
+    ):
         datasets.check_sessions(settings, [settings])
     for sessions in (
         settings.replace(turns="all"),

@@ -1,4 +1,6 @@
-"""Draws of classes, of users who leave, and of single numbers: each depends on its seed and its number alone."""
+"""Draws of classes, of users who leave, and of single numbers: each depends on its seed and its
+number alone.
+"""
 
 from collections import Counter
 from itertools import islice
@@ -20,7 +22,9 @@ def test_the_same_names_draw_the_same_on_every_machine() -> None:
     assert uniforms(2, 7, "think", 3, 1) == [0.4802819382391874, 0.834614651482287]
 
 
-@pytest.mark.parametrize("other", [(8, "think", 3), (7, "start", 3), (7, "think", 4), (7, "think", 3, 0)])
+@pytest.mark.parametrize(
+    "other", [(8, "think", 3), (7, "start", 3), (7, "think", 4), (7, "think", 3, 0)]
+)
 def test_other_names_draw_others(other: tuple[int, str, int]) -> None:
     seed, purpose, *of = other
     assert not set(uniforms(3, seed, purpose, *of)) & set(uniforms(3, 7, "think", 3))
@@ -72,7 +76,12 @@ def test_a_larger_share_includes_those_of_a_smaller_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "marks"), [("100%@tokens=10", (10, -1)), ("100%@after=200ms", (0, 200_000_000)), ("100%@after=0", (0, 0))]
+    ("text", "marks"),
+    [
+        ("100%@tokens=10", (10, -1)),
+        ("100%@after=200ms", (0, 200_000_000)),
+        ("100%@after=0", (0, 0)),
+    ],
 )
 def test_a_drawn_request_says_when_its_user_leaves(text: str, marks: tuple[int, int]) -> None:
     record = Record(3)
@@ -109,7 +118,9 @@ def test_skewed_adapters_are_drawn_alpha_times_as_often_as_the_next():
     assert [round(counts[number] / 1000) for number in range(3)] == [8, 4, 2]
 
 
-@pytest.mark.parametrize("keys", [("share=0.5", "share=0.3", "share=20%"), ("rate=5", "rate=3", "rate=2")])
+@pytest.mark.parametrize(
+    "keys", [("share=0.5", "share=0.3", "share=20%"), ("rate=5", "rate=3", "rate=2")]
+)
 def test_classes_are_drawn_by_their_shares_or_rates(keys):
     texts = tuple(f"{name}:{key}" for name, key in zip("abc", keys, strict=True))
     counts = Counter(drawn_classes(20000, classes=texts))
@@ -123,11 +134,22 @@ def test_draws_depend_on_the_seed_of_the_order_alone():
 
 
 def test_all_turns_of_a_session_have_its_class():
-    prompts = [Prompt("a", 1, 1, str(number), after=(1,) * (number in (1, 2, 5))) for number in range(6)]
-    assert [prompt.class_number for prompt in classed(prompts, iter([3, 1, 2]))] == [3, 3, 3, 1, 2, 2]
+    prompts = [
+        Prompt("a", 1, 1, str(number), after=(1,) * (number in (1, 2, 5))) for number in range(6)
+    ]
+    assert [prompt.class_number for prompt in classed(prompts, iter([3, 1, 2]))] == [
+        3,
+        3,
+        3,
+        1,
+        2,
+        2,
+    ]
 
 
-@pytest.mark.parametrize("assignment", ["uniform", "skewed", "skewed:1", "skewed:x", "skewed:inf", "random:2"])
+@pytest.mark.parametrize(
+    "assignment", ["uniform", "skewed", "skewed:1", "skewed:x", "skewed:inf", "random:2"]
+)
 def test_an_unknown_assignment_is_refused(assignment):
     with pytest.raises(BadInput, match=r"^--lora-assignment: invalid assignment"):
         of_adapters(1, assignment)

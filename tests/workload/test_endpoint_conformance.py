@@ -1,4 +1,6 @@
-"""The built-in APIs pass the tests that every API must pass, with made-up answers and those of real servers."""
+"""The built-in APIs pass the tests that every API must pass, with made-up answers and those of
+real servers.
+"""
 
 import pytest
 
@@ -11,9 +13,14 @@ from tests.helpers.response_bytes import event as untyped
 
 ERROR = untyped(error={"message": "no"})
 COUNTS = usage(prompt_tokens=7, completion_tokens=2)
-WORDS = [untyped(choices=[{"index": 0, "text": word, "finish_reason": None}]) for word in ("a", " b")]
+WORDS = [
+    untyped(choices=[{"index": 0, "text": word, "finish_reason": None}]) for word in ("a", " b")
+]
 SO_FAR = [
-    untyped(text=text, meta_info={"prompt_tokens": 7, "completion_tokens": tokens, "finish_reason": reason})
+    untyped(
+        text=text,
+        meta_info={"prompt_tokens": 7, "completion_tokens": tokens, "finish_reason": reason},
+    )
     for text, tokens, reason in (("a", 1, None), ("a b", 2, {"type": "length"}))
 ]
 CASES = {
@@ -28,7 +35,10 @@ CASES = {
     ),
     "completions": Case(
         api=COMPLETIONS,
-        answer=b"".join(WORDS) + untyped(choices=[{"index": 0, "text": "", "finish_reason": "length"}]) + COUNTS + DONE,
+        answer=b"".join(WORDS)
+        + untyped(choices=[{"index": 0, "text": "", "finish_reason": "length"}])
+        + COUNTS
+        + DONE,
         tokens=2,
         finish_reason="length",
         prompt_tokens=7,
@@ -78,7 +88,11 @@ def captured(golden: Golden) -> Case:
     )
 
 
-CASES |= {golden.name: captured(golden) for golden in goldens() if golden.is_stream and golden.facts["outcome"] == "ok"}
+CASES |= {
+    golden.name: captured(golden)
+    for golden in goldens()
+    if golden.is_stream and golden.facts["outcome"] == "ok"
+}
 
 
 @pytest.fixture(scope="module", params=CASES)

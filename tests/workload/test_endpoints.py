@@ -27,7 +27,9 @@ def body(prompt: Prompt = PROMPT, **options: Any) -> Any:
 
 
 def test_the_built_in_names_are_those_that_the_package_declares() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][endpoints.GROUP]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
+        endpoints.GROUP
+    ]
     assert declared == endpoints.BUILT_IN
 
 
@@ -69,7 +71,8 @@ def test_a_path_alone_means_a_built_in_backend(path: str | None, backend: str) -
 )
 def test_a_path_of_another_api_is_refused(backend: str, path: str) -> None:
     with pytest.raises(
-        BadInput, match=f"^--endpoint: {path} is not an endpoint of the backend {backend}; leave it out"
+        BadInput,
+        match=f"^--endpoint: {path} is not an endpoint of the backend {backend}; leave it out",
     ):
         endpoints.checked(RunSettings(backend=backend, endpoint=path))
 
@@ -106,7 +109,8 @@ def test_settings_that_an_api_cannot_send_are_refused(given: dict[str, Any], fie
 
 def test_an_unknown_backend_is_refused_with_those_there_are() -> None:
     with pytest.raises(
-        BadInput, match=r"^--backend: unknown value 'openai_chat'; choose from openai-chat, openai-resp"
+        BadInput,
+        match=r"^--backend: unknown value 'openai_chat'; choose from openai-chat, openai-resp",
     ):
         endpoints.checked(RunSettings(backend="openai_chat"))
 
@@ -116,7 +120,11 @@ MINE = replace(COMPLETIONS, path="/mine")
 
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = {"mine": "tests.workload.test_endpoints:MINE", "gone": "tests.nowhere:API", "wrong": "orjson:dumps"}
+    entries = {
+        "mine": "tests.workload.test_endpoints:MINE",
+        "gone": "tests.nowhere:API",
+        "wrong": "orjson:dumps",
+    }
     found = EntryPoints(EntryPoint(name, place, endpoints.GROUP) for name, place in entries.items())
     monkeypatch.setattr(metadata, "entry_points", lambda group: found)
 
@@ -130,7 +138,9 @@ def test_a_package_adds_an_api_by_its_name() -> None:
 
 
 @pytest.mark.usefixtures("plugins")
-@pytest.mark.parametrize(("name", "problem"), [("gone", "cannot be loaded"), ("wrong", "is not an Api")])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("gone", "cannot be loaded"), ("wrong", "is not an Api")]
+)
 def test_an_api_that_cannot_be_used_is_refused(name: str, problem: str) -> None:
     with pytest.raises(BadInput, match=f"^--backend: '{name}' {problem}.*; repair the package"):
         endpoints.find(RunSettings(backend=name))
@@ -152,18 +162,25 @@ def test_a_request_for_a_response_bears_the_prompt_as_input() -> None:
 
 
 def test_a_response_may_be_asked_for_with_several_messages() -> None:
-    assert body(replace(PROMPT, messages=CONVERSATION), backend="openai-responses")["input"] == list(CONVERSATION)
+    assert body(replace(PROMPT, messages=CONVERSATION), backend="openai-responses")[
+        "input"
+    ] == list(CONVERSATION)
 
 
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
         ({"status": "completed"}, "completed"),
-        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "max_output_tokens"),
+        (
+            {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+            "max_output_tokens",
+        ),
         ({}, "completed"),
     ],
 )
-def test_a_response_ends_for_the_reason_that_its_last_event_names(response: dict[str, Any], reason: str) -> None:
+def test_a_response_ends_for_the_reason_that_its_last_event_names(
+    response: dict[str, Any], reason: str
+) -> None:
     assert RESPONSES.dialect is not None
     delta = RESPONSES.dialect.read({"type": "response.completed", "response": response})
     assert (delta.finish_reason, delta.completion_tokens) == (reason, -1)
@@ -172,7 +189,10 @@ def test_a_response_ends_for_the_reason_that_its_last_event_names(response: dict
 @pytest.mark.parametrize(
     ("event", "error"),
     [
-        ({"type": "error", "code": "x", "message": "no"}, '{"type":"error","code":"x","message":"no"}'),
+        (
+            {"type": "error", "code": "x", "message": "no"},
+            '{"type":"error","code":"x","message":"no"}',
+        ),
         ({"type": "response.failed", "response": {"error": {"message": "no"}}}, '{"message":"no"}'),
     ],
 )
@@ -196,7 +216,10 @@ def test_a_request_for_a_message_bears_the_prompt_as_the_users() -> None:
 
 def test_the_systems_messages_stand_apart() -> None:
     sent = body(replace(PROMPT, messages=CONVERSATION), backend="anthropic")
-    assert (sent["system"], sent["messages"]) == ("Be brief.", [{"role": "user", "content": "Why?"}])
+    assert (sent["system"], sent["messages"]) == (
+        "Be brief.",
+        [{"role": "user", "content": "Why?"}],
+    )
     several = ({"role": "system", "content": "Be kind."}, *CONVERSATION)
     assert body(replace(PROMPT, messages=several), backend="anthropic")["system"] == [
         {"type": "text", "text": "Be kind."},
@@ -204,7 +227,9 @@ def test_the_systems_messages_stand_apart() -> None:
     ]
 
 
-def test_a_request_for_a_message_has_its_version_and_both_forms_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_for_a_message_has_its_version_and_both_forms_of_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     settings = RunSettings(backend="anthropic")
     assert headers(settings) == {"anthropic-version": "2023-06-01"}
@@ -220,8 +245,20 @@ def test_a_request_for_a_message_has_its_version_and_both_forms_of_the_key(monke
 @pytest.mark.parametrize(
     ("event", "facts"),
     [
-        ({"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}, (9, -1, -1, None)),
-        ({"type": "message_start", "message": {"usage": {"input_tokens": 0, "output_tokens": 0}}}, (-1, -1, -1, None)),
+        (
+            {
+                "type": "message_start",
+                "message": {"usage": {"input_tokens": 9, "output_tokens": 1}},
+            },
+            (9, -1, -1, None),
+        ),
+        (
+            {
+                "type": "message_start",
+                "message": {"usage": {"input_tokens": 0, "output_tokens": 0}},
+            },
+            (-1, -1, -1, None),
+        ),
         (
             {
                 "type": "message_delta",
@@ -238,15 +275,25 @@ def test_a_request_for_a_message_has_its_version_and_both_forms_of_the_key(monke
         ({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, (-1, -1, -1, "end_turn")),
     ],
 )
-def test_a_message_counts_its_tokens_at_both_ends(event: dict[str, Any], facts: tuple[object, ...]) -> None:
+def test_a_message_counts_its_tokens_at_both_ends(
+    event: dict[str, Any], facts: tuple[object, ...]
+) -> None:
     assert MESSAGES.dialect is not None
     delta = MESSAGES.dialect.read(event)
-    assert (delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.finish_reason) == facts
+    assert (
+        delta.prompt_tokens,
+        delta.completion_tokens,
+        delta.cached_tokens,
+        delta.finish_reason,
+    ) == facts
 
 
 def test_a_message_may_end_at_a_stop_sequence_or_as_an_error() -> None:
     assert MESSAGES.dialect is not None
-    stopped = {"type": "message_delta", "delta": {"stop_reason": "stop_sequence", "stop_sequence": "END"}}
+    stopped = {
+        "type": "message_delta",
+        "delta": {"stop_reason": "stop_sequence", "stop_sequence": "END"},
+    }
     assert MESSAGES.dialect.read(stopped).matched_stop == "END"
     assert MESSAGES.dialect.read({"type": "error"}).error == '{"type":"error"}'
 

@@ -50,6 +50,10 @@ def test_the_package_names_its_object(package: dict[str, ModuleType]) -> None:
 
 def test_the_page_lists_the_built_in_backends() -> None:
     listed = re.findall(r"^\| `([\w.-]+)` \| `([\w/]+)` \|", GUIDE.read_text(), re.MULTILINE)
-    own = {name for name, place in endpoints.BUILT_IN.items() if name == "openai" or place != endpoints.COMPLETIONS}
+    own = {
+        name
+        for name, place in endpoints.BUILT_IN.items()
+        if name == "openai" or place != endpoints.COMPLETIONS
+    }
     assert {name for name, _ in listed} == own
     assert all(endpoints.named(name).path == path for name, path in listed)

@@ -8,14 +8,17 @@ from loadgen.workload.tokenizer.exact_text import Words
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 
-pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]  # tokenizers take most of its time
+# Tokenizers take most of its time.
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]
 
 
 @pytest.fixture
 def searches(monkeypatch):
     """The tokenizers whose words are looked for."""
     made, original = [], Words.of
-    monkeypatch.setattr(Words, "of", lambda tokenizer: made.append(tokenizer) or original(tokenizer))
+    monkeypatch.setattr(
+        Words, "of", lambda tokenizer: made.append(tokenizer) or original(tokenizer)
+    )
     return made
 
 
@@ -50,7 +53,8 @@ def test_tokenizers_have_words_of_their_own(unigram, superwords):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:-9], lambda data: data.replace(b"true", b"null"), lambda data: b""]
+    "damage",
+    [lambda data: data[:-9], lambda data: data.replace(b"true", b"null"), lambda data: b""],
 )
 def test_a_file_that_is_not_as_it_was_written_is_made_again(unigram, searches, damage):
     found = exact_text.words_of(unigram)

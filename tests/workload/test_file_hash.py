@@ -32,7 +32,9 @@ def hashed(monkeypatch):
     """How often a file is read."""
     read = []
     original = cache.hashlib.file_digest
-    monkeypatch.setattr(cache.hashlib, "file_digest", lambda *given: read.append(1) or original(*given))
+    monkeypatch.setattr(
+        cache.hashlib, "file_digest", lambda *given: read.append(1) or original(*given)
+    )
     return read
 
 
@@ -47,7 +49,8 @@ def test_changed_file_with_same_times_is_hashed_again(tmp_path, hashed):
     before = cache.file_sha256(path)
     modified = path.stat()
     path.write_text("y" * 100)
-    os.utime(path, ns=(modified.st_atime_ns, modified.st_mtime_ns))  # as a copy that keeps times would
+    # As a copy that keeps times would.
+    os.utime(path, ns=(modified.st_atime_ns, modified.st_mtime_ns))
     assert cache.file_sha256(path) != before
     assert len(hashed) == 2
 

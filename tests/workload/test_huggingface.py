@@ -20,7 +20,9 @@ def copy(tmp_path):
     """Writes a local copy of records; returns the data set of it."""
 
     def written(records, **changes):
-        (tmp_path / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        (tmp_path / "train.jsonl").write_text(
+            "".join(json.dumps(record) + "\n" for record in records)
+        )
         return datasets.create(options(dataset_path=str(tmp_path), **changes))
 
     return written
@@ -32,7 +34,9 @@ def options(**changes):
 
 
 def made(found, count=1):
-    return [(prompt.text, prompt.input_tokens, prompt.output_tokens) for prompt in found.prompts(count)]
+    return [
+        (prompt.text, prompt.input_tokens, prompt.output_tokens) for prompt in found.prompts(count)
+    ]
 
 
 class TestRows:
@@ -47,7 +51,10 @@ class TestRows:
     def test_are_shuffled_by_the_seed_of_the_order(self, copy):
         rows = [{"prompt": f"word {letter}"} for letter in "abcdefg"]
         orders = {
-            seed: "".join(prompt.text[-1] for prompt in copy(rows, disable_shuffle=False, seed_order=seed).prompts(7))
+            seed: "".join(
+                prompt.text[-1]
+                for prompt in copy(rows, disable_shuffle=False, seed_order=seed).prompts(7)
+            )
             for seed in (0, 1)
         }
         assert orders[0] == "cedgfab"  # as `IterableDataset.shuffle(0)` orders seven records
@@ -81,13 +88,21 @@ class TestRows:
         assert made(copy([{"prompt": "one two"}])) == [("one two", 2, 128)]
 
     def test_may_be_chosen_by_their_columns(self, copy):
-        rows = [{"prompt": f"word {n}", "kind": ["even", "odd"][n % 2], "size": n} for n in range(6)]
+        rows = [
+            {"prompt": f"word {n}", "kind": ["even", "odd"][n % 2], "size": n} for n in range(6)
+        ]
         asked = copy(rows, hf_where=("kind=even", "size>=1", "size<=4"))
         assert [prompt.text for prompt in asked.prompts(2)] == ["word 2", "word 4"]
 
     def test_provenance_names_data_set_and_columns(self, copy, tmp_path):
-        said = copy([{"prompt": "a", "answer": "b"}], disable_shuffle=False, seed_order=3).provenance()
-        assert (said["file"], said["files"], said["seed_order"]) == (str(tmp_path), ["train.jsonl"], 3)
+        said = copy(
+            [{"prompt": "a", "answer": "b"}], disable_shuffle=False, seed_order=3
+        ).provenance()
+        assert (said["file"], said["files"], said["seed_order"]) == (
+            str(tmp_path),
+            ["train.jsonl"],
+            3,
+        )
         assert said["file_sha256"] == cache.file_sha256(tmp_path / "train.jsonl")
         assert said["columns"] == {"prompt": "prompt", "answer": "answer"}
 
@@ -105,7 +120,11 @@ class TestColumns:
             ({"question": "one two", "solution": "three four"}, "one two", 2),
             ({"context": "one", "input": "two", "answers": ["three"]}, "one\n\ntwo", 128),
             ({"text": "one two", "answers": ["three four", "five"]}, "one two", 2),
-            ({"instruction": "one two", "completion": "three", "output": "four five"}, "one two", 1),
+            (
+                {"instruction": "one two", "completion": "three", "output": "four five"},
+                "one two",
+                1,
+            ),
         ],
     )
     def test_are_found(self, copy, record, prompt, tokens):
@@ -113,23 +132,70 @@ class TestColumns:
         assert (text, wanted) == (prompt, tokens)
 
     def test_may_hold_a_conversation_where_a_prompt_is_named(self, copy):
-        assert made(copy([{"talk": TURNS}], hf_column=("prompt=talk", "answer=talk"))) == [("one two", 2, 3)]
+        assert made(copy([{"talk": TURNS}], hf_column=("prompt=talk", "answer=talk"))) == [
+            ("one two", 2, 3)
+        ]
 
 
 class TestBadInput:
     @pytest.mark.parametrize(
         ("records", "changes", "flag", "says"),
         [
-            ([{"q": "a", "a": "b"}], {}, "--hf-column", "has no column prompt or messages; give it"),
-            ([{"q": "a"}], {"hf_column": ("prompt=r",)}, "--hf-column", "unknown column 'r'; choose from q"),
-            ([{"q": "a"}], {"hf_column": ("word=q",)}, "--hf-column", "write FIELD=COLUMN with id, prompt, messages"),
+            (
+                [{"q": "a", "a": "b"}],
+                {},
+                "--hf-column",
+                "has no column prompt or messages; give it",
+            ),
+            (
+                [{"q": "a"}],
+                {"hf_column": ("prompt=r",)},
+                "--hf-column",
+                "unknown column 'r'; choose from q",
+            ),
+            (
+                [{"q": "a"}],
+                {"hf_column": ("word=q",)},
+                "--hf-column",
+                "write FIELD=COLUMN with id, prompt, messages",
+            ),
             ([{"prompt": 5}], {}, "--dataset-path", "hf/0 of"),
-            ([{"prompt": "a", "answer": 5}], {}, "--dataset-path", "neither a text nor a conversation"),
-            ([{"prompt": "a"}], {"hf_where": ("kind=b",)}, "--hf-where", "unknown column 'kind'; choose from prompt"),
-            ([{"prompt": "a"}], {"hf_where": ("kind",)}, "--hf-where", "'kind' is not a condition; write COLUMN=TEXT"),
-            ([{"prompt": "a"}], {"hf_where": ("prompt>=x",)}, "--hf-where", "'x' in 'prompt>=x' is not a number"),
-            ([{"prompt": "a"}], {"hf_where": ("prompt>=1",)}, "--hf-where", "'a' in 'prompt' is not a number"),
-            ([{"prompt": "a"}], {"hf_where": ("prompt=b",)}, "--dataset-path", "has no usable record"),
+            (
+                [{"prompt": "a", "answer": 5}],
+                {},
+                "--dataset-path",
+                "neither a text nor a conversation",
+            ),
+            (
+                [{"prompt": "a"}],
+                {"hf_where": ("kind=b",)},
+                "--hf-where",
+                "unknown column 'kind'; choose from prompt",
+            ),
+            (
+                [{"prompt": "a"}],
+                {"hf_where": ("kind",)},
+                "--hf-where",
+                "'kind' is not a condition; write COLUMN=TEXT",
+            ),
+            (
+                [{"prompt": "a"}],
+                {"hf_where": ("prompt>=x",)},
+                "--hf-where",
+                "'x' in 'prompt>=x' is not a number",
+            ),
+            (
+                [{"prompt": "a"}],
+                {"hf_where": ("prompt>=1",)},
+                "--hf-where",
+                "'a' in 'prompt' is not a number",
+            ),
+            (
+                [{"prompt": "a"}],
+                {"hf_where": ("prompt=b",)},
+                "--dataset-path",
+                "has no usable record",
+            ),
         ],
     )
     def test_is_refused_in_one_line_with_its_remedy(self, copy, records, changes, flag, says):
@@ -144,14 +210,20 @@ class TestBadInput:
             datasets.create(options())
 
     def test_a_folder_that_does_not_exist(self):
-        with pytest.raises(BadInput, match="--dataset-path: file or folder /no/such/folder does not exist"):
+        with pytest.raises(
+            BadInput, match="--dataset-path: file or folder /no/such/folder does not exist"
+        ):
             datasets.create(options(dataset_path="/no/such/folder"))
 
     def test_a_hub_that_cannot_be_reached(self, monkeypatch):
         monkeypatch.setattr(hub, "why_unavailable", lambda: "timed out")
-        with pytest.raises(BadInput, match=r"of the hub, and the hub cannot be reached \(timed out\); give a local"):
+        with pytest.raises(
+            BadInput, match=r"of the hub, and the hub cannot be reached \(timed out\); give a local"
+        ):
             datasets.create(options(dataset_path="org/name"))
 
     def test_conditions_for_a_data_set_that_has_no_columns(self):
         with pytest.raises(BadInput, match="--hf-where: has no effect on the data set random"):
-            datasets.create(RunSettings(dataset_name="random", hf_where=("a=b",), tokenizer=str(SIMULATOR)))
+            datasets.create(
+                RunSettings(dataset_name="random", hf_where=("a=b",), tokenizer=str(SIMULATOR))
+            )

@@ -1,4 +1,6 @@
-"""Images are functions of their fields: encoded for a body, and a recipe in the hash of the prompts."""
+"""Images are functions of their fields: encoded for a body, and a recipe in the hash of the
+prompts.
+"""
 
 import base64
 import io
@@ -31,7 +33,9 @@ def pixels_of_png(data):
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at : at + 8])
         chunks[kind] = data[at + 8 : at + 8 + size]
-        assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + chunks[kind])
+        assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(
+            kind + chunks[kind]
+        )
         at += 12 + size
     assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
     width, height, depth, colors, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
@@ -61,7 +65,12 @@ def test_a_jpeg_has_its_size():
     pillow = pytest.importorskip("PIL.Image")
     kind, data = decoded(replace(PNG, encoding="jpeg:85"))
     with pillow.open(io.BytesIO(data)) as read:
-        assert (kind, read.format, read.size, read.mode) == ("data:image/jpeg", "JPEG", (7, 5), "RGB")
+        assert (kind, read.format, read.size, read.mode) == (
+            "data:image/jpeg",
+            "JPEG",
+            (7, 5),
+            "RGB",
+        )
 
 
 def test_pillow_reads_the_pixels_of_a_png():
@@ -77,7 +86,9 @@ def test_another_seed_row_or_number_is_another_image(field):
     assert replace(PNG, **{field: 9}).url() != PNG.url()
 
 
-@pytest.mark.parametrize(("text", "encoding"), [("png", "png"), ("jpeg", "jpeg:75"), ("jpeg:85", "jpeg:85")])
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("png", "png"), ("jpeg", "jpeg:75"), ("jpeg:85", "jpeg:85")]
+)
 def test_a_format_names_an_encoding(text, encoding):
     pytest.importorskip("PIL.Image")
     assert parse_format(text) == encoding
@@ -92,7 +103,9 @@ def test_an_unknown_format_is_refused(text):
 def test_jpeg_without_pillow_names_the_package(monkeypatch):
     for name in ("PIL", "PIL.Image"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(BadInput, match=r"need the package pillow; pip install pillow, or give --image-format png"):
+    with pytest.raises(
+        BadInput, match=r"need the package pillow; pip install pillow, or give --image-format png"
+    ):
         parse_format("jpeg")
     assert parse_format("png") == "png"
 
@@ -129,7 +142,9 @@ def test_the_hash_of_a_prompt_covers_the_recipe_of_its_images_and_encodes_none(m
 
 
 def test_a_body_holds_the_image():
-    found = orjson.loads(orjson.dumps({"url": PNG}, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS))
+    found = orjson.loads(
+        orjson.dumps({"url": PNG}, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
+    )
     assert found == {"url": PNG.url()}
     with pytest.raises(TypeError):
         orjson.dumps({"url": object()}, image.to_json)

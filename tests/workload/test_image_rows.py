@@ -32,7 +32,9 @@ def read(tmp_path):
         file = tmp_path / "rows.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
         named = {"dataset_name": "custom_image", "dataset_path": str(file), "tokenizer": SIMULATOR}
-        settings = RunSettings(**{"backend": "openai-chat", "disable_shuffle": True} | named | options)
+        settings = RunSettings(
+            **{"backend": "openai-chat", "disable_shuffle": True} | named | options
+        )
         return list(datasets.create(settings).prompts(len(rows)))
 
     return prompts
@@ -58,7 +60,10 @@ def test_image_files_follow_the_prompt_and_are_read_by_the_server(read, picture)
 
 
 def test_image_files_are_sent_in_the_body_if_asked(read, picture):
-    rows = {"prompt": "What?", "image_files": [picture, f"file://{picture}", "data:image/png;base64,eA=="]}
+    rows = {
+        "prompt": "What?",
+        "image_files": [picture, f"file://{picture}", "data:image/png;base64,eA=="],
+    }
     (found,) = contents(read(rows, custom_ensure_client_side_data=True))
     assert found == [text("What?"), url(SENT), url(SENT), url("data:image/png;base64,eA==")]
 
@@ -71,7 +76,12 @@ def test_content_keeps_its_order_and_the_fields_of_its_images(read, picture):
         {"type": "image_url", "image_url": {"url": picture, "detail": "low"}},
     ]
     (found,) = contents(read({"content": content}))
-    assert found == [url(f"file://{picture}"), text("and"), url("https://x"), url(f"file://{picture}", detail="low")]
+    assert found == [
+        url(f"file://{picture}"),
+        text("and"),
+        url("https://x"),
+        url(f"file://{picture}", detail="low"),
+    ]
 
 
 def test_rows_have_their_lengths_or_the_default(read, picture):
@@ -97,7 +107,9 @@ def test_rows_have_their_lengths_or_the_default(read, picture):
     ],
 )
 def test_a_row_that_cannot_be_sent_is_refused_by_its_number(read, row, problem):
-    with pytest.raises(BadInput, match=rf"^--dataset-path: .*rows\.jsonl: row 1 .*{problem}") as refused:
+    with pytest.raises(
+        BadInput, match=rf"^--dataset-path: .*rows\.jsonl: row 1 .*{problem}"
+    ) as refused:
         read(row)
     assert refused.value.remedy == "give JSON lines with prompt and image_files, or with content"
 
@@ -114,7 +126,13 @@ def test_what_cannot_be_sent_in_the_body_is_refused(tmp_path, picture):
 
 
 @pytest.mark.parametrize(
-    ("head", "kind"), [(b"\xff\xd8\xff\xe0", "jpeg"), (b"RIFF\0\0\0\0WEBP", "webp"), (b"GIF89a", "gif"), (b"BM", "bmp")]
+    ("head", "kind"),
+    [
+        (b"\xff\xd8\xff\xe0", "jpeg"),
+        (b"RIFF\0\0\0\0WEBP", "webp"),
+        (b"GIF89a", "gif"),
+        (b"BM", "bmp"),
+    ],
 )
 def test_the_first_bytes_tell_the_format(tmp_path, head, kind):
     (tmp_path / "a").write_bytes(head + b"rest")
@@ -126,7 +144,9 @@ def test_the_first_bytes_tell_the_format(tmp_path, head, kind):
 def test_the_hash_of_a_prompt_covers_the_bytes_of_a_file_and_not_its_path(read, picture, tmp_path):
     def sha256(path):
         digest = PromptDigest()
-        (prompt,) = read({"prompt": "What?", "image_files": [str(path)]}, custom_ensure_client_side_data=True)
+        (prompt,) = read(
+            {"prompt": "What?", "image_files": [str(path)]}, custom_ensure_client_side_data=True
+        )
         digest.add(prompt)
         return digest.sha256
 

@@ -54,7 +54,9 @@ def test_objects_come_in_blocks_of_which_none_is_missing(count):
     data = json.dumps([{"id": number} for number in range(count)]).encode()
     blocks = list(Structure(data, b"conversations"))
     assert all(len(block) == BLOCK and block.dtype == np.int64 for block in blocks[:-1])
-    assert [json.loads(data[start:end])["id"] for block in blocks for start, end, _ in block] == list(range(count))
+    assert [
+        json.loads(data[start:end])["id"] for block in blocks for start, end, _ in block
+    ] == list(range(count))
 
 
 def test_structure_is_scanned_one_block_ahead_only():

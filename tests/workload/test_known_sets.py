@@ -14,9 +14,9 @@ from loadgen.workload.image import images
 from tests.helpers.hub_rows import ROWS, SPEC_BENCH, SPEED_BENCH
 from tests.workload.test_random_words import SIMULATOR
 
-# Prompts, input tokens and output tokens of ten requests of each data set: the sampling classes of vLLM 0.33 were
-# executed by hand on the records of tests/helpers/hub_rows.py, with --seed 0, datasets 5.2 and the simulator's
-# tokenizer, without the chat template.
+# Prompts, input tokens and output tokens of ten requests of each data set: the sampling classes of
+# vLLM 0.33 were executed by hand on the records of tests/helpers/hub_rows.py, with --seed 0,
+# datasets 5.2 and the simulator's tokenizer, without the chat template.
 MADE_BY_VLLM = json.loads((Path(__file__).parent / "golden" / "vllm_hub_prompts.json").read_text())
 
 EXAM = "mgoin/mlperf-inference-llama2-data"
@@ -48,32 +48,52 @@ def test_name_of_a_copy_may_be_given_apart(tmp_path):
 def test_spec_bench_is_shuffled_within_its_category(tmp_path):
     write(tmp_path, "question.jsonl", SPEC_BENCH)
     path = str(tmp_path / "question.jsonl")
-    assert made(name="spec_bench", dataset_path=path, hf_where=("category=writing",)) == MADE_BY_VLLM["spec_bench"]
+    assert (
+        made(name="spec_bench", dataset_path=path, hf_where=("category=writing",))
+        == MADE_BY_VLLM["spec_bench"]
+    )
 
 
 def test_speed_bench_reads_the_file_of_its_subset(tmp_path):
     write(tmp_path, "qualitative.jsonl", SPEED_BENCH)
-    write(tmp_path, "throughput_1k.jsonl", [{"messages": [{"role": "user", "content": "one"}], "category": "mixed"}])
+    write(
+        tmp_path,
+        "throughput_1k.jsonl",
+        [{"messages": [{"role": "user", "content": "one"}], "category": "mixed"}],
+    )
     assert made(name="speed_bench", dataset_path=str(tmp_path)) == MADE_BY_VLLM["speed_bench"]
-    assert made(1, name="speed_bench", dataset_path=str(tmp_path), hf_subset="throughput_1k") == [["one", 1, 4096]]
+    assert made(1, name="speed_bench", dataset_path=str(tmp_path), hf_subset="throughput_1k") == [
+        ["one", 1, 4096]
+    ]
 
 
 def test_speed_bench_as_published_leaves_masked_and_longer_conversations_out(tmp_path):
     rows = [
-        {"turns": ["FULL BENCHMARK DATA SHOULD BE FETCHED FROM THE SOURCE"], "category": "a", "multiturn": False},
+        {
+            "turns": ["FULL BENCHMARK DATA SHOULD BE FETCHED FROM THE SOURCE"],
+            "category": "a",
+            "multiturn": False,
+        },
         {"turns": ["one", "two"], "category": "a", "multiturn": True},
         {"turns": ["three"], "category": "a", "multiturn": False},
     ]
     write(tmp_path, "throughput_1k.jsonl", rows)
-    assert made(2, name="speed_bench", dataset_path=str(tmp_path / "throughput_1k.jsonl")) == [["three", 1, 4096]] * 2
+    assert (
+        made(2, name="speed_bench", dataset_path=str(tmp_path / "throughput_1k.jsonl"))
+        == [["three", 1, 4096]] * 2
+    )
 
 
 def test_exams_of_mlperf_are_chats_of_two_messages(tmp_path):
     """vLLM makes a text of them, with the chat template; here it was a line for each message."""
     write(tmp_path / EXAM, "train.jsonl", ROWS[EXAM])
     found = made(dataset_path=str(tmp_path / EXAM))
-    assert [(text, wanted) for text, _, wanted in found] == [(text, wanted) for text, _, wanted in MADE_BY_VLLM[EXAM]]
-    asked = RunSettings(dataset_name="hf", tokenizer=str(SIMULATOR), dataset_path=str(tmp_path / EXAM))
+    assert [(text, wanted) for text, _, wanted in found] == [
+        (text, wanted) for text, _, wanted in MADE_BY_VLLM[EXAM]
+    ]
+    asked = RunSettings(
+        dataset_name="hf", tokenizer=str(SIMULATOR), dataset_path=str(tmp_path / EXAM)
+    )
     (prompt,) = datasets.create(asked).prompts(1)
     assert [message["role"] for message in prompt.messages] == ["system", "user"]
 
@@ -87,15 +107,23 @@ def test_bounds_hold_only_for_recorded_answers(tmp_path):
 
 
 def test_reading_of_longbench_asks_after_the_context(tmp_path):
-    write(tmp_path / "THUDM/LongBench/narrativeqa", "test.jsonl", [{"context": "A tale.", "input": "Who?"}])
-    found = made(1, dataset_path=str(tmp_path / "THUDM/LongBench"), hf_subset="narrativeqa", hf_split="test")
+    write(
+        tmp_path / "THUDM/LongBench/narrativeqa",
+        "test.jsonl",
+        [{"context": "A tale.", "input": "Who?"}],
+    )
+    found = made(
+        1, dataset_path=str(tmp_path / "THUDM/LongBench"), hf_subset="narrativeqa", hf_split="test"
+    )
     assert found == [["A tale.\n\nWho?", 7, 128]]
 
 
 def test_columns_of_a_known_data_set_may_be_named(tmp_path):
     name = "openai/gsm8k"
     write(tmp_path / name, "test.jsonl", ROWS[name])
-    found = made(1, dataset_path=str(tmp_path / name), hf_column=("prompt=answer",), disable_shuffle=True)
+    found = made(
+        1, dataset_path=str(tmp_path / name), hf_column=("prompt=answer",), disable_shuffle=True
+    )
     assert found[0][0] == "#### 0"
 
 
@@ -127,14 +155,22 @@ QUESTION = {"type": "text", "text": "one two"}
 @pytest.mark.parametrize(
     ("name", "record"),
     [
-        ("lmarena-ai/VisionArena-Chat", {"conversation": [[{"role": "user", "content": "one two"}]]}),
-        ("lmarena-ai/vision-arena-bench-v0.1", {"turns": [[{"role": "user", "content": "one two"}]]}),
+        (
+            "lmarena-ai/VisionArena-Chat",
+            {"conversation": [[{"role": "user", "content": "one two"}]]},
+        ),
+        (
+            "lmarena-ai/vision-arena-bench-v0.1",
+            {"turns": [[{"role": "user", "content": "one two"}]]},
+        ),
         ("lmarena-ai/vision-arena-bench-v0.1", {"turns": [["one two"]]}),
     ],
 )
 def test_first_image_of_a_record_follows_its_question(tmp_path, name, record):
     write(tmp_path / name, "train.jsonl", [record | {"images": ["a.png", "b.png"]}])
-    asked = RunSettings(dataset_name="hf", tokenizer=str(SIMULATOR), dataset_path=str(tmp_path / name))
+    asked = RunSettings(
+        dataset_name="hf", tokenizer=str(SIMULATOR), dataset_path=str(tmp_path / name)
+    )
     (prompt,) = datasets.create(asked).prompts(1)
     image = {"type": "image_url", "image_url": {"url": "file://a.png"}}
     assert prompt.messages == ({"role": "user", "content": [QUESTION, image]},)
@@ -143,7 +179,8 @@ def test_first_image_of_a_record_follows_its_question(tmp_path, name, record):
 
 def test_image_of_parquet_is_sent_as_its_bytes():
     row = KNOWN["lmarena-ai/VisionArena-Chat"].read(
-        {"conversation": [[{"content": "one two"}]], "images": [{"bytes": PNG, "path": None}]}, "hf/0"
+        {"conversation": [[{"content": "one two"}]], "images": [{"bytes": PNG, "path": None}]},
+        "hf/0",
     )
     (url,) = images(row.messages)
     assert url.url() == f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
@@ -151,11 +188,15 @@ def test_image_of_parquet_is_sent_as_its_bytes():
 
 @pytest.mark.parametrize("name", ["Lin-Chen/MMStar", "openslr/librispeech_asr", "yale-nlp/MMVU"])
 def test_more_than_text_is_refused_before_anything_is_read(name):
-    with pytest.raises(BadInput, match=rf"--dataset-path: {name} has .*, which loadgen does not send"):
+    with pytest.raises(
+        BadInput, match=rf"--dataset-path: {name} has .*, which loadgen does not send"
+    ):
         made(dataset_path=name)
 
 
 def test_record_of_another_form_is_named_with_its_columns(tmp_path):
     write(tmp_path / "philschmid/mt-bench", "train.jsonl", [{"question": "a"}])
-    with pytest.raises(BadInput, match=r"hf/0 of .* has no column 'turns'; give its columns: .* of question"):
+    with pytest.raises(
+        BadInput, match=r"hf/0 of .* has no column 'turns'; give its columns: .* of question"
+    ):
         made(dataset_path=str(tmp_path / "philschmid/mt-bench"))

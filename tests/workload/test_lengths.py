@@ -14,7 +14,14 @@ from loadgen.workload.datasets.lengths import Lengths
 from tests.workload.test_random_words import SIMULATOR
 
 FLAG = "--random-input-len"
-LAWS = ["1024", "900:1100", "normal:1000:200", "lognormal:1000:800", "normal:100:50:90:120", "30,10,20"]
+LAWS = [
+    "1024",
+    "900:1100",
+    "normal:1000:200",
+    "lognormal:1000:800",
+    "normal:100:50:90:120",
+    "30,10,20",
+]
 
 
 def drawn(text, count=1000, seed=0, **options):
@@ -38,7 +45,9 @@ class TestForms:
         assert values.tolist() == [5, 6, 7, 8, 9]
         assert max(counts) < 1.1 * min(counts)
 
-    @pytest.mark.parametrize(("law", "mean", "stdev"), [("normal", 1000, 150), ("lognormal", 1000, 600)])
+    @pytest.mark.parametrize(
+        ("law", "mean", "stdev"), [("normal", 1000, 150), ("lognormal", 1000, 600)]
+    )
     def test_mean_and_deviation_are_those_of_the_lengths_themselves(self, law, mean, stdev):
         found = drawn(f"{law}:{mean}:{stdev}", 200_000)
         assert found.mean() == pytest.approx(mean, rel=0.01)
@@ -46,7 +55,8 @@ class TestForms:
 
     def test_a_lognormal_length_has_its_median_below_its_mean(self):
         found = drawn("lognormal:1000:1000", 100_000)
-        assert np.median(found) == pytest.approx(1000 / math.sqrt(2), rel=0.02)  # exp(mu) of mean and deviation 1000
+        # Exp(mu) of mean and deviation 1000.
+        assert np.median(found) == pytest.approx(1000 / math.sqrt(2), rel=0.02)
 
     @pytest.mark.parametrize("law", ["normal", "lognormal"])
     def test_lengths_outside_the_bounds_are_drawn_again(self, law):
@@ -57,7 +67,9 @@ class TestForms:
 
     def test_a_range_of_answers_begins_at_one_token_at_least(self):
         assert set(drawn("1", ratio=0.8, clamped=True)) == {1, 2}
-        assert refusal("1", ratio=0.8).startswith(f"--random-range-ratio: 0.8 of {FLAG} 1 leaves no token")
+        assert refusal("1", ratio=0.8).startswith(
+            f"--random-range-ratio: 0.8 of {FLAG} 1 leaves no token"
+        )
 
     def test_without_bounds_a_normal_length_is_at_least_one_token(self):
         assert drawn("normal:3:10", 10_000).min() == 1
@@ -69,7 +81,9 @@ class TestForms:
         (tmp_path / "lengths").write_text("30 10\n\n20\t5\n")
         assert drawn(f"@{tmp_path}/lengths", 5).tolist() == [30, 10, 20, 5, 30]
 
-    @pytest.mark.parametrize("text", ["1", "131072", "131071:131072", "lognormal:8000:16000:1:131072"])
+    @pytest.mark.parametrize(
+        "text", ["1", "131072", "131071:131072", "lognormal:8000:16000:1:131072"]
+    )
     def test_lengths_reach_from_one_to_128k(self, text):
         found = drawn(text)
         assert found.min() >= 1
@@ -91,7 +105,11 @@ class TestShorter:
     @pytest.mark.parametrize("text", LAWS)
     @given(by=st.integers(0, 9))
     def test_each_length_is_shorter_by_what_is_taken_off(self, text, by):
-        shorter = Lengths.parse(FLAG, text).shorter(FLAG, by, "the rest").draw(np.random.default_rng(0), 200)
+        shorter = (
+            Lengths.parse(FLAG, text)
+            .shorter(FLAG, by, "the rest")
+            .draw(np.random.default_rng(0), 200)
+        )
         assert shorter.tolist() == (drawn(text, 200) - by).tolist()
 
     def test_a_distribution_begins_where_one_token_is_left(self):
@@ -99,10 +117,14 @@ class TestShorter:
         assert lengths.draw(np.random.default_rng(0), 10_000).min() == 1
 
     def test_its_own_lower_bound_stays_where_it_was(self):
-        lengths = Lengths.parse(FLAG, "normal:20:10:15:30").shorter(FLAG, 8, "8 of the chat template")
+        lengths = Lengths.parse(FLAG, "normal:20:10:15:30").shorter(
+            FLAG, 8, "8 of the chat template"
+        )
         assert lengths.draw(np.random.default_rng(0), 10_000).min() == 7
 
-    @pytest.mark.parametrize(("text", "least"), [("8", 8), ("5:100", 5), ("100,7", 7), ("normal:20:10:6:30", 6)])
+    @pytest.mark.parametrize(
+        ("text", "least"), [("8", 8), ("5:100", 5), ("100,7", 7), ("normal:20:10:6:30", 6)]
+    )
     def test_lengths_below_one_token_are_refused(self, text, least):
         with pytest.raises(BadInput) as refused:
             Lengths.parse(FLAG, text).shorter(FLAG, 8, "8 of the chat template")
@@ -111,14 +133,19 @@ class TestShorter:
 
     def test_special_tokens_are_taken_off_when_they_are_read(self):
         assert drawn("10:12", less=2).max() == 10
-        assert refusal("2:9", less=2) == f"{FLAG}: 2 leaves no token after 2 special tokens; give at least 3"
+        assert (
+            refusal("2:9", less=2)
+            == f"{FLAG}: 2 leaves no token after 2 special tokens; give at least 3"
+        )
 
 
 class TestPrompts:
     """As the random data set has them."""
 
     def prompts(self, count=50, **changes):
-        return list(datasets.create(RunSettings(tokenizer=str(SIMULATOR), **changes)).prompts(count))
+        return list(
+            datasets.create(RunSettings(tokenizer=str(SIMULATOR), **changes)).prompts(count)
+        )
 
     @pytest.mark.integration
     def test_listed_lengths_follow_the_sending_order(self):
@@ -134,13 +161,17 @@ class TestPrompts:
     @pytest.mark.integration
     def test_lengths_that_differ_widely_are_all_exact(self):
         made = self.prompts(300, random_input_len="lognormal:2000:20000:1:131072")
-        sizes = datasets.create(RunSettings(tokenizer=str(SIMULATOR))).tokenizer.count([prompt.text for prompt in made])
+        sizes = datasets.create(RunSettings(tokenizer=str(SIMULATOR))).tokenizer.count(
+            [prompt.text for prompt in made]
+        )
         assert sizes == [prompt.input_tokens for prompt in made]
         assert max(sizes) > 20 * np.median(sizes)
 
     def test_the_rule_stands_in_the_provenance(self):
         made = datasets.create(
-            RunSettings(tokenizer=str(SIMULATOR), random_input_len="normal:500:50", random_output_len="7,8")
+            RunSettings(
+                tokenizer=str(SIMULATOR), random_input_len="normal:500:50", random_output_len="7,8"
+            )
         ).provenance()
         assert made["input_lengths"] == "normal:500:50"
         assert made["output_lengths"].startswith("2 listed, sha256 ")
@@ -192,7 +223,8 @@ class TestBadInput:
 
     def test_a_ratio_is_for_numbers_alone(self):
         expected = (
-            "--random-range-ratio: 0.5 applies only to a single number, and --random-input-len is 5:9; "
+            "--random-range-ratio: 0.5 applies only to a single number, and --random-input-len is "
+            "5:9; "
             'write the range itself, or {"input": r, "output": r} with 0 for --random-input-len'
         )
         assert refusal("5:9", ratio=0.5) == expected

@@ -19,7 +19,12 @@ S = 1_000_000_000
 
 
 def made(**changes):
-    given = {"tokenizer": str(SIMULATOR), "random_input_len": 20, "random_output_len": 5, "turns": "4"} | changes
+    given = {
+        "tokenizer": str(SIMULATOR),
+        "random_input_len": 20,
+        "random_output_len": 5,
+        "turns": "4",
+    } | changes
     return datasets.create(RunSettings(dataset_name="multi_turn", **given))
 
 
@@ -83,7 +88,9 @@ def test_all_turns_of_a_session_repeat_its_prefix():
         assert len({contents(prompt)[0] for prompt in session}) == 1
 
 
-@pytest.mark.parametrize("text", ["", "4", "4x", "x10", "0x10", "4x0", "4x10:0", "4x10;2x3", "4x10:many"])
+@pytest.mark.parametrize(
+    "text", ["", "4", "4x", "x10", "0x10", "4x0", "4x10:0", "4x10;2x3", "4x10:many"]
+)
 def test_buckets_that_cannot_be_read_are_refused(text):
     with pytest.raises(BadInput, match="--prefix-buckets"):
         made(prefix_buckets=text)
@@ -134,7 +141,9 @@ def test_sessions_of_any_length_go_on_where_those_of_a_count_end():
     whole, further = list(dataset.sessions(40)), list(islice(dataset.beyond(30), 30))
     assert len(begun) == 30
     assert lengths(begun)[:-1] == lengths(whole)[: len(lengths(begun)) - 1]
-    assert lengths(further)[:-1] == lengths(whole)[len(lengths(begun)) :][: len(lengths(further)) - 1]
+    assert (
+        lengths(further)[:-1] == lengths(whole)[len(lengths(begun)) :][: len(lengths(further)) - 1]
+    )
     assert not {prompt.text for prompt in begun} & {prompt.text for prompt in further}
 
 
@@ -142,7 +151,9 @@ def test_listed_lengths_are_those_of_the_turns():
     tokenizer = load(str(SIMULATOR))
     prompts = list(made(turns="2:3", random_input_len="30,8,8").sessions(10))
     counts = tokenizer.count([prompt.text for prompt in prompts])
-    assert {count for count, prompt in zip(counts, prompts, strict=True) if not prompt.follows} == {30}
+    assert {count for count, prompt in zip(counts, prompts, strict=True) if not prompt.follows} == {
+        30
+    }
     assert {count for count, prompt in zip(counts, prompts, strict=True) if prompt.follows} == {8}
 
 
@@ -161,12 +172,21 @@ def test_sessions_follow_from_the_seeds():
 
 def test_think_time_precedes_all_turns_but_the_first():
     for text in ("1.5", "1500ms"):
-        assert [prompt.think_ns for prompt in made(think_time=text).sessions(1)] == [0, 1.5 * S, 1.5 * S, 1.5 * S]
+        assert [prompt.think_ns for prompt in made(think_time=text).sessions(1)] == [
+            0,
+            1.5 * S,
+            1.5 * S,
+            1.5 * S,
+        ]
 
 
 def test_think_times_follow_from_the_seed_of_arrivals():
     def times(**seeds):
-        return [prompt.think_ns for prompt in made(think_time="exp:2", **seeds).sessions(500) if prompt.follows]
+        return [
+            prompt.think_ns
+            for prompt in made(think_time="exp:2", **seeds).sessions(500)
+            if prompt.follows
+        ]
 
     drawn = times(seed_arrivals=1)
     assert len(set(drawn)) == len(drawn)
@@ -209,7 +229,12 @@ def test_invalid_options_are_refused_by_flag(given, flag):
 
 def test_where_it_comes_from_is_said():
     said = made(think_time="exp:2").provenance()
-    assert (said["name"], said["turns"], said["think_time_s"], said["think_time_varies"]) == ("multi_turn", 4, 2, True)
+    assert (said["name"], said["turns"], said["think_time_s"], said["think_time_varies"]) == (
+        "multi_turn",
+        4,
+        2,
+        True,
+    )
 
 
 def test_sessions_stand_one_after_the_other():

@@ -27,7 +27,16 @@ def test_counts_and_totals_are_those_of_the_prompts():
 
 def test_percentiles_are_those_of_numpy():
     told = overview(*prompts(*range(1, 102))).to_dict()["percentiles"]["input_tokens"]
-    assert told == {"mean": 51, "min": 1, "p1": 2, "p10": 11, "p50": 51, "p90": 91, "p99": 100, "max": 101}
+    assert told == {
+        "mean": 51,
+        "min": 1,
+        "p1": 2,
+        "p10": 11,
+        "p50": 51,
+        "p90": 91,
+        "p99": 100,
+        "max": 101,
+    }
     assert list(told) == ["mean", "min", "p1", "p10", "p50", "p90", "p99", "max"]
 
 
@@ -56,7 +65,9 @@ def test_progress_is_told_while_prompts_are_looked_at():
     assert told == [0, 64, 128, 192]
 
 
-@pytest.mark.parametrize("lengths", [[7], [7, 7], [1, 2, 3], range(1, 1000), [5, 131_072], [1024, 1030], [99, 100]])
+@pytest.mark.parametrize(
+    "lengths", [[7], [7, 7], [1, 2, 3], range(1, 1000), [5, 131_072], [1024, 1030], [99, 100]]
+)
 def test_bins_are_few_equal_and_round(lengths):
     found = bins(np.array(lengths))
     assert sum(count for *_, count in found) == len(lengths)
@@ -105,7 +116,9 @@ def test_prompts_are_handed_on_as_they_are_written(tmp_path):
     assert (tmp_path / "rows").read_bytes() == b"".join(map(to_line, given))
 
 
-@pytest.mark.parametrize(("own", "what"), [({"after": (1,)}, "sessions"), ({"due_ns": 0}, "due times")])
+@pytest.mark.parametrize(
+    ("own", "what"), [({"after": (1,)}, "sessions"), ({"due_ns": 0}, "due times")]
+)
 def test_prompt_that_rows_cannot_hold_is_not_exported(own, what):
     (first,) = prompts(3)
     with pytest.raises(BadInput, match=rf"^--export: .*{what}"):

@@ -1,4 +1,6 @@
-"""The bodies of embeddings, pooling and rerank, key for key as `vllm bench serve` 0.33 sends them."""
+"""The bodies of embeddings, pooling and rerank, key for key as `vllm bench serve` 0.33 sends
+them.
+"""
 
 from typing import Any
 
@@ -31,7 +33,11 @@ def body(backend: Any, prompt: Prompt = ONE, **options: Any) -> dict[str, Any]:
         ("vllm-pooling", {"model": "m"} | CUT | {"input": "Why?"}),
         (
             "openai-embeddings-chat",
-            {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "Why?"}]}]} | CUT,
+            {
+                "model": "m",
+                "messages": [{"role": "user", "content": [{"type": "text", "text": "Why?"}]}],
+            }
+            | CUT,
         ),
     ],
 )
@@ -54,8 +60,18 @@ def test_the_messages_of_a_chat_are_embedded_as_they_are() -> None:
 
 
 def test_further_fields_come_last_and_win() -> None:
-    found = body("openai-embeddings", extra_body={"dimensions": 8, "truncate_prompt_tokens": 100}, ignore_eos=True)
-    assert found == {"model": "m", "input": "Why?", "truncate_prompt_tokens": 100, "ignore_eos": True, "dimensions": 8}
+    found = body(
+        "openai-embeddings",
+        extra_body={"dimensions": 8, "truncate_prompt_tokens": 100},
+        ignore_eos=True,
+    )
+    assert found == {
+        "model": "m",
+        "input": "Why?",
+        "truncate_prompt_tokens": 100,
+        "ignore_eos": True,
+        "dimensions": 8,
+    }
 
 
 @pytest.mark.parametrize(

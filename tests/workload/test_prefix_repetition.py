@@ -38,13 +38,17 @@ def test_prompts_are_exact_and_begin_with_a_prefix(tokenizer):
     assert {prompt.input_tokens for prompt in made} == {57}
     assert tokenizer.count(texts, special=True) == [57] * 30
     ids = tokenizer.encode_batch(texts)
-    shared = 39 if "superwords" in tokenizer.name else 40  # the last word may be a token with what follows
+    # The last word may be a token with what follows.
+    shared = 39 if "superwords" in tokenizer.name else 40
     assert sorted(Counter((*own[:shared],) for own in ids).values()) == [10, 10, 10]
     assert len({(*own[:44],) for own in ids}) == 30
 
 
 def test_prefixes_begin_equally_many_prompts_or_one_fewer():
-    assert sorted(Counter(prompt.text.split()[0] for prompt in prompts(103)).values()) == [10] * 7 + [11] * 3
+    assert (
+        sorted(Counter(prompt.text.split()[0] for prompt in prompts(103)).values())
+        == [10] * 7 + [11] * 3
+    )
 
 
 def test_vllms_lengths_are_the_usual_ones():
@@ -61,7 +65,9 @@ def test_the_seeds_change_what_they_are_for():
     one, other = prompts(), prompts(seed_order=1)
     assert one != other
     assert {*one} == {*other}
-    assert not {p.text.split()[0] for p in one} & {p.text.split()[0] for p in prompts(seed_prompts=1)}
+    assert not {p.text.split()[0] for p in one} & {
+        p.text.split()[0] for p in prompts(seed_prompts=1)
+    }
 
 
 def test_special_tokens_take_their_part_of_the_suffix(tmp_path):
@@ -70,7 +76,9 @@ def test_special_tokens_take_their_part_of_the_suffix(tmp_path):
     assert (prompt.input_tokens, len(prompt.text.split())) == (15, 13)
     with pytest.raises(BadInput) as refused:
         prompts(1, path, suffix_len=2)
-    message = "--prefix-repetition-suffix-len: 2 leaves no token after 2 special tokens; give at least 3"
+    message = (
+        "--prefix-repetition-suffix-len: 2 leaves no token after 2 special tokens; give at least 3"
+    )
     assert str(refused.value) == message
 
 
@@ -79,7 +87,11 @@ def test_special_tokens_take_their_part_of_the_suffix(tmp_path):
     [
         ("prefix_len", -1, "-1 is out of range; give 0 tokens or more"),
         ("suffix_len", 0, "0 is out of range; give 1 token or more"),
-        ("suffix_len", "9:2", "invalid range of lengths '9:2'; write MIN:MAX, for example 900:1100"),
+        (
+            "suffix_len",
+            "9:2",
+            "invalid range of lengths '9:2'; write MIN:MAX, for example 900:1100",
+        ),
         ("output_len", 0, "0 is out of range; give 1 token or more"),
         ("num_prefixes", 0, "0 is out of range; give 1 or more"),
     ],
@@ -92,9 +104,17 @@ def test_lengths_that_are_none_are_refused(name, value, says):
 
 def test_provenance_names_prefixes_and_lengths():
     said = datasets.create(options(num_prefixes=4)).provenance()
-    assert (said["name"], said["prefix_tokens"], said["prefix_choice"]) == ("prefix_repetition", 0, "in turn")
+    assert (said["name"], said["prefix_tokens"], said["prefix_choice"]) == (
+        "prefix_repetition",
+        0,
+        "in turn",
+    )
     assert said["prefixes"] == [{"count": 4, "tokens": 256, "weight": 1}]
-    assert (said["input_tokens"], said["output_tokens"], said["words"]) == ([256, 256], [128, 128], 4096)
+    assert (said["input_tokens"], said["output_tokens"], said["words"]) == (
+        [256, 256],
+        [128, 128],
+        4096,
+    )
 
 
 class TestUnequalGroups:
@@ -106,7 +126,9 @@ class TestUnequalGroups:
 
     def test_group_k_has_a_share_of_zipfs_law(self):
         count, alpha = 4000, 1.2
-        found = self.groups(prompts(count, num_prefixes=8, prefix_len=5, suffix_len=3, prefix_zipf=alpha))
+        found = self.groups(
+            prompts(count, num_prefixes=8, prefix_len=5, suffix_len=3, prefix_zipf=alpha)
+        )
         weights = [rank**-alpha for rank in range(1, 9)]
         expected = [count * weight / sum(weights) for weight in weights]
         squared = sum((found[number] - mean) ** 2 / mean for number, mean in enumerate(expected))
@@ -136,7 +158,11 @@ class TestUnequalGroups:
         assert len({(*words[:12],) for words in texts}) == 1
         assert sorted(Counter((*words[:20],) for words in texts).values()) == [10, 10, 10]
         assert len({(*words,) for words in texts}) == 30
-        assert tokenizer.count([prompt.text for prompt in made]) == [25] * 30 == [p.input_tokens for p in made]
+        assert (
+            tokenizer.count([prompt.text for prompt in made])
+            == [25] * 30
+            == [p.input_tokens for p in made]
+        )
 
     def test_the_prefixes_to_warm_a_cache_are_whole(self):
         dataset = datasets.create(options(random_prefix_len=12, prefix_len=8, num_prefixes=3))
@@ -167,7 +193,9 @@ class TestUnequalGroups:
 
     def test_unshuffled_sessions_begin_prefix_by_prefix(self):
         made = prompts(12, num_prefixes=3, turns="2", disable_shuffle=True)
-        assert [prompt.source.split("/")[2] for prompt in made if not prompt.follows] == list("031425")
+        assert [prompt.source.split("/")[2] for prompt in made if not prompt.follows] == list(
+            "031425"
+        )
 
     @pytest.mark.parametrize(
         ("changes", "says"),
@@ -175,10 +203,19 @@ class TestUnequalGroups:
             ({"prefix_zipf": 0.0}, "--prefix-zipf: 0 is out of range"),
             ({"prefix_zipf": float("nan")}, "--prefix-zipf: nan is out of range"),
             ({"prefix_zipf": 1.0, "prefix_len": 0}, "--prefix-zipf: there are no prefixes to draw"),
-            ({"prefix_zipf": 1.0, "prefix_buckets": "4x10:2"}, "--prefix-zipf: excludes the weights"),
-            ({"prefix_buckets": "4x10", "num_prefixes": 3}, "--prefix-buckets: cannot be combined with --prefix-rep"),
+            (
+                {"prefix_zipf": 1.0, "prefix_buckets": "4x10:2"},
+                "--prefix-zipf: excludes the weights",
+            ),
+            (
+                {"prefix_buckets": "4x10", "num_prefixes": 3},
+                "--prefix-buckets: cannot be combined with --prefix-rep",
+            ),
             ({"prefix_buckets": "4x10-9"}, "--prefix-buckets: invalid buckets"),
-            ({"prefix_buckets": "100000x9,1x9"}, "--prefix-buckets: too many prefixes; give at most 100,000"),
+            (
+                {"prefix_buckets": "100000x9,1x9"},
+                "--prefix-buckets: too many prefixes; give at most 100,000",
+            ),
             (
                 {"num_prefixes": 100_001},
                 "--prefix-repetition-num-prefixes: too many prefixes; give at most 100,000",
@@ -207,21 +244,32 @@ class TestAsTheServerCounts:
     def test_the_server_counts_what_was_asked_and_the_prefix_stays(self, make, tmp_path):
         template = "{% for m in messages %}<>{{ m.content }}</{% endfor %}"
         path = chat_templates.beside(make(tmp_path), template, tmp_path / "served")
-        made, counting = self.made(path, self.MEASURED, prefix_len=40, suffix_len=30, num_prefixes=3)
+        made, counting = self.made(
+            path, self.MEASURED, prefix_len=40, suffix_len=30, num_prefixes=3
+        )
         texts = [prompt.text for prompt in made]
         assert counting.measure(texts) == [prompt.server_tokens for prompt in made] == [70] * 20
-        assert load(str(path)).count(texts, special=True) == [prompt.input_tokens for prompt in made]
+        assert load(str(path)).count(texts, special=True) == [
+            prompt.input_tokens for prompt in made
+        ]
         assert len({(*text.split()[:39],) for text in texts}) == 3
 
     def test_raw_lengths_keep_prompts_and_predict_counts(self):
-        made, _ = self.made(SIMULATOR, self.CHAT, TemplateTokens(9, "told"), prefix_len=40, suffix_len=30)
+        made, _ = self.made(
+            SIMULATOR, self.CHAT, TemplateTokens(9, "told"), prefix_len=40, suffix_len=30
+        )
         assert {(prompt.input_tokens, prompt.server_tokens) for prompt in made} == {(70, 79)}
-        assert [prompt.text for prompt in made] == [p.text for p in prompts(20, prefix_len=40, suffix_len=30)]
+        assert [prompt.text for prompt in made] == [
+            p.text for p in prompts(20, prefix_len=40, suffix_len=30)
+        ]
 
     def test_suffix_below_the_template_is_refused(self):
         with pytest.raises(BadInput) as refused:
             self.made(SIMULATOR, self.MEASURED, TemplateTokens(9, "told"), suffix_len=9)
-        message = "--prefix-repetition-suffix-len: 9 leaves no token after 9 of the chat template; give at least 10"
+        message = (
+            "--prefix-repetition-suffix-len: 9 leaves no token after 9 of the chat "
+            "template; give at least 10"
+        )
         assert str(refused.value) == message
 
     def test_where_tokens_do_not_add_up_one_number_is_not_enough(self, tmp_path):

@@ -39,8 +39,7 @@ def test_sha256_covers_a_json_line_per_prompt(prompts, lines):
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"text": "c"}, {"output_tokens": 6}, {"messages": CHAT}, {"fields": {"min_p": 0.1}}],
+    "changed", [{"text": "c"}, {"output_tokens": 6}, {"messages": CHAT}, {"fields": {"min_p": 0.1}}]
 )
 def test_another_question_or_length_of_answer_is_another_hash(changed):
     assert digest(replace(A, **changed)).sha256 != digest(A).sha256
@@ -51,7 +50,14 @@ def test_another_order_is_another_hash():
 
 
 @pytest.mark.parametrize(
-    "changed", [{"input_tokens": 9}, {"source": "file/1"}, {"server_tokens": 11}, {"due_ns": 7}, {"after": (1,)}]
+    "changed",
+    [
+        {"input_tokens": 9},
+        {"source": "file/1"},
+        {"server_tokens": 11},
+        {"due_ns": 7},
+        {"after": (1,)},
+    ],
 )
 def test_sha256_ignores_tokenizer_source_and_times(changed):
     assert digest(replace(A, **changed)).sha256 == digest(A).sha256
@@ -104,7 +110,9 @@ def test_followers_are_the_reverse_of_what_is_followed(drawn):
     found = graph(*back)
     for row in range(len(back)):
         assert found.predecessors(row) == [row - rows for rows in back[row]]
-        assert found.followers(row) == [later for later in range(len(back)) if later - row in back[later]]
+        assert found.followers(row) == [
+            later for later in range(len(back)) if later - row in back[later]
+        ]
 
 
 def test_a_store_keeps_the_graph(tmp_path):
@@ -124,7 +132,10 @@ def test_sessions_are_counted_by_their_first_prompts():
     ("prompts", "problem"),
     [
         ([prompt(1)], "the first prompt follows another"),
-        ([prompt(), prompt(2)], "mine/7: follows the prompt 2 places before it, which is not in its session"),
+        (
+            [prompt(), prompt(2)],
+            "mine/7: follows the prompt 2 places before it, which is not in its session",
+        ),
         ([prompt(), prompt(), prompt(2)], "which is not in its session"),
         ([prompt(), prompt(0)], "follows the prompt 0 places before it"),
         ([prompt(), prompt(-1)], "follows the prompt -1 places before it"),

@@ -30,13 +30,23 @@ def _own_folder(tmp_path, monkeypatch):
 def path(tmp_path):
     path = tmp_path / "rows.jsonl"
     chat = [{"role": "user", "content": "a\nb"}]
-    rows = [*({"prompt": f"word {number}"} for number in range(40)), {"messages": chat, "output_tokens": 3}]
+    rows = [
+        *({"prompt": f"word {number}"} for number in range(40)),
+        {"messages": chat, "output_tokens": 3},
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
 def options(path, **changes):
-    return RunSettings(**{"dataset_name": "jsonl", "dataset_path": str(path), "tokenizer": str(SIMULATOR), **changes})
+    return RunSettings(
+        **{
+            "dataset_name": "jsonl",
+            "dataset_path": str(path),
+            "tokenizer": str(SIMULATOR),
+            **changes,
+        }
+    )
 
 
 def prompts(settings, count=50):
@@ -98,7 +108,9 @@ class TestContents:
         dataset = prompt_cache.cached_dataset(options(path))
         opened = []
         original = ReadyDataset.from_settings
-        monkeypatch.setattr(ReadyDataset, "from_settings", lambda settings: opened.append(1) or original(settings))
+        monkeypatch.setattr(
+            ReadyDataset, "from_settings", lambda settings: opened.append(1) or original(settings)
+        )
         assert len([*dataset.prompts(20)]) == 20
         further = dataset.beyond(20)
         assert opened == []
@@ -107,7 +119,9 @@ class TestContents:
 
     def test_settings_without_effect_on_prompts_keep_the_cache(self, path, monkeypatch):
         prompts(options(path))
-        assert not made_again(options(path, request_rate=5.0, seed_arrivals=3, temperature=0.5), monkeypatch)
+        assert not made_again(
+            options(path, request_rate=5.0, seed_arrivals=3, temperature=0.5), monkeypatch
+        )
 
     def test_warnings_are_repeated_from_the_cache(self, tmp_path, caplog):
         talk = {"conversations": [{"value": "one two three four"}, {"value": "one two three four"}]}
@@ -118,7 +132,9 @@ class TestContents:
             caplog.clear()
             with caplog.at_level(logging.WARNING, "loadgen"):
                 prompts(settings, 1)
-            assert caplog.messages == [f"{path}: the file is truncated; its 2 complete conversations are used"]
+            assert caplog.messages == [
+                f"{path}: the file is truncated; its 2 complete conversations are used"
+            ]
 
     @pytest.mark.parametrize("name", ["random", "prefix_repetition"])
     def test_random_words_are_not_cached(self, name):
@@ -126,7 +142,9 @@ class TestContents:
         assert prompt_cache.entries() == []
 
     @pytest.mark.parametrize(
-        "more", [{"after": (1,)}, {"due_ns": 5}, {"server_tokens": 9}], ids=lambda more: next(iter(more))
+        "more",
+        [{"after": (1,)}, {"due_ns": 5}, {"server_tokens": 9}],
+        ids=lambda more: next(iter(more)),
     )
     def test_prompts_that_rows_cannot_hold_are_not_cached(self, path, monkeypatch, more):
         original = ReadyDataset.prompts
@@ -137,7 +155,9 @@ class TestContents:
         monkeypatch.setattr(ReadyDataset, "prompts", timed)
         assert prompts(options(path), 5) == prompts(options(path), 5)
         assert all(
-            getattr(prompt, name) == value for prompt in prompts(options(path), 5)[0] for name, value in more.items()
+            getattr(prompt, name) == value
+            for prompt in prompts(options(path), 5)[0]
+            for name, value in more.items()
         )
         assert not prompt_cache.entries()
 
@@ -207,7 +227,11 @@ class TestOfOthers:
 
     @pytest.mark.parametrize(
         ("kind", "known"),
-        [(CountdownInTurns, Sessions), (CountdownAtTimes, Timed), (CountdownToMeasure, SizedToServer)],
+        [
+            (CountdownInTurns, Sessions),
+            (CountdownAtTimes, Timed),
+            (CountdownToMeasure, SizedToServer),
+        ],
     )
     def test_cached_data_set_keeps_its_kind(self, add, kind, known):
         dataset = prompt_cache.cached_dataset(add(kind))
@@ -246,7 +270,8 @@ class TestFiles:
         assert prompts(options(path)) == expected
 
     def test_are_put_in_place_only_when_all_was_made(self, path, monkeypatch):
-        monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has no files without names
+        # As where the file system has no files without names.
+        monkeypatch.setattr(os, "O_TMPFILE", 0)
         stream = prompt_cache.cached_dataset(options(path)).prompts(50)
         next(stream)
         assert len(files_of_prompts()) == 1
@@ -338,7 +363,10 @@ class TestManagement:
         assert prompt_cache.entries() == []
         for count in (50, 60):
             prompts(options(path), count)
-        os.utime(next(entry.path for entry in prompt_cache.entries() if entry.prompts == 60), (1000, 1000))
+        os.utime(
+            next(entry.path for entry in prompt_cache.entries() if entry.prompts == 60),
+            (1000, 1000),
+        )
         found = prompt_cache.entries()
         assert [(entry.dataset, entry.prompts) for entry in found] == [("jsonl", 50), ("jsonl", 60)]
         assert [entry.bytes for entry in found] == [entry.path.stat().st_size for entry in found]

@@ -1,4 +1,6 @@
-"""The number of prompts that a data set has, where a run asks for all of them, or for none twice."""
+"""The number of prompts that a data set has, where a run asks for all of them, or for none
+twice.
+"""
 
 import json
 
@@ -21,8 +23,14 @@ def counted(tmp_path):
         for name, rows in (("custom", ROWS), ("trace", TRACE)):
             (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         name = changes.pop("dataset_name", "custom")
-        path = None if name == "random" else str(tmp_path / ("trace.jsonl" if name == "trace" else "custom.jsonl"))
-        asked = RunSettings(dataset_name=name, dataset_path=path, tokenizer=str(SIMULATOR), **changes)
+        path = (
+            None
+            if name == "random"
+            else str(tmp_path / ("trace.jsonl" if name == "trace" else "custom.jsonl"))
+        )
+        asked = RunSettings(
+            dataset_name=name, dataset_path=path, tokenizer=str(SIMULATOR), **changes
+        )
         return with_known_count(asked.checked()).num_prompts
 
     return count

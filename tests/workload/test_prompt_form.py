@@ -1,4 +1,6 @@
-"""Prompts are sent as they are, with the chat template around them, or as token ids, and their lengths are exact."""
+"""Prompts are sent as they are, with the chat template around them, or as token ids, and their
+lengths are exact.
+"""
 
 import json
 from dataclasses import replace
@@ -19,7 +21,10 @@ from tests.workload.conftest import SIMULATOR
 pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
 RENDERED = {"render_chat_template": "whole", "backend": "openai"}
-ROWS = [{"prompt": "Name a river."}, {"messages": [{"role": "system", "content": "Be brief."}], "output_tokens": 4}]
+ROWS = [
+    {"prompt": "Name a river."},
+    {"messages": [{"role": "system", "content": "Be brief."}], "output_tokens": 4},
+]
 
 
 @pytest.fixture(scope="module", params=["marks", "brackets", "instructed"])
@@ -38,7 +43,9 @@ def rows(tmp_path):
 
 def prompts(count=4, **options):
     settings = RunSettings(**options)
-    return list(PromptSource.named(settings, Target.from_settings(settings, "m"), count, asks=False).prompts)
+    return list(
+        PromptSource.named(settings, Target.from_settings(settings, "m"), count, asks=False).prompts
+    )
 
 
 def told(**options):
@@ -59,9 +66,15 @@ class TestTemplate:
 
     @pytest.mark.parametrize("name", ["random", "prefix_repetition", "prose"])
     def test_lengths_count_it_where_the_settings_say_so(self, folder, name):
-        asked = {"random_input_len": 90, "prefix_repetition_prefix_len": 30, "prefix_repetition_suffix_len": 60}
+        asked = {
+            "random_input_len": 90,
+            "prefix_repetition_prefix_len": 30,
+            "prefix_repetition_suffix_len": 60,
+        }
         asked |= {"sonnet_input_len": 90, "sonnet_prefix_len": 20}
-        made = prompts(tokenizer=str(folder), dataset_name=name, input_len_counts="server", **RENDERED, **asked)
+        made = prompts(
+            tokenizer=str(folder), dataset_name=name, input_len_counts="server", **RENDERED, **asked
+        )
         assert {prompt.input_tokens for prompt in made} == {90}
         assert load(str(folder)).count([prompt.text for prompt in made], special=True) == [90] * 4
 
@@ -74,14 +87,21 @@ class TestTemplate:
     def test_the_beginning_of_sequence_may_be_left_to_the_server(self, rows, tmp_path):
         folder = chat_templates.beside(SIMULATOR, chat_templates.BRACKETS, tmp_path / "brackets")
         whole, without = (
-            prompts(2, tokenizer=str(folder), **RENDERED | {"render_chat_template": rendering}, **rows)[0]
+            prompts(
+                2, tokenizer=str(folder), **RENDERED | {"render_chat_template": rendering}, **rows
+            )[0]
             for rendering in ("whole", "without-bos")
         )
-        assert (whole.text, without.text) == ("<s>[INST] Name a river. [/INST]", "[INST] Name a river. [/INST]")
+        assert (whole.text, without.text) == (
+            "<s>[INST] Name a river. [/INST]",
+            "[INST] Name a river. [/INST]",
+        )
 
     def test_in_a_chat_the_server_counts_it_twice(self, rows, tmp_path):
         folder = chat_templates.beside(SIMULATOR, chat_templates.MARKS, tmp_path / "marks")
-        first, _ = prompts(2, tokenizer=str(folder), **RENDERED | {"backend": "openai-chat"}, **rows)
+        first, _ = prompts(
+            2, tokenizer=str(folder), **RENDERED | {"backend": "openai-chat"}, **rows
+        )
         around = first.server_tokens - first.input_tokens
         assert around == first.input_tokens - load(str(folder)).count(["Name a river."])[0]
 
@@ -89,7 +109,9 @@ class TestTemplate:
         line = told(tokenizer=str(SIMULATOR), **RENDERED, **rows)
         assert line.startswith("--render-chat-template: the tokenizer ")
         assert "has no chat template" in line
-        assert told(tokenizer="none", **RENDERED, **rows).startswith("--render-chat-template: needs a tokenizer")
+        assert told(tokenizer="none", **RENDERED, **rows).startswith(
+            "--render-chat-template: needs a tokenizer"
+        )
         chat = RENDERED | {"backend": "openai-chat", "input_len_counts": "server"}
         assert told(tokenizer=str(folder), **chat).startswith("--input-len-counts: ")
 
@@ -97,20 +119,26 @@ class TestTemplate:
         settings = RunSettings(tokenizer=str(folder), **RENDERED)
         form = PromptForm.of(None, settings, Target.from_settings(settings, "m"))
         turn = Prompt("b", 1, 1, "x", messages=({"role": "assistant", "content": ANSWER},))
-        with pytest.raises(BadInput, match="--render-chat-template: a later turn of a session repeats an answer"):
+        with pytest.raises(
+            BadInput, match="--render-chat-template: a later turn of a session repeats an answer"
+        ):
             list(form.apply([turn]))
 
 
 class TestIds:
     @pytest.mark.parametrize("backend", ["openai", "sglang-native"])
-    @pytest.mark.parametrize("make", [lambda folder: SIMULATOR, trained.unigram, trained.superwords])
+    @pytest.mark.parametrize(
+        "make", [lambda folder: SIMULATOR, trained.unigram, trained.superwords]
+    )
     def test_there_are_exactly_as_many_as_asked_for(self, make, backend, tmp_path):
         tokenizer = load(str(make(tmp_path)))
         asked = {"random_input_len": "20:60", "random_prefix_len": 9, "backend": backend}
         made = prompts(30, tokenizer=tokenizer.name, prompt_token_ids=True, **asked)
         texts = prompts(30, tokenizer=tokenizer.name, **asked)
         assert [prompt.input_tokens for prompt in made] == [prompt.input_tokens for prompt in texts]
-        assert [list(p.token_ids) for p in made] == tokenizer.encode_batch([p.text for p in texts], special=True)
+        assert [list(p.token_ids) for p in made] == tokenizer.encode_batch(
+            [p.text for p in texts], special=True
+        )
         assert [replace(prompt, token_ids=()) for prompt in made] == texts
 
     def test_of_a_rendered_prompt_they_are_those_of_the_template_and_the_text(self, folder, rows):
@@ -120,7 +148,9 @@ class TestIds:
 
     def test_a_chat_has_none(self):
         line = told(tokenizer=str(SIMULATOR), prompt_token_ids=True, backend="openai-chat")
-        assert line.startswith("--prompt-token-ids: a chat has messages, not token ids; use --backend openai ")
+        assert line.startswith(
+            "--prompt-token-ids: a chat has messages, not token ids; use --backend openai "
+        )
 
     @pytest.mark.parametrize("backend", ["openai-embeddings", "vllm-pooling", "openai-responses"])
     def test_an_api_that_takes_none_is_refused(self, backend):
@@ -134,5 +164,7 @@ class TestIds:
 
 
 def test_as_they_are_nothing_is_encoded():
-    assert prompts(3, tokenizer=str(SIMULATOR)) == prompts(3, tokenizer=str(SIMULATOR), backend="openai")
+    assert prompts(3, tokenizer=str(SIMULATOR)) == prompts(
+        3, tokenizer=str(SIMULATOR), backend="openai"
+    )
     assert PromptForm().provenance() == {}

@@ -17,7 +17,8 @@ from tests.workload.test_random_words import SIMULATOR
 
 pytestmark = pytest.mark.integration  # most of its time goes to tokenizers
 
-PREFIXES = st.just(0) | st.integers(8, 900)  # a word of the text may be several tokens, so that none is one
+# A word of the text may be several tokens, so that none is one.
+PREFIXES = st.just(0) | st.integers(8, 900)
 TEXT = ROOT / "loadgen" / "workload" / "datasets" / "prose.txt"
 
 
@@ -105,16 +106,22 @@ class TestSeeds:
         assert {*one} == {*other}
 
     def test_the_prompt_seed_changes_what_follows_the_prefix(self):
-        assert not {prompt.text for prompt in prompts()} & {prompt.text for prompt in prompts(seed_prompts=1)}
+        assert not {prompt.text for prompt in prompts()} & {
+            prompt.text for prompt in prompts(seed_prompts=1)
+        }
 
     def test_fewer_prompts_are_the_first_rows_of_more(self):
-        assert {prompt.source: prompt for prompt in prompts(20)}.items() <= {p.source: p for p in prompts(600)}.items()
+        assert {prompt.source: prompt for prompt in prompts(20)}.items() <= {
+            p.source: p for p in prompts(600)
+        }.items()
 
     def test_prompts_are_distinct(self):
         assert len({prompt.text for prompt in prompts(1000)}) == 1000
 
     def test_vllms_lengths_are_the_usual_ones(self):
-        assert {(prompt.input_tokens, prompt.output_tokens) for prompt in prompts(3)} == {(550, 150)}
+        assert {(prompt.input_tokens, prompt.output_tokens) for prompt in prompts(3)} == {
+            (550, 150)
+        }
 
     def test_provenance_names_text_lengths_and_tokenizer(self):
         said = datasets.create(options(seed=5)).provenance()
@@ -127,11 +134,18 @@ class TestBadInput:
         with pytest.raises(BadInput) as refused:
             datasets.create(options(sonnet_input_len=201))
         problem = "201 leaves no room after a prefix of 200 tokens"
-        assert str(refused.value) == f"--sonnet-input-len: {problem}; raise it, or lower --sonnet-prefix-len"
+        assert (
+            str(refused.value)
+            == f"--sonnet-input-len: {problem}; raise it, or lower --sonnet-prefix-len"
+        )
 
     @pytest.mark.parametrize(
         ("content", "problem"),
-        [(None, "cannot be read (No such file or directory)"), (b" \n", "contains no text"), (b"\xff", "is not UTF-8")],
+        [
+            (None, "cannot be read (No such file or directory)"),
+            (b" \n", "contains no text"),
+            (b"\xff", "is not UTF-8"),
+        ],
     )
     def test_a_text_that_is_none(self, tmp_path, content, problem):
         path = tmp_path / "text.txt"
@@ -139,9 +153,13 @@ class TestBadInput:
             path.write_bytes(content)
         with pytest.raises(BadInput) as refused:
             datasets.create(options(dataset_path=str(path)))
-        remedy = "give a text file with a sentence on each line, or leave it out for the built-in text"
+        remedy = (
+            "give a text file with a sentence on each line, or leave it out for the built-in text"
+        )
         assert str(refused.value) == f"--dataset-path: {path} {problem}; {remedy}"
 
     def test_a_text_that_cannot_be_cut_where_it_must_be(self, tmp_path):
-        with pytest.raises(BadInput, match=r"--tokenizer: .* cannot cut a text to 50 tokens; use another"):
+        with pytest.raises(
+            BadInput, match=r"--tokenizer: .* cannot cut a text to 50 tokens; use another"
+        ):
             cut_to_tokens([("one two", 7)], 50, load(str(trained.word_level(tmp_path))))

@@ -1,4 +1,6 @@
-"""random-mm: the prompts of random as chats, with images in the numbers and sizes that were asked."""
+"""random-mm: the prompts of random as chats, with images in the numbers and sizes that were
+asked.
+"""
 
 import shutil
 from collections import Counter
@@ -16,7 +18,12 @@ from loadgen.workload.target import Target
 from tests.helpers.source import ROOT
 
 SIMULATOR = str(ROOT / "engines" / "sim" / "tokenizer.json")
-NAMED = {"tokenizer": SIMULATOR, "backend": "openai-chat", "dataset_name": "random-mm", "image_format": "png"}
+NAMED = {
+    "tokenizer": SIMULATOR,
+    "backend": "openai-chat",
+    "dataset_name": "random-mm",
+    "image_format": "png",
+}
 
 
 def settings(**options):
@@ -66,7 +73,10 @@ def test_prompts_and_images_are_the_same_in_every_call_and_distinct():
 
 def test_an_image_belongs_to_its_row_not_to_the_order():
     by_row = [
-        {prompt.source: shapes(prompt) for prompt in prompts(30, image_sizes="1x1-999x999", seed_order=seed)}
+        {
+            prompt.source: shapes(prompt)
+            for prompt in prompts(30, image_sizes="1x1-999x999", seed_order=seed)
+        }
         for seed in (1, 2)
     ]
     assert by_row[0] == by_row[1]
@@ -79,20 +89,27 @@ def test_prompts_beyond_a_run_go_on_with_new_rows():
 
 @pytest.mark.slow
 def test_numbers_of_images_are_uniform_in_their_range():
-    counts = Counter(len(shapes(prompt)) for prompt in prompts(3000, images="0:2", random_input_len=1))
+    counts = Counter(
+        len(shapes(prompt)) for prompt in prompts(3000, images="0:2", random_input_len=1)
+    )
     assert set(counts) == {0, 1, 2}
     assert all(900 <= count <= 1100 for count in counts.values())
 
 
 @pytest.mark.slow
 def test_sizes_have_their_shares():
-    drawn = Counter(shapes(p)[0] for p in prompts(3000, image_sizes="2x3:0.5, 4x5:1.5,6x7:0", random_input_len=1))
+    drawn = Counter(
+        shapes(p)[0]
+        for p in prompts(3000, image_sizes="2x3:0.5, 4x5:1.5,6x7:0", random_input_len=1)
+    )
     assert set(drawn) == {(2, 3), (4, 5)}
     assert 650 <= drawn[2, 3] <= 850
 
 
 def test_a_range_has_all_its_heights_and_widths():
-    drawn = [shapes(prompt)[0] for prompt in prompts(500, image_sizes="2x10-4x12", random_input_len=1)]
+    drawn = [
+        shapes(prompt)[0] for prompt in prompts(500, image_sizes="2x10-4x12", random_input_len=1)
+    ]
     assert {height for height, _ in drawn} == {2, 3, 4}
     assert {width for _, width in drawn} == {10, 11, 12}
 
@@ -103,7 +120,17 @@ def test_a_range_has_all_its_heights_and_widths():
         *(("images", text) for text in ("x", "-1", "3:2", "1:", "1001", "1:2:3")),
         *(
             ("image_sizes", text)
-            for text in ("", "256", "0x4", "4x65536", "9x9-4x4", "4x4:-1", "4x4:inf", "4x4:0", "4x4:")
+            for text in (
+                "",
+                "256",
+                "0x4",
+                "4x65536",
+                "9x9-4x4",
+                "4x4:-1",
+                "4x4:inf",
+                "4x4:0",
+                "4x4:",
+            )
         ),
         ("image_format", "gif"),
     ],
@@ -126,7 +153,8 @@ def test_sglangs_own_api_gets_the_text_with_placeholders_and_the_images_apart(tm
     assert [url.partition(";")[0] for url in body["image_data"]] == ["data:image/png"] * 2
     shutil.copy(SIMULATOR, tmp_path / "tokenizer.json")
     (tmp_path / "chat_template.jinja").write_text(
-        "{% for part in messages[0].content %}{{ '<pad>' if part.type == 'image' else part.text }}{% endfor %}<end>"
+        "{% for part in messages[0].content %}{{ '<pad>' if part.type == 'image' else part.text "
+        "}}{% endfor %}<end>"
     )
     (templated,) = prompts(1, **native, tokenizer=str(tmp_path))
     assert templated.text == f"{body['text'].removeprefix('<image>')}<pad><pad><end>"
@@ -135,7 +163,9 @@ def test_sglangs_own_api_gets_the_text_with_placeholders_and_the_images_apart(tm
 
 def test_without_images_sglangs_own_api_gets_the_text_alone():
     (prompt,) = prompts(1, backend="sglang-native", images=0)
-    assert "image_data" not in orjson.loads(Target.from_settings(settings(backend="sglang-native"), "m").body(prompt))
+    assert "image_data" not in orjson.loads(
+        Target.from_settings(settings(backend="sglang-native"), "m").body(prompt)
+    )
 
 
 def test_flags_of_images_are_refused_by_other_data_sets():
@@ -151,13 +181,19 @@ def test_the_provenance_says_what_was_drawn():
     about = datasets.create(settings(images="1:3", image_sizes="2x3,4x5-6x7:3")).provenance()
     assert about["name"] == "random-mm"
     assert (about["images_per_prompt"], about["image_sizes"]) == ([1, 3], "2x3:0.25,4x5-6x7:0.75")
-    assert (about["image_format"], about["image_content"], about["image_position"]) == ("png", "random", "last")
+    assert (about["image_format"], about["image_content"], about["image_position"]) == (
+        "png",
+        "random",
+        "last",
+    )
 
 
 def test_a_body_is_a_chat_with_data_urls():
     (prompt,) = prompts(1, image_sizes="4x6", random_output_len=9)
     body = orjson.loads(Target.from_settings(settings(), "m").body(prompt))
-    assert body["messages"][0]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+    assert body["messages"][0]["content"][1]["image_url"]["url"].startswith(
+        "data:image/png;base64,iVBOR"
+    )
     assert body["max_completion_tokens"] == 9
 
 

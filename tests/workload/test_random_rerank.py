@@ -12,7 +12,11 @@ from loadgen.workload.prompt import Continued, Prompt
 from tests.helpers.source import ROOT
 
 TOKENIZER = str(ROOT / "engines" / "sim" / "tokenizer.json")  # a word is a token; no special tokens
-RERANK: dict[str, Any] = {"dataset_name": "random-rerank", "random_input_len": 64, "random_batch_size": 5}
+RERANK: dict[str, Any] = {
+    "dataset_name": "random-rerank",
+    "random_input_len": 64,
+    "random_batch_size": 5,
+}
 
 
 def settings(**options: Any) -> RunSettings:
@@ -32,21 +36,31 @@ def words(text: str) -> int:
 
 
 def test_num_prompts_counts_texts_and_the_last_batch_may_be_smaller() -> None:
-    prompts = made(backend="openai-embeddings", random_input_len=8, random_batch_size=4, num_prompts=10)
+    prompts = made(
+        backend="openai-embeddings", random_input_len=8, random_batch_size=4, num_prompts=10
+    )
     assert [len(prompt.texts) for prompt in prompts] == [4, 4, 2]
     assert [prompt.input_tokens for prompt in prompts] == [32, 32, 16]
     assert all(words(text) == 8 for prompt in prompts for text in prompt.texts)
 
 
 def test_batches_hold_the_texts_of_the_data_set_in_order() -> None:
-    options: dict[str, Any] = {"backend": "openai-embeddings", "random_input_len": 8, "num_prompts": 7}
+    options: dict[str, Any] = {
+        "backend": "openai-embeddings",
+        "random_input_len": 8,
+        "num_prompts": 7,
+    }
     single = [prompt.text for prompt in made(**options)]
     batched = [text for prompt in made(**options, random_batch_size=3) for text in prompt.texts]
     assert batched == single
 
 
 def test_texts_by_the_rule_of_another_tool_are_batched_too() -> None:
-    options: dict[str, Any] = {"backend": "openai-embeddings", "random_input_len": 8, "dataset_rule": "vllm-0.11"}
+    options: dict[str, Any] = {
+        "backend": "openai-embeddings",
+        "random_input_len": 8,
+        "dataset_rule": "vllm-0.11",
+    }
     prompts = made(**options, random_batch_size=3, num_prompts=7)
     assert [len(prompt.texts) for prompt in prompts] == [3, 3, 1]
 
@@ -57,13 +71,17 @@ def test_a_batch_of_one_is_a_text() -> None:
 
 
 def test_the_schedule_has_a_due_time_for_each_batch() -> None:
-    asked = settings(backend="openai-embeddings", random_batch_size=4, num_prompts=10, request_rate=5.0)
+    asked = settings(
+        backend="openai-embeddings", random_batch_size=4, num_prompts=10, request_rate=5.0
+    )
     assert Schedule.from_settings(asked, 0).count == 3
     assert Schedule.from_settings(asked.replace(num_prompts=None), 0).count == 250
 
 
 def test_further_batches_have_other_texts() -> None:
-    asked = settings(backend="openai-embeddings", random_input_len=8, random_batch_size=4, num_prompts=8)
+    asked = settings(
+        backend="openai-embeddings", random_input_len=8, random_batch_size=4, num_prompts=8
+    )
     dataset = datasets.create(asked)
     assert isinstance(dataset, Continued)
     own = {text for prompt in dataset.prompts(2) for text in prompt.texts}
@@ -80,7 +98,11 @@ def test_query_and_document_have_the_length_together_with_a_separator() -> None:
     assert [len(prompt.texts) - 1 for prompt in prompts] == [5, 3]
     (query,) = {prompt.texts[0] for prompt in prompts}
     assert words(query) == 64 // 2 - 1
-    assert all(words(query) + 1 + words(document) == 64 for prompt in prompts for document in prompt.texts[1:])
+    assert all(
+        words(query) + 1 + words(document) == 64
+        for prompt in prompts
+        for document in prompt.texts[1:]
+    )
     assert [prompt.input_tokens for prompt in prompts] == [5 * 64, 3 * 64]
 
 
@@ -93,7 +115,10 @@ def test_without_a_reranker_each_text_has_the_length_and_the_query_is_one_of_the
 
 def test_lengths_are_drawn_around_the_length() -> None:
     prompts = made(**RERANK, random_range_ratio="0.5", num_prompts=100)
-    query, lengths = prompts[0].texts[0], [words(text) for prompt in prompts for text in prompt.texts[1:]]
+    query, lengths = (
+        prompts[0].texts[0],
+        [words(text) for prompt in prompts for text in prompt.texts[1:]],
+    )
     mean = 64 - words(query) - 1
     assert 15 <= words(query) <= 47
     assert min(lengths) >= mean // 2

@@ -63,7 +63,9 @@ class TestWords:
 
     @pytest.mark.slow
     def test_first_word_after_other_text_may_be_more_tokens(self, tmp_path):
-        """Why what a chat template adds is counted with words in it, and not taken to be its own tokens."""
+        """Why what a chat template adds is counted with words in it, and not taken to be its own
+        tokens.
+        """
         tokenizer = load(str(trained.unigram(tmp_path)))
         words = list(Words.of(tokenizer).items)
         (alone,) = tokenizer.count(["\n"])
@@ -76,7 +78,9 @@ class TestExactness:
     @given(low=LENGTHS, high=LENGTHS, prefix=st.integers(0, 300), seed=st.integers(0, 2**64))
     def test_every_length_is_exact_in_every_family(self, tokenizer, words, low, high, prefix, seed):
         low, high = sorted((low, high))
-        made = list(dataset(tokenizer, words, prefix=prefix, inputs=(low, high), seed=seed).prompts(3))
+        made = list(
+            dataset(tokenizer, words, prefix=prefix, inputs=(low, high), seed=seed).prompts(3)
+        )
         assert tokenizer.count([prompt.text for prompt in made], special=True) == [
             prompt.input_tokens for prompt in made
         ]
@@ -102,7 +106,9 @@ class TestExactness:
 
     def test_special_tokens_are_part_of_the_length_asked_for(self, tmp_path):
         path = trained.wordpiece(tmp_path)
-        (prompt,) = datasets.create(RunSettings(tokenizer=str(path), random_input_len=10)).prompts(1)
+        (prompt,) = datasets.create(RunSettings(tokenizer=str(path), random_input_len=10)).prompts(
+            1
+        )
         assert prompt.input_tokens == 10
         assert load(str(path)).count([prompt.text], special=True) == [10]
         assert len(prompt.text.split()) == 8
@@ -133,19 +139,31 @@ class TestGuard:
 class TestLengths:
     @pytest.mark.parametrize(
         ("mean", "ratio", "low", "high"),
-        [(1000, 0.0, 1000, 1000), (1000, 0.5, 500, 1500), (10, 0.25, 7, 13), (3, 0.5, 1, 5), (1, 0.0, 1, 1)],
+        [
+            (1000, 0.0, 1000, 1000),
+            (1000, 0.5, 500, 1500),
+            (10, 0.25, 7, 13),
+            (3, 0.5, 1, 5),
+            (1, 0.0, 1, 1),
+        ],
     )
     def test_a_ratio_reaches_down_and_up_from_the_length(self, mean, ratio, low, high):
         assert Lengths.around("--random-input-len", mean, ratio) == Lengths(low, high)
 
     def test_all_lengths_of_a_range_come_up_about_equally_often(self):
-        counts = Counter(prompt.input_tokens for prompt in prompts(5000, random_input_len=10, random_range_ratio="0.5"))
+        counts = Counter(
+            prompt.input_tokens
+            for prompt in prompts(5000, random_input_len=10, random_range_ratio="0.5")
+        )
         assert sorted(counts) == list(range(5, 16))
         assert max(counts.values()) < 1.3 * min(counts.values())
 
     def test_inputs_and_outputs_can_have_ratios_of_their_own(self):
         made = prompts(
-            200, random_input_len=100, random_output_len=10, random_range_ratio='{"input": 0, "output": 0.5}'
+            200,
+            random_input_len=100,
+            random_output_len=10,
+            random_range_ratio='{"input": 0, "output": 0.5}',
         )
         assert {prompt.input_tokens for prompt in made} == {100}
         assert {prompt.output_tokens for prompt in made} == set(range(5, 16))
@@ -165,7 +183,10 @@ class TestSeeds:
         assert texts == PINNED
 
     def test_the_order_seed_changes_the_order_only(self):
-        one, other = prompts(random_range_ratio="0.3"), prompts(random_range_ratio="0.3", seed_order=1)
+        one, other = (
+            prompts(random_range_ratio="0.3"),
+            prompts(random_range_ratio="0.3", seed_order=1),
+        )
         assert one != other
         assert {*one} == {*other}
 
@@ -187,7 +208,10 @@ class TestSeeds:
 
     def test_longer_prompt_begins_like_the_shorter_one(self):
         short, long = prompts(random_input_len=10), prompts(random_input_len=2001)
-        assert all(one.text == " ".join(other.text.split()[:10]) for one, other in zip(short, long, strict=True))
+        assert all(
+            one.text == " ".join(other.text.split()[:10])
+            for one, other in zip(short, long, strict=True)
+        )
 
     def test_prompts_are_distinct(self):
         assert len({prompt.text for prompt in prompts(20000, random_input_len=4)}) == 20000
@@ -203,7 +227,9 @@ class TestSource:
         assert next(stream).input_tokens == 32000
 
     def test_phrases_are_drawn_only_when_prompts_are_asked_for(self):
-        """A data set is made anew once the server's template is known, and what it draws from costs 0.15 s."""
+        """A data set is made anew once the server's template is known, and what it draws from
+        costs 0.15 s.
+        """
         made = datasets.create(options())
         assert "phrases" not in vars(made.drawing)
         next(made.prompts(1))
@@ -213,7 +239,9 @@ class TestSource:
         assert prompts(0) == []
 
     def test_provenance_names_rule_seeds_lengths_and_tokenizer(self):
-        made = datasets.create(options(seed=5, random_input_len=10, random_range_ratio="0.5", random_prefix_len=3))
+        made = datasets.create(
+            options(seed=5, random_input_len=10, random_range_ratio="0.5", random_prefix_len=3)
+        )
         said = made.provenance()
         assert said["rule"] == "exact words"
         assert (said["seed_prompts"], said["seed_order"]) == (5, 5)
@@ -225,17 +253,37 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"random_input_len": 0}, "--random-input-len: 0 is out of range; give 1 token or more"),
-            ({"random_output_len": 0}, "--random-output-len: 0 is out of range; give 1 token or more"),
-            ({"random_prefix_len": -1}, "--random-prefix-len: -1 is out of range; give 0 tokens or more"),
+            (
+                {"random_input_len": 0},
+                "--random-input-len: 0 is out of range; give 1 token or more",
+            ),
+            (
+                {"random_output_len": 0},
+                "--random-output-len: 0 is out of range; give 1 token or more",
+            ),
+            (
+                {"random_prefix_len": -1},
+                "--random-prefix-len: -1 is out of range; give 0 tokens or more",
+            ),
             (
                 {"random_input_len": 1, "random_range_ratio": "0.5"},
-                "--random-range-ratio: 0.5 of --random-input-len 1 leaves no token; lower it, or give more tokens",
+                "--random-range-ratio: 0.5 of --random-input-len 1 leaves no token; lower it, or "
+                "give more tokens",
             ),
             *(
-                ({"random_range_ratio": ratio}, f"--random-range-ratio: {ratio} is not in range; {remedy}")
+                (
+                    {"random_range_ratio": ratio},
+                    f"--random-range-ratio: {ratio} is not in range; {remedy}",
+                )
                 for remedy in ['give a number from 0 to below 1, or {"input": r, "output": r}']
-                for ratio in ["1", "-0.1", "nan", "inf", '{"input": 0.1}', '{"input": 0, "output": 0, "other": 0}']
+                for ratio in [
+                    "1",
+                    "-0.1",
+                    "nan",
+                    "inf",
+                    '{"input": 0.1}',
+                    '{"input": 0, "output": 0, "other": 0}',
+                ]
             ),
         ],
     )
@@ -244,20 +292,29 @@ class TestBadInput:
             datasets.create(options(**changes))
         assert str(refused.value) == message
 
-    @pytest.mark.parametrize("ratio", ["", "wide", "[0.1, 0.2]", '{"input": "wide"}', '{"input": null}', "{"])
+    @pytest.mark.parametrize(
+        "ratio", ["", "wide", "[0.1, 0.2]", '{"input": "wide"}', '{"input": null}', "{"]
+    )
     def test_invalid_range_ratio_is_refused(self, ratio):
-        with pytest.raises(BadInput, match=r"--random-range-ratio: invalid ratio .*; give a number"):
+        with pytest.raises(
+            BadInput, match=r"--random-range-ratio: invalid ratio .*; give a number"
+        ):
             datasets.create(options(random_range_ratio=ratio))
 
     def test_a_length_that_the_special_tokens_fill_is_refused(self, tmp_path):
         path = trained.wordpiece(tmp_path)
         with pytest.raises(BadInput) as refused:
             datasets.create(RunSettings(tokenizer=str(path), random_input_len=2))
-        assert str(refused.value) == "--random-input-len: 2 leaves no token after 2 special tokens; give at least 3"
+        assert (
+            str(refused.value)
+            == "--random-input-len: 2 leaves no token after 2 special tokens; give at least 3"
+        )
 
     def test_a_tokenizer_with_too_few_words_is_refused(self, tmp_path):
         path = trained.word_level(tmp_path, size=100)
-        with pytest.raises(BadInput, match=r"--tokenizer: .* words of one token, and random prompts need 256; use"):
+        with pytest.raises(
+            BadInput, match=r"--tokenizer: .* words of one token, and random prompts need 256; use"
+        ):
             datasets.create(RunSettings(tokenizer=str(path)))
 
 

@@ -1,4 +1,6 @@
-"""A rate is inverted exactly: rescaled by its integral, arrivals of a profile are those of a constant rate."""
+"""A rate is inverted exactly: rescaled by its integral, arrivals of a profile are those of a
+constant rate.
+"""
 
 import math
 
@@ -15,7 +17,9 @@ from loadgen.workload.arrivals import ProfileRate, Schedule
 STEPS = 4_000  # of the integral that the tests compute themselves
 PHASES = st.one_of(
     st.builds(Phase, st.floats(0.1, 500), st.floats(0.1, 500), st.floats(0.5, 100)),
-    st.builds(Phase, st.floats(0.1, 500), st.floats(0.1, 500), st.floats(0.5, 100), st.floats(0.5, 50)),
+    st.builds(
+        Phase, st.floats(0.1, 500), st.floats(0.1, 500), st.floats(0.5, 100), st.floats(0.5, 50)
+    ),
 )
 
 
@@ -27,7 +31,9 @@ def integral(profile: LoadProfile, at_s: Floats) -> Floats:
         offsets = np.linspace(0, phase.length_s, STEPS)
         times += [start_s + offset for offset in offsets]
         rates += [phase.value_at(float(offset)) for offset in offsets]
-    sums = np.concatenate(([0.0], np.cumsum(np.diff(times) * (np.array(rates[1:]) + rates[:-1]) / 2)))
+    sums = np.concatenate(
+        ([0.0], np.cumsum(np.diff(times) * (np.array(rates[1:]) + rates[:-1]) / 2))
+    )
     return np.interp(at_s, times, sums)
 
 
@@ -52,20 +58,28 @@ def test_nothing_is_due_where_the_rate_is_zero() -> None:
 
 
 def test_evenly_spaced_arrivals_follow_the_phases_exactly() -> None:
-    schedule = Schedule.from_settings(RunSettings(rate_profile="10@2s,100@1s,5@2s", burstiness=math.inf).implied(), 0)
+    schedule = Schedule.from_settings(
+        RunSettings(rate_profile="10@2s,100@1s,5@2s", burstiness=math.inf).implied(), 0
+    )
     seconds = schedule.due_ns / 1e9
-    counts = [int(((seconds >= begin) & (seconds < end)).sum()) for begin, end in ((0, 2), (2, 3), (3, 5))]
+    counts = [
+        int(((seconds >= begin) & (seconds < end)).sum()) for begin, end in ((0, 2), (2, 3), (3, 5))
+    ]
     assert counts == [20, 100, 10]
 
 
 @pytest.mark.parametrize("profile", ["20@50s,20-200@100s,200@20s", "5~100/30s@180s"])
 @pytest.mark.slow
 def test_rescaled_arrivals_are_a_poisson_process(profile: str) -> None:
-    """By a Kolmogorov-Smirnov test of the gaps on the scale of expected requests: at 1 %, over 20 seeds."""
+    """By a Kolmogorov-Smirnov test of the gaps on the scale of expected requests: at 1 %, over
+    20 seeds.
+    """
     parsed = LoadProfile.parse(profile)
     beyond = 0
     for seed in range(20):
-        due_s = Schedule.from_settings(RunSettings(rate_profile=profile).implied(), seed).due_ns / 1e9
+        due_s = (
+            Schedule.from_settings(RunSettings(rate_profile=profile).implied(), seed).due_ns / 1e9
+        )
         gaps = np.sort(np.diff(integral(parsed, due_s)))
         below = 1 - np.exp(-gaps)
         steps = np.arange(len(gaps) + 1) / len(gaps)
@@ -77,7 +91,9 @@ def test_rescaled_arrivals_are_a_poisson_process(profile: str) -> None:
 @pytest.mark.slow
 def test_the_number_of_arrivals_is_that_of_the_integral() -> None:
     counts = [
-        Schedule.from_settings(RunSettings(rate_profile="10-90@20s,90~10/4s@20s").implied(), seed).count
+        Schedule.from_settings(
+            RunSettings(rate_profile="10-90@20s,90~10/4s@20s").implied(), seed
+        ).count
         for seed in range(200)
     ]
     assert np.mean(counts) == pytest.approx(2_000, abs=5 * math.sqrt(2_000 / 200))

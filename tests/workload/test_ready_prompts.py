@@ -22,7 +22,10 @@ from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 
 SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
-CHAT = [{"role": "system", "content": "be brief"}, {"role": "user", "content": [{"type": "text", "text": "why so"}]}]
+CHAT = [
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": [{"type": "text", "text": "why so"}]},
+]
 
 
 @pytest.fixture
@@ -38,7 +41,9 @@ def write(tmp_path):
 
 
 def prompts(path, count, kind="jsonl", **changes):
-    settings = RunSettings(dataset_name=kind, dataset_path=str(path), **{"tokenizer": str(SIMULATOR), **changes})
+    settings = RunSettings(
+        dataset_name=kind, dataset_path=str(path), **{"tokenizer": str(SIMULATOR), **changes}
+    )
     return list(datasets.create(settings).prompts(count))
 
 
@@ -65,13 +70,19 @@ class TestRows:
         assert [prompt.input_tokens for prompt in in_order] == list(range(1, 101))
 
     def test_are_named_by_their_id_or_their_place(self, write):
-        rows = [{"id": 7, "prompt": "a"}, {"id": "seven", "prompt": "a"}, {"id": None, "prompt": "a"}]
+        rows = [
+            {"id": 7, "prompt": "a"},
+            {"id": "seven", "prompt": "a"},
+            {"id": None, "prompt": "a"},
+        ]
         assert [prompt.source for prompt in prompts(write(rows), 3)] == ["7", "seven", "jsonl/3"]
 
     def test_fields_of_a_row_are_part_of_its_body_over_those_of_the_run(self, write):
         schema = {"response_format": {"type": "json_object"}, "min_p": 0.2}
         path = write([{"prompt": "a", "extra_body": schema}, {"prompt": "a"}])
-        settings = RunSettings(dataset_name="jsonl", dataset_path=str(path), extra_body={"min_p": 0.1, "seed": 7})
+        settings = RunSettings(
+            dataset_name="jsonl", dataset_path=str(path), extra_body={"min_p": 0.1, "seed": 7}
+        )
         target = Target.from_settings(settings, "m")
         own, plain = (orjson.loads(target.body(prompt)) for prompt in prompts(path, 2))
         assert own == plain | schema
@@ -92,7 +103,9 @@ class TestRows:
             ({"n": 2}, "n: 2 requests several answers to a prompt"),
         ],
     )
-    def test_fields_of_a_row_that_loadgen_decides_itself_are_refused_with_the_row(self, write, fields, problem):
+    def test_fields_of_a_row_that_loadgen_decides_itself_are_refused_with_the_row(
+        self, write, fields, problem
+    ):
         path = write([{"prompt": "a"}, {"prompt": "a", "extra_body": fields}])
         with pytest.raises(BadInput, match=problem) as refused:
             prompts(path, 2)
@@ -100,14 +113,24 @@ class TestRows:
 
     def test_rows_with_lengths_need_no_tokenizer(self, write):
         path = write(
-            [{"prompt": "a b c", "input_tokens": 50, "output_tokens": 9}, {"messages": CHAT, "input_tokens": 5}]
+            [
+                {"prompt": "a b c", "input_tokens": 50, "output_tokens": 9},
+                {"messages": CHAT, "input_tokens": 5},
+            ]
         )
         made = prompts(path, 2, tokenizer=None)
-        assert [(prompt.input_tokens, prompt.output_tokens) for prompt in made] == [(50, 9), (5, 256)]
+        assert [(prompt.input_tokens, prompt.output_tokens) for prompt in made] == [
+            (50, 9),
+            (5, 256),
+        ]
 
     def test_rows_without_lengths_are_counted(self, write, tmp_path):
         tokenizer = str(trained.wordpiece(tmp_path))
-        rows = [{"prompt": "the name"}, {"messages": CHAT}, {"prompt": "the name", "input_tokens": 99}]
+        rows = [
+            {"prompt": "the name"},
+            {"messages": CHAT},
+            {"prompt": "the name", "input_tokens": 99},
+        ]
         made = prompts(write(rows), 3, tokenizer=tokenizer, custom_output_len=3)
         around = load(tokenizer).special_tokens
         said = sum(load(tokenizer).count(["be brief", "why so"]))
@@ -116,7 +139,11 @@ class TestRows:
 
     def test_rows_without_tokenizer_have_own_lengths(self, write):
         path = write([{"prompt": "a b c"}, {"messages": CHAT}, {"prompt": "a", "input_tokens": 3}])
-        assert [prompt.input_tokens for prompt in prompts(path, 3, tokenizer="none")] == [UNPLANNED, UNPLANNED, 3]
+        assert [prompt.input_tokens for prompt in prompts(path, 3, tokenizer="none")] == [
+            UNPLANNED,
+            UNPLANNED,
+            3,
+        ]
 
     def test_name_the_way_without_a_tokenizer_where_there_is_none(self, write, tmp_path):
         with pytest.raises(BadInput, match="--tokenizer none") as refused:
@@ -126,17 +153,27 @@ class TestRows:
     def test_are_sent_as_the_file_has_them(self, write):
         (text, chat) = prompts(write([{"prompt": " spaced\n"}, {"messages": CHAT}]), 2)
         target = Target("http://a", "m", api.CHAT)
-        assert orjson.loads(target.body(text))["messages"] == [{"role": "user", "content": " spaced\n"}]
+        assert orjson.loads(target.body(text))["messages"] == [
+            {"role": "user", "content": " spaced\n"}
+        ]
         assert orjson.loads(target.body(chat))["messages"] == CHAT
-        assert orjson.loads(Target("http://a", "m", api.COMPLETIONS).body(text))["prompt"] == " spaced\n"
+        assert (
+            orjson.loads(Target("http://a", "m", api.COMPLETIONS).body(text))["prompt"]
+            == " spaced\n"
+        )
 
     def test_written_from_prompts_make_the_same_prompts_and_bodies(self, write):
         settings = RunSettings(tokenizer=str(SIMULATOR), random_range_ratio="0.5")
-        before = [*datasets.create(settings).prompts(50), Prompt("be brief\nwhy so", 4, 2, "chat", tuple(CHAT))]
+        before = [
+            *datasets.create(settings).prompts(50),
+            Prompt("be brief\nwhy so", 4, 2, "chat", tuple(CHAT)),
+        ]
         after = prompts(write(b"".join(rows.line(prompt) for prompt in before)), 51, tokenizer=None)
         assert after == before
         target = Target("http://a", "m", api.CHAT)
-        assert [target.body(prompt) for prompt in after] == [target.body(prompt) for prompt in before]
+        assert [target.body(prompt) for prompt in after] == [
+            target.body(prompt) for prompt in before
+        ]
 
 
 class TestFiles:
@@ -153,14 +190,22 @@ class TestFiles:
         assert [prompt.text for prompt in prompts(write(content), 2)] == ["a", "b"]
 
     @pytest.mark.slow
-    @given(cells=st.lists(st.text(st.sampled_from('ab,"\n\r é'), min_size=1, max_size=6), min_size=1, max_size=6))
+    @given(
+        cells=st.lists(
+            st.text(st.sampled_from('ab,"\n\r é'), min_size=1, max_size=6), min_size=1, max_size=6
+        )
+    )
     @pytest.mark.parametrize("ending", ["\n", "\r\n"])
     def test_csv_comes_out_as_it_went_in(self, tmp_path_factory, cells, ending):
         quoted = ['"' + cell.replace('"', '""') + '"' for cell in cells]
         path = tmp_path_factory.mktemp("csv") / "rows.csv"
-        path.write_bytes(ending.join(["output_tokens,prompt", *(f"7,{cell}" for cell in quoted), ""]).encode())
+        path.write_bytes(
+            ending.join(["output_tokens,prompt", *(f"7,{cell}" for cell in quoted), ""]).encode()
+        )
         made = prompts(path, len(cells), "csv")
-        assert [(prompt.text, prompt.output_tokens) for prompt in made] == [(cell, 7) for cell in cells]
+        assert [(prompt.text, prompt.output_tokens) for prompt in made] == [
+            (cell, 7) for cell in cells
+        ]
 
     def test_csv_has_the_columns_of_the_rows(self, write):
         chat = json.dumps(CHAT).replace('"', '""')
@@ -172,7 +217,11 @@ class TestFiles:
     def test_lines_are_found_across_the_chunks_that_are_looked_at(self, write, monkeypatch):
         monkeypatch.setattr(prompt_rows, "CHUNK", 7)
         path = write('prompt\n"one\n""1"""\ntwo\n\n"thr""ee"\n', "csv")
-        assert [RowFile(path, "csv")[number].text for number in range(3)] == ['one\n"1"', "two", 'thr"ee']
+        assert [RowFile(path, "csv")[number].text for number in range(3)] == [
+            'one\n"1"',
+            "two",
+            'thr"ee',
+        ]
 
     def test_only_what_is_asked_for_is_parsed(self, write):
         file = RowFile(write('{"prompt": "a"}\nnone\n{"prompt": "c"}\n'), "jsonl")
@@ -180,15 +229,27 @@ class TestFiles:
 
     def test_provenance_names_the_file_by_its_hash(self, write):
         path = write(numbered(3))
-        said = datasets.create(RunSettings(dataset_name="jsonl", dataset_path=str(path))).provenance()
-        assert (said["rows"], said["file_bytes"], len(said["file_sha256"])) == (3, path.stat().st_size, 64)
+        said = datasets.create(
+            RunSettings(dataset_name="jsonl", dataset_path=str(path))
+        ).provenance()
+        assert (said["rows"], said["file_bytes"], len(said["file_sha256"])) == (
+            3,
+            path.stat().st_size,
+            64,
+        )
 
     @pytest.mark.parametrize(("own", "counted"), [({}, True), ({"input_tokens": 5}, False)])
     def test_provenance_names_the_tokenizer_where_it_has_counted(self, write, own, counted):
         path = write([{"prompt": "a b"} | own])
-        made = datasets.create(RunSettings(dataset_name="jsonl", dataset_path=str(path), tokenizer=str(SIMULATOR)))
+        made = datasets.create(
+            RunSettings(dataset_name="jsonl", dataset_path=str(path), tokenizer=str(SIMULATOR))
+        )
         list(made.prompts(1))
-        expected = load(str(SIMULATOR)).provenance() if counted else {"tokenizer": None, "tokenizer_sha256": None}
+        expected = (
+            load(str(SIMULATOR)).provenance()
+            if counted
+            else {"tokenizer": None, "tokenizer_sha256": None}
+        )
         assert {name: made.provenance()[name] for name in expected} == expected
 
 
@@ -210,7 +271,10 @@ class TestBadInput:
             (b'{"prompt": ""}\n', ": row 1 has a prompt that is not a text"),
             (b'{"prompt": ["a"]}\n', ": row 1 has a prompt that is not a text"),
             (b'{"messages": []}\n', ": row 1 has messages that are not a list, or empty"),
-            (b'{"messages": [{"content": "a"}]}\n', ": row 1 has a message that is not an object with a role"),
+            (
+                b'{"messages": [{"content": "a"}]}\n',
+                ": row 1 has a message that is not an object with a role",
+            ),
             (
                 b'{"messages": [{"role": "user", "content": 1}]}\n',
                 ": row 1 has a message whose content is neither a text nor a list of parts",
@@ -222,7 +286,8 @@ class TestBadInput:
             *(
                 (
                     f'{{"prompt": "a", "{name}": {value}}}'.encode(),
-                    f": row 1 has {name} {json.loads(value)!r}, which is not a number of tokens from 1 to 10,000,000",
+                    f": row 1 has {name} {json.loads(value)!r}, which is not a number of tokens "
+                    "from 1 to 10,000,000",
                 )
                 for name in ("input_tokens", "output_tokens")
                 for value in ("0", "-1", "1.5", "true", '"5"', "10000001", "9223372036854775808")
@@ -258,14 +323,21 @@ class TestBadInput:
             prompts(path, 5, "csv")
         assert str(refused.value) == f"--dataset-path: {path}{problem}; {REMEDY}"
 
-    @pytest.mark.parametrize(("name", "why"), [("nothing", "No such file or directory"), (".", "Is a directory")])
+    @pytest.mark.parametrize(
+        ("name", "why"), [("nothing", "No such file or directory"), (".", "Is a directory")]
+    )
     def test_a_path_to_no_file(self, tmp_path, name, why):
         with pytest.raises(BadInput) as refused:
             prompts(tmp_path / name, 1)
-        assert str(refused.value) == f"--dataset-path: {tmp_path / name} cannot be read ({why}); {REMEDY}"
+        assert (
+            str(refused.value)
+            == f"--dataset-path: {tmp_path / name} cannot be read ({why}); {REMEDY}"
+        )
 
     def test_missing_path_is_refused(self):
-        with pytest.raises(BadInput, match="--dataset-path: is missing: the data set csv needs a file; give rows"):
+        with pytest.raises(
+            BadInput, match="--dataset-path: is missing: the data set csv needs a file; give rows"
+        ):
             datasets.create(RunSettings(dataset_name="csv"))
 
     def test_a_row_to_be_counted_and_no_tokenizer(self, write):
@@ -274,7 +346,12 @@ class TestBadInput:
 
     def test_with_vllms_minus_one_a_row_that_says_no_length(self, write):
         told = [{"prompt": "a", "input_tokens": 1, "output_tokens": 5}]
-        assert [prompt.output_tokens for prompt in prompts(write(told), 1, custom_output_len=-1)] == [5]
+        assert [
+            prompt.output_tokens for prompt in prompts(write(told), 1, custom_output_len=-1)
+        ] == [5]
         with pytest.raises(BadInput) as refused:
             prompts(write([{"prompt": "a", "input_tokens": 1}]), 1, custom_output_len=-1)
-        assert str(refused.value) == "--custom-output-len: is -1, and a row has no output_tokens; give a length"
+        assert (
+            str(refused.value)
+            == "--custom-output-len: is -1, and a row has no output_tokens; give a length"
+        )

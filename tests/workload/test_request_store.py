@@ -26,7 +26,9 @@ def body(prompt):
 @pytest.fixture
 def write(tmp_path):
     def written(count, **options):
-        request_store.write(tmp_path, prompts(count), body, lambda: {"name": "test"}, count, **options)
+        request_store.write(
+            tmp_path, prompts(count), body, lambda: {"name": "test"}, count, **options
+        )
         return tmp_path
 
     return written
@@ -41,7 +43,9 @@ def test_requests_are_read_back_as_written(write):
         assert read.sources() == [f"test/{i}" for i in range(5)]
 
 
-@pytest.mark.parametrize(("extra", "count"), [({}, None), ({"response_format": {"type": "json_object"}}, 3)])
+@pytest.mark.parametrize(
+    ("extra", "count"), [({}, None), ({"response_format": {"type": "json_object"}}, 3)]
+)
 def test_the_store_knows_whether_any_answer_is_to_be_json(tmp_path, extra, count):
     request_store.write(tmp_path, prompts(3), lambda prompt: orjson.dumps(extra), dict, 3)
     with Requests(tmp_path) as read:
@@ -69,7 +73,10 @@ def test_server_tokens_are_stored_if_known(tmp_path):
 
 def test_images_of_the_prompts_are_counted(tmp_path):
     parts = [{"type": "image_url", "image_url": {"url": "data:x"}}] * 2
-    known = [Prompt("a", 3, 1, "test", ({"role": "user", "content": parts},)), Prompt("b", 3, 1, "test")]
+    known = [
+        Prompt("a", 3, 1, "test", ({"role": "user", "content": parts},)),
+        Prompt("b", 3, 1, "test"),
+    ]
     request_store.write(tmp_path, known, body, dict, 2)
     assert request_store.read_about(tmp_path)["images"] == 2
 
@@ -81,11 +88,17 @@ def test_a_request_has_its_class_and_repeated_rows_have_theirs(tmp_path):
         assert [read.class_number(index) for index in range(5)] == [2, 0, 255, 2, 0]
 
 
-def test_requests_that_the_disk_has_no_room_for_are_refused_after_the_first_block(tmp_path, monkeypatch):
+def test_requests_that_the_disk_has_no_room_for_are_refused_after_the_first_block(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(request_store, "BLOCK", 2)
-    monkeypatch.setattr(request_store.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10_000))
+    monkeypatch.setattr(
+        request_store.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10_000)
+    )
     written = []
-    with pytest.raises(BadInput, match=r"^TMPDIR: 1000 requests need about 0\.0 GB, and .* has 0\.0 GB left"):
+    with pytest.raises(
+        BadInput, match=r"^TMPDIR: 1000 requests need about 0\.0 GB, and .* has 0\.0 GB left"
+    ):
         request_store.write(tmp_path, prompts(1000), body, dict, 1000, written.append)
     assert written == []
     request_store.write(tmp_path, prompts(100), body, dict, 100)
@@ -105,13 +118,20 @@ def test_token_counts_are_plain_ints(write):
 
 def test_store_keeps_provenance_and_the_overview_hash(write):
     shown = Overview.of(prompts(5), dict)
-    assert request_store.read_about(write(5)) == {"name": "test", "sha256": shown.sha256, "requests": 5, "distinct": 5}
+    assert request_store.read_about(write(5)) == {
+        "name": "test",
+        "sha256": shown.sha256,
+        "requests": 5,
+        "distinct": 5,
+    }
 
 
 def test_overview_hash_is_that_of_the_prompts(tmp_path):
     found = set()
     for model in (b"one", b"other"):
-        request_store.write(tmp_path, prompts(5), lambda prompt, model=model: body(prompt) + model, dict, 5)
+        request_store.write(
+            tmp_path, prompts(5), lambda prompt, model=model: body(prompt) + model, dict, 5
+        )
         found.add(request_store.read_about(tmp_path)["sha256"])
     assert len(found) == 1
 
@@ -187,7 +207,14 @@ def test_think_times_hold_beyond_the_last_row(tmp_path):
     request_store.write(tmp_path, turns(2, 1, 3), body, dict, 6)
     with Requests(tmp_path) as read:
         assert [read.think_ns(i) for i in range(8)] == [0, 5, 0, 0, 5, 5, 0, 5]
-    assert request_store.requested_due_ns(tmp_path).tolist() == [DRAWN, FOLLOWS, DRAWN, DRAWN, FOLLOWS, FOLLOWS]
+    assert request_store.requested_due_ns(tmp_path).tolist() == [
+        DRAWN,
+        FOLLOWS,
+        DRAWN,
+        DRAWN,
+        FOLLOWS,
+        FOLLOWS,
+    ]
 
 
 def test_store_without_followups_has_no_due_times(write):
@@ -196,7 +223,9 @@ def test_store_without_followups_has_no_due_times(write):
 
 
 def test_due_times_of_prompts_are_kept(tmp_path):
-    request_store.write(tmp_path, [Prompt("a", 1, 1, "test", due_ns=ns) for ns in (0, 7)], body, dict, 2)
+    request_store.write(
+        tmp_path, [Prompt("a", 1, 1, "test", due_ns=ns) for ns in (0, 7)], body, dict, 2
+    )
     assert request_store.requested_due_ns(tmp_path).tolist() == [0, 7]
 
 
@@ -227,7 +256,9 @@ def test_answer_placeholders_are_never_confused_with_text(tmp_path):
     with Requests(tmp_path) as read:
         assert not read.repeats_answers
     said = ({"role": "assistant", "content": ANSWER},)
-    request_store.write(tmp_path, [Prompt("a", 1, 1, "test", said)], lambda p: orjson.dumps(p.messages), dict, 1)
+    request_store.write(
+        tmp_path, [Prompt("a", 1, 1, "test", said)], lambda p: orjson.dumps(p.messages), dict, 1
+    )
     with Requests(tmp_path) as read:
         assert read.repeats_answers
         assert read.body(0) == b'[{"role":"assistant","content":"' + ANSWER_PLACEHOLDER + b'"}]'

@@ -1,4 +1,6 @@
-"""The salt: prompts that begin differently in each run, as long as before, and as alike among themselves."""
+"""The salt: prompts that begin differently in each run, as long as before, and as alike among
+themselves.
+"""
 
 import itertools
 from collections.abc import Callable
@@ -40,16 +42,24 @@ def prose(*texts: str) -> list[Prompt]:
 def shared(tokenizer: Tokenizer, one: str, other: str) -> int:
     """How many tokens two texts have in common at their beginnings."""
     ids = tokenizer.encode_batch([one, other])
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*ids, strict=False)))
+    return sum(
+        1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*ids, strict=False))
+    )
 
 
-@pytest.mark.parametrize("make", [None, trained.wordpiece, trained.unigram, trained.word_level, trained.superwords])
-def test_random_prompts_keep_their_length(make: Callable[[Path], Path] | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "make", [None, trained.wordpiece, trained.unigram, trained.word_level, trained.superwords]
+)
+def test_random_prompts_keep_their_length(
+    make: Callable[[Path], Path] | None, tmp_path: Path
+) -> None:
     path = TOKENIZER if make is None else str(make(tmp_path))
     settings = RunSettings(tokenizer=path, random_input_len="3:40", random_prefix_len=3)
     prompts, tokenizer = list(datasets.create(settings).prompts(60)), load(path)
     made = salted(tokenizer, prompts)
-    assert tokenizer.count([prompt.text for prompt in made], special=True) == [each.input_tokens for each in prompts]
+    assert tokenizer.count([prompt.text for prompt in made], special=True) == [
+        each.input_tokens for each in prompts
+    ]
     assert all(one.text != other.text for one, other in zip(prompts, made, strict=True))
 
 
@@ -64,7 +74,9 @@ def test_texts_of_people_keep_their_length(tmp_path: Path) -> None:
 def test_texts_of_people_share_as_much_as_before(tmp_path: Path) -> None:
     tokenizer = load(str(trained.unigram(tmp_path)))
     made = [prompt.text for prompt in salted(tokenizer, prose(*PROSE))]
-    assert shared(tokenizer, made[0], made[1]) == shared(tokenizer, PROSE[0], PROSE[1]) > HEAD_TOKENS
+    assert (
+        shared(tokenizer, made[0], made[1]) == shared(tokenizer, PROSE[0], PROSE[1]) > HEAD_TOKENS
+    )
 
 
 @pytest.mark.parametrize("common", range(8))
@@ -80,7 +92,10 @@ def test_prompts_of_two_runs_begin_differently() -> None:
     tokenizer = load(TOKENIZER)
     prompts = list(datasets.create(RunSettings(tokenizer=TOKENIZER)).prompts(50))
     heads = [
-        {tuple(prompt.text.split(" ")[:HEAD_TOKENS]) for prompt in salted(tokenizer, prompts, value)}
+        {
+            tuple(prompt.text.split(" ")[:HEAD_TOKENS])
+            for prompt in salted(tokenizer, prompts, value)
+        }
         for value in ("0" * 16, "1" * 16)
     ]
     assert not heads[0] & heads[1]
@@ -102,7 +117,9 @@ def test_the_first_message_of_a_chat_has_the_salt_in_every_turn() -> None:
         {"role": "user", "content": [{"type": "text", "text": "Bake a cake."}]},
         {"role": "assistant", "content": ANSWER},
     )
-    first, second = salted(load(TOKENIZER), [Prompt("", 1, 1, "a/0", turns[:2]), Prompt("", -1, 1, "a/1", turns)])
+    first, second = salted(
+        load(TOKENIZER), [Prompt("", 1, 1, "a/0", turns[:2]), Prompt("", -1, 1, "a/1", turns)]
+    )
     assert first.messages[0] == second.messages[0] != turns[0]
     assert (first.messages[1:], second.messages[1:]) == (turns[1:2], turns[1:])
 
@@ -113,7 +130,10 @@ def test_each_text_of_a_request_has_the_salt() -> None:
 
 
 def test_a_prompt_that_begins_with_an_image_is_refused() -> None:
-    content = [{"type": "image_url", "image_url": {"url": "data:"}}, {"type": "text", "text": "What is it?"}]
+    content = [
+        {"type": "image_url", "image_url": {"url": "data:"}},
+        {"type": "text", "text": "What is it?"},
+    ]
     with pytest.raises(BadInput, match="does not begin with a text") as refused:
         salted(load(TOKENIZER), [Prompt("", 1, 1, "a", ({"role": "user", "content": content},))])
     assert refused.value.field == "--cache"

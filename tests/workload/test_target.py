@@ -1,4 +1,6 @@
-"""The target turns prompts into the bytes of an OpenAI-compatible request and keeps secrets to it."""
+"""The target turns prompts into the bytes of an OpenAI-compatible request and keeps secrets to
+it.
+"""
 
 import base64
 from dataclasses import replace
@@ -30,7 +32,12 @@ def body(**options):
 
 def head(**options):
     """The request line and the headers, in the order in which they are sent."""
-    line, *rest = (target(**options).head() % (7, 42)).decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+    line, *rest = (
+        (target(**options).head() % (7, 42))
+        .decode("latin-1")
+        .removesuffix("\r\n\r\n")
+        .split("\r\n")
+    )
     return line, [tuple(header.split(": ", 1)) for header in rest]
 
 
@@ -59,7 +66,9 @@ def test_a_completions_request_bears_the_prompt_as_it_is(backend):
 
 
 def test_a_request_of_sglangs_own_api_has_its_sampling_parameters_apart():
-    assert body(backend="sglang-native", temperature=0.0, ignore_eos=True, extra_body={"lora_path": None}) == {
+    assert body(
+        backend="sglang-native", temperature=0.0, ignore_eos=True, extra_body={"lora_path": None}
+    ) == {
         "text": "Why?",
         "sampling_params": {"max_new_tokens": 64, "temperature": 0.0, "ignore_eos": True},
         "stream": True,
@@ -93,19 +102,29 @@ def test_token_ids_are_sent_in_place_of_the_text():
     [
         ({"backend": "openai"}, {"model": "a"}),
         ({"backend": "openai-chat"}, {"model": "a"}),
-        ({"backend": "openai", "extra_body": {"lora_path": None}}, {"model": "a", "lora_path": "a"}),
+        (
+            {"backend": "openai", "extra_body": {"lora_path": None}},
+            {"model": "a", "lora_path": "a"},
+        ),
         ({"backend": "sglang-native"}, {"lora_path": "a"}),
     ],
 )
 def test_a_prompt_may_ask_an_adapter(options, expected):
-    found = orjson.loads(target(**options, lora_modules=("b", "a")).body(replace(PROMPT, class_number=1)))
+    found = orjson.loads(
+        target(**options, lora_modules=("b", "a")).body(replace(PROMPT, class_number=1))
+    )
     assert {name: found.get(name) for name in ("model", "lora_path") if name in found} == expected
 
 
 def test_each_class_has_its_model_priority_and_headers():
-    made = target(classes=("chat:priority=-1,model=small,headers=X-Tenant=a,X-Tier=gold", "batch:priority=5"))
+    made = target(
+        classes=("chat:priority=-1,model=small,headers=X-Tenant=a,X-Tier=gold", "batch:priority=5")
+    )
     bodies = [orjson.loads(made.body(replace(PROMPT, class_number=number))) for number in range(2)]
-    assert [(body["model"], body["priority"]) for body in bodies] == [("small", -1), (made.model, 5)]
+    assert [(body["model"], body["priority"]) for body in bodies] == [
+        ("small", -1),
+        (made.model, 5),
+    ]
     heads = [one.head().decode() for one in made.each_class]
     assert ["X-Tenant: a\r\nX-Tier: gold\r\n" in head for head in heads] == [True, False]
 
@@ -136,17 +155,19 @@ def test_chat_to_a_completions_endpoint_is_refused():
 def test_sampling_parameters_are_sent_only_if_given():
     sent = body(temperature=0.0, top_k=5, ignore_eos=True)
     assert (sent["temperature"], sent["top_k"], sent["ignore_eos"]) == (0.0, 5, True)
-    assert not {"top_p", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty"} & sent.keys()
+    assert (
+        not {"top_p", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty"}
+        & sent.keys()
+    )
     assert "ignore_eos" not in body()
 
 
 def test_the_extra_body_wins_over_what_is_sent_otherwise():
     assert (
-        body(temperature=0.5, extra_body={"temperature": 0.9, "max_tokens": 3, "guided": {"a": [1]}}).items()
-        >= {
-            "temperature": 0.9,
-            "max_tokens": 3,
-        }.items()
+        body(
+            temperature=0.5, extra_body={"temperature": 0.9, "max_tokens": 3, "guided": {"a": [1]}}
+        ).items()
+        >= {"temperature": 0.9, "max_tokens": 3}.items()
     )
 
 
@@ -261,7 +282,11 @@ def test_url_without_scheme_is_refused_with_the_full_url(url, meant):
         ({"backend": "openai-chat"}, "/v1/chat/completions", True),
         ({"endpoint": "/v1/chat/completions"}, "/v1/chat/completions", True),
         ({"endpoint": "api/completions"}, "/api/completions", False),
-        ({"backend": "openai-chat", "endpoint": "/x/chat/completions"}, "/x/chat/completions", True),
+        (
+            {"backend": "openai-chat", "endpoint": "/x/chat/completions"},
+            "/x/chat/completions",
+            True,
+        ),
     ],
 )
 def test_backend_and_endpoint_follow_from_each_other(options, path, chat):
@@ -301,7 +326,9 @@ def test_a_user_in_the_url_is_basic_authorization(monkeypatch):
 
 
 def test_a_header_wins_over_the_key_in_whatever_case():
-    assert headers(RunSettings(api_key="key", header=("authorization=Token x",))) == {"authorization": "Token x"}
+    assert headers(RunSettings(api_key="key", header=("authorization=Token x",))) == {
+        "authorization": "Token x"
+    }
 
 
 def test_headers_split_at_the_first_equals_sign():

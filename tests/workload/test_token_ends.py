@@ -36,7 +36,9 @@ def test_words_end_where_the_tokenizer_says(tokenizer: Tokenizer) -> None:
     assert (found.tokens, found.before) == (20, 0)
 
 
-def test_random_words_are_not_encoded(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_words_are_not_encoded(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (prompt,) = datasets.create(RANDOM).prompts(1)
     monkeypatch.setattr(tokenizer, "ends", None)
     assert TokenEnds(tokenizer).tokenize(prompt) is not None
@@ -44,7 +46,9 @@ def test_random_words_are_not_encoded(tokenizer: Tokenizer, monkeypatch: pytest.
 
 @pytest.mark.parametrize("text", ["It's no list of words, is it?", "über alles", ""])
 def test_other_texts_are_encoded(tokenizer: Tokenizer, text: str) -> None:
-    found = TokenEnds(tokenizer, before=3).tokenize(Prompt(text, tokenizer.count([text])[0], 1, "a"))
+    found = TokenEnds(tokenizer, before=3).tokenize(
+        Prompt(text, tokenizer.count([text])[0], 1, "a")
+    )
     assert found is not None
     assert found.ends.tolist() == tokenizer.ends([text])[0]
     assert found.tokens == 3 + tokenizer.count([text])[0]
@@ -60,7 +64,9 @@ def test_a_chat_is_tokenized_with_its_template(tmp_path: Path) -> None:
 
 
 def test_turns_of_a_session_repeat_its_answers(tmp_path: Path) -> None:
-    settings = RunSettings(tokenizer=TOKENIZER, dataset_name="multi_turn", turns="3", random_output_len=5)
+    settings = RunSettings(
+        tokenizer=TOKENIZER, dataset_name="multi_turn", turns="3", random_output_len=5
+    )
     ends, prompts = templated(tmp_path), datasets.create(settings).prompts(6)
     made = [ends.tokenize(prompt) for prompt in prompts]
     assert all(made)
@@ -75,28 +81,44 @@ def test_turns_of_a_session_repeat_its_answers(tmp_path: Path) -> None:
         assert third.answered == len(second.ends) + 5
 
 
-def test_a_request_repeats_the_answers_of_the_conversation_that_it_goes_on_with(tokenizer: Tokenizer) -> None:
+def test_a_request_repeats_the_answers_of_the_conversation_that_it_goes_on_with(
+    tokenizer: Tokenizer,
+) -> None:
     def asked(answers: int, *after: int, tokens: int) -> Prompt:
-        messages = [{"role": "assistant", "content": ANSWER}] * answers + [{"role": "user", "content": "word"}]
+        messages = [{"role": "assistant", "content": ANSWER}] * answers + [
+            {"role": "user", "content": "word"}
+        ]
         return Prompt("", UNPLANNED, tokens, "a", tuple(messages), after=after)
 
     ends = TokenEnds(tokenizer)
-    prompts = [asked(0, tokens=3), asked(1, 1, tokens=5), asked(1, 2, tokens=7), asked(2, 2, 1, tokens=9)]
+    prompts = [
+        asked(0, tokens=3),
+        asked(1, 1, tokens=5),
+        asked(1, 2, tokens=7),
+        asked(2, 2, 1, tokens=9),
+    ]
     made = [ends.tokenize(prompt) for prompt in prompts]
     assert [found and found.answered for found in made] == [0, 3, 3, 8]
 
 
 @pytest.mark.parametrize(
-    "changes", [{"fields": {"tools": []}}, {"messages": ({"role": "assistant", "tool_calls": [{}]},)}], ids=str
+    "changes",
+    [{"fields": {"tools": []}}, {"messages": ({"role": "assistant", "tool_calls": [{}]},)}],
+    ids=str,
 )
-def test_what_templates_make_of_tools_is_not_known(tokenizer: Tokenizer, changes: dict[str, Any]) -> None:
+def test_what_templates_make_of_tools_is_not_known(
+    tokenizer: Tokenizer, changes: dict[str, Any]
+) -> None:
     prompt = Prompt("", UNPLANNED, 1, "a", ({"role": "user", "content": "word"},))
     assert TokenEnds(tokenizer).tokenize(prompt) is not None
     assert TokenEnds(tokenizer).tokenize(replace(prompt, **changes)) is None
 
 
 def test_a_chat_without_a_template_is_its_texts(tokenizer: Tokenizer) -> None:
-    messages = ({"role": "system", "content": "One two"}, {"role": "user", "content": [{"type": "text", "text": "3"}]})
+    messages = (
+        {"role": "system", "content": "One two"},
+        {"role": "user", "content": [{"type": "text", "text": "3"}]},
+    )
     found = TokenEnds(tokenizer).tokenize(Prompt("", UNPLANNED, 1, "a", messages))
     assert found is not None
     assert found.text == "One two3"
@@ -105,4 +127,7 @@ def test_a_chat_without_a_template_is_its_texts(tokenizer: Tokenizer) -> None:
 def test_a_template_that_leaves_messages_out_tells_nothing(tmp_path: Path) -> None:
     made = load(str(chat_templates.beside(Path(TOKENIZER), "{{ messages[-1].content }}", tmp_path)))
     messages = ({"role": "system", "content": "a"}, {"role": "user", "content": "b"})
-    assert TokenEnds(made, ChatTemplate.of(made)).tokenize(Prompt("", UNPLANNED, 1, "a", messages)) is None
+    assert (
+        TokenEnds(made, ChatTemplate.of(made)).tokenize(Prompt("", UNPLANNED, 1, "a", messages))
+        is None
+    )

@@ -67,7 +67,9 @@ class TestCounting:
 class TestFinding:
     def test_a_file_or_its_folder_is_the_same_tokenizer(self, wordpiece):
         of_file, of_folder = load(str(wordpiece)), load(str(wordpiece.parent))
-        assert of_file.sha256 == of_folder.sha256 == hashlib.sha256(wordpiece.read_bytes()).hexdigest()
+        assert (
+            of_file.sha256 == of_folder.sha256 == hashlib.sha256(wordpiece.read_bytes()).hexdigest()
+        )
 
     def test_tokenizer_repr_has_its_name_and_size(self, wordpiece):
         tokenizer = load(str(wordpiece))
@@ -77,7 +79,9 @@ class TestFinding:
         pytest.importorskip("transformers")
         assert load(str(without_the_file(tmp_path))).count(["one two"], special=True) == [4]
 
-    def test_a_model_of_the_hub_without_the_file_goes_through_transformers(self, tmp_path, monkeypatch):
+    def test_a_model_of_the_hub_without_the_file_goes_through_transformers(
+        self, tmp_path, monkeypatch
+    ):
         pytest.importorskip("transformers")
         asked = []
 
@@ -106,7 +110,9 @@ class TestFinding:
 
     def test_the_model_names_the_tokenizer_unless_one_is_given(self, wordpiece):
         assert tokenizer_of(RunSettings(model=str(wordpiece))).name == str(wordpiece)
-        assert tokenizer_of(RunSettings(model="served", tokenizer=str(SIMULATOR))).name == str(SIMULATOR)
+        assert tokenizer_of(RunSettings(model="served", tokenizer=str(SIMULATOR))).name == str(
+            SIMULATOR
+        )
 
     def test_a_name_is_looked_up_in_the_hubs_cache_first(self, wordpiece, monkeypatch):
         asked = []
@@ -136,10 +142,20 @@ class TestBadInput:
             tokenizer_of(RunSettings())
 
     @pytest.mark.parametrize(
-        "name", ["/nowhere/tokenizer.json", "./nowhere", "tokenizer.json", "model.gguf", "some/model/folder"]
+        "name",
+        [
+            "/nowhere/tokenizer.json",
+            "./nowhere",
+            "tokenizer.json",
+            "model.gguf",
+            "some/model/folder",
+        ],
     )
     def test_missing_path_is_refused(self, name):
-        expected = f"--tokenizer: file or folder {name} does not exist; give a tokenizer.json, its folder or a hub name"
+        expected = (
+            f"--tokenizer: file or folder {name} does not exist; give a tokenizer.json, "
+            "its folder or a hub name"
+        )
         assert self.refusal(name) == expected
 
     @pytest.mark.parametrize("content", ["", "[]", "{", "GGUF"])
@@ -151,17 +167,22 @@ class TestBadInput:
     def test_a_folder_of_something_else(self, tmp_path):
         pytest.importorskip("transformers")
         message = self.refusal(tmp_path)
-        assert message.startswith(f"--tokenizer: {tmp_path} has no tokenizer.json, and transformers cannot load it (")
+        assert message.startswith(
+            f"--tokenizer: {tmp_path} has no tokenizer.json, and transformers cannot load it ("
+        )
         assert "\n" not in message
 
     def test_a_name_that_the_hub_could_not_have(self):
         assert "invalid path or hub name 'no such name'; give" in self.refusal("no such name")
 
     def test_a_hub_that_cannot_be_reached(self, monkeypatch):
-        monkeypatch.setattr(hub, "why_unavailable", lambda: "https://a.hub does not answer: timed out")
+        monkeypatch.setattr(
+            hub, "why_unavailable", lambda: "https://a.hub does not answer: timed out"
+        )
         message = self.refusal("nobody/has-this-model")
         assert message.startswith(
-            "--tokenizer: nobody/has-this-model is not a path, not in the cache of the hub, and the hub cannot be "
+            "--tokenizer: nobody/has-this-model is not a path, not in the cache of the hub, and "
+            "the hub cannot be "
             "reached (https://a.hub does not answer: timed out); "
         )
         assert "served model's tokenizer.json, or of its .gguf file (pip install gguf)" in message

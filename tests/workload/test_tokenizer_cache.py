@@ -1,4 +1,6 @@
-"""What is known of a tokenizer is cached, so that a second run of random words parses no tokenizer."""
+"""What is known of a tokenizer is cached, so that a second run of random words parses no
+tokenizer.
+"""
 
 import pytest
 
@@ -8,7 +10,8 @@ from loadgen.workload.tokenizer import exact_text
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, load
 from tests.helpers import trained_tokenizers as trained
 
-pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]  # tokenizers take most of its time
+# Tokenizers take most of its time.
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("own_cache")]
 
 
 @pytest.fixture
@@ -21,7 +24,9 @@ def unparsed(monkeypatch):
     """Forbids to parse a tokenizer from now on, once called."""
 
     def forbid():
-        monkeypatch.setattr(Tokenizer, "_core", property(lambda tokenizer: pytest.fail("the tokenizer was parsed")))
+        monkeypatch.setattr(
+            Tokenizer, "_core", property(lambda tokenizer: pytest.fail("the tokenizer was parsed"))
+        )
 
     return forbid
 
@@ -30,7 +35,14 @@ def facts(folder):
     tokenizer = load(str(folder))
     words = exact_text.words_of(tokenizer)
     added = ChatTemplate.of(tokenizer).added_tokens(words.items[:4])
-    return tokenizer.size, tokenizer.own_size, tokenizer.special_tokens, words.items, words.additive, added
+    return (
+        tokenizer.size,
+        tokenizer.own_size,
+        tokenizer.special_tokens,
+        words.items,
+        words.additive,
+        added,
+    )
 
 
 def test_second_time_parses_no_tokenizer(folder, unparsed):
@@ -46,12 +58,16 @@ def test_counting_a_text_parses_the_tokenizer(folder):
 
 def test_another_template_is_counted_anew(folder):
     before = facts(folder)[-1]
-    (folder / "chat_template.jinja").write_text("<|user|>{{ messages[0].content }}<|end|> and more of it")
+    (folder / "chat_template.jinja").write_text(
+        "<|user|>{{ messages[0].content }}<|end|> and more of it"
+    )
     assert facts(folder)[-1] > before
 
 
 def test_template_that_asks_for_the_date_is_counted_each_time(folder, unparsed):
-    (folder / "chat_template.jinja").write_text("{{ strftime_now('%Y') }} {{ messages[0].content }}")
+    (folder / "chat_template.jinja").write_text(
+        "{{ strftime_now('%Y') }} {{ messages[0].content }}"
+    )
     facts(folder)
     unparsed()
     with pytest.raises(pytest.fail.Exception):

@@ -69,7 +69,8 @@ def test_azure_tells_dates_and_need_not_be_in_order(made):
 
 def test_azure_dates_may_have_a_time_zone(made):
     dates = (
-        "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,5,1\n2024-05-10 02:00:01+02:00,6,1\n"
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 "
+        "00:00:00.009930+00:00,5,1\n2024-05-10 02:00:01+02:00,6,1\n"
     )
     assert [due for due, *_ in rows(made(dates))] == [0, 990_070_000]
 
@@ -85,7 +86,11 @@ def test_the_first_request_comes_at_the_start_of_the_run(made):
 
 
 def test_a_trace_may_be_sent_faster_and_its_lengths_stay(made):
-    assert rows(made(BURSTGPT, time_scale=2.0)) == [(0, 472, 18), (20_125 * MS, 1087, 230), (56_500 * MS, 1360, 125)]
+    assert rows(made(BURSTGPT, time_scale=2.0)) == [
+        (0, 472, 18),
+        (20_125 * MS, 1087, 230),
+        (56_500 * MS, 1360, 125),
+    ]
 
 
 def test_a_duration_ends_a_trace_by_the_clock_of_the_run(made):
@@ -101,18 +106,26 @@ def test_trace_data_set_is_timed(made):
 # -- the texts
 
 
-@pytest.mark.parametrize("make", [lambda folder: SIMULATOR, trained.superwords], ids=["words", "superwords"])
+@pytest.mark.parametrize(
+    "make", [lambda folder: SIMULATOR, trained.superwords], ids=["words", "superwords"]
+)
 def test_texts_have_exactly_the_tokens_of_the_trace(made, make, tmp_path):
     path = str(make(tmp_path))
-    dataset = made(mooncake((0, 1300, 1, [7, 8, 9]), (1, 700, 1, []), (2, 1, 1, [7])), tokenizer=path)
+    dataset = made(
+        mooncake((0, 1300, 1, [7, 8, 9]), (1, 700, 1, []), (2, 1, 1, [7])), tokenizer=path
+    )
     tokenizer = load(path)
     prompts = list(dataset.prompts(3))
-    assert tokenizer.count([p.text for p in prompts], special=True) == [p.input_tokens for p in prompts]
+    assert tokenizer.count([p.text for p in prompts], special=True) == [
+        p.input_tokens for p in prompts
+    ]
     assert [p.input_tokens for p in prompts] == [1300, 700, 1 + tokenizer.special_tokens]
 
 
 def test_prompts_share_text_as_they_share_blocks(made):
-    dataset = made(mooncake((0, 1200, 1, [4, 5, 6]), (1, 1500, 1, [4, 5, 7]), (2, 1200, 1, [8, 5, 6])))
+    dataset = made(
+        mooncake((0, 1200, 1, [4, 5, 6]), (1, 1500, 1, [4, 5, 7]), (2, 1200, 1, [8, 5, 6]))
+    )
     a, b, c = (prompt.text.split() for prompt in dataset.prompts(3))
     assert a[:1024] == b[:1024]
     assert a[1024:1030] != b[1024:1030]
@@ -121,12 +134,17 @@ def test_prompts_share_text_as_they_share_blocks(made):
 
 
 def test_a_prompt_that_ends_within_a_block_has_its_first_words(made):
-    a, b = (prompt.text.split() for prompt in made(mooncake((0, 1024, 1, [1, 2]), (1, 700, 1, [1, 2]))).prompts(2))
+    a, b = (
+        prompt.text.split()
+        for prompt in made(mooncake((0, 1024, 1, [1, 2]), (1, 700, 1, [1, 2]))).prompts(2)
+    )
     assert (a[:700], len(b)) == (b, 700)
 
 
 def test_blocks_that_are_no_longer_held_are_made_the_same_again(made, monkeypatch):
-    dataset = made(mooncake((0, 1500, 1, [1, 2, 3]), (1, 1500, 1, [4, 5, 6]), (2, 1500, 1, [1, 2, 3])))
+    dataset = made(
+        mooncake((0, 1500, 1, [1, 2, 3]), (1, 1500, 1, [4, 5, 6]), (2, 1500, 1, [1, 2, 3]))
+    )
     expected = [prompt.text for prompt in dataset.prompts(3)]
     monkeypatch.setattr(random_text, "CACHED_TOKENS", 512)
     assert [prompt.text for prompt in dataset.prompts(3)] == expected
@@ -149,8 +167,14 @@ def test_prompts_without_blocks_follow_from_the_seed(made):
     [
         ("", "is empty"),
         ("a,b\n1,2\n", "line 1"),
-        (BURSTGPT.replace("1087", "many"), "line 3: 'Request tokens' is 'many', not a number of tokens"),
-        (BURSTGPT.replace("1087", "10000001"), "line 3: 'Request tokens' is '10000001', not a number of tokens"),
+        (
+            BURSTGPT.replace("1087", "many"),
+            "line 3: 'Request tokens' is 'many', not a number of tokens",
+        ),
+        (
+            BURSTGPT.replace("1087", "10000001"),
+            "line 3: 'Request tokens' is '10000001', not a number of tokens",
+        ),
         (BURSTGPT.replace("1087", "-3"), "line 3: 'Request tokens' is '-3'"),
         (BURSTGPT.replace("45.25", "later"), "line 3: 'Timestamp' is 'later', not a time"),
         (BURSTGPT.replace("45.25", "nan"), "line 3: 'Timestamp'"),
@@ -159,7 +183,10 @@ def test_prompts_without_blocks_follow_from_the_seed(made):
         (mooncake((0, 5, 1, [])) + "{\n", "line 2: not JSON"),
         (mooncake((0, 5, 1, [])) + "7\n", "line 2: not a JSON object"),
         (mooncake((0, 5, 1, "x")), "line 1: 'hash_ids' is 'x', not a list of numbers"),
-        (mooncake((0, 5, 0, []), (0, 0, 5, [])), "has no requests: none of its 2 rows has input and output tokens"),
+        (
+            mooncake((0, 5, 0, []), (0, 0, 5, [])),
+            "has no requests: none of its 2 rows has input and output tokens",
+        ),
         (BURSTGPT.splitlines()[0] + "\n", "has no requests; give"),
     ],
 )
@@ -178,7 +205,9 @@ def test_blocks_of_another_size_than_mooncakes_are_refused(made):
 def test_a_file_that_is_not_named_or_not_there_is_refused(made, tmp_path):
     for path in (None, str(tmp_path / "none")):
         with pytest.raises(BadInput) as refused:
-            datasets.create(RunSettings(dataset_name="trace", tokenizer=str(SIMULATOR), dataset_path=path))
+            datasets.create(
+                RunSettings(dataset_name="trace", tokenizer=str(SIMULATOR), dataset_path=path)
+            )
         assert refused.value.field == "--dataset-path"
 
 
@@ -192,7 +221,10 @@ def test_a_format_may_be_named_and_is_then_expected(made):
     [
         ({"request_rate": 5.0}, "--request-rate"),
         ({"burstiness": 2.0}, "--burstiness"),
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0},
+            "--ramp-up-strategy",
+        ),
         ({"time_scale": 0.0}, "--time-scale"),
     ],
 )
@@ -206,15 +238,22 @@ def test_a_rate_beside_the_due_times_of_a_trace_is_refused(given, flag):
 
 
 def test_columns_and_unit_of_a_trace_may_be_named(made):
-    content = "".join(json.dumps({"at": number, "in": 20 + number, "out": 4}) + "\n" for number in (2, 3))
+    content = "".join(
+        json.dumps({"at": number, "in": 20 + number, "out": 4}) + "\n" for number in (2, 3)
+    )
     dataset = made(
-        content, trace_format="mooncake", trace_time_unit=0.5, trace_column=("time=at", "input=in", "output=out")
+        content,
+        trace_format="mooncake",
+        trace_time_unit=0.5,
+        trace_column=("time=at", "input=in", "output=out"),
     )
     assert rows(dataset) == [(0, 22, 4), (500 * MS, 23, 4)]
 
 
 def test_blocks_may_have_another_size(made):
-    first, second = made(mooncake((0, 40, 4, [1, 2, 3]), (1, 40, 4, [1, 2, 4])), trace_block_size=16).prompts(2)
+    first, second = made(
+        mooncake((0, 40, 4, [1, 2, 3]), (1, 40, 4, [1, 2, 4])), trace_block_size=16
+    ).prompts(2)
     words, others = first.text.split(), second.text.split()
     assert words[:32] == others[:32]
     assert words[32:] != others[32:]
@@ -231,5 +270,7 @@ def test_times_may_be_ignored(made):
 
 @pytest.mark.parametrize("column", ["when=at", "time="])
 def test_unknown_column_of_a_trace_is_refused(made, column):
-    with pytest.raises(BadInput, match=r"--trace-column: unknown field or empty column .* FIELD=COLUMN with time"):
+    with pytest.raises(
+        BadInput, match=r"--trace-column: unknown field or empty column .* FIELD=COLUMN with time"
+    ):
         made(BURSTGPT, trace_column=(column,))

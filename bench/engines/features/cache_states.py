@@ -1,4 +1,6 @@
-"""Cache states: the prefix cache of a real server is as --cache asks for, by the server's own counters."""
+"""Cache states: the prefix cache of a real server is as --cache asks for, by the server's own
+counters.
+"""
 
 from collections.abc import Iterator
 
@@ -11,14 +13,32 @@ PREFIXES, PROMPTS = 3, 12
 
 def rows(server: TriedServer) -> Iterator[Row]:
     """Run the same prompts again and again, from a cache in each state."""
-    flags = ["--backend", "openai", "--dataset-name", "prefix_repetition", "--prefix-repetition-output-len", "4"]
-    flags += ["--prefix-repetition-prefix-len", str(2 * server.words), "--prefix-repetition-suffix-len", "20"]
+    flags = [
+        "--backend",
+        "openai",
+        "--dataset-name",
+        "prefix_repetition",
+        "--prefix-repetition-output-len",
+        "4",
+    ]
+    flags += [
+        "--prefix-repetition-prefix-len",
+        str(2 * server.words),
+        "--prefix-repetition-suffix-len",
+        "20",
+    ]
     flags += ["--prefix-repetition-num-prefixes", str(PREFIXES), "--num-prompts", str(PROMPTS)]
     flags += ["--max-concurrency", "1", "--ignore-eos"]
-    # The second and the third run show that the server knows the prompts, and that it does not after `cold`.
+    # The second and the third run show that the server knows the prompts, and that it does not
+    # after `cold`.
     for state in ("cold", "as-is", "cold", "salted", "salted", "warm"):
         run = server.measure(*flags, "--cache", state)
-        yield Row(f"--cache {state}", str(PROMPTS), hit_rate_text(run), tuple(state_problems(server, run, state)))
+        yield Row(
+            f"--cache {state}",
+            str(PROMPTS),
+            hit_rate_text(run),
+            tuple(state_problems(server, run, state)),
+        )
 
 
 def state_problems(server: TriedServer, run: MeasuredRun, state: str) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""Measured runs: `loadgen run` against a real server, and the server's own counters before and after it."""
+"""Measured runs: `loadgen run` against a real server, and the server's own counters before and
+after it.
+"""
 
 import itertools
 import json
@@ -115,13 +117,22 @@ class TriedServer:
         """
         stem = self.folder / f"run-{next(self.numbers)}"
         capture, records = f"{stem}.capture.jsonl", f"{stem}.records.jsonl"
-        target = ["--base-url", self.server.base_url, "--model", self.server.model, "--tokenizer", self.real.tokenizer]
+        target = [
+            "--base-url",
+            self.server.base_url,
+            "--model",
+            self.server.model,
+            "--tokenizer",
+            self.real.tokenizer,
+        ]
         kept = ["--capture", capture, "--records", records, "--json", "--quiet"]
         before = samples(self.server.base_url)
         done = loadgen("run", *target, "--temperature", "0", *flags, *kept, timeout_s=400)
         after = samples(self.server.base_url)
         if done.returncode:
-            raise FeatureFailed(f"loadgen run {' '.join(flags)} ended with {done.returncode}: {done.stderr[-2000:]}")
+            raise FeatureFailed(
+                f"loadgen run {' '.join(flags)} ended with {done.returncode}: {done.stderr[-2000:]}"
+            )
         lines = [json.loads(line) for line in Path(records).read_text().splitlines()[1:-1]]
         return MeasuredRun(
             json.loads(done.stdout),
@@ -131,8 +142,12 @@ class TriedServer:
         )
 
     def looked_up(self, run: MeasuredRun) -> tuple[float, float]:
-        """Tokens that the server looked up in its prefix cache in a run, and those that it found, by its counters."""
-        return sum(run.increases[name] for name in self.counters.looked_up), run.increases[self.counters.found]
+        """Tokens that the server looked up in its prefix cache in a run, and those that it
+        found, by its counters.
+        """
+        return sum(run.increases[name] for name in self.counters.looked_up), run.increases[
+            self.counters.found
+        ]
 
 
 def samples(base_url: str) -> dict[str, float]:

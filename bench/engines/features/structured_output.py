@@ -1,4 +1,6 @@
-"""Structured output: answers by the JSON schema of each row, judged by loadgen and by a JSON parser here."""
+"""Structured output: answers by the JSON schema of each row, judged by loadgen and by a JSON
+parser here.
+"""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +38,9 @@ def row(number: int) -> dict[str, Any]:
 def answer_problems(run: MeasuredRun) -> Iterator[str]:
     """Where an answer is not as its schema says, or the result says so without a reason."""
     asked = [number for number in range(REQUESTS) if number % 3 != PLAIN]
-    if run.own["structured_output"] != dict.fromkeys(("answers", "json", "checked", "matching"), len(asked)):
+    if run.own["structured_output"] != dict.fromkeys(
+        ("answers", "json", "checked", "matching"), len(asked)
+    ):
         yield f"the result says {run.own['structured_output']}"
     for number in asked:
         try:
@@ -49,5 +53,13 @@ def answer_problems(run: MeasuredRun) -> Iterator[str]:
 
 
 def _form(properties: dict[str, Any]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": schema, "strict": True},
+    }

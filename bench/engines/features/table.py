@@ -1,4 +1,6 @@
-"""The table of features: what real servers and loadgen say of the same runs, beyond single requests."""
+"""The table of features: what real servers and loadgen say of the same runs, beyond single
+requests.
+"""
 
 import itertools
 import json
@@ -36,12 +38,28 @@ class EngineFeatures:
 
 
 def _vllm(folder: Path) -> Sequence[str]:
-    adapters = [f"{name}={tiny_lora(folder / name, seed)}" for seed, name in enumerate(classes.ADAPTERS)]
+    adapters = [
+        f"{name}={tiny_lora(folder / name, seed)}" for seed, name in enumerate(classes.ADAPTERS)
+    ]
     # Without it a model that knows no JSON may fill an answer with blanks.
     forms = json.dumps({"backend": "xgrammar", "disable_any_whitespace": True})
     return [
-        *("--enable-prompt-tokens-details", "--scheduling-policy", "priority", "--structured-outputs-config", forms),
-        *("--enable-lora", "--max-loras", "2", "--max-lora-rank", str(RANK), "--lora-modules", *adapters),
+        *(
+            "--enable-prompt-tokens-details",
+            "--scheduling-policy",
+            "priority",
+            "--structured-outputs-config",
+            forms,
+        ),
+        *(
+            "--enable-lora",
+            "--max-loras",
+            "2",
+            "--max-lora-rank",
+            str(RANK),
+            "--lora-modules",
+            *adapters,
+        ),
     ]
 
 
@@ -52,10 +70,20 @@ def _llamacpp(folder: Path) -> Sequence[str]:
 FEATURES = {
     "vllm": EngineFeatures(
         _vllm,
-        Counters(("vllm:prefix_cache_queries_total",), "vllm:prefix_cache_hits_total", "vllm:generation_tokens_total"),
+        Counters(
+            ("vllm:prefix_cache_queries_total",),
+            "vllm:prefix_cache_hits_total",
+            "vllm:generation_tokens_total",
+        ),
         words=150,
         output_tokens=200,
-        features=(sessions.rows, departures.rows, cache_states.rows, classes.rows, structured_output.rows),
+        features=(
+            sessions.rows,
+            departures.rows,
+            cache_states.rows,
+            classes.rows,
+            structured_output.rows,
+        ),
     ),
     "llamacpp": EngineFeatures(
         _llamacpp,
@@ -72,7 +100,8 @@ FEATURES = {
 
 
 def feature_table(name: str, real: Real, folder: Path) -> Iterator[tuple[str, ...]]:
-    """Run each feature of an engine, and yield a row of the table for each run; nothing if it has none.
+    """Run each feature of an engine, and yield a row of the table for each run; nothing if it has
+    none.
 
     Args:
         name: The engine's name in the table.
@@ -88,8 +117,12 @@ def feature_table(name: str, real: Real, folder: Path) -> Iterator[tuple[str, ..
     with real.case.begin(more=engine.raw(folder)) as server:
         server.ready(real.case.ready_s)
         version = server.version() or server.engine.version() or "unknown"
-        tried = TriedServer(real, server, engine.counters, folder, engine.words, engine.output_tokens)
-        for row in itertools.chain.from_iterable(_rows(feature, tried) for feature in engine.features):
+        tried = TriedServer(
+            real, server, engine.counters, folder, engine.words, engine.output_tokens
+        )
+        for row in itertools.chain.from_iterable(
+            _rows(feature, tried) for feature in engine.features
+        ):
             seen = f"{row.seen}; {FAILED}: {'; '.join(row.problems)}" if row.problems else row.seen
             yield (name, version, f"`{row.asked}`", row.requests, seen)
 

@@ -8,4 +8,13 @@ from loadgen.analysis.compare.judged_comparison import JudgedComparison
 from loadgen.analysis.compare.page import page
 from loadgen.analysis.compare.side import Side
 
-__all__ = ["Comparison", "JudgedComparison", "NoiseFile", "Side", "as_json", "compare", "page", "render"]
+__all__ = [
+    "Comparison",
+    "JudgedComparison",
+    "NoiseFile",
+    "Side",
+    "as_json",
+    "compare",
+    "page",
+    "render",
+]

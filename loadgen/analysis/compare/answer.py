@@ -1,4 +1,6 @@
-"""Answer: what changed from the baseline to a candidate, and how sure that is, in the parts of one line."""
+"""Answer: what changed from the baseline to a candidate, and how sure that is, in the parts of
+one line.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +27,9 @@ from loadgen.util.number_format import first_of, percent, three_digits
 ANSWER_LATENCIES = ("ttft", "tpot", "e2el")
 STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
 THROUGHPUTS = ("goodput", "output_throughput", "request_throughput")  # the first that there is
-SAME_WITHIN = 0.05  # an interval within this of 0 shows that two values are the same, for most purposes
+SAME_WITHIN = (
+    0.05  # an interval within this of 0 shows that two values are the same, for most purposes
+)
 SEVERITY = ["", *VERDICT_COLOURS]  # another tool has no verdict
 COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
 
@@ -34,8 +38,13 @@ def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """List the parts of the line: the changes, the basis of their intervals, and caveats."""
     rows = _main_rows(candidate)
     colours = {COLOURS.get(row.conclusion, Colour.NONE) for row in rows}
-    colour = next((severe for severe in (Colour.RED, Colour.GREEN) if severe in colours), Colour.NONE)
-    yield f"{candidate.candidate.name}: {'; '.join(_changes(rows)) or 'no number in common'}", colour
+    colour = next(
+        (severe for severe in (Colour.RED, Colour.GREEN) if severe in colours), Colour.NONE
+    )
+    yield (
+        f"{candidate.candidate.name}: {'; '.join(_changes(rows)) or 'no number in common'}",
+        colour,
+    )
     yield from _certainty(comparison, candidate)
     yield _verdicts(comparison.baseline, candidate.candidate)
     if candidate.error_rates_differ:
@@ -47,13 +56,17 @@ def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
 
 
 def _main_rows(candidate: CandidateRows) -> list[Row]:
-    """Select one row for the throughput, the errors and each latency; a share that is 0 on both sides is no news."""
+    """Select one row for the throughput, the errors and each latency; a share that is 0 on both
+    sides is no news.
+    """
     rows = {row.metric.name: row for row in candidate.rows if row.change is not None}
     main = [next((rows[name] for name in THROUGHPUTS if name in rows), None)]
     for latency in ANSWER_LATENCIES:
         names = [f"{latency}_{statistic}" for statistic in STATISTICS]
         shown = [rows[name] for name in names if name in rows]
-        main.append(next((row for row in shown if row.interval is not None), shown[0] if shown else None))
+        main.append(
+            next((row for row in shown if row.interval is not None), shown[0] if shown else None)
+        )
     errors = rows.get(ERROR_RATE)
     if errors is not None and errors.change:
         main.insert(0 if candidate.error_rates_differ else len(main), errors)
@@ -61,17 +74,25 @@ def _main_rows(candidate: CandidateRows) -> list[Row]:
 
 
 def _changes(rows: Sequence[Row]) -> Iterator[str]:
-    """Write the changes: first those that are significant, then those without an interval, then the others."""
+    """Write the changes: first those that are significant, then those without an interval, then
+    the others.
+    """
     for word in SIGNIFICANT:
         if alike := [row for row in rows if row.conclusion is word]:
             count = {1: "", 2: "both "}.get(len(alike), "all ")
-            yield f"{_with_changes(alike)}, {'which may be chance' if word is Conclusion.MAYBE else count + word}"
+            yield (
+                f"{_with_changes(alike)}, "
+                f"{'which may be chance' if word is Conclusion.MAYBE else count + word}"
+            )
     if alike := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
         yield _with_changes(alike)
     others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
     same = [row for row in others if _reach(row) <= SAME_WITHIN]
     if same:
-        yield f"{_enumeration(map(_name, same))} the same (within {percent(max(map(_reach, same)), 1)})"
+        yield (
+            f"{_enumeration(map(_name, same))} the same (within "
+            f"{percent(max(map(_reach, same)), 1)})"
+        )
     if alike := [row for row in others if row not in same]:
         widest = max(alike, key=_reach)
         yield f"no clear change of {_enumeration(map(_name, alike))} ({bounds(widest)})"
@@ -82,7 +103,9 @@ def _with_changes(rows: Iterable[Row]) -> str:
 
 
 def _values(row: Row) -> str:
-    before, after = values(row) if row.metric.is_share else map(three_digits, (row.baseline, row.candidate))
+    before, after = (
+        values(row) if row.metric.is_share else map(three_digits, (row.baseline, row.candidate))
+    )
     if before == after:  # the change is smaller than the digits show
         before, after = values(row)
     return f"{before} to {after}{unit(row)}"
@@ -105,7 +128,9 @@ def _name(row: Row) -> str:
 
 def _intervals(candidate: CandidateRows) -> str:
     """Write the intervals of the changes that are sure; if there are none, only their level."""
-    sure = [f"{_name(row)} {bounds(row)}" for row in _main_rows(candidate) if row.conclusion in SURE]
+    sure = [
+        f"{_name(row)} {bounds(row)}" for row in _main_rows(candidate) if row.conclusion in SURE
+    ]
     return f"{CONFIDENCE_TEXT} intervals{': ' if sure else ''}{', '.join(sure)}"
 
 
@@ -115,12 +140,18 @@ def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Par
     if Basis.STARTS in bases:
         of_each = " of each" if len(counts) == 1 else ""
         starts = start_word(comparison.baseline, candidate.candidate)
-        yield f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} {starts}{of_each}", Colour.NONE
+        yield (
+            f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} {starts}{of_each}",
+            Colour.NONE,
+        )
     elif Basis.NOISE in bases:
         yield f"{_intervals(candidate)}, from the noise of other starts", Colour.NONE
     elif Basis.WITHIN in bases:
         runs = "one run" if counts[0] == 1 else f"{counts[0]} runs"
-        yield f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts", Colour.YELLOW
+        yield (
+            f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts",
+            Colour.YELLOW,
+        )
     else:
         yield "no intervals: this may be chance", Colour.YELLOW
 
@@ -136,11 +167,16 @@ def _verdicts(baseline: Side, candidate: Side) -> Part:
         text = f"all {verdict}" if "(" not in verdict else f"both sides {verdict}"
     failed = (name for side in sides for run in side.starts for name in run.failed_checks)
     reasons = first_of(list(dict.fromkeys(failed)), MAX_REASONS)
-    return f"{text}: {reasons}" if reasons else text, Colour.RED if partial else VERDICT_COLOURS.get(worst, Colour.NONE)
+    return (
+        f"{text}: {reasons}" if reasons else text,
+        Colour.RED if partial else VERDICT_COLOURS.get(worst, Colour.NONE),
+    )
 
 
 def _verdict(side: Side) -> str:
     worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
     count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
     share = "" if count == runs else f" ({count} of {runs} runs)"
-    return f"{worst or NO_VERDICT}{share}" + (" and partial" if any(run.partial for run in side.starts) else "")
+    return f"{worst or NO_VERDICT}{share}" + (
+        " and partial" if any(run.partial for run in side.starts) else ""
+    )

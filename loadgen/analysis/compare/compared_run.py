@@ -1,4 +1,6 @@
-"""ComparedRun: one run of a side, in the form in which a comparison reads it; `SavedRun` is one of loadgen."""
+"""ComparedRun: one run of a side, in the form in which a comparison reads it; `SavedRun` is one
+of loadgen.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -6,7 +8,14 @@ from typing import Any
 
 from loadgen.analysis.compare.metrics import Meaning, Metric
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.analysis.compare.workload import OWN, Difference, differences, environment, workload, workload_differences
+from loadgen.analysis.compare.workload import (
+    OWN,
+    Difference,
+    differences,
+    environment,
+    workload,
+    workload_differences,
+)
 from loadgen.checks import prefix_cache
 from loadgen.metrics.snapshot import LATENCIES
 from loadgen.report import load_line
@@ -31,7 +40,8 @@ class ComparedRun(ABC):
         reasons: Why it is not VALID.
         failed_checks: The names of the checks for which it is not.
         error_rate: The share of all requests that failed, 0 to 1; None if unknown.
-        cached_share: The share of the input that the server had cached before, 0 to 1; 0 if unknown.
+        cached_share: The share of the input that the server had cached before, 0 to 1; 0 if
+            unknown.
         meaning: How it would be read by itself.
         workload: What must be the same in compared runs, by name; empty if it is unknown.
         load: What both tools say of the load, by name, for a comparison across tools.
@@ -41,7 +51,8 @@ class ComparedRun(ABC):
         has_own_server: Whether the server was started for it.
         key: Identifies the run.
         warnings: What must be read before its numbers.
-        requests_missing: Why the values of its single requests cannot be read; empty if they can, or are in records.
+        requests_missing: Why the values of its single requests cannot be read; empty if they can,
+            or are in records.
     """
 
     where: str
@@ -73,13 +84,19 @@ class ComparedRun(ABC):
         return f"INVALID: {'; '.join(self.reasons)}" if self.verdict == "INVALID" else None
 
     def workload_differences(self, other: "ComparedRun") -> list[Difference]:
-        """Return the differences between the workloads of two runs; across tools, of what both say of the load."""
+        """Return the differences between the workloads of two runs; across tools, of what both
+        say of the load.
+        """
         if self.tool == other.tool == OWN:
             return workload_differences(self.workload, other.workload)
-        return differences(self.load, other.load, [name for name in self.load if name in other.load])
+        return differences(
+            self.load, other.load, [name for name in self.load if name in other.load]
+        )
 
     def environment_differences(self, other: "ComparedRun") -> list[Difference]:
-        """Return the differences between the environments of two runs; across tools, only that of the tools."""
+        """Return the differences between the environments of two runs; across tools, only that
+        of the tools.
+        """
         if self.tool == other.tool == OWN:
             return differences(self.environment, other.environment)
         return differences({"tool": self.tool}, {"tool": other.tool})
@@ -99,7 +116,9 @@ class ComparedRun(ABC):
 
     @abstractmethod
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
-        """Return the width of the range in which the true value of a metric lies, as a share of the value."""
+        """Return the width of the range in which the true value of a metric lies, as a share of
+        the value.
+        """
 
 
 class SavedRun(ComparedRun):
@@ -130,7 +149,12 @@ class SavedRun(ComparedRun):
             self.records_setting = run.provenance.settings.records
             self.workload, self.environment = workload(run), environment(run)
             self._histograms = {name: run.histograms.named(name).recorded() for name in LATENCIES}
-            self.key = (self.date, run.numbers.duration, run.numbers.completed, run.numbers.total_output_tokens)
+            self.key = (
+                self.date,
+                run.numbers.duration,
+                run.numbers.completed,
+                run.numbers.total_output_tokens,
+            )
             prompts = run.provenance.saved_prompts
             if not run.repeated_prompts and not prompts.get("sent_before"):
                 self.cached_share = prefix_cache.unexplained(to_json_values(run.tokens), prompts)
@@ -146,7 +170,11 @@ class SavedRun(ComparedRun):
         Raises:
             BadInput: A line of the records is malformed.
         """
-        return None if self.records is None else RunRequests.read(self.records, self._histograms, metrics, meaning)
+        return (
+            None
+            if self.records is None
+            else RunRequests.read(self.records, self._histograms, metrics, meaning)
+        )
 
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
         """As `ComparedRun.value`."""

@@ -1,4 +1,6 @@
-"""Comparison: candidates against a baseline, metric by metric, with conclusions corrected for the number of tests."""
+"""Comparison: candidates against a baseline, metric by metric, with conclusions corrected for
+the number of tests.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,9 +28,11 @@ class CandidateRows:
     Attributes:
         candidate: The side that is compared.
         rows: The rows of the metrics that both sides have.
-        repeated: Metrics without a row, each with the metric that it is a fixed multiple of in every run.
+        repeated: Metrics without a row, each with the metric that it is a fixed multiple of in
+            every run.
         differences: Between the environments of the two sides.
-        error_rates_differ: Error rates of both sides, if they differ too much to compare latencies; else empty.
+        error_rates_differ: Error rates of both sides, if they differ too much to compare latencies;
+            else empty.
         block_length: In requests, if any interval is within the run.
     """
 
@@ -40,7 +44,9 @@ class CandidateRows:
     block_length: int | None
 
     def row(self, metric: str) -> Row | None:
-        """Return the row of a metric, such as ttft_p99; None if not both sides have it, or `repeated` names it."""
+        """Return the row of a metric, such as ttft_p99; None if not both sides have it, or
+        `repeated` names it.
+        """
         return next((row for row in self.rows if row.metric.name == metric), None)
 
     @property
@@ -63,7 +69,8 @@ class Comparison:
         baseline: The first side.
         candidates: The others.
         notes: Warnings to read before any number.
-        clashes: Differences between workloads that should be the same, one text for each pair of sides.
+        clashes: Differences between workloads that should be the same, one text for each pair of
+            sides.
     """
 
     baseline: Side
@@ -95,7 +102,11 @@ class Comparison:
 
 
 def compare(
-    sides: Sequence[Side], *, noise: NoiseFile | None = None, extra_metrics: Iterable[Metric] = (), anyway: bool = False
+    sides: Sequence[Side],
+    *,
+    noise: NoiseFile | None = None,
+    extra_metrics: Iterable[Metric] = (),
+    anyway: bool = False,
 ) -> Comparison:
     """Compare sides with the first one.
 
@@ -125,15 +136,26 @@ def compare(
     return _with_conclusions(Comparison(baseline, candidates, tuple(_notes(sides)), tuple(clashes)))
 
 
-def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[str, Sequence[Difference]]]:
-    """Yield the runs that must have the same workload, and the differences between their workloads."""
+def _clashes(
+    sides: Sequence[Side], noise: NoiseFile | None
+) -> Iterator[tuple[str, Sequence[Difference]]]:
+    """Yield the runs that must have the same workload, and the differences between their
+    workloads.
+    """
     baseline = sides[0]
     for side in sides:
         yield f"the runs of {side.path}", side.workload_differences
     for side in sides[1:]:
-        yield f"{baseline.path} and {side.path}", baseline.starts[0].workload_differences(side.starts[0])
-    reference = next((run for side in sides for run in side.starts if run.tool == workload.OWN), None)
-    if noise is not None and reference is not None:  # of another tool's run the workload is not known
+        yield (
+            f"{baseline.path} and {side.path}",
+            baseline.starts[0].workload_differences(side.starts[0]),
+        )
+    reference = next(
+        (run for side in sides for run in side.starts if run.tool == workload.OWN), None
+    )
+    if (
+        noise is not None and reference is not None
+    ):  # of another tool's run the workload is not known
         yield (
             f"{reference.where} and the noise file",
             workload.workload_differences(reference.workload, noise.workload),
@@ -142,7 +164,9 @@ def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[s
 
 def _notes(sides: Sequence[Side]) -> Iterator[str]:
     meaning = sides[0].meaning
-    if others := [run.where for side in sides for run in side.starts if run.meaning.clock != meaning.clock]:
+    if others := [
+        run.where for side in sides for run in side.starts if run.meaning.clock != meaning.clock
+    ]:
         yield f"all latencies are from {meaning.clock}, also those of {first_of(others, MAX_NAMED)}"
     for side in sides:
         yield from side.unusable_runs
@@ -150,37 +174,56 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
             yield from run.warnings
             if run.error_rate is not None and run.error_rate > MAX_ERROR_RATE:
                 lost = percent(run.error_rate, 1)
-                rest = "its latencies are those of the rest" if run.error_rate < 1 else "it has no latencies"
+                rest = (
+                    "its latencies are those of the rest"
+                    if run.error_rate < 1
+                    else "it has no latencies"
+                )
                 yield f"{run.where}: the server failed {lost} of its requests; {rest}"
             if run.cached_share:
                 share = percent(run.cached_share, 1)
-                yield f"{run.where}: the server had {share} of the input cached before the run; {prefix_cache.ADVICE}"
+                yield (
+                    f"{run.where}: the server had {share} of the input cached before the run; "
+                    f"{prefix_cache.ADVICE}"
+                )
         if environment := side.environment_differences:
             differences = ", ".join(map(str, environment))
             yield f"the starts of {side.name} are not of one configuration: {differences}"
 
 
-def _compare_pair(pair: Pair, metrics: Iterable[Metric], requested: Iterable[Metric]) -> CandidateRows:
-    repeated = {metric: first for metric in metrics if metric not in requested and (first := pair.multiple_of(metric))}
+def _compare_pair(
+    pair: Pair, metrics: Iterable[Metric], requested: Iterable[Metric]
+) -> CandidateRows:
+    repeated = {
+        metric: first
+        for metric in metrics
+        if metric not in requested and (first := pair.multiple_of(metric))
+    }
     rows = tuple(row for metric in metrics if metric not in repeated and (row := pair.row(metric)))
     within = any(row.interval is not None and row.interval.basis is Basis.WITHIN for row in rows)
     return CandidateRows(
         candidate=pair.candidate,
         rows=rows,
         repeated={metric.name: first.name for metric, first in repeated.items()},
-        differences=tuple(pair.baseline.starts[0].environment_differences(pair.candidate.starts[0])),
+        differences=tuple(
+            pair.baseline.starts[0].environment_differences(pair.candidate.starts[0])
+        ),
         error_rates_differ=pair.error_rates_differ,
         block_length=pair.block_length if within else None,
     )
 
 
 def _with_conclusions(comparison: Comparison) -> Comparison:
-    """Add conclusions: better and worse are corrected by Holm's procedure for all rows that are tested."""
+    """Add conclusions: better and worse are corrected by Holm's procedure for all rows that are
+    tested.
+    """
     p_values = [row.interval.p_value for row in comparison.tested_rows if row.interval is not None]
     largest = hypothesis_tests.largest_rejected(p_values, 1 - CONFIDENCE)
     candidates = []
     for candidate in comparison.candidates:
-        rows = [replace(row, conclusion=_conclusion(row, candidate, largest)) for row in candidate.rows]
+        rows = [
+            replace(row, conclusion=_conclusion(row, candidate, largest)) for row in candidate.rows
+        ]
         candidates.append(replace(candidate, rows=tuple(rows)))
     return replace(comparison, candidates=tuple(candidates))
 

@@ -1,6 +1,8 @@
-"""ConfidenceInterval of the difference between two sides, and the sources of noise that it is computed from.
+"""ConfidenceInterval of the difference between two sides, and the sources of noise that it is
+computed from.
 
-A `NoiseFile` is the variation between starts of one configuration, saved for comparisons with too few starts.
+A `NoiseFile` is the variation between starts of one configuration, saved for comparisons with too
+few starts.
 """
 
 import math
@@ -33,7 +35,9 @@ class Basis(StrEnum):
 
     STARTS = "starts"  # the variation between the starts of each side
     NOISE = "noise"  # the same, pooled with a noise file
-    WITHIN = "within the run"  # the variation between requests: the variation between starts is unknown
+    WITHIN = (
+        "within the run"  # the variation between requests: the variation between starts is unknown
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,12 @@ class ConfidenceInterval:
         """Return the interval of a difference by its standard error and degrees of freedom."""
         half_width = distributions.student_two_sided_quantile(1 - CONFIDENCE, df) * error
         t = abs(difference) / error if error else math.inf if difference else 0.0
-        return cls(difference - half_width, difference + half_width, basis, distributions.student_two_sided_p(t, df))
+        return cls(
+            difference - half_width,
+            difference + half_width,
+            basis,
+            distributions.student_two_sided_p(t, df),
+        )
 
     @property
     def excludes_zero(self) -> bool:
@@ -66,19 +75,23 @@ class ConfidenceInterval:
 
 
 def rounding_error(baseline: float, candidate: float) -> float:
-    """Return the standard error of a difference of two values in ranges of these widths (JCGM 100:2008, F.2.2.1)."""
+    """Return the standard error of a difference of two values in ranges of these widths (JCGM
+    100:2008, F.2.2.1).
+    """
     return math.sqrt((baseline * baseline + candidate * candidate) / 12)
 
 
 def interval_by_starts(
     baseline: Floats, candidate: Floats, kept: Noise | None = None, rounding: float = 0.0
 ) -> ConfidenceInterval:
-    """Return the interval by the variation between starts, taken to be of the same size on both sides.
+    """Return the interval by the variation between starts, taken to be of the same size on both
+    sides.
 
     Args:
         baseline: Scaled values of the starts, shape (n,).
         candidate: Scaled values of the starts, shape (m,).
-        kept: Noise of a noise file, which is pooled with that of the starts. Without it some side has two starts.
+        kept: Noise of a noise file, which is pooled with that of the starts. Without it some side
+            has two starts.
         rounding: Rounding error of the difference.
     """
     noises = [Noise.of_replicates(values) for values in (baseline, candidate)]
@@ -97,7 +110,8 @@ def interval_within_run(
     length: int,
     rounding: float = 0.0,
 ) -> ConfidenceInterval | None:
-    """Return the interval by the variation between requests; None if they are too few for the metric.
+    """Return the interval by the variation between requests; None if they are too few for the
+    metric.
 
     Args:
         baseline: The runs of the baseline.
@@ -152,18 +166,26 @@ class NoiseFile:
             anyway: Accept starts of different configurations.
 
         Raises:
-            BadInput: The starts are too few, some are INVALID or partial, or they are of different configurations.
+            BadInput: The starts are too few, some are INVALID or partial, or they are of different
+                configurations.
         """
         if len(side.starts) < MIN_STARTS:
             remedy = f"give {MIN_STARTS} or more of the same configuration"
-            raise BadInput("--save-noise", f"{side.path} has {plural(len(side.starts), 'start')}", remedy)
+            raise BadInput(
+                "--save-noise", f"{side.path} has {plural(len(side.starts), 'start')}", remedy
+            )
         if others := [run for run in side.starts if run.tool != OWN]:
-            problem = f"{others[0].where} is a result of {others[0].tool}, whose workload is unknown"
+            problem = (
+                f"{others[0].where} is a result of {others[0].tool}, whose workload is unknown"
+            )
             raise BadInput("--save-noise", problem, "give runs of loadgen")
         if side.unusable_runs:
             raise BadInput("--save-noise", side.unusable_runs[0], "leave that run out")
         if (differences := side.workload_differences + side.environment_differences) and not anyway:
-            problem = f"the starts of {side.path} are not of one configuration: {', '.join(map(str, differences))}"
+            problem = (
+                f"the starts of {side.path} are not of one configuration: "
+                f"{', '.join(map(str, differences))}"
+            )
             raise BadInput("--save-noise", problem, "leave out those that differ, or add --anyway")
         values = {metric.name: side.scaled_values(metric) for metric in DEFAULT_METRICS}
         noise: dict[str, Noise] = {}
@@ -183,16 +205,26 @@ class NoiseFile:
         """
         try:
             data = orjson.loads(Path(path).read_bytes())
-            if data["loadgen_noise"] != SCHEMA or not {*HASHED_SETTINGS, "requests"} <= data["workload"].keys():
+            if (
+                data["loadgen_noise"] != SCHEMA
+                or not {*HASHED_SETTINGS, "requests"} <= data["workload"].keys()
+            ):
                 raise ValueError
-            noise = {str(name): Noise(float(saved["sd"]), int(saved["df"])) for name, saved in data["each"].items()}
+            noise = {
+                str(name): Noise(float(saved["sd"]), int(saved["df"]))
+                for name, saved in data["each"].items()
+            }
             if not all(metric.df > 0 and 0 <= metric.sd < math.inf for metric in noise.values()):
                 raise ValueError
             return cls(noise, dict(data["workload"]))
         except OSError as error:
-            raise BadInput("--noise", f"{path}: {error.strerror}", "name a file of --save-noise") from error
+            raise BadInput(
+                "--noise", f"{path}: {error.strerror}", "name a file of --save-noise"
+            ) from error
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise BadInput("--noise", f"{path} is not a noise file", "name a file of --save-noise") from error
+            raise BadInput(
+                "--noise", f"{path} is not a noise file", "name a file of --save-noise"
+            ) from error
 
     def save(self, path: str) -> None:
         """Write the file.

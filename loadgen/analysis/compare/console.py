@@ -1,4 +1,6 @@
-"""The text of a comparison for a terminal: the rows that tell something, how sure they are, and the answer last."""
+"""The text of a comparison for a terminal: the rows that tell something, how sure they are, and
+the answer last.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,7 +34,10 @@ def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
         comparison: What was compared.
         screen: Where it is shown.
     """
-    answers = [join_parts(answer.parts(comparison, candidate), screen) for candidate in comparison.candidates]
+    answers = [
+        join_parts(answer.parts(comparison, candidate), screen)
+        for candidate in comparison.candidates
+    ]
     return "\n".join([*map(printable, _lines(comparison)), *answers]) + "\n"
 
 
@@ -85,7 +90,13 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
 
 def _cells(row: Row) -> tuple[str, ...]:
     word = str(row.conclusion) if row.conclusion in SIGNIFICANT else ""
-    return (row.metric.name, *values(row), change(row), bounds(row) or str(Conclusion.UNKNOWN), word)
+    return (
+        row.metric.name,
+        *values(row),
+        change(row),
+        bounds(row) or str(Conclusion.UNKNOWN),
+        word,
+    )
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -20,7 +20,10 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             {
                 "base": comparison.baseline.name,
                 "side": candidate.candidate.name,
-                "differ": {difference.name: [difference.one, difference.other] for difference in candidate.differences},
+                "differ": {
+                    difference.name: [difference.one, difference.other]
+                    for difference in candidate.differences
+                },
                 "survivors": candidate.error_rates_differ or None,
                 "block_requests": candidate.block_length,
                 "repeated": dict(candidate.repeated),

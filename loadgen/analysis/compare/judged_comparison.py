@@ -12,7 +12,13 @@ from typing import Any
 from loadgen.analysis.compare import console, json_report
 from loadgen.analysis.compare.comparison import Comparison, compare
 from loadgen.analysis.compare.confidence_interval import Basis, NoiseFile
-from loadgen.analysis.compare.metrics import ERROR_RATE, NAMES_TEXT, Metric, metric_by_name, similar_metric
+from loadgen.analysis.compare.metrics import (
+    ERROR_RATE,
+    NAMES_TEXT,
+    Metric,
+    metric_by_name,
+    similar_metric,
+)
 from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
 from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, bounds, change
@@ -52,8 +58,8 @@ class Judgement:
     Attributes:
         condition: That was tested.
         side: Name of the candidate.
-        failed: Whether all of the interval of the change is beyond the bound; without an interval, whether the change
-            is. None if the runs cannot tell.
+        failed: Whether all of the interval of the change is beyond the bound; without an interval,
+            whether the change is. None if the runs cannot tell.
         why: The reason, for people.
     """
 
@@ -70,7 +76,12 @@ class Judgement:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {"condition": self.condition.text, "side": self.side, "failed": self.failed, "why": self.why}
+        return {
+            "condition": self.condition.text,
+            "side": self.side,
+            "failed": self.failed,
+            "why": self.why,
+        }
 
     def __str__(self) -> str:
         verdict = {True: "FAILED", False: "passed", None: "not judged:"}[self.failed]
@@ -79,10 +90,12 @@ class Judgement:
 
 @dataclass(frozen=True, repr=False)
 class JudgedComparison(Comparison):
-    """Candidates compared with a baseline, and what follows for each condition. `str` gives the report.
+    """Candidates compared with a baseline, and what follows for each condition. `str` gives the
+    report.
 
     Attributes:
-        judgements: One for each condition and candidate: `failed` is True, False, or None if the runs cannot tell.
+        judgements: One for each condition and candidate: `failed` is True, False, or None if the
+            runs cannot tell.
     """
 
     judgements: tuple[Judgement, ...] = ()
@@ -106,11 +119,19 @@ class JudgedComparison(Comparison):
         metrics = [condition.metric for condition in conditions]
         comparison = compare(sides, noise=noise, extra_metrics=metrics, anyway=anyway)
         judgements = tuple(judge(comparison, conditions))
-        return cls(comparison.baseline, comparison.candidates, comparison.notes, comparison.clashes, judgements)
+        return cls(
+            comparison.baseline,
+            comparison.candidates,
+            comparison.notes,
+            comparison.clashes,
+            judgements,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON; docs/compare.md describes its keys."""
-        return json_report.as_json(self) | {"conditions": [judgement.to_dict() for judgement in self.judgements]}
+        return json_report.as_json(self) | {
+            "conditions": [judgement.to_dict() for judgement in self.judgements]
+        }
 
     def __str__(self) -> str:
         return console.render(self) + "".join(f"{judgement}\n" for judgement in self.judgements)
@@ -157,7 +178,9 @@ def _condition(text: str) -> Condition:
     if metric.is_share != (unit == "pp"):
         kind = "a share, whose changes are percentage points" if metric.is_share else "not a share"
         raise BadInput(
-            FLAG, f"{text!r}: {name} is {kind}", f"write {name}{sign}{number}{'pp' if metric.is_share else '%'}"
+            FLAG,
+            f"{text!r}: {name} is {kind}",
+            f"write {name}{sign}{number}{'pp' if metric.is_share else '%'}",
         )
     try:
         return Condition(text, metric, sign == ">", float(number) / 100)
@@ -169,7 +192,9 @@ def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
     for candidate in comparison.candidates:
         name = candidate.candidate.name
         unusable = [*comparison.baseline.unusable_runs, *candidate.candidate.unusable_runs]
-        if why := "; ".join(unusable) or (candidate.error_rates_differ if condition.metric.of_successes else ""):
+        if why := "; ".join(unusable) or (
+            candidate.error_rates_differ if condition.metric.of_successes else ""
+        ):
             yield Judgement(condition, name, None, why)
             continue
         row = next((row for row in candidate.rows if row.metric == condition.metric), None)
@@ -177,7 +202,9 @@ def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
             problem = f"{condition.text!r}: not both sides have {condition.metric.name}"
             raise BadInput(FLAG, problem, "leave it out, or compare results that have it")
         if row.change is None:
-            yield Judgement(condition, name, None, "the baseline is 0, so there is no relative change")
+            yield Judgement(
+                condition, name, None, "the baseline is 0, so there is no relative change"
+            )
             continue
         yield Judgement(condition, name, *_test(row, row.change, condition))
 
@@ -185,7 +212,10 @@ def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
 def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
     point = f"{change(row)} is {'' if condition.is_beyond(value) else 'not '}beyond the bound"
     if row.bounds is None:
-        why = f"{point} by the point estimate alone (no interval: {row.why_no_interval}), so it may be noise"
+        why = (
+            f"{point} by the point estimate alone (no interval: {row.why_no_interval}), so it "
+            "may be noise"
+        )
         return condition.is_beyond(value), why
     if row.metric.name == ERROR_RATE:  # a failed request is a fact, so noise is no excuse
         return condition.is_beyond(value), point
@@ -194,6 +224,13 @@ def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
     interval = f"{CONFIDENCE_TEXT} interval {bounds(row)}"
     if not condition.is_beyond(value):
         return False, f"{point}, {interval}"
-    noise = "the noise" if row.interval and row.interval.basis is not Basis.WITHIN else "the noise within the run"
+    noise = (
+        "the noise"
+        if row.interval and row.interval.basis is not Basis.WITHIN
+        else "the noise within the run"
+    )
     more = "more than" if row.interval and row.interval.excludes_zero else "no more than"
-    return failed, f"{point}, with {'all' if failed else 'not all'} of its {interval}; {more} {noise}"
+    return (
+        failed,
+        f"{point}, with {'all' if failed else 'not all'} of its {interval}; {more} {noise}",
+    )

@@ -1,4 +1,6 @@
-"""The metrics that runs are compared by: numbers of a result, under the names that conditions use."""
+"""The metrics that runs are compared by: numbers of a result, under the names that conditions
+use.
+"""
 
 import itertools
 import re
@@ -14,7 +16,8 @@ from loadgen.report.result.server import ServerMetrics
 
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
 STATISTICS = ("mean", "p50", "p90", "p99")
-# Metrics that are a fixed multiple of another in every run, if all answers are as long or have one event per token.
+# Metrics that are a fixed multiple of another in every run, if all answers are as long or have one
+# event per token.
 MAY_REPEAT = {
     "output_throughput": "request_throughput",
     "total_throughput": "request_throughput",
@@ -35,8 +38,8 @@ class Meaning:
 
     Attributes:
         clock: Where latencies start: due or sent.
-        as_vllm: Whether TPOT divides by the output tokens but one, as other tools do, and not by those after the first
-            event.
+        as_vllm: Whether TPOT divides by the output tokens but one, as other tools do, and not by
+            those after the first event.
     """
 
     clock: Clock
@@ -44,7 +47,11 @@ class Meaning:
 
     def distribution(self, latency: str) -> str:
         """Return the distribution of a latency: ttft, ttfo, tpot, icl, itl or e2el."""
-        return "tpot_n1" if self.as_vllm and latency == "tpot" else slo.distribution(latency, self.clock)
+        return (
+            "tpot_n1"
+            if self.as_vllm and latency == "tpot"
+            else slo.distribution(latency, self.clock)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,9 @@ class Metric:
         """The percentile, 0 to 100; None for other metrics."""
         return slo.percentile(self.statistic) if self.latency else None
 
-    def value(self, result: Result, histograms: Mapping[str, Histogram], meaning: Meaning) -> float | None:
+    def value(
+        self, result: Result, histograms: Mapping[str, Histogram], meaning: Meaning
+    ) -> float | None:
         """Return the value in a result; None if it has none.
 
         Args:
@@ -114,15 +123,18 @@ class Metric:
 
     @property
     def may_repeat(self) -> str:
-        """The name of the metric that it may be a fixed multiple of in every run; empty for most metrics."""
+        """The name of the metric that it may be a fixed multiple of in every run; empty for most
+        metrics.
+        """
         other = MAY_REPEAT.get(self.latency or self.name, "")
         return f"{other}_{self.statistic}" if other and self.latency else other
 
     def resolution(self, result: Result, meaning: Meaning) -> float:
-        """Return the width of the range in which the true metric of a result lies, as a share of its value.
+        """Return the width of the range in which the true metric of a result lies, as a share of
+        its value.
 
-        A latency lies within its client error on both sides, a percentile of an older result in a bucket of its
-        distribution, and a throughput within one request. 0: the metric is exact.
+        A latency lies within its client error on both sides, a percentile of an older result in a
+        bucket of its distribution, and a throughput within one request. 0: the metric is exact.
         """
         if (error := self._client_error(result, meaning)) is not None:
             return 2 * error
@@ -133,20 +145,27 @@ class Metric:
     def _client_error(self, result: Result, meaning: Meaning) -> float | None:
         if result.client_error_ms is None or self.statistic in ("", "max"):
             return None
-        name, column = meaning.distribution(self.latency), "p50" if self.statistic == "median" else self.statistic
+        name, column = (
+            meaning.distribution(self.latency),
+            "p50" if self.statistic == "median" else self.statistic,
+        )
         error_ms = result.client_error_ms.named(name).get(column)
         value_ms = None if error_ms is None else result.latency_ms.named(name).statistic_ms(column)
         return error_ms / value_ms if error_ms is not None and value_ms else None
 
 
-def _server(name: str, title: str, unit: str, number: Callable[[ServerMetrics], float | None]) -> Metric:
+def _server(
+    name: str, title: str, unit: str, number: Callable[[ServerMetrics], float | None]
+) -> Metric:
     """Return a metric that the server reports; a result without such a part does not have it."""
 
     def read(result: Result) -> float | None:
         return None if result.server is None else number(result.server)
 
     better_if_more = False if name == "ttft_mean" else None
-    return Metric(f"server_{name}", unit, better_if_more, f"Server: {title}", read, from_server=True)
+    return Metric(
+        f"server_{name}", unit, better_if_more, f"Server: {title}", read, from_server=True
+    )
 
 
 def _completed(result: Result) -> float:
@@ -159,7 +178,12 @@ def _good(result: Result) -> float:
 
 TOTALS = (
     Metric(
-        "request_throughput", "req/s", True, "Requests/s", lambda result: result.numbers.request_throughput, _completed
+        "request_throughput",
+        "req/s",
+        True,
+        "Requests/s",
+        lambda result: result.numbers.request_throughput,
+        _completed,
     ),
     Metric(
         "output_throughput",
@@ -177,11 +201,23 @@ TOTALS = (
         lambda result: result.numbers.total_token_throughput,
         _completed,
     ),
-    Metric("goodput", "req/s", True, "Goodput", lambda result: result.rates.goodput_requests_per_s, _good),
+    Metric(
+        "goodput",
+        "req/s",
+        True,
+        "Goodput",
+        lambda result: result.rates.goodput_requests_per_s,
+        _good,
+    ),
     Metric(ERROR_RATE, "%", False, "Error rate", lambda result: result.error_rate),
 )
 SERVER = (
-    _server("ttft_mean", "TTFT mean", "ms", lambda server: server.ttft_ms.server.mean if server.ttft_ms else None),
+    _server(
+        "ttft_mean",
+        "TTFT mean",
+        "ms",
+        lambda server: server.ttft_ms.server.mean if server.ttft_ms else None,
+    ),
     _server("prefix_hit_rate", "prefix hit rate", "%", lambda server: server.prefix_hit_rate),
     _server("spec_acceptance", "draft tokens accepted", "%", lambda server: server.spec_acceptance),
     _server("preemptions", "preemptions", "", lambda server: server.counts.preemptions),
@@ -198,7 +234,8 @@ DEFAULT_METRICS = (
 
 # All names, for people.
 NAMES_TEXT = (
-    f"{', '.join(metric.name for metric in (*TOTALS, *SERVER))}, or a latency ({', '.join(LATENCIES)}) with a "
+    f"{', '.join(metric.name for metric in (*TOTALS, *SERVER))}, or a latency "
+    f"({', '.join(LATENCIES)}) with a "
     "statistic (mean, median, p99), such as ttft_p99"
 )
 
@@ -217,7 +254,9 @@ def percentiles_of(latency: str, metrics: Iterable[Metric]) -> list[float]:
 
 
 def similar_metric(name: str) -> Metric | None:
-    """Return a metric whose words are in an unknown name, as in p99_ttft_ms; None if there is none."""
+    """Return a metric whose words are in an unknown name, as in p99_ttft_ms; None if there is
+    none.
+    """
     words = re.findall(r"[a-z0-9.]+", name)[:MAX_WORDS]
     pairs = ("_".join(pair) for pair in itertools.permutations(words, 2))
     return next(filter(None, map(metric_by_name, (*pairs, *words))), None)

@@ -25,9 +25,11 @@ class OtherResult:
 
 
 def read(path: str) -> list[OtherResult]:
-    """Read the results of another tool in a file, by the readers that packages add to `loadgen.results`.
+    """Read the results of another tool in a file, by the readers that packages add to
+    `loadgen.results`.
 
-    A reader is a function of the path. It returns the results in the file; none if it does not know the format.
+    A reader is a function of the path. It returns the results in the file; none if it does not know
+    the format.
 
     Returns:
         Those of the first reader that knows the format; empty if none does.

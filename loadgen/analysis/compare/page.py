@@ -1,4 +1,6 @@
-"""The page of a comparison: the answer, the forest plot of its changes, the rows that tell something, the others."""
+"""The page of a comparison: the answer, the forest plot of its changes, the rows that tell
+something, the others.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -49,7 +51,8 @@ from loadgen.report.html.charts.chart import WhiskerLook
 from loadgen.util.number_format import plural
 
 ROW, EDGE = 19, 8  # pixels of a row, and of the space above and below all rows
-LEAST, MAX_BY_CHANGE = 10.0, 4.0  # the axis ends at least here, %, and at most at so many times the largest change
+# The axis ends at least here, %, and at most at so many times the largest change.
+LEAST, MAX_BY_CHANGE = (10.0, 4.0)
 ROOM = 0.2  # of the axis, for the labels behind the whiskers
 LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {
     Conclusion.BETTER: ("gain", "better"),
@@ -97,8 +100,13 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
     scale = Names(tuple(row.metric.title for row in shown))
     panel = Panel("", scale, tuple(marks), height=ROW * len(shown) + EDGE)
     base, candidate = names
-    about = f"Changes of {plural(len(shown), 'metric')} from {base} to {candidate}, with {CONFIDENCE_TEXT} intervals"
-    return Chart("What changed", about, f"change from {base} to {candidate}, %", _scale(shown), (panel,))
+    about = (
+        f"Changes of {plural(len(shown), 'metric')} from {base} to {candidate}, with "
+        f"{CONFIDENCE_TEXT} intervals"
+    )
+    return Chart(
+        "What changed", about, f"change from {base} to {candidate}, %", _scale(shown), (panel,)
+    )
 
 
 def _blocks(comparison: Comparison) -> Iterator[Block]:
@@ -117,7 +125,10 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
         yield Heading(2, "What was compared")
         yield Paragraph(line(load(comparison)))
         yield from _warnings(comparison)
-    rows = tuple((cell(side.name), cell(runs(side)), cell(Span(side.path, Tone.CODE))) for side in comparison.sides)
+    rows = tuple(
+        (cell(side.name), cell(runs(side)), cell(Span(side.path, Tone.CODE)))
+        for side in comparison.sides
+    )
     yield Table(("Side", "Runs", "Read from"), rows)
 
 
@@ -125,8 +136,13 @@ def _about(comparison: Comparison, candidate: CandidateRows) -> str:
     """Say what is compared, and in what the sides differ if that is little."""
     base, other = comparison.baseline, candidate.candidate
     differences = candidate.differences
-    shown = [f"{setting.name} {setting.other} instead of {setting.one}" for setting in differences[:MAX_IN_LINE]]
-    more = [f"{len(differences) - MAX_IN_LINE} more below"] if len(differences) > MAX_IN_LINE else []
+    shown = [
+        f"{setting.name} {setting.other} instead of {setting.one}"
+        for setting in differences[:MAX_IN_LINE]
+    ]
+    more = (
+        [f"{len(differences) - MAX_IN_LINE} more below"] if len(differences) > MAX_IN_LINE else []
+    )
     differs = f". What differs: {'; '.join((*shown, *more))}" if shown else ""
     return f"{_named(other)} compared with {_named(base)}{differs}"
 
@@ -151,19 +167,33 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
     for word, meaning in legend(comparison, notable):
         yield Paragraph(line(Span(word, TONES[word]), f": {meaning}"))
     if others:
-        title = f"{plural(len(others), 'further row')} without a significant difference or an interval"
+        title = (
+            f"{plural(len(others), 'further row')} without a significant difference or an interval"
+        )
         yield Note("note", title, (_table(names, others),), folded=True)
     clock = comparison.baseline.meaning.clock
-    explained = [f"Latencies are from {clock}.", *explanations(comparison, candidate, candidate.rows)]
-    yield Note("note", "How the intervals were made", (Items(tuple(map(line, explained))),), folded=True)
+    explained = [
+        f"Latencies are from {clock}.",
+        *explanations(comparison, candidate, candidate.rows),
+    ]
+    yield Note(
+        "note", "How the intervals were made", (Items(tuple(map(line, explained))),), folded=True
+    )
     if len(candidate.differences) > MAX_IN_LINE:
-        settings = [(difference.name, difference.one, difference.other) for difference in candidate.differences]
+        settings = [
+            (difference.name, difference.one, difference.other)
+            for difference in candidate.differences
+        ]
         rows = tuple((cell(name), cell(base), cell(other)) for name, base, other in settings)
         yield Note("note", "What differs", (Table(("Setting", *names), rows),), folded=False)
 
 
 def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
-    return Table(("", *names, "Change", f"{CONFIDENCE_TEXT} interval", ""), tuple(map(_cells, rows)), text_columns=1)
+    return Table(
+        ("", *names, "Change", f"{CONFIDENCE_TEXT} interval", ""),
+        tuple(map(_cells, rows)),
+        text_columns=1,
+    )
 
 
 def _cells(row: Row) -> tuple[Cell, ...]:
@@ -181,7 +211,11 @@ def _cells(row: Row) -> tuple[Cell, ...]:
 def _whiskers(shown: Sequence[Row], places: dict[str, float]) -> list[Whiskers]:
     whiskers = []
     for conclusion, (look, name) in LOOKS.items():
-        alike = [(row, row.bounds) for row in shown if row.conclusion is conclusion and row.bounds is not None]
+        alike = [
+            (row, row.bounds)
+            for row in shown
+            if row.conclusion is conclusion and row.bounds is not None
+        ]
         if alike:
             whiskers.append(
                 Whiskers(
@@ -192,7 +226,9 @@ def _whiskers(shown: Sequence[Row], places: dict[str, float]) -> list[Whiskers]:
                     look=look,
                     across=True,
                     values=[100 * (row.change or 0.0) for row, _ in alike],
-                    labels=[change(row) if row.conclusion in SIGNIFICANT else "" for row, _ in alike],
+                    labels=[
+                        change(row) if row.conclusion in SIGNIFICANT else "" for row, _ in alike
+                    ],
                 )
             )
     return whiskers
@@ -202,6 +238,14 @@ def _scale(shown: Sequence[Row]) -> Linear:
     """Choose an axis for all changes, and for their intervals unless these are much wider."""
     changes = [100 * (row.change or 0.0) for row in shown]
     most = MAX_BY_CHANGE * max(map(abs, changes), default=0.0) + LEAST
-    ends = [100 * end for row in shown if row.bounds is not None for end in row.bounds if math.isfinite(end)]
-    low, high = (limit(max(-most, min(end, most)) for end in (*changes, *ends, 0.0)) for limit in (min, max))
+    ends = [
+        100 * end
+        for row in shown
+        if row.bounds is not None
+        for end in row.bounds
+        if math.isfinite(end)
+    ]
+    low, high = (
+        limit(max(-most, min(end, most)) for end in (*changes, *ends, 0.0)) for limit in (min, max)
+    )
     return Linear.around("%", [low, high + ROOM * (high - low)])

@@ -1,4 +1,6 @@
-"""Pair: a baseline and a candidate, and the `Row` of each metric: their difference, and the conclusion about it."""
+"""Pair: a baseline and a candidate, and the `Row` of each metric: their difference, and the
+conclusion about it.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,7 +26,8 @@ from loadgen.util.arrays import Floats
 from loadgen.util.number_format import percent
 
 MAX_EXPONENT = 700.0  # above it the exponential overflows
-MAX_ERROR_RATE = 0.01  # above it, and above such a difference, latencies are those of a selection of the requests
+# above it, and above such a difference, latencies are those of a selection of the requests
+MAX_ERROR_RATE = 0.01
 
 
 class Conclusion(StrEnum):
@@ -43,10 +46,13 @@ class Row:
 
     Attributes:
         metric: That is compared.
-        baseline: Value of the baseline: the geometric mean of its starts, for shares the arithmetic mean.
+        baseline: Value of the baseline: the geometric mean of its starts, for shares the arithmetic
+            mean.
         candidate: Value of the candidate.
-        change: Relative difference of the candidate; for shares the difference. None if only the baseline is 0.
-        resolution: Width of the range in which a true value lies, as a share of it; 0 if values are exact.
+        change: Relative difference of the candidate; for shares the difference. None if only the
+            baseline is 0.
+        resolution: Width of the range in which a true value lies, as a share of it; 0 if values are
+            exact.
         interval: The interval of the difference of scaled values; None if unknown.
         why_no_interval: Why it is unknown; empty if it is known.
         conclusion: About the difference.
@@ -66,7 +72,10 @@ class Row:
         """Confidence bounds of `change`."""
         if self.interval is None:
             return None
-        low, high = as_change(self.interval.low, self.metric), as_change(self.interval.high, self.metric)
+        low, high = (
+            as_change(self.interval.low, self.metric),
+            as_change(self.interval.high, self.metric),
+        )
         return (max(low, -1.0), min(high, 1.0)) if self.metric.is_share else (low, high)
 
 
@@ -99,16 +108,23 @@ class Pair:
 
     @property
     def error_rates_differ(self) -> str:
-        """Error rates of both sides as text, if they differ too much to compare latencies; else empty."""
+        """Error rates of both sides as text, if they differ too much to compare latencies; else
+        empty.
+        """
         rates = [side.error_rate for side in self._sides]
         if rates[0] is None or rates[1] is None or abs(rates[1] - rates[0]) <= MAX_ERROR_RATE:
             return ""
         base, other = (percent(rate, 1) for rate in rates)
-        return f"{base} of the requests of {self.baseline.name} failed, {other} of those of {self.candidate.name}"
+        return (
+            f"{base} of the requests of {self.baseline.name} failed, {other} of those of "
+            f"{self.candidate.name}"
+        )
 
     @cached_property
     def block_length(self) -> int | None:
-        """Block length for every run of both sides, in requests; None if some run has no records."""
+        """Block length for every run of both sides, in requests; None if some run has no
+        records.
+        """
         runs = [run for side in self._sides for run in self.read_requests(side)]
         complete = len(runs) == sum(len(side.starts) for side in self._sides)
         return max(run.block_length for run in runs) if complete else None
@@ -119,7 +135,8 @@ class Pair:
         if base is None or other is None:
             return None
         baseline, candidate = (
-            float(values.mean() if metric.is_share else np.exp(values.mean())) for values in (base, other)
+            float(values.mean() if metric.is_share else np.exp(values.mean()))
+            for values in (base, other)
         )
         if not (np.isfinite(base).all() and np.isfinite(other).all()):  # the logarithm of a 0
             ratio = candidate / baseline - 1 if baseline else None if candidate else 0.0
@@ -127,17 +144,23 @@ class Pair:
         resolutions = [side.resolution(metric) for side in self._sides]
         outcome = self._interval(metric, base, other, rounding_error(*resolutions))
         if isinstance(outcome, ConfidenceInterval) and outcome.low == outcome.high:
-            outcome = "no variation was observed"  # a run without an error does not show that there never is one
+            # a run without an error does not show that there never is one
+            outcome = "no variation was observed"
         interval, why = (None, outcome) if isinstance(outcome, str) else (outcome, "")
         change = as_change(float(other.mean() - base.mean()), metric)
         return Row(metric, baseline, candidate, change, max(resolutions), interval, why)
 
     def multiple_of(self, metric: Metric) -> Metric | None:
-        """Return the metric that this one equals, or is a fixed multiple of in another unit, in every run; or None.
+        """Return the metric that this one equals, or is a fixed multiple of in another unit, in
+        every run; or None.
 
         A latency repeats another one if all its STATISTICS do.
         """
-        statistics = [Metric.of_latency(metric.latency, name) for name in STATISTICS] if metric.latency else [metric]
+        statistics = (
+            [Metric.of_latency(metric.latency, name) for name in STATISTICS]
+            if metric.latency
+            else [metric]
+        )
         repeated = all(map(self._is_multiple, statistics))
         return metric_by_name(metric.may_repeat) if repeated else None
 
@@ -148,13 +171,19 @@ class Pair:
         log_ratios: list[float] = []
         for side in self._sides:
             values, other = side.scaled_values(first), side.scaled_values(metric)
-            if values is None or other is None or not (np.isfinite(values).all() and np.isfinite(other).all()):
+            if (
+                values is None
+                or other is None
+                or not (np.isfinite(values).all() and np.isfinite(other).all())
+            ):
                 return False
             log_ratios += (other - values).tolist()
         fixed = 0.0 if metric.unit == first.unit else log_ratios[0]
         return all(abs(log_ratio - fixed) <= ROUNDING for log_ratio in log_ratios)
 
-    def _interval(self, metric: Metric, base: Floats, other: Floats, rounding: float) -> ConfidenceInterval | str:
+    def _interval(
+        self, metric: Metric, base: Floats, other: Floats, rounding: float
+    ) -> ConfidenceInterval | str:
         kept = None if self.noise is None else self.noise.noise.get(metric.name)
         if kept is not None or min(len(base), len(other)) >= MIN_STARTS:
             return interval_by_starts(base, other, kept, rounding)
@@ -167,7 +196,9 @@ class Pair:
             if why := run.too_short_for(self.block_length):
                 return why
         difference = float(other.mean() - base.mean())
-        interval = interval_within_run(baseline, candidate, metric, difference, self.block_length, rounding)
+        interval = interval_within_run(
+            baseline, candidate, metric, difference, self.block_length, rounding
+        )
         return interval or "too few values"
 
     def _missing_records(self) -> str:

@@ -64,15 +64,20 @@ class LatencyValues:
         if np.isnan(means).any():
             return None
         count = self.counts.sum()
-        independent_variance = np.square(self.sums - self.sums.sum() / count * self.counts).sum() / count**2
-        n_eff = effective_sample_size(float(np.count_nonzero(self.counts)), independent_variance, means)
+        independent_variance = (
+            np.square(self.sums - self.sums.sum() / count * self.counts).sum() / count**2
+        )
+        n_eff = effective_sample_size(
+            float(np.count_nonzero(self.counts)), independent_variance, means
+        )
         return means if n_eff >= MIN_SAMPLE_SIZE else None
 
     def resample_percentile(self, p: float, length: int, seed: int) -> Floats | None:
         """Return bootstrap replicates of the `p`-th percentile, ms; None if the values are too few.
 
-        The share of values up to the percentile is resampled; the percentile follows from how far that share is from
-        the run's own (Woodruff, J. Am. Stat. Assoc. 47, 1952), by the distribution of all values.
+        The share of values up to the percentile is resampled; the percentile follows from how far
+        that share is from the run's own (Woodruff, J. Am. Stat. Assoc. 47, 1952), by the
+        distribution of all values.
 
         Args:
             p: One of the keys of `within`.
@@ -87,7 +92,9 @@ class LatencyValues:
         share = float(within.sum()) / count
         if np.isnan(shares).any():
             return None
-        if effective_sample_size(count, share * (1 - share) / count, shares) < max(MIN_SAMPLE_SIZE, least_samples(p)):
+        if effective_sample_size(count, share * (1 - share) / count, shares) < max(
+            MIN_SAMPLE_SIZE, least_samples(p)
+        ):
             return None
         at = np.clip(p + 100 * (share - shares), 0, 100)
         return np.array(self.distribution.percentiles(at.tolist()), dtype=float) / 1e6
@@ -98,8 +105,8 @@ class EndedRequests:
     """The requests that ended, in the order of their ends, shape (k,).
 
     Attributes:
-        waits_s: Time since the request before it ended, for the first one since any was sent: their sum is the duration
-            of the run.
+        waits_s: Time since the request before it ended, for the first one since any was sent: their
+            sum is the duration of the run.
         counts: What each request adds to a throughput, by the name of the metric.
     """
 
@@ -127,7 +134,11 @@ class RunRequests:
 
     @classmethod
     def read(
-        cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric], meaning: Meaning
+        cls,
+        path: str,
+        histograms: Mapping[str, Histogram],
+        metrics: Iterable[Metric],
+        meaning: Meaning,
     ) -> "RunRequests":
         """Read a file of --records in one pass; a row of numbers is kept for each request.
 
@@ -142,26 +153,36 @@ class RunRequests:
         """
         file = RecordFile(path)
         settings = file.header.settings.replace(latency_from=meaning.clock)
-        groups = [_LatencyColumns(name, settings, histograms, metrics, meaning) for name in LATENCIES]
+        groups = [
+            _LatencyColumns(name, settings, histograms, metrics, meaning) for name in LATENCIES
+        ]
         rows = array("d")
         for _, record in shards.lines(file):
             rows.extend((record.index, *_outcome_columns(record, file.start_ns)))
             for group in groups:
                 rows.extend(group.row(record))
-        table = np.array(rows).reshape(-1, 1 + _OUTCOME_WIDTH + sum(group.width for group in groups))
+        table = np.array(rows).reshape(
+            -1, 1 + _OUTCOME_WIDTH + sum(group.width for group in groups)
+        )
         table = table[np.argsort(table[:, 0], kind="stable")]
         ends = np.cumsum([1, _OUTCOME_WIDTH, *(group.width for group in groups)])[:-1]
         _, outcomes, *parts = np.split(table, ends, axis=1)
-        latencies = {group.name: group.values(part) for group, part in zip(groups, parts, strict=True)}
+        latencies = {
+            group.name: group.values(part) for group, part in zip(groups, parts, strict=True)
+        }
         ok, failed, counted = outcomes[:, 0], outcomes[:, 1], outcomes[:, 2]
         good = ok.copy()
         for name, limit_ns in slo.parse_goodput(settings.goodput).items():
-            good *= ~(latencies[name].means > limit_ns / 1e6)  # true for NaN: a single token has no TPOT
+            # True for NaN: a single token has no TPOT.
+            good *= ~(latencies[name].means > limit_ns / 1e6)
         return cls(failed, counted, latencies, *_ended_requests(outcomes, good))
 
     @property
     def block_length(self) -> int:
-        """Block length, in requests. Gaps are left out: those of a request are as late as the request."""
+        """Block length, in requests.
+
+        Gaps are left out: those of a request are as late as the request.
+        """
         series = [values.means for name, values in self.latencies.items() if name not in slo.GAPS]
         return block_bootstrap.block_length(self.count, self.in_flight, *series)
 
@@ -175,10 +196,14 @@ class RunRequests:
         if block_bootstrap.enough_blocks(self.count, length):
             return None
         blocks = block_bootstrap.MIN_BLOCKS
-        return f"{self.count} requests are fewer than {blocks} blocks of {length}: send {blocks * length} or more"
+        return (
+            f"{self.count} requests are fewer than {blocks} blocks of {length}: send "
+            f"{blocks * length} or more"
+        )
 
     def resample(self, metric: Metric, length: int, seed: int) -> Floats | None:
-        """Return bootstrap replicates of a metric, shape (block_bootstrap.RESAMPLES,); None if it has none.
+        """Return bootstrap replicates of a metric, shape (block_bootstrap.RESAMPLES,); None if it
+        has none.
 
         Args:
             metric: One of those that `read` was given.
@@ -193,7 +218,11 @@ class RunRequests:
         if metric.name == ERROR_RATE:
             return block_bootstrap.resample_ratio(self.failed, self.counted, length, seed)
         counts = self.ended.counts.get(metric.name)
-        return None if counts is None else block_bootstrap.resample_ratio(counts, self.ended.waits_s, length, seed)
+        return (
+            None
+            if counts is None
+            else block_bootstrap.resample_ratio(counts, self.ended.waits_s, length, seed)
+        )
 
 
 class _LatencyColumns:
@@ -218,7 +247,8 @@ class _LatencyColumns:
         self.name, self._settings, self._as_vllm = name, settings, meaning.as_vllm
         self._distribution = histograms[meaning.distribution(name)]
         self._percentiles = percentiles_of(name, metrics)
-        percentiles_ns = np.array(self._distribution.percentiles(self._percentiles), dtype=float)  # NaN without values
+        # NaN without values
+        percentiles_ns = np.array(self._distribution.percentiles(self._percentiles), dtype=float)
         self._percentiles_ms: Floats = percentiles_ns / 1e6
 
     @property
@@ -227,31 +257,43 @@ class _LatencyColumns:
         return 2 + len(self._percentiles)
 
     def row(self, record: Record) -> Sequence[float]:
-        """Return the sum of a request's values, their number, and the number of them up to each percentile."""
+        """Return the sum of a request's values, their number, and the number of them up to each
+        percentile.
+        """
         if self.name in slo.GAPS:
             request_gaps = gaps(record, self.name)
             within = request_gaps.repeats @ (request_gaps.ms[:, None] <= self._percentiles_ms)
-            return (float(request_gaps.repeats @ request_gaps.ms), float(request_gaps.repeats.sum()), *within.tolist())
+            return (
+                float(request_gaps.repeats @ request_gaps.ms),
+                float(request_gaps.repeats.sum()),
+                *within.tolist(),
+            )
         ms = None
         if record.outcome is Outcome.OK:
             if self.name == "tpot" and self._as_vllm:
                 ms = to_ms(record.tpot_n1_ns)
             elif (measured := latency(record, self.name, self._settings)) is not None:
                 ms = measured.ms
-        return (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._percentiles_ms).tolist())
+        return (
+            (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._percentiles_ms).tolist())
+        )
 
     def values(self, columns: Floats) -> LatencyValues:
         """Return the values in the columns of all requests."""
         sums, counts, *within = columns.T
-        return LatencyValues(sums, counts, dict(zip(self._percentiles, within, strict=True)), self._distribution)
+        return LatencyValues(
+            sums, counts, dict(zip(self._percentiles, within, strict=True)), self._distribution
+        )
 
 
 def _outcome_columns(record: Record, start_ns: int) -> tuple[float, ...]:
     """Return the outcome of a request.
 
     Returns:
-        Whether it succeeded, whether the server failed it, and whether it counts in the error rate (`Failures`); when
-        it was due, sent (infinite: never) and ended, in ns after the start of the clock; its input and output tokens,
+        Whether it succeeded, whether the server failed it, and whether it counts in the error rate
+        (`Failures`); when
+        it was due, sent (infinite: never) and ended, in ns after the start of the clock; its input
+            and output tokens,
         0 unless it succeeded.
     """
     ok = record.outcome is Outcome.OK
@@ -292,5 +334,8 @@ def _ended_requests(columns: Floats, good: Floats) -> tuple[EndedRequests, float
         "goodput": good,
     }
     sojourns_s = (closed - due)[np.isfinite(sent)].sum() / 1e9
-    in_flight = sojourns_s / waits_s.sum() if waits_s.any() else len(waits_s)  # all at once, or none
-    return EndedRequests(waits_s, {name: values[order] for name, values in counts.items()}), float(in_flight)
+    # All at once, or none.
+    in_flight = sojourns_s / waits_s.sum() if waits_s.any() else len(waits_s)
+    return EndedRequests(waits_s, {name: values[order] for name, values in counts.items()}), float(
+        in_flight
+    )

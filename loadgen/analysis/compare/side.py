@@ -1,4 +1,6 @@
-"""Side: the runs of one configuration, a start each, read from files or a folder of them, and names of sides."""
+"""Side: the runs of one configuration, a start each, read from files or a folder of them, and
+names of sides.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,18 +53,25 @@ class Side:
         """
         side = cls._of(name, path, _read_runs(path))
         if not side.starts:
-            raise BadInput("FILE", f"{path} holds no result and no records", "name a folder that does, or a file")
+            raise BadInput(
+                "FILE",
+                f"{path} holds no result and no records",
+                "name a folder that does, or a file",
+            )
         return side
 
     @classmethod
     def of_sources(cls, name: str, sources: Sequence[RunResult | str]) -> "Side":
-        """Take results, and read paths as `read` does: a start of the server each, or several if a path has several.
+        """Take results, and read paths as `read` does: a start of the server each, or several if a
+        path has several.
 
         Raises:
             BadInput: A path cannot be read, or holds no run; or there are no sources.
         """
         if not sources:
-            raise BadInput("FILE", f"the side {name} has no runs", "give results, or paths of files")
+            raise BadInput(
+                "FILE", f"the side {name} has no runs", "give results, or paths of files"
+            )
         runs: list[ComparedRun] = []
         for source in sources:
             if isinstance(source, RunResult):
@@ -76,7 +85,9 @@ class Side:
         runs_by_key: dict[object, ComparedRun] = {}
         for run in runs:
             earlier = runs_by_key.get(run.key)
-            if earlier is None or earlier.records is None:  # prefer the records of a run to its result
+            if (
+                earlier is None or earlier.records is None
+            ):  # prefer the records of a run to its result
                 runs_by_key[run.key] = run
         started = tuple(sorted(runs_by_key.values(), key=lambda run: run.date))
         return cls(name, path, started, shared_meaning(started))
@@ -112,7 +123,8 @@ class Side:
     def scaled_values(self, metric: Metric) -> Floats | None:
         """Return the values of a metric on the scale on which sides are compared, shape (starts,).
 
-        These are logarithms, for shares the values themselves. The logarithm of 0 is -inf. None if a run has no value.
+        These are logarithms, for shares the values themselves. The logarithm of 0 is -inf. None if
+        a run has no value.
         """
         values = [run.value(metric, self.meaning) for run in self.starts]
         complete = [value for value in values if value is not None]
@@ -123,7 +135,9 @@ class Side:
         return np.array([math.log(value) if value > 0 else -math.inf for value in complete])
 
     def resolution(self, metric: Metric) -> float:
-        """Return the coarsest rounding step of a metric that all runs have, as a share of its value."""
+        """Return the coarsest rounding step of a metric that all runs have, as a share of its
+        value.
+        """
         return max(run.resolution(metric, self.meaning) for run in self.starts)
 
 
@@ -149,22 +163,28 @@ def together(sides: Sequence[Side]) -> list[Side]:
 
 
 def shared_meaning(runs: Iterable[ComparedRun]) -> Meaning:
-    """Return the meaning that all runs can be read by: from sent if some run is, and as vLLM if some run is."""
+    """Return the meaning that all runs can be read by: from sent if some run is, and as vLLM if
+    some run is.
+    """
     meanings = [run.meaning for run in runs]
     clock: Clock = "due" if all(meaning.clock == "due" for meaning in meanings) else "sent"
     return Meaning(clock, any(meaning.as_vllm for meaning in meanings))
 
 
 def names(paths: Sequence[str]) -> list[str]:
-    """Name sides after what their paths differ in: runs/base/1.json and runs/new/1.json are base and new.
+    """Name sides after what their paths differ in: runs/base/1.json and runs/new/1.json are base
+    and new.
 
-    Of long names that begin alike, such as those that `--save-result` gives, the first word that differs is the name.
+    Of long names that begin alike, such as those that `--save-result` gives, the first word that
+    differs is the name.
 
     Returns:
         Letters if the paths give no short names that are all different.
     """
     files = list(map(PurePath, paths))
-    parts = [(*path.parts[:-1], path.stem if path.suffix in ENDINGS else path.name) for path in files]
+    parts = [
+        (*path.parts[:-1], path.stem if path.suffix in ENDINGS else path.name) for path in files
+    ]
     ways = (
         [part[-1] for part in parts],
         _first_difference([part[::-1] for part in parts]),

@@ -1,4 +1,6 @@
-"""The numbers of a comparison as text, and the lines that explain them, for the console and for pages."""
+"""The numbers of a comparison as text, and the lines that explain them, for the console and for
+pages.
+"""
 
 import math
 from collections import Counter
@@ -23,15 +25,21 @@ NARROW_STEPS = 4  # rounding steps: rounding matters to intervals that are narro
 
 
 def values(row: Row) -> tuple[str, str]:
-    """Format both values without unit but %, with two decimals, or as many as show a significant difference."""
+    """Format both values without unit but %, with two decimals, or as many as show a significant
+    difference.
+    """
     scale = 100 if row.metric.is_share else 1
-    digits = _decimals(scale * (row.candidate - row.baseline), 2) if row.conclusion in SIGNIFICANT else 2
+    digits = (
+        _decimals(scale * (row.candidate - row.baseline), 2) if row.conclusion in SIGNIFICANT else 2
+    )
     unit = "%" if row.metric.is_share else ""
     return f"{scale * row.baseline:.{digits}f}{unit}", f"{scale * row.candidate:.{digits}f}{unit}"
 
 
 def unit(row: Row) -> str:
-    """Format the unit behind a value of `values`: " ms"; empty if there is none, and for shares, which have their %."""
+    """Format the unit behind a value of `values`: " ms"; empty if there is none, and for shares,
+    which have their %.
+    """
     return "" if row.metric.is_share else f" {row.metric.unit}".rstrip()
 
 
@@ -46,7 +54,9 @@ def bounds(row: Row) -> str:
 
 
 def _signed(share: float, row: Row) -> str:
-    """Format a share with as many decimals as show on which side of 0 a significant interval lies."""
+    """Format a share with as many decimals as show on which side of 0 a significant interval
+    lies.
+    """
     digits = 2 if row.metric.is_share else 1
     if row.bounds is not None and row.conclusion in SIGNIFICANT:
         digits = _decimals(100 * min(map(abs, row.bounds)), digits)
@@ -59,11 +69,14 @@ def _decimals(number: float, usual: int) -> int:
 
 
 def runs(side: Side) -> str:
-    """Summarize the runs: "3 starts, VALID (2), SUSPECT (1) for lag p99, 20250102-030405 to 20250102-040506"."""
+    """Summarize the runs: "3 starts, VALID (2), SUSPECT (1) for lag p99, 20250102-030405 to
+    20250102-040506".
+    """
     verdicts = Counter(run.verdict or NO_VERDICT for run in side.starts)
     parts = [f"{len(side.starts)} {start_word(side)}" if len(side.starts) > 1 else "1 run"]
     parts += [
-        f"{name} ({count})" if len(verdicts) > 1 else name for name, count in sorted(verdicts.items(), reverse=True)
+        f"{name} ({count})" if len(verdicts) > 1 else name
+        for name, count in sorted(verdicts.items(), reverse=True)
     ]
     if why := dict.fromkeys(name for run in side.starts for name in run.failed_checks):
         parts[-1] += f" for {' and '.join(why)}"
@@ -72,29 +85,40 @@ def runs(side: Side) -> str:
 
 
 def start_word(*sides: Side) -> str:
-    """Call runs starts if each has started its server; a run at a server that was there may follow another."""
+    """Call runs starts if each has started its server; a run at a server that was there may
+    follow another.
+    """
     return "starts" if all(run.has_own_server for side in sides for run in side.starts) else "runs"
 
 
 def notes(comparison: Comparison) -> list[str]:
     """List the warnings that precede all numbers."""
     simulated = comparison.simulated_sides
-    warning = f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, not a real server"
+    warning = (
+        f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's "
+        "simulator, not a real server"
+    )
     return [*comparison.clashes, *([warning] if simulated else []), *comparison.notes]
 
 
 def load(comparison: Comparison) -> str:
     """Describe the load of the first run, and whether it is that of all."""
     first = comparison.baseline.starts[0]
-    return f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: {first.load_text}"
+    return (
+        f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: "
+        f"{first.load_text}"
+    )
 
 
 def notable_rows(candidate: CandidateRows) -> list[Row]:
-    """Select the rows that are significant, and the main ones in any case; not those that are 0 on both sides."""
+    """Select the rows that are significant, and the main ones in any case; not those that are 0
+    on both sides.
+    """
     return [
         row
         for row in candidate.rows
-        if row.conclusion in SIGNIFICANT or (row.metric.name in MAIN_METRICS and (row.baseline or row.candidate))
+        if row.conclusion in SIGNIFICANT
+        or (row.metric.name in MAIN_METRICS and (row.baseline or row.candidate))
     ]
 
 
@@ -105,23 +129,30 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
         if word in words:
             yield (
                 word,
-                f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)",
+                f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that "
+                "were tested (Holm)",
             )
     if Conclusion.MAYBE in words:
         one_in = round(1 / (1 - CONFIDENCE))
-        yield Conclusion.MAYBE, f"significant by its own interval only, as 1 of {one_in} rows is by chance"
+        yield (
+            Conclusion.MAYBE,
+            f"significant by its own interval only, as 1 of {one_in} rows is by chance",
+        )
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
         yield Conclusion.NO_SIGNIFICANT_DIFFERENCE, "the interval contains 0"
 
 
-def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequence[Row]) -> Iterator[str]:
+def explanations(
+    comparison: Comparison, candidate: CandidateRows, rows: Sequence[Row]
+) -> Iterator[str]:
     """Yield how to read some rows of a candidate, one line each."""
     bases = candidate.bases
     if Basis.WITHIN in bases:
         yield (
             f"Intervals are at {CONFIDENCE_TEXT}, from the variation within the run "
             f"(blocks of {candidate.block_length} requests). "
-            f"The variation between starts is unknown: give {MIN_STARTS} starts of each side, or --noise."
+            f"The variation between starts is unknown: give {MIN_STARTS} starts of each side, or "
+            "--noise."
         )
     if Basis.STARTS in bases:
         yield (
@@ -139,29 +170,44 @@ def explanations(comparison: Comparison, candidate: CandidateRows, rows: Sequenc
     if comparison.has_unusable_runs and bases - {Basis.WITHIN}:
         yield "No row is called better or worse, because some runs are INVALID or partial."
     if candidate.error_rates_differ:
-        yield f"No latency is called better or worse, because the error rates differ: {candidate.error_rates_differ}."
+        yield (
+            "No latency is called better or worse, because the error rates differ: "
+            f"{candidate.error_rates_differ}."
+        )
     if candidate.repeated:
-        yield f"Left out, because they are fixed multiples of others in every run: {_repeated(candidate)}."
+        yield (
+            "Left out, because they are fixed multiples of others in every run: "
+            f"{_repeated(candidate)}."
+        )
     without: dict[str, list[str]] = {}
     for row in rows:
         if row.interval is None:
             without.setdefault(row.why_no_interval, []).append(row.metric.name)
     for why, names in without.items():
-        yield f"No interval ({why})" + (f": {', '.join(names)}." if bases or len(without) > 1 else ".")
+        yield f"No interval ({why})" + (
+            f": {', '.join(names)}." if bases or len(without) > 1 else "."
+        )
 
 
 def _rounding(candidate: CandidateRows) -> str:
-    """List rounding steps that matter to an interval: of throughputs a request, of latencies the client error."""
+    """List rounding steps that matter to an interval: of throughputs a request, of latencies the
+    client error.
+    """
     steps: dict[str, float] = {}
     for row in candidate.rows:
-        if row.interval is not None and row.interval.high - row.interval.low < NARROW_STEPS * row.resolution:
+        if (
+            row.interval is not None
+            and row.interval.high - row.interval.low < NARROW_STEPS * row.resolution
+        ):
             what = (
                 "latencies to at most {} (the client error)"
                 if row.metric.latency
                 else f"{row.metric.name} to {{}} (a request)"
             )
             steps[what] = max(row.resolution, steps.get(what, 0.0))
-    return ", ".join(what.format(percent(step, _decimals(100 * step, 2))) for what, step in steps.items())
+    return ", ".join(
+        what.format(percent(step, _decimals(100 * step, 2))) for what, step in steps.items()
+    )
 
 
 def _repeated(candidate: CandidateRows) -> str:
@@ -169,14 +215,17 @@ def _repeated(candidate: CandidateRows) -> str:
     for names in candidate.repeated.items():
         metrics = map(metric_by_name, names)
         repeated, first = (
-            metric.latency if metric and metric.latency else name for name, metric in zip(names, metrics, strict=True)
+            metric.latency if metric and metric.latency else name
+            for name, metric in zip(names, metrics, strict=True)
         )
         names_by_metric.setdefault(first, {})[repeated] = None
     return ", ".join(f"{', '.join(names)} ({first})" for first, names in names_by_metric.items())
 
 
 def noise_lines(file: NoiseFile) -> Iterator[str]:
-    """Yield a line for each metric of a noise file: the standard deviation of one start, and its degrees of freedom."""
+    """Yield a line for each metric of a noise file: the standard deviation of one start, and its
+    degrees of freedom.
+    """
     width = max(map(len, file.noise), default=0)
     for name, noise in file.noise.items():
         metric = metric_by_name(name)
@@ -184,4 +233,7 @@ def noise_lines(file: NoiseFile) -> Iterator[str]:
         if first is not None and first.df == noise.df and math.isclose(first.sd, noise.sd):
             continue
         sd = percent(noise.sd, 2)
-        yield f"{name:<{width}}  {sd.replace('%', 'pp') if metric and metric.is_share else sd} ({noise.df} df)"
+        yield (
+            f"{name:<{width}}  {sd.replace('%', 'pp') if metric and metric.is_share else sd} "
+            f"({noise.df} df)"
+        )

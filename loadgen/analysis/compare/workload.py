@@ -1,6 +1,8 @@
-"""The workload of a run, which must be the same in runs that are compared, and its environment, which may differ.
+"""The workload of a run, which must be the same in runs that are compared, and its environment,
+which may differ.
 
-Prompts and due times are compared by their hashes. If a hash differs, the settings that determine it are listed.
+Prompts and due times are compared by their hashes. If a hash differs, the settings that determine
+it are listed.
 """
 
 import dataclasses
@@ -19,19 +21,27 @@ from loadgen.workload import target
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
 # Settings that must be the same even if the hashes are.
 ALWAYS_COMPARED = (
-    *("extra_body", "max_concurrency", "concurrency_profile", "users", "num_warmups", "think_time", "history"),
+    "extra_body",
+    "max_concurrency",
+    "concurrency_profile",
+    "users",
+    "num_warmups",
+    "think_time",
+    "history",
     *("latency_from", "goodput", "cache"),
 )
 # The settings that determine each hash.
 HASHED_SETTINGS = {
     "prompts": {name for name, group in GROUPS.items() if group == DATA} | {*SEED_FIELDS},
-    "due times": {name for name, group in GROUPS.items() if group == LOAD} - {"num_prompts", "ready_check_timeout_sec"},
+    "due times": {name for name, group in GROUPS.items() if group == LOAD}
+    - {"num_prompts", "ready_check_timeout_sec"},
 }
 # Settings that do not affect how a server is measured.
 IGNORED = {"model", "endpoint", "backend", "slo", "max_error_rate", "keep_going", "strict"}
 OWN = "loadgen"  # the tool of runs whose whole workload is known
 MAX_WHOLE = 40  # characters of a text that is shown as a whole
-ADDRESS_SETTINGS = {"base_url", "host", "port"}  # of a server started for the run: different each time
+# Of a server started for the run: different each time.
+ADDRESS_SETTINGS = {"base_url", "host", "port"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +70,12 @@ def workload(result: RunResult) -> dict[str, Any]:
     """
     origin = result.provenance
     settings = origin.settings
-    by_time = result.closed_loop and settings.duration is not None  # its number of requests depends on the server
+    # Its number of requests depends on the server.
+    by_time = result.closed_loop and settings.duration is not None
     values = public(settings)
-    named = {name: value for name, value in values.items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
+    named = {
+        name: value for name, value in values.items() if GROUPS[name] in (SAMPLING, LOAD, DATA)
+    }
     return named | {
         "model": result.numbers.model_id,
         "endpoint": target.endpoint(settings),
@@ -102,12 +115,17 @@ def environment(result: RunResult) -> dict[str, Any]:
     if has_own_server:  # its port was any free one
         port = str(place).rpartition(":")[2]
         engine["commands"] = [
-            " ".join("PORT" if word == port else word for word in command.split()) for command in engine["commands"]
+            " ".join("PORT" if word == port else word for word in command.split())
+            for command in engine["commands"]
         ]
     names = {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)}
     names -= IGNORED | {*ALWAYS_COMPARED} | (ADDRESS_SETTINGS if has_own_server else set())
     settings = {flag(name): value for name, value in origin.saved_settings.items() if name in names}
-    named = {"engine": engine, "versions": to_json_values(origin.versions), "machine": to_json_values(origin.machine)}
+    named = {
+        "engine": engine,
+        "versions": to_json_values(origin.versions),
+        "machine": to_json_values(origin.machine),
+    }
     for part, facts in named.items():
         settings |= {f"{part}.{name}": value for name, value in facts.items()}
     return settings
@@ -116,23 +134,32 @@ def environment(result: RunResult) -> dict[str, Any]:
 def differences(
     first: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str] | None = None
 ) -> list[Difference]:
-    """Return the differences between two runs in the settings or facts of some names; None: of all."""
+    """Return the differences between two runs in the settings or facts of some names; None: of
+    all.
+    """
     return [
-        Difference(flag(name) if name in GROUPS else name, *_shortened(_text(first.get(name)), _text(other.get(name))))
+        Difference(
+            flag(name) if name in GROUPS else name,
+            *_shortened(_text(first.get(name)), _text(other.get(name))),
+        )
         for name in ({**first, **other} if names is None else names)
         if first.get(name) != other.get(name)
     ]
 
 
 def _shortened(first: str, other: str) -> tuple[str, str]:
-    """Return two texts; of long ones the words that differ, each with the word before it, as a flag in a command."""
+    """Return two texts; of long ones the words that differ, each with the word before it, as a
+    flag in a command.
+    """
     if max(len(first), len(other)) <= MAX_WHOLE:
         return first, other
     words = first.split(), other.split()
     differing: tuple[list[str], list[str]] = ([], [])
     for what, *ends in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes():
         if what != "equal":
-            for side, side_words, (begin, end) in zip(differing, words, (ends[:2], ends[2:]), strict=True):
+            for side, side_words, (begin, end) in zip(
+                differing, words, (ends[:2], ends[2:]), strict=True
+            ):
                 side.append(" ".join(side_words[max(0, begin - 1) : end]))
     return " ... ".join(differing[0]), " ... ".join(differing[1])
 

@@ -1,7 +1,9 @@
-"""The search for the highest load level, a rate or a concurrency, at which a server meets all criteria.
+"""The search for the highest load level, a rate or a concurrency, at which a server meets all
+criteria.
 
-Levels are doubled until one fails, or halved until one does not; then the gap between the two is bisected, in
-logarithms. A level counts as met only if a confidence bound shows it, so few requests cannot meet a criterion by luck.
+Levels are doubled until one fails, or halved until one does not; then the gap between the two is
+bisected, in logarithms. A level counts as met only if a confidence bound shows it, so few requests
+cannot meet a criterion by luck.
 """
 
 import math
@@ -19,9 +21,10 @@ class Run:
     Attributes:
         samples: One for each criterion.
         in_flight: Requests in flight at the server, on average.
-        failed: Whether it misses the criteria whatever the samples show: requests piled up, or the run was stopped
-            early because too many had missed their limits.
-        inconclusive: Why the run shows nothing about the server; None if it does. For example the client was the limit.
+        failed: Whether it misses the criteria whatever the samples show: requests piled up, or the
+            run was stopped early because too many had missed their limits.
+        inconclusive: Why the run shows nothing about the server; None if it does. For example the
+            client was the limit.
     """
 
     samples: Sequence[RatioSample]
@@ -30,7 +33,9 @@ class Run:
     inconclusive: str | None = None
 
     def met(self) -> bool | None:
-        """Tell whether all criteria are met; None if the run is inconclusive or has too few requests to tell."""
+        """Tell whether all criteria are met; None if the run is inconclusive or has too few
+        requests to tell.
+        """
         if self.inconclusive is not None:
             return None
         verdicts = {sample.met(self.in_flight) for sample in self.samples}
@@ -49,7 +54,8 @@ class SearchRange:
     """Which levels are searched, and how finely.
 
     Attributes:
-        resolution: The search ends when the lowest level that fails is this share above the highest that does not.
+        resolution: The search ends when the lowest level that fails is this share above the highest
+            that does not.
         min_level: The search gives up below this level.
         max_level: No level above this one is tried.
         nearest: Rounds a computed level to one that can be run.
@@ -69,7 +75,8 @@ class End(StrEnum):
     EDGE = "edge"  # the next level fails: the result is the highest level
     FLOOR = "floor"  # no level near above it has failed: the highest level may be higher
     NONE = "none"  # no level met the criteria
-    CLIENT = "client"  # the client, not the server, was the limit at the last level: the highest may be higher
+    # the client, not the server, was the limit at the last level: the highest may be higher
+    CLIENT = "client"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +87,8 @@ class SearchResult:
         level: The highest level that met the criteria; 0 if none did.
         fails: The lowest level that failed; infinite if none did.
         end: Why the search ended.
-        tried: Levels in the order in which they were tried, and whether they met the criteria; None if the client was
-            the limit, or no more runs were allowed.
+        tried: Levels in the order in which they were tried, and whether they met the criteria; None
+            if the client was the limit, or no more runs were allowed.
     """
 
     level: float
@@ -121,7 +128,11 @@ async def find_highest_level(measure: Measure, start: float, span: SearchRange) 
                 end = End.EDGE
                 break
         else:
-            level = span.nearest(level / 2) if fails < math.inf else min(span.nearest(2 * level), span.max_level)
+            level = (
+                span.nearest(level / 2)
+                if fails < math.inf
+                else min(span.nearest(2 * level), span.max_level)
+            )
     return SearchResult(meets, fails, end or (End.FLOOR if meets else End.NONE), tuple(tried))
 
 
@@ -129,8 +140,9 @@ async def _test_level(measure: Measure, level: float, looks: int) -> tuple[bool 
     """Run a level up to LOOKS times and judge all its runs together.
 
     Returns:
-        Whether the level meets the criteria, and the number of runs. A level that is not shown to meet them after
-        `looks` conclusive runs fails. None if the client was the limit each time, or no more runs are allowed.
+        Whether the level meets the criteria, and the number of runs. A level that is not shown to
+        meet them after `looks` conclusive runs fails. None if the client was the limit each time,
+        or no more runs are allowed.
     """
     pooled: Run | None = None
     conclusive = 0

@@ -1,9 +1,10 @@
-"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds.
+"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence
+bounds.
 
-`ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a limit
-on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded; an SLO
-that limits nothing else also limits failures (`slo.required_limits`). A `RatioSample` is what the requests of a run
-show of a share or a mean.
+`ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a
+percentile is a limit on a share. A failed request meets none. Means and gaps between tokens are
+those of the requests that succeeded; an SLO that limits nothing else also limits failures
+(`slo.required_limits`). A `RatioSample` is what the requests of a run show of a share or a mean.
 """
 
 import math
@@ -25,22 +26,25 @@ from loadgen.stats.ratio_confidence_interval import deciding_shares, mean_bounds
 from loadgen.util.arrays import Floats
 
 LOOKS = 3  # runs at a level whose first run is inconclusive
-# Confidence of each bound, so that "met" holds one-sided with 95 % over all LOOKS at a level: the normal quantile 1.992
-# at each look (Pocock, Biometrika 64, 1977), or Student's at the same level.
+# Confidence of each bound, so that "met" holds one-sided with 95 % over all LOOKS at a level: the
+# normal quantile 1.992 at each look (Pocock, Biometrika 64, 1977), or Student's at the same level.
 LOOK_CONFIDENCE = NormalDist().cdf(1.992)
 MIN_REQUESTS = 100  # of a run
 
 
 @dataclass(frozen=True, slots=True)
 class RatioSample:
-    """A ratio of two sums over the requests of a run, and its threshold. Requests are in the order of their due times.
+    """A ratio of two sums over the requests of a run, and its threshold. Requests are in the order
+    of their due times.
 
     Attributes:
         numerator: How much of each request is good; for a mean, the sum of its values.
-        denominator: How much of each request there is; for a mean, the number of its values. 0 if it does not count.
+        denominator: How much of each request there is; for a mean, the number of its values. 0 if
+            it does not count.
         threshold: The smallest share that meets the criterion; for a mean, the largest mean.
         is_mean: Whether it is a mean, else a share.
-        least, greatest: What the numerator may truly be, as the client's stamps are not exact; None: they are.
+        least, greatest: What the numerator may truly be, as the client's stamps are not exact;
+            None: they are.
     """
 
     numerator: Floats
@@ -64,10 +68,13 @@ class RatioSample:
     @property
     def value(self) -> float | None:
         """The share or the mean; None if no request counts."""
-        return float(self.numerator.sum() / self.denominator.sum()) if self.denominator.any() else None
+        return (
+            float(self.numerator.sum() / self.denominator.sum()) if self.denominator.any() else None
+        )
 
     def met(self, in_flight: float) -> bool | None:
-        """Tell whether the threshold is met, by a confidence bound, whatever the truth is within the client error.
+        """Tell whether the threshold is met, by a confidence bound, whatever the truth is within
+        the client error.
 
         None: the requests are too few to tell, or the client error is too large.
 
@@ -83,17 +90,25 @@ class RatioSample:
         return True if low >= self.threshold else False if high < self.threshold else None
 
     def bounds(self, in_flight: float) -> tuple[float, float] | None:
-        """Return the bounds of the share or the mean that `met` judges by; None if no request counts."""
+        """Return the bounds of the share or the mean that `met` judges by; None if no request
+        counts.
+        """
         compute = mean_bounds if self.is_mean else share_bounds
         pairs = self._both_ends(
-            lambda values, length: compute(values, self.denominator, length, LOOK_CONFIDENCE), in_flight
+            lambda values, length: compute(values, self.denominator, length, LOOK_CONFIDENCE),
+            in_flight,
         )
         return pairs and (pairs[0][0], pairs[1][1])
 
     def deciding_shares(self, in_flight: float) -> tuple[float, float] | None:
-        """Return the shares between which `met` would be None; None if no request counts. Not for a mean."""
+        """Return the shares between which `met` would be None; None if no request counts.
+
+        Not for a mean.
+        """
         pairs = self._both_ends(
-            lambda values, length: deciding_shares(values, self.denominator, length, LOOK_CONFIDENCE, self.threshold),
+            lambda values, length: deciding_shares(
+                values, self.denominator, length, LOOK_CONFIDENCE, self.threshold
+            ),
             in_flight,
         )
         return pairs and (pairs[1][0], pairs[0][1])
@@ -101,7 +116,8 @@ class RatioSample:
     def _both_ends(
         self, compute: Callable[[Floats, int], tuple[float, float]], in_flight: float
     ) -> tuple[tuple[float, float], tuple[float, float]] | None:
-        """Compute bounds from the least numerators and from the greatest; None if no request counts.
+        """Compute bounds from the least numerators and from the greatest; None if no request
+        counts.
 
         Args:
             compute: Computes bounds from numerators and the length of a block, in requests.
@@ -109,7 +125,9 @@ class RatioSample:
         """
         if not self.denominator.any():
             return None
-        residuals = self.numerator - self.numerator.sum() / self.denominator.sum() * self.denominator
+        residuals = (
+            self.numerator - self.numerator.sum() / self.denominator.sum() * self.denominator
+        )
         length = block_bootstrap.block_length(len(residuals), in_flight, residuals)
         least, greatest = self._ends
         of_least = compute(least, length)
@@ -133,7 +151,9 @@ class Criterion(Protocol):
 
     @property
     def min_requests(self) -> int:
-        """Requests of a run: twice as many as show that it is met if all of them are good (Wilson's bound)."""
+        """Requests of a run: twice as many as show that it is met if all of them are good
+        (Wilson's bound).
+        """
 
     def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
         """Return what the requests of a run show of the criterion.
@@ -167,23 +187,30 @@ class RequestShare:
         """As `Criterion.sample`: the number of good requests by the number of requests."""
         rows = [self._judge(record, settings) for record in records]
         good, least, greatest = np.array(rows, dtype=float).reshape(-1, 3).T
-        return RatioSample(good, np.ones(len(good)), self.attainment, least=least, greatest=greatest)
+        return RatioSample(
+            good, np.ones(len(good)), self.attainment, least=least, greatest=greatest
+        )
 
     def is_good(self, record: Record, settings: RunSettings) -> bool:
-        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
+        """Tell whether a request that has ended succeeded and met its limits; one of a single token
+        has no TPOT.
 
-        A request that the client failed to send is no failure of the server, so it is bad only if latencies are
-        limited.
+        A request that the client failed to send is no failure of the server, so it is bad only if
+        latencies are limited.
         """
         return self._judge(record, settings)[0]
 
     def _judge(self, record: Record, settings: RunSettings) -> tuple[bool, bool, bool]:
-        """Return whether a request is good; whether it surely is, and whether it may be, within the client error."""
+        """Return whether a request is good; whether it surely is, and whether it may be, within
+        the client error.
+        """
         if record.outcome is not Outcome.OK:
             good = not self.limits and record.outcome in OUR_FAULTS
             return good, good, good
         values = [(limit, latency(record, limit.metric, settings)) for limit in self.limits]
-        measured = [(limit, value) for limit, value in values if value is not None or limit.metric != "tpot"]
+        measured = [
+            (limit, value) for limit, value in values if value is not None or limit.metric != "tpot"
+        ]
         if any(value is None for _, value in measured):
             return False, False, False
         good, surely, maybe = (
@@ -210,7 +237,9 @@ class LimitCriterion:
 
 
 class GapShare(LimitCriterion):
-    """A share of all gaps between tokens, or between events with tokens, must be within a limit: its percentile."""
+    """A share of all gaps between tokens, or between events with tokens, must be within a limit:
+    its percentile.
+    """
 
     @property
     def min_requests(self) -> int:
@@ -236,7 +265,9 @@ class GapShare(LimitCriterion):
             return np.array(counts)
 
         total = np.array([float(request_gaps.repeats.sum()) for request_gaps in gaps_of_requests])
-        return RatioSample(good("ms"), total, self._share, least=good("greatest_ms"), greatest=good("least_ms"))
+        return RatioSample(
+            good("ms"), total, self._share, least=good("greatest_ms"), greatest=good("least_ms")
+        )
 
 
 class MeanLimit(LimitCriterion):
@@ -248,18 +279,33 @@ class MeanLimit(LimitCriterion):
         """As `Criterion.sample`: the sum of the values by their number."""
         values_of_requests = [self._values(record, settings) for record in records]
         sums, least, greatest = (
-            np.array([float((getattr(values, end) * values.repeats).sum()) for values in values_of_requests])
+            np.array(
+                [
+                    float((getattr(values, end) * values.repeats).sum())
+                    for values in values_of_requests
+                ]
+            )
             for end in ("ms", "least_ms", "greatest_ms")
         )
         counts = np.array([float(values.repeats.sum()) for values in values_of_requests])
-        return RatioSample(sums, counts, self.limit.threshold, is_mean=True, least=least, greatest=greatest)
+        return RatioSample(
+            sums, counts, self.limit.threshold, is_mean=True, least=least, greatest=greatest
+        )
 
     def _values(self, record: Record, settings: RunSettings) -> Gaps:
-        """Return the values of a request in the form of gaps: those of a latency are one, or none."""
+        """Return the values of a request in the form of gaps: those of a latency are one, or
+        none.
+        """
         if self.limit.metric in slo.GAPS:
             return gaps(record, self.limit.metric)
-        value = latency(record, self.limit.metric, settings) if record.outcome is Outcome.OK else None
-        return Gaps(*(np.array([number]) for number in (*value, 1.0))) if value else Gaps(*(np.empty(0),) * 4)
+        value = (
+            latency(record, self.limit.metric, settings) if record.outcome is Outcome.OK else None
+        )
+        return (
+            Gaps(*(np.array([number]) for number in (*value, 1.0)))
+            if value
+            else Gaps(*(np.empty(0),) * 4)
+        )
 
 
 def separate_criteria(text: str) -> tuple[Criterion, ...]:
@@ -284,10 +330,12 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
 
 
 def joint_criterion(text: str) -> RequestShare:
-    """Return one criterion for all limits of an SLO, as goodput is defined: a request is good if it meets all of them.
+    """Return one criterion for all limits of an SLO, as goodput is defined: a request is good if it
+    meets all of them.
 
-    All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
-    not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
+    All latencies are limited at one percentile, which is the share of requests that must be good. A
+    failed request is not good, so a limit on failures must allow as many as the share does, or
+    more. Alone, it is the share.
 
     Args:
         text: For example `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%`.
@@ -302,23 +350,36 @@ def joint_criterion(text: str) -> RequestShare:
     latencies = tuple(limit for limit in limits if limit.percentile is not None)
     percentiles = sorted({limit.percentile for limit in latencies if limit.percentile is not None})
     if len(percentiles) > 1:
-        problem = f"limits at p{percentiles[0]:g} and p{percentiles[-1]:g}, but goodput has a single share"
+        problem = (
+            f"limits at p{percentiles[0]:g} and p{percentiles[-1]:g}, but goodput has a "
+            "single share"
+        )
         raise BadInput("slo", problem, "give all latencies the same percentile")
     failures = [limit for limit in limits if limit.percentile is None]
     min_share = 1 - min((limit.threshold for limit in failures), default=1.0)
     attainment = percentiles[0] / 100 if percentiles else min_share
     if min_share > attainment + 1e-9:
         problem = f"{failures[0].text!r} is stricter than the percentile {percentiles[0]:g}"
-        raise BadInput("slo", problem, f"give latencies the percentile {100 * min_share:g}, or allow more failures")
+        raise BadInput(
+            "slo",
+            problem,
+            f"give latencies the percentile {100 * min_share:g}, or allow more failures",
+        )
     return RequestShare(text, latencies, attainment)
 
 
 def _why_undecidable(limit: slo.Limit) -> tuple[str, str] | None:
     if limit.metric == "error":
-        return None if 0 < limit.threshold < 1 else ("no number of requests can show this", "write error_rate<1%")
+        return (
+            None
+            if 0 < limit.threshold < 1
+            else ("no number of requests can show this", "write error_rate<1%")
+        )
     if limit.statistic == "max":
         return "no number of requests can show a maximum", f"write {limit.metric}_p99"
-    return ("every request meets it", f"write {limit.metric}_p99") if limit.percentile == 0 else None
+    return (
+        ("every request meets it", f"write {limit.metric}_p99") if limit.percentile == 0 else None
+    )
 
 
 def _why_not_per_request(limit: slo.Limit) -> tuple[str, str] | None:

@@ -18,17 +18,19 @@ from loadgen.stats.ratio_confidence_interval import share_bounds
 from loadgen.util.files import TailReader
 from loadgen.util.number_format import percent
 
-StopRule = Callable[[Progress], str | None]  # returns why a run need not go on; None as long as it must
+# Returns why a run need not go on; None as long as it must.
+StopRule = Callable[[Progress], str | None]
 
 
 class EarlyStop:
     """A stop rule that follows the records of a run while they are written.
 
-    It stops the run when the upper confidence bound of a share, computed as the run would be judged, is below the
-    criterion even if every request that has not ended turned out good. Answers that only a tokenizer counts are taken
-    to have one token per event. A mean, and a share of gaps, may always recover. Until all workers are on the clock,
-    the files may hold records of an earlier run. The first line of the first file tells how many files there are. A run
-    on a cluster is never stopped early, because the records of its machines arrive after it has ended.
+    It stops the run when the upper confidence bound of a share, computed as the run would be
+    judged, is below the criterion even if every request that has not ended turned out good. Answers
+    that only a tokenizer counts are taken to have one token per event. A mean, and a share of gaps,
+    may always recover. Until all workers are on the clock, the files may hold records of an earlier
+    run. The first line of the first file tells how many files there are. A run on a cluster is
+    never stopped early, because the records of its machines arrive after it has ended.
 
     Args:
         path: The path of the records.
@@ -57,7 +59,9 @@ class EarlyStop:
         self.reason: str | None = None
 
     def __call__(self, progress: Progress) -> str | None:
-        """Read the records written since the last call, and return why the run ends; None if it goes on."""
+        """Read the records written since the last call, and return why the run ends; None if it
+        goes on.
+        """
         readable = progress.phase in ON_THE_CLOCK and not self._settings.ray
         if self.reason is None and readable and self._read():
             self.reason = next(filter(None, map(self._why_missed, self._bad)), None)
@@ -71,11 +75,15 @@ class EarlyStop:
             return None
         good = np.ones(self._count)
         good[list(bad)] = 0
-        # How far the requests to come depend on each other is unknown, so the blocks are the shortest.
+        # How far the requests to come depend on each other is unknown, so the blocks are the
+        # shortest.
         length = block_bootstrap.block_length(self._count, 0)
         if share_bounds(good, np.ones(self._count), length, LOOK_CONFIDENCE)[1] >= share.attainment:
             return None
-        missed = f"{len(bad)} of {self._count} requests ({percent(len(bad) / self._count, 1)}) are beyond {share.text}"
+        missed = (
+            f"{len(bad)} of {self._count} requests ({percent(len(bad) / self._count, 1)}) "
+            f"are beyond {share.text}"
+        )
         return f"{missed}, which allows {percent(1 - share.attainment, 1)}"
 
     def _read(self) -> bool:
@@ -89,9 +97,11 @@ class EarlyStop:
         if "loadgen_records" in row:
             self._start_ns = row["start_ns"]
             more = range(len(self._tails), row["stripe"][1])
-            self._tails += (TailReader(shard_path(self._path, number)) for number in more)  # `_read` goes on with these
+            # `_read` goes on with these
+            self._tails += (TailReader(shard_path(self._path, number)) for number in more)
         elif "end" not in row:
             record = record_from_line(row, self._start_ns)
             for share, bad in self._bad.items():
                 if not share.is_good(record, self._settings):
-                    bad.add(record.index)  # a set: lines are read again if the files are joined meanwhile
+                    # A set: lines are read again if the files are joined meanwhile.
+                    bad.add(record.index)

@@ -1,7 +1,8 @@
 """Runs at load levels, one after the other, each long enough to be judged by the criteria.
 
-A level is a request rate or a concurrency. Each run has prompts and arrivals of its own: its seeds count up from those
-of the settings, so the server's prefix cache holds nothing of an earlier run that would make it faster.
+A level is a request rate or a concurrency. Each run has prompts and arrivals of its own: its seeds
+count up from those of the settings, so the server's prefix cache holds nothing of an earlier run
+that would make it faster.
 """
 
 import math
@@ -29,12 +30,18 @@ from loadgen.util.number_format import percent
 
 Measure = Callable[[RunSettings, str, StopRule], Awaitable[Result]]
 
-MAX_REQUESTS = 50_000  # of a run at a rate, unless the criteria need more: at higher rates runs are shorter
+MAX_REQUESTS = (
+    50_000  # of a run at a rate, unless the criteria need more: at higher rates runs are shorter
+)
 MAX_IN_FLIGHT = 5_000
 MAX_RUN_S = 1800.0  # rates that need longer runs are not tried
-MIN_SOJOURNS = 10  # a run is at least as long as this many requests in succession, else its beginning decides
+MIN_SOJOURNS = (
+    10  # a run is at least as long as this many requests in succession, else its beginning decides
+)
 READY_S = 60.0  # for a server to answer again after a run that was stopped, unless the settings say
-MIN_SHARE_OF_RATE = 0.95  # of the rate at which requests are sent: below it the run measured another level
+MIN_SHARE_OF_RATE = (
+    0.95  # of the rate at which requests are sent: below it the run measured another level
+)
 CLIENT_GROUPS = ("B", "C")  # groups of checks on the client
 PILED_UP = "requests piled up"
 
@@ -50,7 +57,8 @@ class Axis:
         nearest: Rounds a level to one that can be run and is easy to read.
         max_level: The highest level.
         min_level: The lowest level worth trying with so many requests per run.
-        requests: Requests of a run at a level with a minimum duration in s and a minimum number of sojourns.
+        requests: Requests of a run at a level with a minimum duration in s and a minimum number of
+            sojourns.
         length_s: Duration of a run at a level with so many requests.
     """
 
@@ -108,7 +116,8 @@ class LevelRun:
         level: The level of the load.
         result: The result of the run.
         run: What it shows of the criteria.
-        why: Why it is inconclusive, was stopped early, or missed the criteria whatever they are; None otherwise.
+        why: Why it is inconclusive, was stopped early, or missed the criteria whatever they are;
+            None otherwise.
     """
 
     level: float
@@ -121,10 +130,11 @@ class Levels:
     """Carries out runs at load levels and judges them.
 
     Args:
-        measure: Carries out a run with these settings under this name. It calls the stop rule with the run's progress
-            and aborts the run for the reason that the rule returns. Records go where the settings say.
-        settings: The settings of the workload, with the server. Level, ramp and duration are replaced. Arrivals are
-            Poisson unless the settings say how bursty they are.
+        measure: Carries out a run with these settings under this name. It calls the stop rule with
+            the run's progress and aborts the run for the reason that the rule returns. Records go
+            where the settings say.
+        settings: The settings of the workload, with the server. Level, ramp and duration are
+            replaced. Arrivals are Poisson unless the settings say how bursty they are.
         criteria: The criteria by which each run is judged.
         records: Where a run's records go, by its name; the context ends when they have been read.
         name: Prefix of the names of runs.
@@ -152,16 +162,24 @@ class Levels:
         min_requests: int | None = None,
         bounds: SearchBounds = UNBOUNDED,
     ) -> None:
-        self._measure, self._settings, self._criteria, self._records = measure, settings, criteria, records
+        self._measure, self._settings, self._criteria, self._records = (
+            measure,
+            settings,
+            criteria,
+            records,
+        )
         self._name, self._axis, self._length_s, self._bounds = name, axis, length_s, bounds
         needed = max(criterion.min_requests for criterion in criteria)
         self.min_requests = min_requests or needed
-        # A block is as long as two requests in succession (`block_bootstrap.block_length`), and the effective sample
-        # size of b blocks is b * b / MIN_BLOCKS at most (`share_bounds`): two runs of this length show
-        # as much as `needed` independent requests. A run that must decide alone is as long as the two.
+        # A block is as long as two requests in succession (`block_bootstrap.block_length`), and the
+        # effective sample size of b blocks is b * b / MIN_BLOCKS at most (`share_bounds`): two runs
+        # of this length show as much as `needed` independent requests. A run that must decide alone
+        # is as long as the two.
         alone = 2 if bounds.looks == 1 else 1
         # minimum duration of a run, in mean times of a request
-        self.sojourns = max(MIN_SOJOURNS, alone * math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed)))
+        self.sojourns = max(
+            MIN_SOJOURNS, alone * math.ceil(math.sqrt(block_bootstrap.MIN_BLOCKS * needed))
+        )
         self.runs: list[LevelRun] = []
         self._too_short: dict[str, list[float]] = {}
         self._disturbed: dict[str, list[float]] = {}
@@ -193,7 +211,8 @@ class Levels:
         ]
 
     async def run_level(self, level: float) -> Run | None:
-        """Run a level, and run it longer if its requests take too long; return None if no more runs are allowed.
+        """Run a level, and run it longer if its requests take too long; return None if no more runs
+        are allowed.
 
         Raises:
             InconclusiveRun: It ended early, is INVALID, or no request succeeded.
@@ -201,7 +220,9 @@ class Levels:
         while self.runs_left:
             run, length_s, sojourn_s = await self._run_once(level)
             wanted_s = min(self.sojourns * sojourn_s, MAX_RUN_S)
-            if length_s >= wanted_s or run.met() is False:  # a longer run would miss the criteria too
+            if (
+                length_s >= wanted_s or run.met() is False
+            ):  # a longer run would miss the criteria too
                 return run
             short = f"too short for requests of {sojourn_s:.2g} s"
             if length_s < self._length_s or not self.runs_left:
@@ -212,14 +233,17 @@ class Levels:
         return None
 
     async def run_burst(self) -> float:
-        """Send the minimum number of requests all at once and return the throughput, in requests/s: a first rate.
+        """Send the minimum number of requests all at once and return the throughput, in requests/s:
+        a first rate.
 
         Raises:
             InconclusiveRun: It ended early, is INVALID, or no request succeeded.
         """
         name = f"{self._name}-{len(self.runs) + 1:02}"
         with self._records(name) as records:
-            result = await self._measure(self._settings_at(math.inf, records), name, lambda progress: None)
+            result = await self._measure(
+                self._settings_at(math.inf, records), name, lambda progress: None
+            )
             self._require_conclusive(math.inf, result, _why_inconclusive(result, stopped=False))
         self._add_inconclusive(math.inf, result, "all at once, to see where to begin")
         return float(result.numbers.request_throughput or 0.0)
@@ -227,31 +251,45 @@ class Levels:
     def _require_conclusive(self, level: float, result: Result, why: str | None) -> None:
         if why is not None:
             self._add_inconclusive(level, result, why)
-            raise InconclusiveRun(f"the run at {format_level(level)} {self._axis.unit} is inconclusive: {why}")
+            raise InconclusiveRun(
+                f"the run at {format_level(level)} {self._axis.unit} is inconclusive: {why}"
+            )
 
     def _add_inconclusive(self, level: float, result: Result, why: str) -> None:
         self.runs.append(LevelRun(level, result, Run((), 0.0, inconclusive=why), why))
 
     async def _run_once(self, level: float) -> tuple[Run, float, float]:
-        """Run a level; return the run, its duration by the axis, and the mean time of its requests, both in s."""
+        """Run a level; return the run, its duration by the axis, and the mean time of its
+        requests, both in s.
+        """
         name = f"{self._name}-{len(self.runs) + 1:02}"
         with self._records(name) as records:
             settings = self._settings_at(level, records)
             assert settings.num_prompts is not None
             stop = EarlyStop(records, self._criteria, settings, self._bounds.stop_rules(settings))
             result = await self._measure(settings, name, stop)
-            self._require_conclusive(level, result, _why_inconclusive(result, stopped=stop.reason is not None))
+            self._require_conclusive(
+                level, result, _why_inconclusive(result, stopped=stop.reason is not None)
+            )
             run, sojourn_s = self._judge(result, settings, level, stop.reason)
         why = run.inconclusive or stop.reason or (PILED_UP if run.failed else None)
-        if why is None and run.met() is not False and (why := self._bounds.misses(level, result)) is not None:
+        if (
+            why is None
+            and run.met() is not False
+            and (why := self._bounds.misses(level, result)) is not None
+        ):
             run = replace(run, failed=True)
         self.runs.append(LevelRun(level, result, run, why))
         return run, self._axis.length_s(level, settings.num_prompts), sojourn_s
 
-    def _judge(self, result: Result, settings: RunSettings, level: float, stopped: str | None) -> tuple[Run, float]:
+    def _judge(
+        self, result: Result, settings: RunSettings, level: float, stopped: str | None
+    ) -> tuple[Run, float]:
         """Return what a run shows of the criteria, and the mean time of its requests in s."""
         assert settings.records is not None
-        records = sorted(RecordFile(settings.records), key=lambda record: (record.due, record.index))
+        records = sorted(
+            RecordFile(settings.records), key=lambda record: (record.due, record.index)
+        )
         sent = [record for record in records if record.sent]
         wrong = result.failed_checks
         if (share := _share_of_rate(sent)) < MIN_SHARE_OF_RATE:
@@ -260,9 +298,13 @@ class Levels:
         if stopped is not None:
             return Run((), 0.0, failed=True), 0.0
         if late := [check.name for check in wrong if check.group in CLIENT_GROUPS]:
-            self._disturbed.setdefault(f"the client itself was disturbed ({', '.join(late)})", []).append(level)
+            self._disturbed.setdefault(
+                f"the client itself was disturbed ({', '.join(late)})", []
+            ).append(level)
         if len(records) < (count := result.numbers.num_prompts):
-            self._require_conclusive(level, result, f"only {len(records)} of {count} requests have a record")
+            self._require_conclusive(
+                level, result, f"only {len(records)} of {count} requests have a record"
+            )
         busy_ns = sum(record.closed - record.sent for record in sent)
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
         counted = self._bounds.counted(records, settings)
@@ -271,10 +313,14 @@ class Levels:
         return run, busy_ns / 1e9 / max(1, len(sent))
 
     def requests_at(self, level: float) -> int:
-        """Return how many requests the next run at a level has; an infinite rate sends all at once."""
+        """Return how many requests the next run at a level has; an infinite rate sends all at
+        once.
+        """
         if math.isinf(level):
             return self.min_requests
-        return max(self.min_requests, math.ceil(self._axis.requests(level, self._length_s, self.sojourns)))
+        return max(
+            self.min_requests, math.ceil(self._axis.requests(level, self._length_s, self.sojourns))
+        )
 
     def _settings_at(self, level: float, records: Path) -> RunSettings:
         number = len(self.runs) + 1 if self._bounds.new_seeds else 0
@@ -295,8 +341,8 @@ class Levels:
 def _share_of_rate(sent: Sequence[Record]) -> float:
     """Return the rate at which requests were sent over the rate at which they were due.
 
-    The client's lateness is the median of the first and of the last tenth of the requests, so that no single request
-    decides. Waits that are not the client's are left out (`Record.lag_ns`).
+    The client's lateness is the median of the first and of the last tenth of the requests, so that
+    no single request decides. Waits that are not the client's are left out (`Record.lag_ns`).
     """
     if not sent:
         return 1.0
@@ -318,5 +364,7 @@ def _why_inconclusive(result: Result, *, stopped: bool) -> str | None:
         wrong = [check.name for check in result.failed_checks if check.group == "A"]
         return result.partial or ", ".join(wrong)
     if not result.numbers.completed:
-        return "no request succeeded: " + ", ".join(f"{name} {count}" for name, count in result.outcomes.items())
+        return "no request succeeded: " + ", ".join(
+            f"{name} {count}" for name, count in result.outcomes.items()
+        )
     return None

@@ -36,19 +36,24 @@ class LoadSearch:
     Args:
         requested: The checked settings of the search; `slo` has the limits.
         over: rate or concurrency.
-        chosen: The settings that were given for this search, by name, without those of a workload: the first level,
-            and the length of the runs.
+        chosen: The settings that were given for this search, by name, without those of a workload:
+            the first level, and the length of the runs.
         bounds: How far it goes.
 
     Attributes:
-        data: The runs that have ended, and what follows from them. Whoever carries out a run appends its point.
+        data: The runs that have ended, and what follows from them. Whoever carries out a run
+            appends its point.
         settings: The settings of the runs, without the limits and the length of the search.
         first_settings: Settings by which the server is found.
         outcome: The outcome; None: the search has not ended, or ended early.
     """
 
     def __init__(
-        self, requested: RunSettings, over: AxisName, chosen: Mapping[str, Any], bounds: SearchBounds = UNBOUNDED
+        self,
+        requested: RunSettings,
+        over: AxisName,
+        chosen: Mapping[str, Any],
+        bounds: SearchBounds = UNBOUNDED,
     ) -> None:
         assert requested.slo is not None
         self._criteria = separate_criteria(requested.slo)
@@ -129,7 +134,8 @@ class LoadSearch:
             if start is None:  # the throughput of a run that sends everything at once
                 say(
                     f"up to {levels.runs_left} runs; "
-                    f"the first sends {levels.min_requests} requests at once, to choose the first rate"
+                    f"the first sends {levels.min_requests} requests at once, to choose the first "
+                    "rate"
                 )
                 try:
                     start = await levels.run_burst()
@@ -157,14 +163,19 @@ class LoadSearch:
         return max((level.level for level in self._levels.values() if level.met), default=0.0)
 
     def _plan(self, levels: Levels, level: float) -> str:
-        """Describe the number and the length of the runs, and why they are longer than --duration if they are."""
+        """Describe the number and the length of the runs, and why they are longer than
+        --duration if they are.
+        """
         level = max(self._axis.nearest(level), levels.min_level)
         count = levels.requests_at(level)
         length_s, duration_s = self._axis.length_s(level, count), self._chosen.get("duration")
         if math.isinf(length_s):
             return f"up to {levels.runs_left} runs of at least {count} requests each"
         whole = duration(levels.runs_left * length_s)
-        runs = f"up to {levels.runs_left} runs of {duration(length_s)} each at {self.level_text(level)}"
+        runs = (
+            f"up to {levels.runs_left} runs of {duration(length_s)} each at "
+            f"{self.level_text(level)}"
+        )
         plan = f"{runs}, {whole} in total; runs at lower levels are longer"
         if duration_s is None or length_s < duration_s + 1:
             return plan
@@ -173,7 +184,11 @@ class LoadSearch:
 
     def _report(self, level_runs: list[LevelRun], say: Callable[[str], None]) -> None:
         for number in range(self._reported, len(level_runs)):
-            run, level, why = level_runs[number].run, level_runs[number].level, level_runs[number].why
+            run, level, why = (
+                level_runs[number].run,
+                level_runs[number].level,
+                level_runs[number].why,
+            )
             met = run.met()
             why = why or (TOO_FEW if met is None else None)
             limits_met = [sample.met(run.in_flight) for sample in run.samples]
@@ -200,7 +215,9 @@ class LoadSearch:
         self.data.notes += levels.notes
 
 
-def judge_level(level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clock: str) -> LoadLevel:
+def judge_level(
+    level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clock: str
+) -> LoadLevel:
     """Judge the runs at a level together.
 
     Args:
@@ -219,7 +236,9 @@ def judge_level(level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clo
         met=False if failed else pooled.met() if pooled else None,
         runs=len(counted),
         why=why,
-        slo=[_bounded(limit, number, pooled, snapshots, clock) for number, limit in enumerate(limits)],
+        slo=[
+            _bounded(limit, number, pooled, snapshots, clock) for number, limit in enumerate(limits)
+        ],
     )
 
 
@@ -241,11 +260,19 @@ def _bounded(
 
 
 def _latencies(
-    limit: slo.Limit, sample: RatioSample | None, in_flight: float, snapshots: Sequence[Snapshot], clock: str
+    limit: slo.Limit,
+    sample: RatioSample | None,
+    in_flight: float,
+    snapshots: Sequence[Snapshot],
+    clock: str,
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the value of a latency, ms, and its bounds; infinite where they lie among requests that failed."""
+    """Return the value of a latency, ms, and its bounds; infinite where they lie among requests
+    that failed.
+    """
     name = slo.distribution(limit.metric, clock)
-    failed = 0 if limit.metric in slo.GAPS else sum(snapshot.failures.failed for snapshot in snapshots)
+    failed = (
+        0 if limit.metric in slo.GAPS else sum(snapshot.failures.failed for snapshot in snapshots)
+    )
 
     def pooled(histograms: Callable[[Snapshot], dict[str, Histogram]]) -> Histogram:
         return reduce(add, (histograms(snapshot)[name] for snapshot in snapshots))
@@ -258,5 +285,9 @@ def _latencies(
         return value, None, None
     least, most = shares
     low = statistic_ms(pooled(lambda snapshot: snapshot.lower), f"p{100 * max(0.0, least)}", failed)
-    high = statistic_ms(pooled(lambda snapshot: snapshot.upper), f"p{100 * most}", failed) if most <= 1 else None
+    high = (
+        statistic_ms(pooled(lambda snapshot: snapshot.upper), f"p{100 * most}", failed)
+        if most <= 1
+        else None
+    )
     return value, low, high

@@ -1,7 +1,7 @@
 """SearchBounds: how far a load search goes, and what a level must do beyond the limits of the SLO.
 
-`misses_rate` and `ThroughputGain` tell that more load brings no more work: they return why a level is beyond the
-capacity of the server, or None, and are the `misses` of a search.
+`misses_rate` and `ThroughputGain` tell that more load brings no more work: they return why a level
+is beyond the capacity of the server, or None, and are the `misses` of a search.
 """
 
 import math
@@ -17,8 +17,10 @@ from loadgen.core.record import Record
 from loadgen.runner.run_result import Result
 from loadgen.util.number_format import percent
 
-Misses = Callable[[float, Result], str | None]  # returns why a level fails although it may meet the criteria
-Counted = Callable[[Sequence[Record], RunSettings], Sequence[Record]]  # returns the records that the criteria judge
+# Returns why a level fails although it may meet the criteria.
+Misses = Callable[[float, Result], str | None]
+# Returns the records that the criteria judge.
+Counted = Callable[[Sequence[Record], RunSettings], Sequence[Record]]
 StopRules = Callable[[RunSettings], StopRule]  # makes the rule by which a run is stopped as failed
 RUN_S = 60.0  # minimum duration of a run at a rate
 MIN_SERVED = 0.98  # of the rate
@@ -30,12 +32,15 @@ class SearchBounds:
     """How far a search goes.
 
     Attributes:
-        min_level, max_level: No level outside of them is run; None: the lowest worth trying, and the highest possible.
-        resolution: The search ends when the lowest level that fails is this share above the highest that does not.
+        min_level, max_level: No level outside of them is run; None: the lowest worth trying, and
+            the highest possible.
+        resolution: The search ends when the lowest level that fails is this share above the highest
+            that does not.
         looks: Conclusive runs of a level that no run has decided; then it fails.
         max_runs: Maximum number of runs.
         run_s: Minimum duration of a run at a rate, s, if the search was given none.
-        misses: A requirement beyond the criteria: returns why a run at a level misses it; None if it does not.
+        misses: A requirement beyond the criteria: returns why a run at a level misses it; None if
+            it does not.
         stop_rules: Makes a rule beyond the criteria by which a run is stopped, and its level fails.
         counted: Chooses the records by which a run is judged.
         new_seeds: Whether each run has prompts of its own.
@@ -59,9 +64,9 @@ UNBOUNDED = SearchBounds()
 def misses_rate(rate: float, result: Result) -> str | None:
     """Tell that the server answered fewer requests per second than were due.
 
-    Requests that end are counted from the moment when the first one has ended to the last due time. Where the server
-    keeps up, they differ from those due by about the square root of the number in flight. A rate of sessions is judged
-    by the check of piled up requests alone.
+    Requests that end are counted from the moment when the first one has ended to the last due time.
+    Where the server keeps up, they differ from those due by about the square root of the number in
+    flight. A rate of sessions is judged by the check of piled up requests alone.
 
     Args:
         rate: Requests per second, evenly spaced.
@@ -74,21 +79,29 @@ def misses_rate(rate: float, result: Result) -> str | None:
     begin, end = float(closed.min()), (result.numbers.num_prompts - 1) / rate * 1e9
     if end <= begin:
         return None
-    ended, due = int(np.count_nonzero((closed > begin) & (closed <= end))), rate * (end - begin) / 1e9
-    in_flight = float(np.sum(closed - snapshot.sent[snapshot.sent >= 0])) / max(float(closed.max()), 1.0)
+    ended, due = (
+        int(np.count_nonzero((closed > begin) & (closed <= end))),
+        rate * (end - begin) / 1e9,
+    )
+    in_flight = float(np.sum(closed - snapshot.sent[snapshot.sent >= 0])) / max(
+        float(closed.max()), 1.0
+    )
     if ended + math.sqrt(in_flight) + 1 >= MIN_SERVED * due:
         return None
     return f"only {percent(ended / due, 1)} of the rate was served"
 
 
 class ThroughputGain:
-    """The rule for requests in flight: twice as many bring at least MIN_GAIN more output tokens per second."""
+    """The rule for requests in flight: twice as many bring at least MIN_GAIN more output tokens
+    per second.
+    """
 
     def __init__(self) -> None:
         self._throughput: dict[float, float] = {}
 
     def __call__(self, in_flight: float, result: Result) -> str | None:
-        """Tell that a level brings too little more than the highest level below it that was within the capacity.
+        """Tell that a level brings too little more than the highest level below it that was within
+        the capacity.
 
         Args:
             in_flight: The level.
@@ -99,6 +112,9 @@ class ThroughputGain:
         if below is not None:
             gain = throughput / self._throughput[below] - 1 if self._throughput[below] else math.inf
             if gain < (1 + MIN_GAIN) ** math.log2(in_flight / below) - 1:
-                return f"{percent(abs(gain), 1)} {'more' if gain >= 0 else 'fewer'} output tokens/s than at {below:g}"
+                return (
+                    f"{percent(abs(gain), 1)} {'more' if gain >= 0 else 'fewer'} output "
+                    f"tokens/s than at {below:g}"
+                )
         self._throughput[in_flight] = throughput
         return None

@@ -13,7 +13,12 @@ from loadgen.workload import endpoints
 
 # A search has loads and ends of its own.
 OF_SINGLE_RUNS = (
-    *("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "rate_profile", "concurrency_profile", "users"),
+    "ramp_up_strategy",
+    "ramp_up_start_rps",
+    "ramp_up_end_rps",
+    "rate_profile",
+    "concurrency_profile",
+    "users",
     "stop_when",
 )
 
@@ -25,15 +30,24 @@ def check_requested(requested: RunSettings) -> None:
         BadInput: A search cannot have one of them, or a value cannot be used.
     """
     if requested.junit is not None:
-        raise BadInput("--junit", "is for single runs: those of a search are meant to miss the limits", "leave it out")
+        raise BadInput(
+            "--junit",
+            "is for single runs: those of a search are meant to miss the limits",
+            "leave it out",
+        )
     if requested.dataset_name == TRACE:
         problem = "a trace sets its own request rate, which a search must vary"
         raise BadInput("--dataset-name", problem, "choose another data set")
     if requested.random_batch_size > 1:
         problem = "makes --num-prompts a number of texts, and a search chooses numbers of requests"
-        raise BadInput("--random-batch-size", problem, "leave it out, or measure rates with `loadgen run --rate 1,2,4`")
+        raise BadInput(
+            "--random-batch-size",
+            problem,
+            "leave it out, or measure rates with `loadgen run --rate 1,2,4`",
+        )
     check_several(requested)
-    rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
+    # A --duration needs a finite rate.
+    rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0
     endpoints.checked(requested.replace(request_rate=rate))
 
 
@@ -44,7 +58,10 @@ def check_several(requested: RunSettings) -> None:
         BadInput: A class has limits of its own.
     """
     if any(request_class.slo for request_class in requested.request_classes):
-        problem = "limits of a class are judged in single runs: several runs are judged by all requests together"
+        problem = (
+            "limits of a class are judged in single runs: several runs are judged by all "
+            "requests together"
+        )
         raise BadInput("--class", problem, "leave slo out, and give --slo")
 
 
@@ -56,13 +73,16 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
         over: rate or concurrency.
 
     Raises:
-        BadInput: `slo` is missing, `over` is another word, or a setting is of what the search itself varies.
+        BadInput: `slo` is missing, `over` is another word, or a setting is of what the search
+            itself varies.
     """
     if over not in AXES:
         raise BadInput("--over", f"{over!r} is not a load", f"use {' or '.join(AXES)}")
     if not chosen.get("slo"):
         raise BadInput(
-            "--slo", "missing", 'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"'
+            "--slo",
+            "missing",
+            'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"',
         )
     for name in SWEPT:
         if isinstance(chosen.get(name), tuple):
@@ -73,15 +93,27 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
             raise BadInput(flag(name), problem, "leave it out")
     if "max_error_rate" in chosen:
         raise BadInput(
-            "--max-error-rate", "does not apply to a search: --slo sets the limit", "add error_rate<1% to --slo"
+            "--max-error-rate",
+            "does not apply to a search: --slo sets the limit",
+            "add error_rate<1% to --slo",
         )
     if over == "concurrency" and math.isfinite(chosen.get("request_rate", math.inf)):
-        raise BadInput("--request-rate", "cannot be combined with --over concurrency", "leave one of the two out")
+        raise BadInput(
+            "--request-rate",
+            "cannot be combined with --over concurrency",
+            "leave one of the two out",
+        )
     if chosen.get("num_prompts") == ALL_PROMPTS:
         problem = f"{ALL_PROMPTS} is not a number of requests, which each run of a search needs"
         raise BadInput("--num-prompts", problem, "give a number, or leave it out")
     if chosen.get("duration") is not None and over == "concurrency":
-        problem = "cannot be combined with --over concurrency, where the number of requests ends a run"
+        problem = (
+            "cannot be combined with --over concurrency, where the number of requests ends a run"
+        )
         raise BadInput("--duration", problem, "leave it out, or give --num-prompts")
     if chosen.get("duration") is not None and chosen.get("num_prompts") is not None:
-        raise BadInput("--duration", "cannot be combined with --num-prompts in a search", "leave one of the two out")
+        raise BadInput(
+            "--duration",
+            "cannot be combined with --num-prompts in a search",
+            "leave one of the two out",
+        )

@@ -31,12 +31,16 @@ def main(argv: list[str]) -> int:
     check_page("--html", arguments.html)
     _check_apart(arguments)
     if arguments.junit is not None and not arguments.fail_if:
-        raise BadInput("--junit", "has nothing to report", 'give --fail-if as well, for example "ttft_p99>+5%"')
+        raise BadInput(
+            "--junit", "has nothing to report", 'give --fail-if as well, for example "ttft_p99>+5%"'
+        )
     sides = list(map(compare.Side.read, _names(arguments), arguments.sides))
     if arguments.save_noise is not None:
         return _save_noise(arguments, sides[0])
     noise = None if arguments.noise is None else compare.NoiseFile.read(arguments.noise)
-    comparison = compare.JudgedComparison.of(sides, noise=noise, fail_if=arguments.fail_if, anyway=arguments.anyway)
+    comparison = compare.JudgedComparison.of(
+        sides, noise=noise, fail_if=arguments.fail_if, anyway=arguments.anyway
+    )
     _write(arguments, comparison)
     if arguments.json:
         from loadgen.report import to_json
@@ -55,34 +59,54 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="loadgen compare",
-        description="Compare runs with those of the first side, the baseline, and show each difference with its "
-        "confidence interval. A side is a result of `loadgen run` (--save-result, --json), of `vllm bench serve` or of "
-        "SGLang's bench_serving, a file of --records, or a folder of such files. Several results in one file "
+        description="Compare runs with those of the first side, the baseline, and show each "
+        "difference with its "
+        "confidence interval. A side is a result of `loadgen run` (--save-result, --json), of "
+        "`vllm bench serve` or of "
+        "SGLang's bench_serving, a file of --records, or a folder of such files. Several results "
+        "in one file "
         "(--append-result) count as several starts of the server. See docs/compare.md.",
     )
-    parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the sides, the baseline first")
-    parser.add_argument("--names", metavar="A,B", help="names of the sides, in place of those from their paths")
+    parser.add_argument(
+        "sides", metavar="FILE|FOLDER", nargs="+", help="the sides, the baseline first"
+    )
+    parser.add_argument(
+        "--names", metavar="A,B", help="names of the sides, in place of those from their paths"
+    )
     parser.add_argument(
         "--noise",
         metavar="FILE",
-        help="the variation between starts, from --save-noise; used if the sides have too few starts",
+        help="the variation between starts, from --save-noise; used if the sides have too few "
+        "starts",
     )
     parser.add_argument(
         "--save-noise",
         metavar="FILE",
-        help="measure the variation between the starts of one side (three or more), and save it for --noise",
+        help="measure the variation between the starts of one side (three or more), and save it "
+        "for --noise",
     )
-    parser.add_argument("--anyway", action="store_true", help="compare runs even if their settings or prompts differ")
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="compare runs even if their settings or prompts differ",
+    )
     parser.add_argument(
         "--fail-if",
         metavar="CONDITION",
         action="append",
         default=[],
-        help='exit 8 if the condition holds: "ttft_p99>+5%%", "output_throughput<-3%%", "error_rate>+1pp"; repeatable',
+        help='exit 8 if the condition holds: "ttft_p99>+5%%", "output_throughput<-3%%", '
+        '"error_rate>+1pp"; repeatable',
     )
-    parser.add_argument("--markdown", metavar="FILE", help="also write the comparison as Markdown that GitHub renders")
     parser.add_argument(
-        "--junit", metavar="FILE", help="also write JUnit XML, one test case per condition of --fail-if"
+        "--markdown",
+        metavar="FILE",
+        help="also write the comparison as Markdown that GitHub renders",
+    )
+    parser.add_argument(
+        "--junit",
+        metavar="FILE",
+        help="also write JUnit XML, one test case per condition of --fail-if",
     )
     parser.add_argument("--html", metavar="FILE", help="also write the comparison as an HTML page")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
@@ -98,26 +122,42 @@ def _names(arguments: argparse.Namespace) -> list[str]:
     if arguments.save_noise is None:
         if count == 1:
             raise BadInput(
-                "FILE", "only one side is given", "name a second one to compare it with, or give --save-noise"
+                "FILE",
+                "only one side is given",
+                "name a second one to compare it with, or give --save-noise",
             )
     elif count > 1:
         raise BadInput("--save-noise", "takes one side", "leave out the others")
-    for name in ("noise", "fail_if", "markdown", "junit", "html", "json") if arguments.save_noise is not None else ():
+    for name in (
+        ("noise", "fail_if", "markdown", "junit", "html", "json")
+        if arguments.save_noise is not None
+        else ()
+    ):
         if getattr(arguments, name):
             raise BadInput(
-                flag(name), "cannot be combined with --save-noise, which compares nothing", "leave one of the two out"
+                flag(name),
+                "cannot be combined with --save-noise, which compares nothing",
+                "leave one of the two out",
             )
     if arguments.names is None:
         return side_names(arguments.sides)
     names = [name.strip() for name in arguments.names.split(",")]
     if len(names) != count or len(set(names)) < count or not all(names):
-        raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each side a different name")
+        raise BadInput(
+            "--names",
+            f"{arguments.names!r} does not name {count} sides",
+            "give each side a different name",
+        )
     return names
 
 
 def _check_apart(arguments: argparse.Namespace) -> None:
     """Refuse to overwrite an input file, or to write two outputs into one file."""
-    used = {os.path.realpath(path): "an input file" for path in (*arguments.sides, arguments.noise) if path is not None}
+    used = {
+        os.path.realpath(path): "an input file"
+        for path in (*arguments.sides, arguments.noise)
+        if path is not None
+    }
     for name in ("save_noise", "markdown", "junit", "html"):
         path = getattr(arguments, name)
         if path is not None:
@@ -134,7 +174,10 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
     with writing("--save-noise", arguments.save_noise):
         noise.save(arguments.save_noise)
-    title = f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to {arguments.save_noise}:"
+    title = (
+        f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to "
+        f"{arguments.save_noise}:"
+    )
     print(printable(title))
     print("\n".join(f"  {line}" for line in texts.noise_lines(noise)))
     return exit_codes.DONE
@@ -153,7 +196,9 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
     if demands:
         blocks = document.blocks
         place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
-        document = replace(document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:]))
+        document = replace(
+            document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:])
+        )
     suite = gate.Suite("compare", document.title, demands)
     texts: dict[str, Callable[[], str]] = {
         "markdown": lambda: html.github(document),

@@ -1,4 +1,5 @@
-"""`loadgen completion`: print the shell code that completes commands, flags and their values; and answer that code.
+"""`loadgen completion`: print the shell code that completes commands, flags and their values; and
+answer that code.
 
 The answer executes nothing of the command line that a user has begun.
 """
@@ -16,14 +17,19 @@ from loadgen.cli.output import say
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.packages import installed
 
-START_FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc, after compinit", "fish": "~/.config/fish/config.fish"}
+START_FILES = {
+    "bash": "~/.bashrc",
+    "zsh": "~/.zshrc, after compinit",
+    "fish": "~/.config/fish/config.fish",
+}
 LINES = {
     "bash": 'eval "$(loadgen completion bash)"',
     "zsh": 'eval "$(loadgen completion zsh)"',
     "fish": "loadgen completion fish | source",
 }
 
-ASKED = "_ARGCOMPLETE"  # the environment variable that a shell sets when it asks; the command line is in COMP_LINE
+# the environment variable that a shell sets when it asks; the command line is in COMP_LINE
+ASKED = "_ARGCOMPLETE"
 # Flags whose values are the names of entry points.
 ENTRY_POINTS = {"dataset_name": "loadgen.datasets", "engine": "loadgen.engines"}
 OWN_PACKAGE = "loadgen."
@@ -35,7 +41,9 @@ def main(argv: list[str]) -> int:
     parser = OneLineParser(
         "loadgen completion",
         description="Print the code with which a shell completes commands, flags and their values.",
-        epilog="\n".join(["To use it, add a line to the file that the shell reads when it starts:", *rows]),
+        epilog="\n".join(
+            ["To use it, add a line to the file that the shell reads when it starts:", *rows]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=list(LINES), help="the shell")
@@ -51,7 +59,8 @@ def main(argv: list[str]) -> int:
 def complete() -> NoReturn:
     """Write the completions of the begun command line to the file that the shell reads, and exit.
 
-    The command is called up to the point at which it would parse its flags: there its parser answers.
+    The command is called up to the point at which it would parse its flags: there its parser
+    answers.
     """
     with contextlib.suppress(BaseException):  # the shell shows no error: it offers nothing
         from argcomplete.lexers import split_line
@@ -67,7 +76,8 @@ def complete() -> NoReturn:
 
 
 def next_words(words: list[str], prefix: str) -> Iterable[str] | None:
-    """Return the words that may follow a command, where they are not flags or values of flags; else None.
+    """Return the words that may follow a command, where they are not flags or values of flags; else
+    None.
 
     Args:
         words: The whole words before the cursor, without `loadgen`.

@@ -1,4 +1,6 @@
-"""`loadgen dataset`: show or export the prompts of a run, fetch a published file, show the prompt cache."""
+"""`loadgen dataset`: show or export the prompts of a run, fetch a published file, show the
+prompt cache.
+"""
 
 import contextlib
 import dataclasses
@@ -37,7 +39,11 @@ OTHER_FIELDS = (
 )
 FIELDS = frozenset((*(field.name for field in dataclasses.fields(DataSettings)), *OTHER_FIELDS))
 MAIN_FLAGS = (
-    *("--dataset-name", "--dataset-path", "--num-prompts", "--random-input-len", "--random-output-len"),
+    "--dataset-name",
+    "--dataset-path",
+    "--num-prompts",
+    "--random-input-len",
+    "--random-output-len",
     *("--tokenizer", "--export"),
 )
 EXAMPLES = (
@@ -83,7 +89,8 @@ def show(settings: "RunSettings", path: str | None = None) -> int:
     _show(settings, path)
     if unnamed and not settings.quiet:
         print(
-            "loadgen dataset: tokens are counted with the simulator's tokenizer; give --tokenizer for another",
+            "loadgen dataset: tokens are counted with the simulator's tokenizer; give --tokenizer "
+            "for another",
             file=sys.stderr,
         )
     return exit_codes.DONE
@@ -93,13 +100,18 @@ def fetch(argv: list[str]) -> int:
     """Download a published data file, and resume an interrupted download; returns the exit code."""
     parser = OneLineParser(
         "loadgen dataset fetch",
-        description="Download a published data file from the Hugging Face hub, or from the mirror in HF_ENDPOINT. "
+        description="Download a published data file from the Hugging Face hub, or from the mirror "
+        "in HF_ENDPOINT. "
         "An interrupted download is resumed; a complete file is not downloaded again.",
     )
     parser.add_argument(
-        "name", choices=["sharegpt"], help="the data set: the ShareGPT file that `vllm bench serve` uses, 673 MB"
+        "name",
+        choices=["sharegpt"],
+        help="the data set: the ShareGPT file that `vllm bench serve` uses, 673 MB",
     )
-    parser.add_argument("--to", metavar="FOLDER", default=".", help="the folder to save it in (the current folder)")
+    parser.add_argument(
+        "--to", metavar="FOLDER", default=".", help="the folder to save it in (the current folder)"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     arguments = parser.parse_args(argv)
     from loadgen.workload.files import download
@@ -112,7 +124,10 @@ def fetch(argv: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"loadgen dataset: interrupted; {download.AGAIN}", file=sys.stderr)
         return exit_codes.INTERRUPTED
-    print(f"{file.path}: {file.path.stat().st_size:,} bytes" + ("" if file.sha256 else ", already complete"))
+    print(
+        f"{file.path}: {file.path.stat().st_size:,} bytes"
+        + ("" if file.sha256 else ", already complete")
+    )
     if file.sha256:
         print(f"SHA-256 {file.sha256}")
     print(f"to send it: --dataset-name sharegpt --dataset-path {file.path}")
@@ -125,7 +140,11 @@ def cache(argv: list[str]) -> int:
         "loadgen dataset cache",
         description="Show the prompts that are cached on this machine, or delete them.",
     )
-    parser.add_argument("--clear", action="store_true", help="delete all of them; the next run makes its prompts again")
+    parser.add_argument(
+        "--clear",
+        action="store_true",
+        help="delete all of them; the next run makes its prompts again",
+    )
     arguments = parser.parse_args(argv)
     from loadgen.workload.datasets import prompt_cache
 
@@ -145,19 +164,23 @@ def cache(argv: list[str]) -> int:
         print(f"{'data set':<20}{'prompts':>12}{'size':>12}{'last used':>14}  file")
     now_s = time.time()
     for entry in entries:
-        row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{_ago(now_s - entry.used_s):>14}"
+        used = _ago(now_s - entry.used_s)
+        row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{used:>14}"
         print(printable(f"{row}  {entry.path.name[:12]}…"))
     return exit_codes.DONE
 
 
 def parser(tool: str | None = None) -> TopicParser:
-    """Return a parser for --export, the flags that choose prompts, and those of the tool of --compat."""
+    """Return a parser for --export, the flags that choose prompts, and those of the tool of
+    --compat.
+    """
     text = "Show the prompts of a `loadgen run` with the same flags. No server is needed."
     flag_parser = TopicParser("loadgen dataset", text, main_flags=MAIN_FLAGS, examples=EXAMPLES)
     flag_parser.add_argument(
         "--export",
         metavar="FILE.jsonl",
-        help="also write the prompts as JSON lines; --dataset-name jsonl sends them; -: to stdout, all else to stderr",
+        help="also write the prompts as JSON lines; --dataset-name jsonl sends them; -: to "
+        "stdout, all else to stderr",
     )
     flags.add_settings(flag_parser, tool, FIELDS)
     return flag_parser
@@ -171,8 +194,14 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
             raise
         if not error.field.startswith("-"):
             raise BadInput(error.field, UNKNOWN, "write fetch, cache, or a flag") from None
-        if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--class", "--config"):
-            raise BadInput(error.field, "applies only to `loadgen run`", "leave it out: nothing is sent here") from None
+        if error.field in map(flag, flags.NAMES) or error.field in (
+            "--rate",
+            "--class",
+            "--config",
+        ):
+            raise BadInput(
+                error.field, "applies only to `loadgen run`", "leave it out: nothing is sent here"
+            ) from None
         raise
 
 
@@ -185,7 +214,9 @@ def _show(settings: "RunSettings", path: str | None) -> None:
     colour = has_colours(human)
     print(render(overview, colour=colour), end="", file=human)
     if path not in (None, STDOUT):
-        print(f"\nSaved: {path}; to send it: --dataset-name jsonl --dataset-path {path}", file=human)
+        print(
+            f"\nSaved: {path}; to send it: --dataset-name jsonl --dataset-path {path}", file=human
+        )
     if settings.json:
         from loadgen.report import to_json
 
@@ -201,16 +232,25 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
 
     target = Target.from_settings(settings, settings.model or "")
 
-    with ProgressLine(lambda done, s: preparing_text(done, count, s), quiet=settings.quiet) as progress:
+    with ProgressLine(
+        lambda done, s: preparing_text(done, count, s), quiet=settings.quiet
+    ) as progress:
         source = PromptSource.named(
-            settings, target, settings.requests_of(settings.num_prompts or DEFAULT_COUNT), asks=False
+            settings,
+            target,
+            settings.requests_of(settings.num_prompts or DEFAULT_COUNT),
+            asks=False,
         )
         count = source.count
         prompts = _askable(source.prompts, target)
         with _destination(path) as file:
-            overview = Overview.of(export_rows(prompts, file) if file else prompts, source.origin, progress)
+            overview = Overview.of(
+                export_rows(prompts, file) if file else prompts, source.origin, progress
+            )
             if overview.count < count:
-                problem = f"{count} prompts are requested, and the data set has only {overview.count}"
+                problem = (
+                    f"{count} prompts are requested, and the data set has only {overview.count}"
+                )
                 raise BadInput("--num-prompts", problem, f"give at most {overview.count}")
     return overview
 
@@ -233,7 +273,9 @@ def _destination(path: str | None) -> Iterator[BinaryIO | None]:
         with atomic_file(Path(os.path.expanduser(path)), files.private_opener) as file:
             yield file
     except OSError as error:
-        raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "choose another path") from error
+        raise BadInput(
+            "--export", f"{path} cannot be written ({error.strerror})", "choose another path"
+        ) from error
 
 
 class _Download(ProgressLine):

@@ -26,7 +26,10 @@ def render(overview: Overview, *, colour: bool = False) -> str:
         ("Input tokens", _histogram(overview.input_tokens)),
         ("Output tokens", _histogram(overview.output_tokens)),
         ("Samples", _samples(overview)),
-        ("SHA-256", (f"{name:<10}{digest or 'none'}" for name, digest in overview.hashes().items())),
+        (
+            "SHA-256",
+            (f"{name:<10}{digest or 'none'}" for name, digest in overview.hashes().items()),
+        ),
     ):
         lines.append(f"{BOLD}{heading}{PLAIN}" if colour else heading)
         lines += (f"  {printable(line)}".rstrip() for line in part)
@@ -40,18 +43,29 @@ def _about(overview: Overview) -> Iterator[str]:
     yield f"{about.get('name', 'unnamed')}{rule}"
     repeats = overview.distinct < overview.count
     distinct = (
-        f"{overview.distinct:,} of them distinct (prefix caches speed up the others)" if repeats else "all distinct"
+        f"{overview.distinct:,} of them distinct (prefix caches speed up the others)"
+        if repeats
+        else "all distinct"
     )
     yield f"{overview.count:,} prompts, {distinct}"
     if overview.images:
         yield f"{overview.images:,} images, whose tokens are not counted below"
     if overview.unplanned:
-        yield f"{overview.unplanned:,} of them include responses of the server: their lengths are not known yet,"
+        yield (
+            f"{overview.unplanned:,} of them include responses of the server: their lengths are "
+            "not known yet,"
+        )
         yield "and are not counted below"
     if about.get("rows_left_out"):
-        yield f"{about['rows_left_out']:,} rows of the trace left out: they have no input or no output tokens"
+        yield (
+            f"{about['rows_left_out']:,} rows of the trace left out: they have no input or no "
+            "output tokens"
+        )
     if about.get("file_cut_off"):
-        yield f"the file is truncated: only its {about['conversations']:,} complete conversations are used"
+        yield (
+            f"the file is truncated: only its {about['conversations']:,} complete conversations "
+            "are used"
+        )
 
 
 def _tokens(overview: Overview) -> Iterator[str]:
@@ -69,10 +83,15 @@ def _tokens(overview: Overview) -> Iterator[str]:
 def _server(overview: Overview) -> str:
     if overview.server_tokens is None or overview.added_tokens is None:
         why = (overview.about.get("server_tokens") or {}).get("unknown")
-        why = "it depends on the server's responses" if overview.unplanned else why or "not given by the data set"
+        why = (
+            "it depends on the server's responses"
+            if overview.unplanned
+            else why or "not given by the data set"
+        )
         return f"input as the server will count it: unknown ({why})"
     least, most = overview.added_tokens
-    more = f" plus {least}" if least == most else f" plus {least} to {most}"  # mostly those of the chat template
+    # Mostly those of the chat template.
+    more = f" plus {least}" if least == most else f" plus {least} to {most}"
     share = f"the text's{f'{more} per prompt' if least or most else ''}"
     return f"input as the server will count it: {int(overview.server_tokens.sum())} ({share})"
 
@@ -89,7 +108,10 @@ def _histogram(lengths: Int64s) -> Iterator[str]:
 def _samples(overview: Overview) -> Iterator[str]:
     for prompt in overview.samples:
         length = "unknown" if prompt.input_tokens == UNPLANNED else prompt.input_tokens
-        yield truncate(f"{prompt.source}: input tokens {length}, output tokens {prompt.output_tokens}", WIDTH - 2)
+        yield truncate(
+            f"{prompt.source}: input tokens {length}, output tokens {prompt.output_tokens}",
+            WIDTH - 2,
+        )
         for text in _texts(prompt):
             yield "  " + truncate(text, WIDTH - 4)
 
@@ -109,4 +131,6 @@ def _content(content: object) -> str:
     """Return the content of a message as text; of a part that is no text, its type."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else json.dumps(content)
-    return " ".join(part.get("text") or f"[{part.get('type')}]" for part in content if isinstance(part, dict))
+    return " ".join(
+        part.get("text") or f"[{part.get('type')}]" for part in content if isinstance(part, dict)
+    )

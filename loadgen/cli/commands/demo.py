@@ -1,4 +1,6 @@
-"""`loadgen demo`: measure the built-in simulator at 1,000 requests/s, with answers that this machine can carry."""
+"""`loadgen demo`: measure the built-in simulator at 1,000 requests/s, with answers that this
+machine can carry.
+"""
 
 from loadgen.cli.commands import run
 from loadgen.cli.output import say
@@ -9,14 +11,15 @@ RATE, SECONDS = 1000, 5
 PAGE = "loadgen-demo.html"
 PROMPT_TOKENS = 128
 MIN_TOKENS, MAX_TOKENS = 16, 128  # of an answer
-# Of the event loop's time, and of all cores' time, that the run may take: what else runs needs the rest.
+# Of the event loop's time, and of all cores' time, that the run may take: what else runs needs the
+# rest.
 MAX_BUSY = 0.5
 NEXT = f"""
 Next:
   open {PAGE} in a browser
-  loadgen run --base-url http://HOST:PORT --rate 10 --num-prompts 200     measure your own server
-  loadgen search --base-url http://HOST:PORT --slo "ttft_p90<500ms"       find the rate that it sustains
-  loadgen doctor                                                          see how much load this machine can make"""
+  loadgen run --base-url http://HOST:PORT --rate 10 --num-prompts 200  measure your own server
+  loadgen search --base-url http://HOST:PORT --slo "ttft_p90<500ms"    find the rate it sustains
+  loadgen doctor                                                       see what this machine does"""
 
 
 def main(argv: list[str]) -> int:
@@ -33,7 +36,9 @@ def main(argv: list[str]) -> int:
 
 
 def _tokens() -> int:
-    """Return how many tokens an answer may have, from a run of a second with the shortest answers."""
+    """Return how many tokens an answer may have, from a run of a second with the shortest
+    answers.
+    """
     from loadgen.library.run import run_sync
 
     settings = RunSettings(
@@ -54,5 +59,6 @@ def tokens_for(loop_busy: float, cores_busy: float) -> int:
         loop_busy: The busy share of the event loop with answers of MIN_TOKENS, 0 to 1.
         cores_busy: The busy share of all cores in the same run, 0 to 1.
     """
-    growth = MAX_BUSY / max(loop_busy, cores_busy, 0.01)  # a request costs as much whatever its length: a lower bound
+    # A request costs as much whatever its length: a lower bound.
+    growth = MAX_BUSY / max(loop_busy, cores_busy, 0.01)
     return max(MIN_TOKENS, min(MAX_TOKENS, round(MIN_TOKENS * growth)))

@@ -1,4 +1,6 @@
-"""`loadgen doctor`: show the limits of this machine, the commands that raise them, and the load it can make."""
+"""`loadgen doctor`: show the limits of this machine, the commands that raise them, and the load
+it can make.
+"""
 
 import json
 import signal
@@ -30,7 +32,8 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     parser = OneLineParser(
         "loadgen doctor",
-        description="Show the limits of this machine and the commands that raise them. Then measure for about 15 s how "
+        description="Show the limits of this machine and the commands that raise them. Then "
+        "measure for about 15 s how "
         "much load one loadgen process can generate here.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
@@ -43,7 +46,11 @@ def main(argv: list[str]) -> int:
     if flags.json:
         capacity = _measure() if runs else None
         measured = asdict(capacity) if capacity else None
-        print(json.dumps({"limits": list(map(asdict, limits)), "versions": versions(), "measured": measured}))
+        print(
+            json.dumps(
+                {"limits": list(map(asdict, limits)), "versions": versions(), "measured": measured}
+            )
+        )
         return exit_codes.DONE
     print("\n".join((*limit_lines(limits), *version_lines(versions()))), flush=True)
     if runs:
@@ -59,10 +66,13 @@ def _measure() -> "Capacity":
 
     terminal_text.log_to_stderr("error")  # the warnings of a run are among the limits
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-        # With Python's own handler, asyncio cancels what runs. An exception that is raised in a callback may be lost.
+        # With Python's own handler, asyncio cancels what runs. An exception that is raised in a
+        # callback may be lost.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):  # treated as Ctrl-C
-        if signal.getsignal(number) != signal.SIG_IGN:  # under nohup the command outlives the terminal
+        if (
+            signal.getsignal(number) != signal.SIG_IGN
+        ):  # under nohup the command outlives the terminal
             signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     on_terminal = sys.stderr.isatty()
 
@@ -95,13 +105,22 @@ def version_lines(packages: Mapping[str, str | None]) -> Iterator[str]:
 def capacity_lines(capacity: "Capacity") -> Iterator[str]:
     """Yield the measured capacity, in sentences."""
     shared = "the only core" if capacity.cores == 1 else f"the {capacity.cores} cores"
-    yield from _wrapped("", _drives("Requests/s of 1 token", capacity.requests, lambda drive: drive.requests_per_s))
-    yield from _wrapped("", _drives("Token events/s", capacity.events, lambda drive: drive.events_per_s))
+    yield from _wrapped(
+        "", _drives("Requests/s of 1 token", capacity.requests, lambda drive: drive.requests_per_s)
+    )
+    yield from _wrapped(
+        "", _drives("Token events/s", capacity.events, lambda drive: drive.events_per_s)
+    )
     yield from _wrapped("", f"{STREAMS:,} concurrent streams: {_streams(capacity)}.")
-    text = f"Server and client shared {shared} of this machine; with a server on another machine the client has more."
+    text = (
+        f"Server and client shared {shared} of this machine; with a server on another machine "
+        "the client has more."
+    )
     yield from _wrapped("", text)
     if any(drive.disturbance for drive in capacity.runs):
-        text = "Other processes kept this machine busy; measure again without them for higher figures."
+        text = (
+            "Other processes kept this machine busy; measure again without them for higher figures."
+        )
         yield from _wrapped("", text)
 
 
@@ -129,7 +148,11 @@ def _streams(capacity: "Capacity") -> str:
 
 def _quality(drive: "Drive") -> str:
     """Say how far a run can be believed, and if it is not VALID, why not."""
-    error = "" if drive.client_error_ms is None else f", client at most {four_digits(drive.client_error_ms)} ms"
+    error = (
+        ""
+        if drive.client_error_ms is None
+        else f", client at most {four_digits(drive.client_error_ms)} ms"
+    )
     text = f"{drive.verdict}{error}, loop {percent(drive.busy_share)} busy"
     because = "; ".join(filter(None, (", ".join(drive.failed), drive.disturbance)))
     return text if drive.valid else f"{text} ({because})"

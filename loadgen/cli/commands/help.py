@@ -1,4 +1,6 @@
-"""`loadgen help`: show the commands, the flags of one by topic, or the exit codes; and `loadgen version`."""
+"""`loadgen help`: show the commands, the flags of one by topic, or the exit codes; and `loadgen
+version`.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -38,7 +40,8 @@ def main(argv: list[str]) -> int:
 
 def version(argv: list[str]) -> int:
     """Print the version of loadgen; returns the exit code."""
-    from loadgen.util.argument_parser import OneLineParser  # not before: `loadgen --help` parses no flags
+    # Not before: `loadgen --help` parses no flags.
+    from loadgen.util.argument_parser import OneLineParser
 
     OneLineParser("loadgen version", description="Print the version of loadgen.").parse_args(argv)
     print(f"loadgen {__version__}")

@@ -1,4 +1,6 @@
-"""`loadgen report FILE`: print the report of a saved result or of records, or write it as a page or a table."""
+"""`loadgen report FILE`: print the report of a saved result or of records, or write it as a page
+or a table.
+"""
 
 import json
 import os
@@ -43,20 +45,38 @@ def main(argv: list[str]) -> int:
         from loadgen.cli.runs.metrics_endpoint import DASHBOARD
 
         dashboard = json.loads(DASHBOARD.read_text())
-        return _print_fixed("--grafana", arguments.files, lambda: json.dumps(dashboard, indent=2) + "\n")
+        return _print_fixed(
+            "--grafana", arguments.files, lambda: json.dumps(dashboard, indent=2) + "\n"
+        )
     check_page("--html", arguments.html)
-    written = [name for name in ("csv", "markdown", "junit", "html") if getattr(arguments, name) is not None]
+    written = [
+        name
+        for name in ("csv", "markdown", "junit", "html")
+        if getattr(arguments, name) is not None
+    ]
     for name in written:
         if arguments.tool:
-            raise BadInput(f"--{name}", "cannot be combined with --as, which only prints", "leave one of the two out")
+            raise BadInput(
+                f"--{name}",
+                "cannot be combined with --as, which only prints",
+                "leave one of the two out",
+            )
         to = os.path.realpath(getattr(arguments, name))
         if to in map(os.path.realpath, arguments.files):
-            raise BadInput(f"--{name}", f"{getattr(arguments, name)} is the file that is to be read", "name another")
+            raise BadInput(
+                f"--{name}",
+                f"{getattr(arguments, name)} is the file that is to be read",
+                "name another",
+            )
     if len(written) > 1:
-        raise BadInput(f"--{written[-1]}", f"cannot be combined with --{written[0]}", "run the command twice")
+        raise BadInput(
+            f"--{written[-1]}", f"cannot be combined with --{written[0]}", "run the command twice"
+        )
     paths = arguments.files or list(map(str, journals()[-1:]))
     if not paths:
-        raise BadInput("FILE", f"no run that ended early has left records in {state_folder()}", "name a file")
+        raise BadInput(
+            "FILE", f"no run that ended early has left records in {state_folder()}", "name a file"
+        )
     if not arguments.files:
         say(f"the records of the last run that ended early: {paths[0]}")
     if arguments.tool:
@@ -87,14 +107,17 @@ def main(argv: list[str]) -> int:
 def _parser() -> OneLineParser:
     parser = OneLineParser(
         prog="loadgen report",
-        description="Print the report of a saved result or of a file of records, or write it as a page or a table.",
+        description="Print the report of a saved result or of a file of records, or write it as a "
+        "page or a table.",
     )
     parser.add_argument(
         "files",
         metavar="FILE",
         nargs="*",
-        help="a result of `loadgen run` or `loadgen search` (--save-result, --json), a file of --records, or a result "
-        "of `vllm bench serve` or SGLang's bench_serving; without FILE: the records of the last run that ended early",
+        help="a result of `loadgen run` or `loadgen search` (--save-result, --json), a file of "
+        "--records, or a result "
+        "of `vllm bench serve` or SGLang's bench_serving; without FILE: the records of the last "
+        "run that ended early",
     )
     parser.add_argument(
         "--as",
@@ -103,19 +126,33 @@ def _parser() -> OneLineParser:
         help="print what another load generator would have reported for these records, and why: "
         "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
     )
-    parser.add_argument("--html", metavar="FILE.html", help="write the report as an HTML page instead")
     parser.add_argument(
-        "--markdown", metavar="FILE|-", help="write a summary of each result as Markdown that GitHub renders instead"
+        "--html", metavar="FILE.html", help="write the report as an HTML page instead"
     )
-    parser.add_argument("--junit", metavar="FILE|-", help="write JUnit XML instead, one test case per limit of --slo")
+    parser.add_argument(
+        "--markdown",
+        metavar="FILE|-",
+        help="write a summary of each result as Markdown that GitHub renders instead",
+    )
+    parser.add_argument(
+        "--junit",
+        metavar="FILE|-",
+        help="write JUnit XML instead, one test case per limit of --slo",
+    )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the result as JSON instead, one line per result")
     form.add_argument(
-        "--csv", metavar="FILE|-", help="write CSV instead: one row per run or, for records, one row per request"
+        "--json", action="store_true", help="print the result as JSON instead, one line per result"
+    )
+    form.add_argument(
+        "--csv",
+        metavar="FILE|-",
+        help="write CSV instead: one row per run or, for records, one row per request",
     )
     form.add_argument("--schema", action="store_true", help="print the JSON schema of results")
     form.add_argument(
-        "--grafana", action="store_true", help="print the Grafana dashboard for the metrics of --prometheus"
+        "--grafana",
+        action="store_true",
+        help="print the Grafana dashboard for the metrics of --prometheus",
     )
     return parser
 
@@ -153,12 +190,17 @@ def _read(path: str, form: str | None) -> "tuple[list[dict[str, Any]], list[Othe
         if not others:
             raise
         if form is not None:
-            problem = f"{path} is a result of {others[0].tool}, of which only the console's report is made"
+            problem = (
+                f"{path} is a result of {others[0].tool}, of which only the console's "
+                "report is made"
+            )
             raise BadInput(f"--{form}", problem, "leave it out") from None
         return [], others
 
 
-def _of_each(files: "Files", make: "Callable[[str, RunResult | Series], T]") -> "Iterator[tuple[str, list[T]]]":
+def _of_each(
+    files: "Files", make: "Callable[[str, RunResult | Series], T]"
+) -> "Iterator[tuple[str, list[T]]]":
     """Yield each file, and what is made of its path and each of its results."""
     from loadgen.report import from_dict
     from loadgen.runner import run_result
@@ -192,7 +234,9 @@ def _write_page(page: str, files: "Files") -> None:
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
 
-    results = list(chain.from_iterable(made for _, made in _of_each(files, lambda _, result: result)))
+    results = list(
+        chain.from_iterable(made for _, made in _of_each(files, lambda _, result: result))
+    )
     try:
         with writing("--html", page), run_result.whole(", ".join(path for path, _, _ in files)):
             save_page(page, results)
@@ -224,7 +268,9 @@ def _junit(files: "Files") -> str:
     suites: list[gate.Suite] = []
     for path, made in _of_each(files, suite):
         if None in made:
-            raise BadInput("--junit", f"{path} is a series, which has no gate", "name the results of its runs")
+            raise BadInput(
+                "--junit", f"{path} is a series, which has no gate", "name the results of its runs"
+            )
         suites += filter(None, made)
     return gate.junit_xml(suites)
 
@@ -247,7 +293,9 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"
         raise BadInput("FILE", problem, "write two CSV files")
-    return csv_rows.lines(csv_rows.REQUEST_COLUMNS, chain.from_iterable(map(csv_rows.request_rows, paths)))
+    return csv_rows.lines(
+        csv_rows.REQUEST_COLUMNS, chain.from_iterable(map(csv_rows.request_rows, paths))
+    )
 
 
 def _print_emulated(paths: Sequence[str], tool: str, as_json: bool) -> None:

@@ -59,7 +59,9 @@ def measure(flag_values: dict[str, Any]) -> int:
         check_several(runs[0])
         return sweep(runs, swept, plot)
     if plot is not None:
-        raise BadInput("--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8")
+        raise BadInput(
+            "--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8"
+        )
     import asyncio
 
     fork_children(runs[0])
@@ -72,7 +74,9 @@ def measure(flag_values: dict[str, Any]) -> int:
         def watch(progress: "Progress", participant: "Participant") -> None:
             nonlocal warning
             first_prompt = progress.phase == "preparing" and progress.ended
-            if warning and (first_prompt or progress.phase in PHASES):  # the run can start, and nothing has been sent
+            if warning and (
+                first_prompt or progress.phase in PHASES
+            ):  # the run can start, and nothing has been sent
                 logging.warning(warning)
                 warning = None
             metrics.update(progress)
@@ -81,11 +85,12 @@ def measure(flag_values: dict[str, Any]) -> int:
 
 
 def fork_children(settings: RunSettings) -> None:
-    """Fork the processes that a run with these settings needs, each once what it shares with the command is imported.
+    """Fork the processes that a run with these settings needs, each once what it shares with the
+    command is imported.
 
-    The event loop has not started yet. The scraper is first: it imports aiohttp while this process imports the rest,
-    and is then ready to probe the server. A measuring process needs no NumPy, and is forked before it is imported; so
-    is the process that parses a tokenizer.
+    The event loop has not started yet. The scraper is first: it imports aiohttp while this process
+    imports the rest, and is then ready to probe the server. A measuring process needs no NumPy, and
+    is forked before it is imported; so is the process that parses a tokenizer.
     """
     if settings.ray is not None:
         return
@@ -105,7 +110,8 @@ def fork_children(settings: RunSettings) -> None:
 
 
 def counted(settings: RunSettings) -> RunSettings:
-    """Return settings with the number of prompts that a file has, if they ask for all, or for no repetition.
+    """Return settings with the number of prompts that a file has, if they ask for all, or for no
+    repetition.
 
     Raises:
         BadInput: The file cannot be used, or the data set has none.
@@ -139,20 +145,26 @@ def other_command(command: str, value: Any, flag_values: dict[str, Any]) -> int:
 
 
 def burst_warning(flag_values: dict[str, Any], settings: RunSettings) -> str | None:
-    """Return a warning if a server of the user's is about to get many requests at once without a flag that says so.
+    """Return a warning if a server of the user's is about to get many requests at once without a
+    flag that says so.
 
     Args:
-        flag_values: What the flags give, by the names of settings; a config file counts as intended.
+        flag_values: What the flags give, by the names of settings; a config file counts as
+            intended.
         settings: The settings of the run.
     """
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
     count = settings.requests_of(settings.num_prompts or DEFAULT_COUNT)
     intended = "request_rate" in flag_values or "config" in flag_values or wants_engine(settings)
-    bounded = settings.max_concurrency is not None or settings.rate_changes or settings.timed_by_data
+    bounded = (
+        settings.max_concurrency is not None or settings.rate_changes or settings.timed_by_data
+    )
     if intended or bounded or math.isfinite(settings.request_rate) or count <= MAX_QUIET_BURST:
         return None
-    remedy = "to spread them, give --rate N or --max-concurrency N; if this is intended, give --rate inf"
+    remedy = (
+        "to spread them, give --rate N or --max-concurrency N; if this is intended, give --rate inf"
+    )
     return f"all {count} requests will be sent at once; {remedy}"
 
 
@@ -170,7 +182,8 @@ def burstiness_warning(flag_values: dict[str, Any], runs: Sequence[RunSettings])
 
 
 def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
-    """Execute runs that differ in one setting at the same server; returns the most severe exit code.
+    """Execute runs that differ in one setting at the same server; returns the most severe exit
+    code.
 
     Args:
         runs: Their checked settings.
@@ -185,14 +198,26 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
         from loadgen.report import load_line
         from loadgen.report.result.series import Series
     first = runs[0]
-    load = load_line.text_of_settings(first) if len({getattr(run, name) for run in runs}) == 1 else None
-    data = Series(kind="sweep", over=AXES[SWEPT.index(name)], load=load, slo=first.slo, latency_from=first.latency_from)
+    load = (
+        load_line.text_of_settings(first)
+        if len({getattr(run, name) for run in runs}) == 1
+        else None
+    )
+    data = Series(
+        kind="sweep",
+        over=AXES[SWEPT.index(name)],
+        load=load,
+        slo=first.slo,
+        latency_from=first.latency_from,
+    )
     series = SeriesRunner(data, first, plot)
 
     async def measure(server: "Server") -> None:
         for number, requested in enumerate(runs, 1):
             resolved = server.settings.replace(
-                **differences(with_numbered_files(runs[0], 1), with_numbered_files(requested, number))
+                **differences(
+                    with_numbered_files(runs[0], 1), with_numbered_files(requested, number)
+                )
             )
             level = getattr(requested, name)
             title = f"run {number} of {len(runs)}: {load or f'{level:g} {UNITS[name]}'}"

@@ -1,4 +1,6 @@
-"""`loadgen search`: find the highest request rate, or concurrency, at which a server meets an SLO."""
+"""`loadgen search`: find the highest request rate, or concurrency, at which a server meets an
+SLO.
+"""
 
 from typing import Any
 
@@ -11,7 +13,8 @@ from loadgen.config.load import AXES
 from loadgen.util import terminal_text
 
 TEXT = (
-    "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, by a series of runs. "
+    "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, "
+    "by a series of runs. "
     "If no server is named, loadgen's own simulator is measured."
 )
 MAIN_FLAGS = (
@@ -26,9 +29,12 @@ EXAMPLES = (
 # Help texts of flags that mean something else in a search; None: the search sets it itself.
 TEXTS = {
     "plot": "draw the results as SVG",
-    "request_rate": "first rate to try, requests per second; without it, a first run sends all its requests at once",
-    "max_concurrency": "maximum requests in flight; with --over concurrency, the first level to try (16)",
-    "num_prompts": "requests of each run, more where requests take long; by default as many as --slo needs",
+    "request_rate": "first rate to try, requests per second; without it, a first run sends all "
+    "its requests at once",
+    "max_concurrency": "maximum requests in flight; with --over concurrency, the first level to "
+    "try (16)",
+    "num_prompts": "requests of each run, more where requests take long; by default as many as "
+    "--slo needs",
     "duration": "length of each run, such as 30s; longer where --slo needs more requests",
     "max_error_rate": None,
     **dict.fromkeys(search_check.OF_SINGLE_RUNS),

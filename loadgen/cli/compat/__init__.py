@@ -1,7 +1,7 @@
 """Command lines of other tools, translated into the settings of `loadgen run`.
 
-`loadgen run` knows all flags of `vllm bench serve`. --compat chooses a tool and its release where tools differ in the
-meaning of a flag or in a default.
+`loadgen run` knows all flags of `vllm bench serve`. --compat chooses a tool and its release where
+tools differ in the meaning of a flag or in a default.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,11 @@ TOOLS = {
     "vllm-0.32": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
     "vllm-0.33": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
     "inferencex": Tool(
-        vllm.SHARED, vllm.INFERENCEX_FLAGS, vllm.inferencex_defaults, vllm.INFERENCEX_REPLACED, vllm.as_inferencex_sends
+        vllm.SHARED,
+        vllm.INFERENCEX_FLAGS,
+        vllm.inferencex_defaults,
+        vllm.INFERENCEX_REPLACED,
+        vllm.as_inferencex_sends,
     ),
     "sglang": Tool(sglang.SHARED, sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.as_sent),
 }
@@ -68,13 +72,16 @@ def equivalent(name: str) -> str | None:
     """Describe what replaces a flag of another tool; None if no tool is known to have it."""
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
-    if name not in other_tools.OLDER_VLLM and any(flag.name == name for flag in vllm.INFERENCEX_FLAGS):
+    if name not in other_tools.OLDER_VLLM and any(
+        flag.name == name for flag in vllm.INFERENCEX_FLAGS
+    ):
         return "this is a flag of InferenceX: add --compat inferencex"
     return other_tools.equivalent(name)
 
 
 def apply(name: str | None, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings as a tool understands a command line: its flags translated, and its defaults added.
+    """Return the settings as a tool understands a command line: its flags translated, and its
+    defaults added.
 
     Args:
         name: The tool, a name in TOOLS; None: the flags of vLLM with loadgen's own defaults.

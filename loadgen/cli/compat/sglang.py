@@ -1,4 +1,4 @@
-"""SGLang: the flags of its `bench_serving`, which often differ in meaning from vLLM's flags of the same name."""
+"""The flags of SGLang's `bench_serving`, which often differ in meaning from vLLM's."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -69,19 +69,23 @@ DEFAULTS: dict[str, Any] = {
     "random_range_ratio": 0.0,
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
-RESULT = "sglang_result"  # the setting with the arguments that SGLang's result repeats, as they were given
+# the setting with the arguments that SGLang's result repeats, as they were given
+RESULT = "sglang_result"
 # Markers: fields that only SGLang's own API has, and some of its flags.
 NATIVE_BODY, APPLIED, CACHED = "_native_body", "_apply_chat_template", "_cache_report"
-TEMPLATED = ("sharegpt", "custom")  # data sets of which SGLang has its own rule, and --apply-chat-template an effect
+# Data sets of which SGLang has its own rule, and --apply-chat-template an effect.
+TEMPLATED = ("sharegpt", "custom")
 NATIVE_DEFAULTS: dict[str, Any] = {
     "lora_path": None,
     "return_logprob": False,
     "return_routed_experts": False,
     "logprob_start_len": -1,
 }
-RENAMED = {"backend": "sglang", "dataset_name": "sharegpt"}  # arguments by SGLang's own names, and their defaults
+# Arguments by SGLang's own names, and their defaults.
+RENAMED = {"backend": "sglang", "dataset_name": "sharegpt"}
 EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # exact lengths, not ranges
-SIDES = {"4k": "2160x3840", "1080p": "1080x1920", "720p": "720x1280", "360p": "360x640"}  # height and width
+# Height and width.
+SIDES = {"4k": "2160x3840", "1080p": "1080x1920", "720p": "720x1280", "360p": "360x640"}
 ANY_COUNT = "_random_image_count"
 IMAGE_DEFAULTS: dict[str, Any] = {
     "images": 1,
@@ -89,14 +93,19 @@ IMAGE_DEFAULTS: dict[str, Any] = {
     "image_format": "jpeg:85",
     "image_position": "first",
 }
-DISTRIBUTIONS = {"uniform": request_class.RANDOM, "distinct": request_class.IN_TURN}  # beside skewed
+# Beside skewed.
+DISTRIBUTIONS = {"uniform": request_class.RANDOM, "distinct": request_class.IN_TURN}
 ALPHA, ZIPF_ALPHA = "_lora_zipf_alpha", 1.5  # a marker, and its default
 STAGE_STEPS = 5  # the default
 
 
 def defaults(settings: Settings) -> dict[str, Any]:
     """Return the defaults of `bench_serving`; a workload keeps its lengths."""
-    result = DEFAULTS | ({} if names_a_server(settings) else ADDRESS) | (EXACT if settings.get("workload") else {})
+    result = (
+        DEFAULTS
+        | ({} if names_a_server(settings) else ADDRESS)
+        | (EXACT if settings.get("workload") else {})
+    )
     result |= sglang_prefixes.defaults(settings)
     if settings.get("dataset_name") == RANDOM_IMAGES:
         result |= IMAGE_DEFAULTS
@@ -104,8 +113,8 @@ def defaults(settings: Settings) -> dict[str, Any]:
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, the fields of its own API, and its
-    result.
+    """Return the settings with SGLang's ranges of lengths, its rule for ShareGPT, the fields of its
+    own API, and its result.
 
     The file from which SGLang takes the words of random prompts is left out.
 
@@ -141,16 +150,29 @@ def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
         if result["dataset_name"] in TEMPLATED:
             result.setdefault("render_chat_template", "without-bos")
         else:
-            say(f"--apply-chat-template has no effect on the data set {result['dataset_name']}, as in SGLang")
+            say(
+                f"--apply-chat-template has no effect on the data set {result['dataset_name']}, "
+                "as in SGLang"
+            )
     return result
 
 
 def _result(settings: Settings) -> dict[str, Any]:
-    """Return the settings of a result as SGLang writes it: the arguments that it repeats, and its percentiles."""
-    arguments = {"tag": None} | {name: settings.get(name) for name in SGLANG_ARGUMENTS if name not in RENAMED}
-    percentiles = [str(settings.get("metric_percentiles", "")), *(f"{p:g}" for p in SGLANG_PERCENTILES)]
+    """Return the settings of a result as SGLang writes it: the arguments that it repeats, and
+    its percentiles.
+    """
+    arguments = {"tag": None} | {
+        name: settings.get(name) for name in SGLANG_ARGUMENTS if name not in RENAMED
+    }
+    percentiles = [
+        str(settings.get("metric_percentiles", "")),
+        *(f"{p:g}" for p in SGLANG_PERCENTILES),
+    ]
     listed = dict.fromkeys(",".join(filter(None, percentiles)).split(","))
-    return {RESULT: RENAMED | arguments | settings.get(RESULT, {}), "metric_percentiles": ",".join(listed)}
+    return {
+        RESULT: RENAMED | arguments | settings.get(RESULT, {}),
+        "metric_percentiles": ",".join(listed),
+    }
 
 
 def _repeated(name: str, value: Any, settings: Settings) -> dict[str, Any]:
@@ -167,7 +189,11 @@ def _tell_ignored(result: dict[str, Any], native: dict[str, Any]) -> None:
     """Write which flags of SGLang's own API have no effect on the API that was chosen."""
     if result["backend"] == "sglang-native":
         return
-    used = {"return_logprob", "top_logprobs_num"} if result["backend"] == "openai" and _logprobs(native) else set()
+    used = (
+        {"return_logprob", "top_logprobs_num"}
+        if result["backend"] == "openai" and _logprobs(native)
+        else set()
+    )
     for field in sorted(native.keys() - used):
         say(f"{spelled(field)} has no effect on {result['backend']}, as in SGLang")
 
@@ -179,13 +205,17 @@ def _backend(value: str, settings: Settings) -> dict[str, Any]:
             port = {"port": ports[value]} if by_host else {}
             return {"backend": kind} | port | _repeated("backend", value, settings)
     raise BadInput(
-        "--backend", f"{value!r} is not supported", f"choose from {', '.join([*NATIVE, *COMPLETIONS, *CHAT])}"
+        "--backend",
+        f"{value!r} is not supported",
+        f"choose from {', '.join([*NATIVE, *COMPLETIONS, *CHAT])}",
     )
 
 
 def _dataset(value: str, settings: Settings) -> dict[str, Any]:
     if value not in DATASETS:
-        raise BadInput("--dataset-name", f"{value!r} is not supported", f"choose from {', '.join(DATASETS)}")
+        raise BadInput(
+            "--dataset-name", f"{value!r} is not supported", f"choose from {', '.join(DATASETS)}"
+        )
     return DATASETS[value] | _repeated("dataset_name", value, settings)
 
 
@@ -193,13 +223,21 @@ def _body(value: str, settings: Settings) -> dict[str, Any]:
     try:
         body = json.loads(value)
     except ValueError as error:
-        raise BadInput("--extra-request-body", f"{value!r} is not valid JSON", "write a JSON object") from error
+        raise BadInput(
+            "--extra-request-body", f"{value!r} is not valid JSON", "write a JSON object"
+        ) from error
     if not isinstance(body, dict):
-        raise BadInput("--extra-request-body", f"{value} is not a JSON object", "write for example '{\"min_p\": 0.1}'")
+        raise BadInput(
+            "--extra-request-body",
+            f"{value} is not a JSON object",
+            "write for example '{\"min_p\": 0.1}'",
+        )
     return {"extra_body": body}
 
 
-def _native(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
+def _native(
+    name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str
+) -> ToolFlag:
     """Return a flag that sets a field of SGLang's own API; other APIs are not sent it."""
     return body_field(name, NATIVE_BODY, field, values, type_)
 
@@ -213,12 +251,18 @@ def _workload(value: str, settings: Settings) -> dict[str, Any]:
     if settings.get("dataset_path"):
         return {}
     if value not in WORKLOADS:
-        raise BadInput("--mooncake-workload", f"{value!r} is unknown", f"choose from {', '.join(WORKLOADS)}")
+        raise BadInput(
+            "--mooncake-workload", f"{value!r} is unknown", f"choose from {', '.join(WORKLOADS)}"
+        )
     file = f"FAST25-release/{WORKLOADS[value]} of https://github.com/kvcache-ai/Mooncake"
-    raise BadInput("--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}")
+    raise BadInput(
+        "--mooncake-workload", "loadgen downloads no trace", f"give --dataset-path a copy of {file}"
+    )
 
 
-def _profile(name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str) -> ToolFlag:
+def _profile(
+    name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str
+) -> ToolFlag:
     return body_field(name, "profile_body", field, values, type_)
 
 
@@ -242,7 +286,9 @@ def _flush_timeout(value: float, settings: Settings) -> dict[str, Any]:
 
 def _names(value: Sequence[str], settings: Settings) -> dict[str, Any]:
     if not value:
-        raise BadInput("--lora-name", "names no adapter", "give the names that the server lists in /v1/models")
+        raise BadInput(
+            "--lora-name", "names no adapter", "give the names that the server lists in /v1/models"
+        )
     return {"lora_modules": tuple(value)}
 
 
@@ -280,7 +326,9 @@ FLAGS = (
     ToolFlag("--dataset-name", _dataset),
     renamed("--random-range-ratio", "random_range_ratio", number),
     ToolFlag("--extra-request-body", _body),
-    ToolFlag("--output-file", lambda value, settings: {"result_filename": value, "append_result": True}),
+    ToolFlag(
+        "--output-file", lambda value, settings: {"result_filename": value, "append_result": True}
+    ),
     switch("--output-details", {"save_detailed": True}),
     renamed("--warmup-requests", "num_warmups", integer),
     switch("--disable-ignore-eos", {"ignore_eos": False}),
@@ -294,12 +342,31 @@ FLAGS = (
     switch("--rust-worker-threads", {}, ONE),
     switch("--cache-report", {CACHED: True}),
     refused("--dataset-offset", "a file is read from its start", "shorten the file", no_op_value=0),
-    refused("--sharegpt-context-len", "conversations are as long as they are", "leave out the long ones in the file"),
-    refused("--prompt-suffix", "prompts are sent unchanged", "add it to the prompts in the file", no_op_value=""),
+    refused(
+        "--sharegpt-context-len",
+        "conversations are as long as they are",
+        "leave out the long ones in the file",
+    ),
+    refused(
+        "--prompt-suffix",
+        "prompts are sent unchanged",
+        "add it to the prompts in the file",
+        no_op_value="",
+    ),
     switch("--apply-chat-template", {APPLIED: True}),
     switch("--tokenize-prompt", {"prompt_token_ids": True}),
-    refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
-    refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
+    refused(
+        "--print-requests",
+        "requests are not printed",
+        "use --records FILE, which writes a line for each",
+        NONE,
+    ),
+    refused(
+        "--plot-throughput",
+        "this plot is not available",
+        "use --html FILE.html, which draws the rates",
+        NONE,
+    ),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
     _native("--return-logprob", "return_logprob", NONE),
     _native("--return-routed-experts", "return_routed_experts", NONE),
@@ -309,7 +376,8 @@ FLAGS = (
     refused(
         "--agentic-max-turns",
         "the data set agentic-trace is not supported",
-        "without --compat, --dataset-name sharegpt --turns N reads conversations, and multi_turn makes them",
+        "without --compat, --dataset-name sharegpt --turns N reads conversations, and multi_turn "
+        "makes them",
     ),
     *SPEED_BENCH,
     switch("--flush-cache", {"cache": COLD}),
@@ -322,7 +390,10 @@ FLAGS = (
     _profile("--profile-stages", "profile_stages", SOME),
     _profile("--profile-prefix", "profile_prefix"),
     ToolFlag("--profile-output-dir", _output_dir),
-    *(ToolFlag(f"--profile-{workers}-url", _profile_url, values=SOME) for workers in ("prefill", "decode")),
+    *(
+        ToolFlag(f"--profile-{workers}-url", _profile_url, values=SOME)
+        for workers in ("prefill", "decode")
+    ),
     ToolFlag("--lora-name", _names, values=SOME),
     ToolFlag("--lora-request-distribution", _distribution),
     ToolFlag("--lora-zipf-alpha", _zipf_alpha, type_=number),
@@ -335,9 +406,28 @@ FLAGS = (
 # Its flags that are settings of loadgen, too.
 SHARED = frozenset(
     (
-        *("--base-url", "--dataset-path", "--disable-stream", "--disable-tqdm", "--goodput", "--header"),
-        *("--host", "--image-content", "--max-concurrency", "--model", "--num-prompts", "--port", "--profile"),
-        *("--random-input-len", "--random-output-len", "--ready-check-timeout-sec", "--request-rate", "--seed"),
-        *("--served-model-name", "--sharegpt-output-len", "--temperature", "--tokenizer", "--top-p"),
+        "--base-url",
+        "--dataset-path",
+        "--disable-stream",
+        "--disable-tqdm",
+        "--goodput",
+        "--header",
+        "--host",
+        "--image-content",
+        "--max-concurrency",
+        "--model",
+        "--num-prompts",
+        "--port",
+        "--profile",
+        "--random-input-len",
+        "--random-output-len",
+        "--ready-check-timeout-sec",
+        "--request-rate",
+        "--seed",
+        "--served-model-name",
+        "--sharegpt-output-len",
+        "--temperature",
+        "--tokenizer",
+        "--top-p",
     )
 )

@@ -51,14 +51,19 @@ def applied(settings: dict[str, Any]) -> dict[str, Any]:
     if PREWARM in values:
         if result.get("cache") == COLD:
             problem = "--flush-cache would empty the cache after the prefixes were sent"
-            raise BadInput(PREWARM, problem, "leave one of the two out; another --seed makes other prompts")
+            raise BadInput(
+                PREWARM, problem, "leave one of the two out; another --seed makes other prompts"
+            )
         result["cache"] = WARM
     return _with_ranges(result, values.get(RATIO, 1.0))
 
 
 def _prompts(settings: Settings) -> int:
     values = settings.get(MARKER, {})
-    groups, per_group = settings.get(COUNT, GROUPS), values.get("--gsp-prompts-per-group", PER_GROUP)
+    groups, per_group = (
+        settings.get(COUNT, GROUPS),
+        values.get("--gsp-prompts-per-group", PER_GROUP),
+    )
     requests: int = groups * per_group * values.get("--gsp-num-turns", 1)
     return requests
 
@@ -68,11 +73,17 @@ def _zipf_exponent(values: dict[str, Any]) -> float | None:
     alpha: float | None = values.get(ALPHA)
     distribution = values.get(DISTRIBUTION, UNIFORM)
     if distribution not in (UNIFORM, ZIPF):
-        raise BadInput(DISTRIBUTION, f"{distribution!r} is unknown", f"choose from {UNIFORM}, {ZIPF}")
+        raise BadInput(
+            DISTRIBUTION, f"{distribution!r} is unknown", f"choose from {UNIFORM}, {ZIPF}"
+        )
     if distribution == ZIPF and alpha is None:
         raise BadInput(DISTRIBUTION, f"{ZIPF} needs its exponent", f"give {ALPHA} a number above 0")
     if distribution == UNIFORM and alpha is not None:
-        raise BadInput(ALPHA, f"has no effect without {DISTRIBUTION} {ZIPF}", "give that too, or leave this out")
+        raise BadInput(
+            ALPHA,
+            f"has no effect without {DISTRIBUTION} {ZIPF}",
+            "give that too, or leave this out",
+        )
     return alpha
 
 
@@ -86,7 +97,9 @@ def _with_ranges(settings: dict[str, Any], ratio: float) -> dict[str, Any]:
         if isinstance(settings[field], int):
             result[field] = f"{_least(settings[field], ratio)}:{settings[field]}"
     if settings[PREFIX] > 0:
-        result["prefix_buckets"] = f"{settings[COUNT]}x{_least(settings[PREFIX], ratio)}-{settings[PREFIX]}"
+        result["prefix_buckets"] = (
+            f"{settings[COUNT]}x{_least(settings[PREFIX], ratio)}-{settings[PREFIX]}"
+        )
     else:
         result[PREFIX] = 0
     return result

@@ -1,4 +1,6 @@
-"""Data of prompts that several tools name alike: files of the hub, `timed_trace`, and the range of random lengths."""
+"""Data of prompts that several tools name alike: files of the hub, `timed_trace`, and the range
+of random lengths.
+"""
 
 import math
 from typing import Any
@@ -39,7 +41,9 @@ def _distance(name: str, sign: str, no_op_value: float) -> ToolFlag:
 
 
 def with_timed_trace(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the data set `timed_trace` as the data set `trace`, with vLLM's defaults."""
+    """Return the settings with the data set `timed_trace` as the data set `trace`, with vLLM's
+    defaults.
+    """
     if settings.get("dataset_name") != TIMED_TRACE:
         return settings
     return TIMED_TRACE_DEFAULTS | settings | {"dataset_name": TRACE}
@@ -50,7 +54,9 @@ def _column(flag: str, field: str) -> ToolFlag:
 
 
 def _times(flag: str, choice: str) -> ToolFlag:
-    """Return a flag that chooses whether a trace keeps its times; vLLM refuses it for other data sets."""
+    """Return a flag that chooses whether a trace keeps its times; vLLM refuses it for other data
+    sets.
+    """
 
     def convert(value: object, settings: Settings) -> dict[str, Any]:
         if settings.get("dataset_name") not in (TIMED_TRACE, TRACE):
@@ -75,7 +81,9 @@ def with_length_ranges(settings: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         ratio = math.nan
     if not 0 <= ratio <= 1:
-        raise BadInput("--random-range-ratio", f"{text} is out of range", "give a number from 0 to 1")
+        raise BadInput(
+            "--random-range-ratio", f"{text} is out of range", "give a number from 0 to 1"
+        )
     for name in LENGTHS if result["dataset_name"] in FULL_ANSWERS else ():
         most = result[name]
         if isinstance(most, int):

@@ -13,7 +13,9 @@ from loadgen.util.argument_parser import OneLineParser, integer, number
 Settings = Mapping[str, Any]
 Convert = Callable[[Any, Settings], dict[str, Any]]
 NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
-MARK = "_"  # the beginning of markers: what flags leave in the settings for later ones, and is removed at the end
+# the beginning of markers: what flags leave in the settings for later ones, and is removed at the
+# end
+MARK = "_"
 DEST = "tool_flags"  # the attribute of a namespace that holds such flags
 
 
@@ -28,7 +30,8 @@ class ToolFlag:
         remedy: What to do instead of a refused flag.
         values: How many values it takes: NONE, ONE or SOME.
         type_: Converts a word of the command line into a value.
-        no_op_value: The value that changes nothing, also if the flag is refused; None: there is none.
+        no_op_value: The value that changes nothing, also if the flag is refused; None: there is
+            none.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
         becomes: The settings that it becomes later, once all flags are known.
     """
@@ -63,8 +66,12 @@ class ToolFlag:
             return field in map(spelled, self.becomes)
 
 
-def switch(name: str, fields: dict[str, Any], values: str = NONE, becomes: tuple[str, ...] = ()) -> ToolFlag:
-    """Return a flag that stands for these settings, whatever its values are; no settings: it changes nothing."""
+def switch(
+    name: str, fields: dict[str, Any], values: str = NONE, becomes: tuple[str, ...] = ()
+) -> ToolFlag:
+    """Return a flag that stands for these settings, whatever its values are; no settings: it
+    changes nothing.
+    """
     return ToolFlag(name, lambda value, settings: fields, values=values, becomes=becomes)
 
 
@@ -73,7 +80,9 @@ def renamed(name: str, field: str, type_: Callable[[str], Any] = str) -> ToolFla
     return ToolFlag(name, lambda value, settings: {field: value}, type_=type_)
 
 
-def appended(name: str, field: str, form: str, type_: Callable[[str], Any] = str, no_op_value: Any = None) -> ToolFlag:
+def appended(
+    name: str, field: str, form: str, type_: Callable[[str], Any] = str, no_op_value: Any = None
+) -> ToolFlag:
     """Return a flag that adds its value, in this form, to a setting with several texts."""
 
     def convert(value: Any, settings: Settings) -> dict[str, Any]:
@@ -82,10 +91,14 @@ def appended(name: str, field: str, form: str, type_: Callable[[str], Any] = str
     return ToolFlag(name, convert, type_=type_, no_op_value=no_op_value)
 
 
-def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value: Any = None) -> ToolFlag:
+def refused(
+    name: str, reason: str, remedy: str, values: str = ONE, no_op_value: Any = None
+) -> ToolFlag:
     """Return a flag that is not supported here."""
     types: dict[type, Callable[[str], Any]] = {int: integer, float: number}
-    return ToolFlag(name, None, reason, remedy, values, types.get(type(no_op_value), str), no_op_value)
+    return ToolFlag(
+        name, None, reason, remedy, values, types.get(type(no_op_value), str), no_op_value
+    )
 
 
 def other_command(name: str, reason: str, command: str, values: str = NONE) -> ToolFlag:
@@ -94,8 +107,12 @@ def other_command(name: str, reason: str, command: str, values: str = NONE) -> T
 
 
 def command_of(settings: Settings) -> tuple[str, Any] | None:
-    """Return the other command that a flag stands for, and the value of that flag; None if there is none."""
-    return next(((flag.command, value) for flag, value in settings.get(DEST, ()) if flag.command), None)
+    """Return the other command that a flag stands for, and the value of that flag; None if there
+    is none.
+    """
+    return next(
+        ((flag.command, value) for flag, value in settings.get(DEST, ()) if flag.command), None
+    )
 
 
 def without_commands(settings: Settings) -> dict[str, Any]:
@@ -125,7 +142,11 @@ def body_field(
 
 
 def marked(
-    marker: str, name: str, type_: Callable[[str], Any] = str, becomes: tuple[str, ...] = (), values: str = ONE
+    marker: str,
+    name: str,
+    type_: Callable[[str], Any] = str,
+    becomes: tuple[str, ...] = (),
+    values: str = ONE,
 ) -> ToolFlag:
     """Return a flag that is kept in a marker until all flags are known."""
     return body_field(name, marker, name, values, type_, becomes)
@@ -142,22 +163,29 @@ def one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def with_fields(settings: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with fields that a tool puts into every request body; those of the user win."""
+    """Return the settings with fields that a tool puts into every request body; those of the
+    user win.
+    """
     return settings | {"extra_body": fields | (settings.get("extra_body") or {})}
 
 
 def add_flags(parser: OneLineParser, flags: Sequence[ToolFlag]) -> None:
-    """Add the flags to a parser; its help does not list them, and it suggests none that is refused."""
+    """Add the flags to a parser; its help does not list them, and it suggests none that is
+    refused.
+    """
     parser.not_suggested = frozenset(flag.name for flag in flags if flag.convert is None)
     for flag in flags:
         options: dict[str, Any] = {} if flag.values == NONE else {"type": flag.type_}
         if flag.values != ONE:
             options["nargs"] = 0 if flag.values == NONE else "*"
-        parser.add_argument(flag.name, action=_AppendFlag, const=flag, dest=DEST, help=argparse.SUPPRESS, **options)
+        parser.add_argument(
+            flag.name, action=_AppendFlag, const=flag, dest=DEST, help=argparse.SUPPRESS, **options
+        )
 
 
 def translated(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the flags of another tool translated; the later of two for one setting wins.
+    """Return the settings with the flags of another tool translated; the later of two for one
+    setting wins.
 
     Raises:
         BadInput: A flag is refused.
@@ -170,7 +198,8 @@ def translated(settings: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def flags_as_written(settings: Settings) -> Iterator[None]:
-    """Name, in errors of the block, the flag of another tool that the user wrote, not the setting that it became.
+    """Name, in errors of the block, the flag of another tool that the user wrote, not the setting
+    that it became.
 
     Args:
         settings: The settings from flags and files, with the flags of the tool as they are.
@@ -179,7 +208,9 @@ def flags_as_written(settings: Settings) -> Iterator[None]:
         yield
     except BadInput as error:
         flags = settings.get(DEST, ())
-        written = next((flag for flag, value in reversed(flags) if flag.sets(error.field, value)), None)
+        written = next(
+            (flag for flag, value in reversed(flags) if flag.sets(error.field, value)), None
+        )
         if written is None or error.field in (flag.name for flag, _ in flags):
             raise
         raise BadInput(written.name, error.problem, error.remedy) from error
@@ -187,6 +218,10 @@ def flags_as_written(settings: Settings) -> Iterator[None]:
 
 class _AppendFlag(argparse.Action):
     def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
     ) -> None:
         setattr(namespace, DEST, (*getattr(namespace, DEST, ()), (self.const, values)))

@@ -1,6 +1,8 @@
-"""vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and the defaults of each release.
+"""vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and the defaults of each
+release.
 
-InferenceX (InferenceMAX) and others have copies of an older `benchmark_serving.py` of vLLM, with its flags.
+InferenceX (InferenceMAX) and others have copies of an older `benchmark_serving.py` of vLLM, with
+its flags.
 """
 
 import ast
@@ -31,7 +33,8 @@ from loadgen.util.argument_parser import integer, number
 from loadgen.workload import vllm_load
 from loadgen.workload.endpoints.generation import COMPLETIONS
 
-COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
+# VLLM's other names for the completions API.
+COMPLETIONS_NAMES = ("lmdeploy", "scalellm", "sglang", "llama.cpp")
 TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json
 OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonnet")
 NO_MEDIA = "audio and video are not supported"
@@ -47,7 +50,8 @@ LIMIT, BUCKETS = "--random-mm-limit-mm-per-prompt", "--random-mm-bucket-config"
 MAX_IMAGES = 255  # vLLM's default of the limit
 BUCKET_FORM = 'write "{(HEIGHT, WIDTH, 1): SHARE, ...}"'
 VIDEO = "loadgen sends images, and no video"
-INFERENCEX_REPLACED = ("random_range_ratio",)  # settings whose flags mean something else in InferenceX
+# Settings whose flags mean something else in InferenceX.
+INFERENCEX_REPLACED = ("random_range_ratio",)
 INFERENCEX_DEFAULTS: dict[str, Any] = {
     "dataset_name": "sharegpt",
     "random_input_len": 1024,
@@ -85,7 +89,9 @@ def without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
     result = with_images(settings)
     if result.get(TIMELINE):  # the page of the run stands for it
         name = Path(result.get("result_filename") or "vllm.json")
-        result.setdefault("html", str(Path(result.get("result_dir") or "") / name.with_suffix(TIMELINE_ENDING)))
+        result.setdefault(
+            "html", str(Path(result.get("result_dir") or "") / name.with_suffix(TIMELINE_ENDING))
+        )
     if (
         result.get("dataset_name", "random") == "random"
         and result.pop("dataset_path", None)
@@ -123,7 +129,9 @@ def _tokenizer_mode(value: str, settings: Settings) -> dict[str, Any]:
         return {}
     from loadgen.workload.tokenizer.tokenizer import tokenizer_file
 
-    path = tokenizer_file(RunSettings(tokenizer=settings.get("tokenizer"), model=settings.get("model")))
+    path = tokenizer_file(
+        RunSettings(tokenizer=settings.get("tokenizer"), model=settings.get("model"))
+    )
     if path is None:
         remedy = "give --tokenizer a tokenizer.json of the model, or its folder"
         raise BadInput("--tokenizer-mode", f"{value!r} does not use a tokenizer.json", remedy)
@@ -133,7 +141,11 @@ def _tokenizer_mode(value: str, settings: Settings) -> dict[str, Any]:
 
 def inferencex_defaults(settings: Settings) -> dict[str, Any]:
     """Return the defaults of InferenceX."""
-    return INFERENCEX_DEFAULTS | server(settings) | ({"dataset_name": "random"} if settings.get("workload") else {})
+    return (
+        INFERENCEX_DEFAULTS
+        | server(settings)
+        | ({"dataset_name": "random"} if settings.get("workload") else {})
+    )
 
 
 def as_inferencex_sends(settings: dict[str, Any]) -> dict[str, Any]:
@@ -160,9 +172,13 @@ def with_images(settings: dict[str, Any]) -> dict[str, Any]:
         return result
     if result.get("dataset_name") != RANDOM_IMAGES:
         problem = f"has no effect on the data set {result.get('dataset_name', 'random')}"
-        raise BadInput(next(iter(values)), problem, f"leave it out, or use --dataset-name {RANDOM_IMAGES}")
+        raise BadInput(
+            next(iter(values)), problem, f"leave it out, or use --dataset-name {RANDOM_IMAGES}"
+        )
     if values.keys() & {BASE, RATIO, LIMIT}:
-        result["images"] = _count(values.get(BASE, 1), values.get(RATIO, 0.0), _limit(values.get(LIMIT)))
+        result["images"] = _count(
+            values.get(BASE, 1), values.get(RATIO, 0.0), _limit(values.get(LIMIT))
+        )
     if BUCKETS in values:
         result["image_sizes"] = _sizes(values[BUCKETS])
     return result
@@ -173,7 +189,11 @@ def _count(base: int, ratio: float, limit: int) -> str:
     SHARE.check(RATIO, ratio)
     fewest, most = math.floor(base * (1 - ratio)), min(limit, math.ceil(base * (1 + ratio)))
     if fewest > most:
-        raise BadInput(LIMIT, f"{limit} images are fewer than the {fewest} that each request has", f"lower {BASE}")
+        raise BadInput(
+            LIMIT,
+            f"{limit} images are fewer than the {fewest} that each request has",
+            f"lower {BASE}",
+        )
     return f"{fewest}:{most}"
 
 
@@ -183,10 +203,14 @@ def _limit(text: str | None) -> int:
     try:
         limits = json.loads(text)
     except ValueError as error:
-        raise BadInput(LIMIT, f"{text!r} is not valid JSON", "write for example '{\"image\": 3}'") from error
+        raise BadInput(
+            LIMIT, f"{text!r} is not valid JSON", "write for example '{\"image\": 3}'"
+        ) from error
     most = limits.get("image") if isinstance(limits, dict) else None
     if type(most) is not int or most < 0:
-        raise BadInput(LIMIT, f"{text} has no number of images", "write for example '{\"image\": 3}'")
+        raise BadInput(
+            LIMIT, f"{text} has no number of images", "write for example '{\"image\": 3}'"
+        )
     return most
 
 
@@ -195,14 +219,25 @@ def _sizes(text: str) -> str:
     try:
         buckets = ast.literal_eval(text)
         shares = {_key(key): float(share) for key, share in buckets.items()}
-    except (ValueError, SyntaxError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+    except (
+        ValueError,
+        SyntaxError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise BadInput(BUCKETS, f"invalid buckets {text!r}", BUCKET_FORM) from error
     sizes = []
     for (height, width, frames), share in shares.items():
         if share < 0:
             raise BadInput(BUCKETS, f"the share {share:g} is out of range", "give 0 or more")
         if share and frames != 1:
-            raise BadInput(BUCKETS, f"{(height, width, frames)} is a video: {VIDEO}", "give buckets of one frame")
+            raise BadInput(
+                BUCKETS,
+                f"{(height, width, frames)} is a video: {VIDEO}",
+                "give buckets of one frame",
+            )
         if share:
             sizes.append(f"{height}x{width}:{share!r}")
     if not sizes:
@@ -213,7 +248,11 @@ def _sizes(text: str) -> str:
 def _key(key: object) -> tuple[int, int, int]:
     """Return height, width and frames of a bucket, which may be written as a text."""
     result = ast.literal_eval(key) if isinstance(key, str) else key
-    if not (isinstance(result, tuple) and len(result) == 3 and all(type(side) is int and side > 0 for side in result)):
+    if not (
+        isinstance(result, tuple)
+        and len(result) == 3
+        and all(type(side) is int and side > 0 for side in result)
+    ):
         raise ValueError(key)
     return result
 
@@ -231,7 +270,10 @@ FLAGS = (
     ToolFlag("--output-len", _output_len, type_=integer),
     ToolFlag("--logprobs", _logprobs, type_=integer),
     ToolFlag("--tokenizer-mode", _tokenizer_mode),
-    *(switch(name, {SKIPPED: True}) for name in ("--skip-chat-template", "--custom-skip-chat-template")),
+    *(
+        switch(name, {SKIPPED: True})
+        for name in ("--skip-chat-template", "--custom-skip-chat-template")
+    ),
     refused(
         "--chat-template-kwargs",
         "the template's variables are fields of the body",
@@ -240,7 +282,10 @@ FLAGS = (
     switch("--plot-timeline", {TIMELINE: True}, becomes=("html",)),
     switch("--timeline-itl-thresholds", {}, ONE),
     refused(
-        "--plot-dataset-stats", "this plot is not available", "use `loadgen dataset`, which prints the lengths", NONE
+        "--plot-dataset-stats",
+        "this plot is not available",
+        "use `loadgen dataset`, which prints the lengths",
+        NONE,
     ),
     *(switch(name, {}) for name in NO_EFFECT),
     marked(IMAGES, BASE, integer),
@@ -248,15 +293,25 @@ FLAGS = (
     marked(IMAGES, LIMIT),
     marked(IMAGES, BUCKETS),
     *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),
-    refused("--bfcl-categories", "the tools of its requests are not supported", "leave it out, and use text"),
-    refused("--speed-bench-max-input-len", "prompts are sent whole", "choose a subset of shorter prompts"),
+    refused(
+        "--bfcl-categories",
+        "the tools of its requests are not supported",
+        "leave it out, and use text",
+    ),
+    refused(
+        "--speed-bench-max-input-len",
+        "prompts are sent whole",
+        "choose a subset of shorter prompts",
+    ),
     *HUB_FLAGS,
     *TIMED_TRACE_FLAGS,
 )
 INFERENCEX_FLAGS = (
     *FLAGS,
     renamed("--random-range-ratio", "random_range_ratio", number),
-    ToolFlag("--dataset", lambda value, settings: {"dataset_name": "sharegpt", "dataset_path": value}),
+    ToolFlag(
+        "--dataset", lambda value, settings: {"dataset_name": "sharegpt", "dataset_path": value}
+    ),
     refused("--best-of", "a request has one answer", "leave it out", no_op_value=1),
     switch("--use-chat-template", {"render_chat_template": "whole", "input_len_counts": "server"}),
 )
@@ -264,20 +319,65 @@ INFERENCEX_FLAGS = (
 # Its flags that are settings of loadgen, too.
 SHARED = frozenset(
     (
-        *("--append-result", "--backend", "--base-url", "--burstiness", "--custom-ensure-client-side-data"),
-        *("--custom-output-len", "--dataset-name", "--dataset-path", "--disable-shuffle", "--disable-tqdm"),
-        *("--endpoint", "--extra-body", "--frequency-penalty", "--goodput", "--header", "--hf-name"),
-        *("--hf-output-len", "--hf-split", "--hf-subset", "--host", "--ignore-eos", "--insecure", "--label"),
-        *("--lora-assignment", "--lora-modules", "--max-concurrency", "--metadata", "--metric-percentiles"),
-        *("--min-p", "--model", "--no-reranker", "--no-oversample", "--num-prompts", "--num-warmups"),
+        "--append-result",
+        "--backend",
+        "--base-url",
+        "--burstiness",
+        "--custom-ensure-client-side-data",
+        "--custom-output-len",
+        "--dataset-name",
+        "--dataset-path",
+        "--disable-shuffle",
+        "--disable-tqdm",
+        "--endpoint",
+        "--extra-body",
+        "--frequency-penalty",
+        "--goodput",
+        "--header",
+        "--hf-name",
+        "--hf-output-len",
+        "--hf-split",
+        "--hf-subset",
+        "--host",
+        "--ignore-eos",
+        "--insecure",
+        "--label",
+        "--lora-assignment",
+        "--lora-modules",
+        "--max-concurrency",
+        "--metadata",
+        "--metric-percentiles",
+        "--min-p",
+        "--model",
+        "--no-reranker",
+        "--no-oversample",
+        "--num-prompts",
+        "--num-warmups",
         *("--percentile-metrics", "--port", "--prefix-repetition-num-prefixes"),
-        *("--prefix-repetition-output-len", "--prefix-repetition-prefix-len", "--prefix-repetition-suffix-len"),
+        "--prefix-repetition-output-len",
+        "--prefix-repetition-prefix-len",
+        "--prefix-repetition-suffix-len",
         *("--presence-penalty", "--probe-request-rate", "--profile", "--ramp-up-end-rps"),
         *("--ramp-up-start-rps", "--ramp-up-strategy", "--random-batch-size", "--random-input-len"),
-        *("--random-output-len", "--random-prefix-len", "--random-range-ratio", "--ready-check-timeout-sec"),
-        *("--repetition-penalty", "--request-id-prefix", "--request-rate", "--result-dir", "--result-filename"),
-        *("--save-detailed", "--save-result", "--seed", "--served-model-name", "--sharegpt-output-len"),
-        *("--sonnet-input-len", "--sonnet-output-len", "--sonnet-prefix-len", "--temperature", "--tokenizer"),
+        "--random-output-len",
+        "--random-prefix-len",
+        "--random-range-ratio",
+        "--ready-check-timeout-sec",
+        "--repetition-penalty",
+        "--request-id-prefix",
+        "--request-rate",
+        "--result-dir",
+        "--result-filename",
+        "--save-detailed",
+        "--save-result",
+        "--seed",
+        "--served-model-name",
+        "--sharegpt-output-len",
+        "--sonnet-input-len",
+        "--sonnet-output-len",
+        "--sonnet-prefix-len",
+        "--temperature",
+        "--tokenizer",
         *("--top-k", "--top-p"),
     )
 )

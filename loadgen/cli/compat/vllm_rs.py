@@ -1,6 +1,8 @@
-"""vLLM's client in Rust: the flags of `vllm-rs bench serve` that neither `vllm bench serve` nor `loadgen run` has.
+"""vLLM's client in Rust: the flags of `vllm-rs bench serve` that neither `vllm bench serve` nor
+`loadgen run` has.
 
-The flags of `--multi-turn`, and of the limit on the length of a context, are kept until all flags are known.
+The flags of `--multi-turn`, and of the limit on the length of a context, are kept until all flags
+are known.
 """
 
 import math
@@ -36,7 +38,9 @@ DEFAULT_SESSIONS, DEFAULT_TURNS = 1000, 3
 NO_HISTORY = "turns without the history of their session are not supported"
 PREFIXES = "use --dataset-name prefix_repetition, whose prompts share prefixes, in no order"
 CACHE = "prompts either all share a prefix, or none does"
-SHARED_PREFIX = "use --random-prefix-len for all, or write the prompts to a file for --dataset-name jsonl"
+SHARED_PREFIX = (
+    "use --random-prefix-len for all, or write the prompts to a file for --dataset-name jsonl"
+)
 
 
 def with_sessions(settings: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +86,10 @@ def with_sessions(settings: dict[str, Any]) -> dict[str, Any]:
 def _check_sessions(settings: Mapping[str, Any]) -> None:
     name = settings.get("dataset_name", "random")
     if name != "random":
-        remedy = "use --dataset-name sharegpt --turns N|all without it, where --num-prompts counts requests"
+        remedy = (
+            "use --dataset-name sharegpt --turns N|all without it, where --num-prompts "
+            "counts requests"
+        )
         raise BadInput(FLAG, f"not supported for the data set {name}", remedy)
     if any(_ratios(settings)):
         raise BadInput("--random-range-ratio", f"has no effect with {FLAG}", "leave it out")
@@ -91,7 +98,9 @@ def _check_sessions(settings: Mapping[str, Any]) -> None:
         raise BadInput("--request-rate", f"has no effect with {FLAG}", remedy)
     for field in ("random_input_len", "random_output_len"):
         if not isinstance(settings.get(field, 0), int):
-            raise BadInput(spelled(field), f"{settings[field]} is not one number", f"give one with {FLAG}")
+            raise BadInput(
+                spelled(field), f"{settings[field]} is not one number", f"give one with {FLAG}"
+            )
 
 
 def _turns(values: Mapping[str, Any]) -> tuple[int, int]:
@@ -99,7 +108,11 @@ def _turns(values: Mapping[str, Any]) -> tuple[int, int]:
     FROM_1.check("--multi-turn-num-turns", usual)
     low, high = (values.get(f"--multi-turn-{end}-turns") or usual for end in ("min", "max"))
     if low < 1 or high < low:
-        raise BadInput("--multi-turn-min-turns", f"{low} to {high} turns", "give 1 or more, and at most the maximum")
+        raise BadInput(
+            "--multi-turn-min-turns",
+            f"{low} to {high} turns",
+            "give 1 or more, and at most the maximum",
+        )
     return low, high
 
 
@@ -113,13 +126,23 @@ def _requests(sessions: int, low: int, high: int, settings: Mapping[str, Any]) -
     return sum(map(turns.of, range(sessions)))
 
 
-def _check_turns(limit: int, settings: Mapping[str, Any], *, low: int, high: int, first: int, further: int) -> None:
+def _check_turns(
+    limit: int, settings: Mapping[str, Any], *, low: int, high: int, first: int, further: int
+) -> None:
     answer = settings.get("random_output_len", DataSettings.random_output_len)
     room = limit - settings.get("random_prefix_len", 0) - first - answer
     fit = 1 + max(room, -1) // (further + answer)
     if fit < high:
-        remedy = f"give --multi-turn-max-turns {fit}" if fit >= low else "give fewer turns, or shorter ones"
-        raise BadInput("--max-model-len", f"sessions of {high} turns would have more than {limit} tokens", remedy)
+        remedy = (
+            f"give --multi-turn-max-turns {fit}"
+            if fit >= low
+            else "give fewer turns, or shorter ones"
+        )
+        raise BadInput(
+            "--max-model-len",
+            f"sessions of {high} turns would have more than {limit} tokens",
+            remedy,
+        )
 
 
 def _check_limit(limit: int, settings: Mapping[str, Any]) -> None:
@@ -127,7 +150,11 @@ def _check_limit(limit: int, settings: Mapping[str, Any]) -> None:
     name = settings.get("dataset_name", "random")
     if name != "random":
         problem = f"requests of {name} that are longer are not left out"
-        raise BadInput("--max-model-len", problem, "leave long rows out of the file, or limit the output tokens")
+        raise BadInput(
+            "--max-model-len",
+            problem,
+            "leave long rows out of the file, or limit the output tokens",
+        )
     from loadgen.workload.datasets.lengths import Lengths  # not before: it imports NumPy
 
     ratios = _ratios(settings)

@@ -1,8 +1,10 @@
-"""Measures how much load one process can generate on this machine, against test servers on the same cores.
+"""Measures how much load one process can generate on this machine, against test servers on the same
+cores.
 
-A rate counts if the run at that rate is VALID: requests are sent on time, and the client error of each figure is small.
-The request rate is measured with the roofline server, which answers each request at once with one token. Token rate and
-concurrent streams are measured with the metronome server, which writes each token when it is due.
+A rate counts if the run at that rate is VALID: requests are sent on time, and the client error of
+each figure is small. The request rate is measured with the roofline server, which answers each
+request at once with one token. Token rate and concurrent streams are measured with the metronome
+server, which writes each token when it is due.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,11 +24,14 @@ from loadgen.workload.prompt import Prompt
 
 MAX_RUNS = 3  # to find a rate
 FIRST_RPS, SECONDS = 4_000.0, 0.7
-# Runs that count token events: each stream lasts half a second; new ones start for longer than the best second.
+# Runs that count token events: each stream lasts half a second; new ones start for longer than the
+# best second.
 TOKENS, GAP_MS, FIRST_STREAM_RPS, STREAM_SECONDS = 25, 20.0, 1_000.0, 1.2
-# The run with STREAMS concurrent streams: arrivals, tokens per stream, and the time that all of them overlap.
+# The run with STREAMS concurrent streams: arrivals, tokens per stream, and the time that all of
+# them overlap.
 MANY_RPS, MANY_TOKENS, OVERLAP_S = 5_000.0, 4, 0.5
-# The next rate aims at this busy share, grows at most by this factor, and is not tried below this growth.
+# The next rate aims at this busy share, grows at most by this factor, and is not tried below this
+# growth.
 AIM, MAX_GROWTH, MIN_GROWTH = 0.62, 4.0, 1.15
 
 
@@ -40,7 +45,8 @@ class Drive:
         events_per_s: Token events in the best second.
         streams: The peak number of concurrent streams.
         busy_share: The busy share of the measuring loop, 0 to 1.
-        client_error_ms: The most by which the client may have moved a printed latency; None: unknown.
+        client_error_ms: The most by which the client may have moved a printed latency; None:
+            unknown.
         verdict: The verdict of the run.
         failed: The names of the checks that failed.
         disturbance: What else kept the machine busy; empty if nothing did.
@@ -97,7 +103,11 @@ class Capacity:
     def runs(self) -> list[Drive]:
         """The runs on which the figures rest."""
         climbs = (self.requests, self.events)
-        return [run for run in (*(run for each in climbs for run in (each.best, each.missed)), self.streams) if run]
+        return [
+            run
+            for run in (*(run for each in climbs for run in (each.best, each.missed)), self.streams)
+            if run
+        ]
 
 
 def measure(on_phase: Callable[[str], None]) -> Capacity:
@@ -115,9 +125,15 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
         requests = climb(lambda rate: drive(server, rate, round(rate * SECONDS), 1), FIRST_RPS)
     with started("loadgen.testing.metronome") as server, separate_cores([server.pid]):
         on_phase("token events")
-        events = climb(lambda rate: drive(server, rate, round(rate * STREAM_SECONDS), TOKENS, GAP_MS), FIRST_STREAM_RPS)
+        events = climb(
+            lambda rate: drive(server, rate, round(rate * STREAM_SECONDS), TOKENS, GAP_MS),
+            FIRST_STREAM_RPS,
+        )
         host = urlsplit(server.url).hostname or ""
-        streams, connections = None, machine.max_connections(source_address.count_addresses((), host))
+        streams, connections = (
+            None,
+            machine.max_connections(source_address.count_addresses((), host)),
+        )
         if connections >= STREAMS:  # the first ends after the last has begun
             on_phase(f"{STREAMS:,} streams at once")
             gap_ms = (STREAMS / MANY_RPS + OVERLAP_S) * 1e3 / MANY_TOKENS
@@ -152,7 +168,12 @@ def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
 
 
 def drive(
-    server: Process, rate: float, count: int, tokens: int, gap_ms: float | None = None, warm_connections: str = "auto"
+    server: Process,
+    rate: float,
+    count: int,
+    tokens: int,
+    gap_ms: float | None = None,
+    warm_connections: str = "auto",
 ) -> Drive:
     """Execute one run with Poisson arrivals.
 
@@ -179,7 +200,9 @@ def drive(
     )
     before, before_s = CpuTimes.now(), machine.process_cpu_s(server.pid)
     result = run_sync(requested, dataset=_Short(tokens))
-    disturbance = machine.disturbance(before, CpuTimes.now(), machine.process_cpu_s(server.pid) - before_s)
+    disturbance = machine.disturbance(
+        before, CpuTimes.now(), machine.process_cpu_s(server.pid) - before_s
+    )
     numbers = result.numbers
     return Drive(
         rate=rate,

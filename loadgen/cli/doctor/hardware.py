@@ -1,4 +1,6 @@
-"""The processors and the memory: number, other users, limits of the container, frequency, and the clock source."""
+"""The processors and the memory: number, other users, limits of the container, frequency, and
+the clock source.
+"""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +36,9 @@ def cores(root: Path) -> Limit:
     name = "usable cores"
     bad = "a measuring process uses up to one core; a server on this machine needs others"
     allowed = re.search(
-        r"^Cpus_allowed_list:\s*(\S+)", machine.read_system_file(root / "proc/self/status"), re.MULTILINE
+        r"^Cpus_allowed_list:\s*(\S+)",
+        machine.read_system_file(root / "proc/self/status"),
+        re.MULTILINE,
     )
     if not allowed:
         return unknown(name, bad)
@@ -77,8 +81,13 @@ def governor(root: Path) -> Limit:
     names = sorted({name for path in paths if (name := machine.read_system_file(path).strip())})
     if not names:
         return unknown(name, "on a virtual machine the host decides")
-    good, remedy = "cores run at their highest frequency", "cpupower frequency-set -g performance, as root"
-    return judged(name, names == ["performance"], ", ".join(names), good=good, bad=bad, remedy=remedy)
+    good, remedy = (
+        "cores run at their highest frequency",
+        "cpupower frequency-set -g performance, as root",
+    )
+    return judged(
+        name, names == ["performance"], ", ".join(names), good=good, bad=bad, remedy=remedy
+    )
 
 
 def quota(root: Path) -> Limit:
@@ -92,13 +101,18 @@ def quota(root: Path) -> Limit:
         return Limit(name, State.OK, "none", "this process can use all its cores", "")
     remedy = "raise --cpus (docker), resources.limits.cpu (Kubernetes) or CPUQuota= (systemd)"
     good = "enough for the measuring process and one more"
-    return judged(name, least >= ENOUGH_CORES, f"{least:g} cores", good=good, bad=bad, remedy=remedy)
+    return judged(
+        name, least >= ENOUGH_CORES, f"{least:g} cores", good=good, bad=bad, remedy=remedy
+    )
 
 
 def throttled(root: Path) -> Limit:
     """Return how long the CPU limit has paused the control groups of this process."""
     name, bad = "throttled so far", "requests that are due during a pause are sent late"
-    stats = [machine.read_system_file(level / "cpu.stat") for level in machine.control_groups("cpu", root)]
+    stats = [
+        machine.read_system_file(level / "cpu.stat")
+        for level in machine.control_groups("cpu", root)
+    ]
     if not any("throttled" in stat for stat in stats):
         return unknown(name, bad)
     seconds = machine.throttled_s(root)
@@ -117,7 +131,11 @@ def clock(root: Path) -> Limit:
         return Limit(name, State.OK, current, f"{bounds}, without a system call", "")
     available = machine.read_system_file(root / _CLOCK / "available_clocksource").split()
     better = next((source for source in FAST_CLOCKS if source in available), None)
-    remedy = f"echo {better} > /{_CLOCK}/current_clocksource, as root" if better else "measure from another machine"
+    remedy = (
+        f"echo {better} > /{_CLOCK}/current_clocksource, as root"
+        if better
+        else "measure from another machine"
+    )
     return Limit(name, State.LOW, current, f"{bounds}, by a system call each time", remedy)
 
 
@@ -125,23 +143,35 @@ def memory(root: Path) -> Limit:
     """Return the memory that the machine and the container have left, read below `root`."""
     name = "memory"
     bad = "a run needs memory for tokenizers and responses; prompts are kept on disk"
-    match = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)
+    match = re.search(
+        r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE
+    )
     if not match:
         return unknown(name, bad)
     available, bounded = int(match[1]) << 10, min(_free_bytes(root), default=None)
     value = f"{_gib(available)} available" + (
-        f", {_gib(bounded)} within the container's limit" if bounded is not None else ", no container limit"
+        f", {_gib(bounded)} within the container's limit"
+        if bounded is not None
+        else ", no container limit"
     )
     least = available if bounded is None else min(available, bounded)
-    remedy = "raise --memory (docker) or resources.limits.memory (Kubernetes), or stop other processes on this machine"
+    remedy = (
+        "raise --memory (docker) or resources.limits.memory (Kubernetes), or stop other "
+        "processes on this machine"
+    )
     good = "enough for tokenizers and responses"
     return judged(name, least >= ENOUGH_BYTES, value, good=good, bad=bad, remedy=remedy)
 
 
 def _free_bytes(root: Path) -> Iterator[int]:
-    """Yield the bytes left at each level of control groups that has a limit; caches count as used."""
+    """Yield the bytes left at each level of control groups that has a limit; caches count as
+    used.
+    """
     for level in machine.control_groups("memory", root):
-        for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        for limit, used in (
+            ("memory.max", "memory.current"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ):
             texts = [machine.read_system_file(level / name).strip() for name in (limit, used)]
             if all(text.isdecimal() for text in texts) and int(texts[0]) < UNBOUNDED:
                 yield max(0, int(texts[0]) - int(texts[1]))
@@ -161,7 +191,8 @@ def _quotas(root: Path) -> Iterator[float]:
     """Yield the limit of each level of control groups that has one, in cores."""
     for level in machine.control_groups("cpu", root):
         words = machine.read_system_file(level / "cpu.max").split() or [
-            machine.read_system_file(level / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period")
+            machine.read_system_file(level / f"cpu.cfs_{part}_us").strip()
+            for part in ("quota", "period")
         ]
         if all(part.isdecimal() for part in words):  # "max", "-1" and "" bound nothing
             most_us, period_us = map(int, words)

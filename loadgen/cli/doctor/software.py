@@ -48,9 +48,17 @@ def compiled(modules: tuple[str, ...] = COMPILED) -> Limit:
         else:
             counting += [module] if live is not None and live() is not None else []
     if missing:
-        return Limit(name, State.LOW, f"missing: {', '.join(missing)}", "loadgen cannot run without them", remedy)
+        return Limit(
+            name,
+            State.LOW,
+            f"missing: {', '.join(missing)}",
+            "loadgen cannot run without them",
+            remedy,
+        )
     if counting:
-        return Limit(name, State.LOW, "a debug build", "several times as slow as a release build", remedy)
+        return Limit(
+            name, State.LOW, "a debug build", "several times as slow as a release build", remedy
+        )
     return Limit(name, State.OK, "complete", "reading and pacing take microseconds", remedy)
 
 
@@ -58,14 +66,19 @@ def proxies(environment: Mapping[str, str]) -> Limit:
     """Return the proxies in environment variables."""
     names = sorted(name for name in environment if name.lower() in PROXIES and environment[name])
     if not names:
-        return Limit("proxies", State.OK, "none in the environment", "requests go directly to the server", "")
+        return Limit(
+            "proxies", State.OK, "none in the environment", "requests go directly to the server", ""
+        )
     bounds = "loadgen ignores them; other tools may use them, and then measure the proxy, too"
     return Limit("proxies", State.OK, f"{', '.join(names)} set", bounds, f"unset {' '.join(names)}")
 
 
 def mesh(root: Path) -> Limit:
     """Return whether a service mesh intercepts connections."""
-    name, tables = "service mesh", [machine.read_system_file(root / f"proc/net/{table}") for table in ("tcp", "tcp6")]
+    name, tables = (
+        "service mesh",
+        [machine.read_system_file(root / f"proc/net/{table}") for table in ("tcp", "tcp6")],
+    )
     if not any(tables):
         return unknown(name, "the proxy of a mesh would add to every latency")
     rows = [row.split() for table in tables for row in table.splitlines()[1:]]
@@ -76,4 +89,6 @@ def mesh(root: Path) -> Limit:
     port, mesh_name, annotation = meshes[0]
     value = f"a process listens on the port of {mesh_name}'s proxy ({port})"
     bounds = "the proxy would intercept every connection, and add to every latency"
-    return Limit(name, State.LOW, value, bounds, f"measure from a pod without the sidecar ({annotation})")
+    return Limit(
+        name, State.LOW, value, bounds, f"measure from a pod without the sidecar ({annotation})"
+    )

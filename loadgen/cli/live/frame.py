@@ -1,7 +1,8 @@
-"""The frame of the live view: the progress of a run as lines of styled text; a pure function of that progress.
+"""The frame of the live view: the progress of a run as lines of styled text; a pure function of
+that progress.
 
-Columns keep their places however large the numbers grow. On a narrow terminal columns and notes are dropped from the
-right; on a low one the least important rows are dropped.
+Columns keep their places however large the numbers grow. On a narrow terminal columns and notes are
+dropped from the right; on a low one the least important rows are dropped.
 """
 
 import math
@@ -51,7 +52,13 @@ class Row:
 
 
 def frame(
-    settings: RunSettings, progress: Progress, history: History, width: int, height: int, *, ascii_only: bool = False
+    settings: RunSettings,
+    progress: Progress,
+    history: History,
+    width: int,
+    height: int,
+    *,
+    ascii_only: bool = False,
 ) -> "list[Text]":
     """Lay out the progress of a run in at most `height` lines of `width` columns.
 
@@ -69,7 +76,10 @@ def frame(
     rows = [
         Row(5, [(truncate(printable(load_text(settings, progress)), width), PLAIN)]),
         Row(0, _progress_bar(progress, width, ascii_only)),
-        *(Row(1, line) for line in _joined(verdict_so_far(settings, progress, history, limits), width)),
+        *(
+            Row(1, line)
+            for line in _joined(verdict_so_far(settings, progress, history, limits), width)
+        ),
         Row(BLANK, []),
         *_rates(settings, progress, history, width),
         *_requests(progress, width),
@@ -94,7 +104,11 @@ def load_text(settings: RunSettings, progress: Progress) -> str:
     """
     size = plural(progress.scheduled, "request") if progress.scheduled else ""
     time = duration(settings.duration) if settings.duration is not None else ""
-    spacing = f" ({load_line.spacing(settings.burstiness)})" if math.isfinite(settings.request_rate) else ""
+    spacing = (
+        f" ({load_line.spacing(settings.burstiness)})"
+        if math.isfinite(settings.request_rate)
+        else ""
+    )
     data = f"data set {settings.dataset_name}"
     if settings.dataset_name == "random":
         out = f", {settings.random_output_len} out" if settings.streams else ""
@@ -124,37 +138,58 @@ def _progress_bar(progress: Progress, width: int, ascii_only: bool) -> Line:
         share = progress.ended / total
     else:
         share = progress.elapsed_s / (progress.sending_s or math.inf)
-    phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{clock_time(progress.elapsed_s):>9}"
+    phase, times = (
+        f"{progress.phase:<10}",
+        f"{min(share, 1.0):>5.0%}{clock_time(progress.elapsed_s):>9}",
+    )
     left = f"   {_time_left(progress):<16}"
     bar = width - len(phase) - len(times) - len(left)
     if bar < MIN_BAR:
         bar, left = bar + len(left), ""
-    return [(phase, STRONG), *_bar(share, min(bar, MAX_BAR), ascii_only), (times, PLAIN), (left, PLAIN)]
+    return [
+        (phase, STRONG),
+        *_bar(share, min(bar, MAX_BAR), ascii_only),
+        (times, PLAIN),
+        (left, PLAIN),
+    ]
 
 
 def _request_total(progress: Progress) -> int:
-    """Return the number of requests of the run: scheduled or, while draining, sent; 0 if it is not known."""
-    return progress.scheduled if progress.phase == "running" else progress.ended + progress.in_flight
+    """Return the number of requests of the run: scheduled or, while draining, sent; 0 if it is
+    not known.
+    """
+    return (
+        progress.scheduled if progress.phase == "running" else progress.ended + progress.in_flight
+    )
 
 
 def _time_left(progress: Progress) -> str:
-    """Describe the time left: by the schedule if requests are sent on time, else by the pace so far."""
+    """Describe the time left: by the schedule if requests are sent on time, else by the pace so
+    far.
+    """
     if progress.phase == DONE:
         return ""
     if progress.phase == "draining":
         return f"{plural(progress.in_flight, 'answer')} open"
     seconds = left_s(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.sending_s is not None and not progress.waiting:
-        seconds = max(0.0, progress.sending_s - progress.elapsed_s) + (progress.e2el.p50_ms or 0.0) / 1e3
+        seconds = (
+            max(0.0, progress.sending_s - progress.elapsed_s) + (progress.e2el.p50_ms or 0.0) / 1e3
+        )
     return "" if seconds is None else f"about {clock_time(seconds)} left"
 
 
-def _rates(settings: RunSettings, progress: Progress, history: History, width: int) -> Iterator[Row]:
+def _rates(
+    settings: RunSettings, progress: Progress, history: History, width: int
+) -> Iterator[Row]:
     now, so_far = history.now(), history.so_far()
 
     def row(rank: int, label: str, name: str, total: int, note: str = "") -> Row:
         values = [None if pace is None else getattr(pace, name) for pace in (now, so_far)]
-        cells = ["n/a" if value is None else f"{value:.{0 if value >= 1000 else 1}f}/s" for value in values]
+        cells = [
+            "n/a" if value is None else f"{value:.{0 if value >= 1000 else 1}f}/s"
+            for value in values
+        ]
         return _row(rank, label, [*cells, _count(total)], width, note)
 
     yield _row(3, "", ["now", "so far", "in all"], width, style=FAINT)
@@ -175,19 +210,27 @@ def _requested_rate(settings: RunSettings) -> str:
         return f"asked {pace if unit else pace.removesuffix(' requests/s') + '/s'}"
     if settings.ramp_up_strategy is not None:
         return f"asked {settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}{unit}/s"
-    return f"asked {settings.request_rate:g}{unit}/s" if math.isfinite(settings.request_rate) else ""
+    return (
+        f"asked {settings.request_rate:g}{unit}/s" if math.isfinite(settings.request_rate) else ""
+    )
 
 
 def _requests(progress: Progress, width: int) -> Iterator[Row]:
     cap = progress.cap
     age_s = progress.oldest_s
-    notes = [f"oldest {age_s:.1f} s" if age_s < 99.95 else f"oldest {clock_time(age_s)}"] if progress.in_flight else []
+    notes = (
+        [f"oldest {age_s:.1f} s" if age_s < 99.95 else f"oldest {clock_time(age_s)}"]
+        if progress.in_flight
+        else []
+    )
     notes += [f"at most {cap}"] if cap else []
     if progress.waiting:
         notes.append(f"{progress.waiting} {'wait for a slot' if cap else 'late'}")
     yield _row(5, "in flight", [_count(progress.in_flight)], width, ", ".join(notes))
     if progress.failed:
-        reasons = ", ".join(f"{name} {n}" for name, n in progress.failures.items() if name not in NO_FAILURES)
+        reasons = ", ".join(
+            f"{name} {n}" for name, n in progress.failures.items() if name not in NO_FAILURES
+        )
         if progress.never_due:
             reasons = f"{reasons}, never due {progress.never_due}".removeprefix(", ")
         yield _row(1, "failed", [_count(progress.failed)], width, reasons, style=BAD)
@@ -199,11 +242,20 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
         if count:
             yield _row(1, label, [_count(count)], width)
     if progress.silent:
-        yield _row(1, "silent streams", [_count(len(progress.silent))], width, longest_silence(progress), style=BAD)
+        yield _row(
+            1,
+            "silent streams",
+            [_count(len(progress.silent))],
+            width,
+            longest_silence(progress),
+            style=BAD,
+        )
 
 
 def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:
-    gaps = ("ITL (tokens)", progress.itl) if progress.imputed_gaps else ("ICL (chunks)", progress.icl)
+    gaps = (
+        ("ITL (tokens)", progress.itl) if progress.imputed_gaps else ("ICL (chunks)", progress.icl)
+    )
     since = " from sent" if settings.latency_from == "sent" else ""
     yield _row(6, "latency (ms)", ["p50", "p90", "p99", "count"], width, style=FAINT)
     rows = [(6, f"TTFT{since}", progress.ttft), (8, *gaps), (9, f"E2EL{since}", progress.e2el)]
@@ -222,7 +274,9 @@ def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
             met = "met" if so_far.is_within else "beyond"
             state = "not known yet" if so_far.value is None else f"{met} so far, {so_far.when_sure}"
         cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
-        line = _row(2, limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN).line
+        line = _row(
+            2, limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN
+        ).line
         room = width - sum(len(text) for text, _ in line) - len(GAP)
         yield Row(2, [*line, (GAP + truncate(state, room), style)] if room >= MIN_NOTE else line)
 
@@ -238,7 +292,9 @@ def _slo_value(so_far: LimitSoFar) -> str:
 
 
 def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool) -> Iterator[Row]:
-    """Draw in-flight requests and, where there are tokens, the median TTFT over time, as high as the room allows."""
+    """Draw in-flight requests and, where there are tokens, the median TTFT over time, as high as
+    the room allows.
+    """
     over_time, height = history.over_time, min(max((room - 1) // 2, 1), MAX_CHART_HEIGHT)
     yield Row(BLANK, [])
     charts: list[tuple[str, Sequence[float | None], Callable[[float], str]]] = [
@@ -251,7 +307,9 @@ def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool
         lines = bars(values, height, ascii_only=ascii_only)
         for number, line in enumerate(lines):
             peak = f"{GAP}peak {form(peak_value)}" if peak_value is not None and not number else ""
-            yield Row(10, [(f"{'' if number else label:<{LABEL}}", FAINT), (line, FULL), (peak, FAINT)])
+            yield Row(
+                10, [(f"{'' if number else label:<{LABEL}}", FAINT), (line, FULL), (peak, FAINT)]
+            )
 
 
 def _client_and_server(progress: Progress, width: int) -> Iterator[Row]:
@@ -281,7 +339,10 @@ def _row(
 ) -> Row:
     """Lay out a label, the cells that fit and, if all fit, as much of the note as fits."""
     shown = cells[: max(0, width - LABEL) // cell_width]
-    line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in shown), style)]
+    line = [
+        (f"{label:<{LABEL}}", FAINT),
+        ("".join(f"{cell:>{cell_width}}" for cell in shown), style),
+    ]
     room = width - LABEL - cell_width * len(cells) - len(GAP)
     if note and room >= MIN_NOTE:
         line.append((GAP + truncate(note, room), style))
@@ -314,7 +375,9 @@ def _text(line: Line, width: int) -> "Text":
 
 
 def _ms(value: float | None, unit: str = "") -> str:
-    """Format milliseconds with three digits, which is the precision of a sketch; long times in seconds."""
+    """Format milliseconds with three digits, which is the precision of a sketch; long times in
+    seconds.
+    """
     if value is None:
         return "n/a"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2

@@ -1,7 +1,7 @@
 """History: what the live view keeps of a run that goes on.
 
-These are the pace of its last seconds, its backlog by the rule of the check of a whole run, and in-flight requests and
-the median TTFT over time, in columns of equal length.
+These are the pace of its last seconds, its backlog by the rule of the check of a whole run, and
+in-flight requests and the median TTFT over time, in columns of equal length.
 """
 
 from collections import deque
@@ -19,7 +19,8 @@ MAX_COLUMNS = 96
 COLUMN_S = 0.25  # the first columns; twice as long each time there are more than MAX_COLUMNS
 LEVELS, ASCII_LEVELS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 
-# The rule is asked four times a second, and a rise that chance made does not hold: it must, for a share of the window.
+# The rule is asked four times a second, and a rise that chance made does not hold: it must, for a
+# share of the window.
 HELD_SHARE, MIN_HELD_S, MAX_HELD_S = 0.4, 5.0, 30.0
 
 RECENT_S = 5.0  # the window of the current pace
@@ -54,20 +55,28 @@ class History:
         self.over_time.add(progress)
 
     def now(self) -> Pace | None:
-        """Return the pace of the last `RECENT_S` seconds, or of the time so far if it is shorter; None at the start."""
+        """Return the pace of the last `RECENT_S` seconds, or of the time so far if it is
+        shorter; None at the start.
+        """
         return Pace.between(self._recent[0], self._recent[-1])
 
     def so_far(self) -> Pace | None:
-        """Return the pace since the clock started; rates of due and sent end with the last request to be sent."""
+        """Return the pace since the clock started; rates of due and sent end with the last
+        request to be sent.
+        """
         whole, sending = (Pace.between(START, last) for last in (self._recent[-1], self._sending))
-        return whole if whole is None or sending is None else replace(whole, due=sending.due, sent=sending.sent)
+        return (
+            whole
+            if whole is None or sending is None
+            else replace(whole, due=sending.due, sent=sending.sent)
+        )
 
 
 class LiveBacklog:
     """Requests that are due and have not ended, along a straight line through all moments so far.
 
-    As in the check, the window begins when the first requests have had time to end, and ends with the last due one. A
-    run whose rate rises, a closed loop, and sessions are not judged.
+    As in the check, the window begins when the first requests have had time to end, and ends with
+    the last due one. A run whose rate rises, a closed loop, and sessions are not judged.
 
     Args:
         settings: The settings of the run.
@@ -80,7 +89,8 @@ class LiveBacklog:
         self._changing, self._burstiness = settings.rate_changes, settings.burstiness
         self._first_due_s: float | None = None  # when the first requests were due
         self._sojourn_s = self._begin_s = 0.0
-        # The sums of least squares over the moments of the window: their number, time, and requests.
+        # The sums of least squares over the moments of the window: their number, time, and
+        # requests.
         self._n = self._t = self._tt = self._y = self._ty = self._yy = 0.0
         self._rising_since_s: float | None = None
         self.overloaded = False
@@ -90,10 +100,21 @@ class LiveBacklog:
         steady = not (self._changing or progress.closed_loop) and bool(progress.sending_s)
         if progress.phase != "running" or not steady or not self._window_has_begun(progress):
             return
-        at_s, number = progress.elapsed_s - self._begin_s, float(progress.in_flight + progress.waiting)
+        at_s, number = (
+            progress.elapsed_s - self._begin_s,
+            float(progress.in_flight + progress.waiting),
+        )
         self._n, self._t, self._tt = self._n + 1, self._t + at_s, self._tt + at_s**2
-        self._y, self._ty, self._yy = self._y + number, self._ty + at_s * number, self._yy + number**2
-        rising = progress.due >= MIN_BEGUN and at_s >= MIN_SOJOURNS * self._sojourn_s and self._line(at_s).rising
+        self._y, self._ty, self._yy = (
+            self._y + number,
+            self._ty + at_s * number,
+            self._yy + number**2,
+        )
+        rising = (
+            progress.due >= MIN_BEGUN
+            and at_s >= MIN_SOJOURNS * self._sojourn_s
+            and self._line(at_s).rising
+        )
         if not rising:
             self._rising_since_s = None
         elif self._rising_since_s is None:
@@ -102,13 +123,19 @@ class LiveBacklog:
         self.overloaded = self._rising_since_s is not None and at_s - self._rising_since_s >= held_s
 
     def _window_has_begun(self, progress: Progress) -> bool:
-        """Begin the window once the first requests have all ended and one of them has shown how long it took."""
+        """Begin the window once the first requests have all ended and one of them has shown how
+        long it took.
+        """
         if self._sojourn_s:
             return True
         if self._first_due_s is None and progress.due >= FIRST:
             self._first_due_s = progress.elapsed_s
         first_s, e2el = self._first_due_s, progress.e2el
-        if first_s is not None and e2el.mean_ms and progress.elapsed_s - progress.oldest_s > first_s:
+        if (
+            first_s is not None
+            and e2el.mean_ms
+            and progress.elapsed_s - progress.oldest_s > first_s
+        ):
             self._sojourn_s, self._begin_s = e2el.mean_ms / 1e3, progress.elapsed_s
         return False
 
@@ -180,11 +207,15 @@ class OverTime:
 
 
 def bars(values: Sequence[float | None], height: int, *, ascii_only: bool = False) -> list[str]:
-    """Draw values as columns of `height` lines, the highest of them in full; what is unknown, or 0, stays empty."""
+    """Draw values as columns of `height` lines, the highest of them in full; what is unknown, or
+    0, stays empty.
+    """
     levels = ASCII_LEVELS if ascii_only else LEVELS
     top, steps = max((value for value in values if value is not None), default=0.0), len(levels) - 1
     # A value that is not 0 is to be seen.
-    eighths = [max(1, round(value / top * height * steps)) if value and top else 0 for value in values]
+    eighths = [
+        max(1, round(value / top * height * steps)) if value and top else 0 for value in values
+    ]
     return [
         "".join(levels[min(max(eighth - below * steps, 0), steps)] for eighth in eighths)
         for below in reversed(range(height))

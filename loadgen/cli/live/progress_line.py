@@ -1,4 +1,6 @@
-"""Progress of a long task on stderr: one redrawn line on a terminal, a line now and then elsewhere."""
+"""Progress of a long task on stderr: one redrawn line on a terminal, a line now and then
+elsewhere.
+"""
 
 import sys
 import time
@@ -28,7 +30,12 @@ class Cadence:
         clock: Returns the time in seconds.
     """
 
-    def __init__(self, every_s: float, first_after_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        every_s: float,
+        first_after_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._every_s, self._clock = every_s, clock
         self._next_s = clock() + first_after_s
 
@@ -46,7 +53,8 @@ class Cadence:
 
 
 class ProgressLine:
-    """Shows how far a task is: redraws one line on a terminal, and prints a new line every two seconds elsewhere.
+    """Shows how far a task is: redraws one line on a terminal, and prints a new line every two
+    seconds elsewhere.
 
     Args:
         text: Makes the line from the count of what is done and the seconds since the start.
@@ -74,7 +82,12 @@ class ProgressLine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
         if self._drawn and self._on_terminal:
             self._write(ERASE)
 
@@ -133,7 +146,10 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
         return preparing_text(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.phase == "starting":
         usual = "" if progress.usual_s is None else f" (usually {progress.usual_s:.0f} s)"
-        return f"starting the engine {progress.elapsed_s:.0f} s{usual}: {progress.note or 'no output yet'}"
+        return (
+            f"starting the engine {progress.elapsed_s:.0f} s{usual}: "
+            f"{progress.note or 'no output yet'}"
+        )
     if progress.phase == "waiting":
         return f"waiting for the server {progress.elapsed_s:.0f} s: {progress.note}"
     if progress.phase == "busy":
@@ -154,7 +170,9 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
     if pace is not None:
         line += f"; now {pace.sent:.1f} requests/s"
         line += f", {pace.tokens:.0f} tokens/s" if progress.streams else ""
-        line += f", TTFT p99 so far {ttft:.1f} ms" if (ttft := progress.ttft.p99_ms) is not None else ""
+        line += (
+            f", TTFT p99 so far {ttft:.1f} ms" if (ttft := progress.ttft.p99_ms) is not None else ""
+        )
     return line
 
 
@@ -183,5 +201,7 @@ def time_left(done: int, total: int, elapsed_s: float) -> str:
 
 
 def left_s(done: int, total: int, elapsed_s: float) -> float | None:
-    """Return the seconds left at the pace so far; None if there is no pace yet, or nothing is left."""
+    """Return the seconds left at the pace so far; None if there is no pace yet, or nothing is
+    left.
+    """
     return elapsed_s * (total - done) / done if 0 < done < total and elapsed_s > 0 else None

@@ -1,4 +1,6 @@
-"""The verdict of a run that goes on: what each limit of its SLO shows so far, failures, overload, and the client."""
+"""The verdict of a run that goes on: what each limit of its SLO shows so far, failures,
+overload, and the client.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -36,7 +38,8 @@ class LimitSoFar:
     Attributes:
         limit: The limit.
         value: In ms, or a share of 1; None: not measured; inf: it lies among failed requests.
-        state: Met, missed, too close to the limit for a sketch to tell, or too few requests to tell.
+        state: Met, missed, too close to the limit for a sketch to tell, or too few requests to
+            tell.
         requests: How many requests it is taken from.
         needed: How many the statistic needs.
         scheduled: How many the run has; 0 if that is not known.
@@ -62,8 +65,11 @@ class LimitSoFar:
         return f"sure after {self.needed} requests"
 
 
-def verdict_so_far(settings: RunSettings, progress: Progress, history: History, limits: list[LimitSoFar]) -> list[Part]:
-    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client is on time.
+def verdict_so_far(
+    settings: RunSettings, progress: Progress, history: History, limits: list[LimitSoFar]
+) -> list[Part]:
+    """Say how the run stands, the worst first: failures, overload, the SLO, and whether this client
+    is on time.
 
     Args:
         settings: The settings of the run.
@@ -90,21 +96,31 @@ def _outcomes_part(settings: RunSettings, progress: Progress) -> Part:
 
 
 def _slo_part(limits: list[LimitSoFar]) -> Part:
-    by_state = {state: [so_far.limit.name for so_far in limits if so_far.state is state] for state in State}
+    by_state = {
+        state: [so_far.limit.name for so_far in limits if so_far.state is state] for state in State
+    }
     if missed := by_state[State.MISSED]:
         return f"SLO MISSED so far ({', '.join(missed[:MAX_NAMED])})", Colour.RED
     undecided = [so_far for so_far in limits if so_far.state is State.TOO_FEW]
     if by_state[State.CLOSE] or any(so_far.value is None for so_far in undecided):
         return "SLO cannot be told yet", Colour.YELLOW
     if beyond := [so_far.limit.name for so_far in undecided if not so_far.is_within]:
-        return f"SLO beyond {', '.join(beyond[:MAX_NAMED])} so far, too few requests to be sure", Colour.YELLOW
+        return (
+            f"SLO beyond {', '.join(beyond[:MAX_NAMED])} so far, too few requests to be sure",
+            Colour.YELLOW,
+        )
     if undecided:
-        return f"SLO met so far, {max(undecided, key=lambda so_far: so_far.needed).when_sure}", Colour.GREEN
+        return (
+            f"SLO met so far, {max(undecided, key=lambda so_far: so_far.needed).when_sure}",
+            Colour.GREEN,
+        )
     return "SLO met so far", Colour.GREEN
 
 
 def _client_part(latency: Sketch, progress: Progress) -> Part:
-    """Say whether requests were sent on time so far, by a latency of them; a run is SUSPECT if they were not."""
+    """Say whether requests were sent on time so far, by a latency of them; a run is SUSPECT if
+    they were not.
+    """
     p50_ms = latency.p50_ms
     limit_ms = late_limit_ns(None if p50_ms is None else p50_ms * 1e6) / 1e6
     if (late_ms := progress.lag.p99_ms or 0.0) > limit_ms:
@@ -115,7 +131,8 @@ def _client_part(latency: Sketch, progress: Progress) -> Part:
 def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:
     """Judge each limit of an SLO by what has ended so far, as the report judges a whole run.
 
-    A percentile of too few requests is missed where its interval lies beyond the limit, and else too few.
+    A percentile of too few requests is missed where its interval lies beyond the limit, and else
+    too few.
 
     Args:
         limits: The SLO.
@@ -146,7 +163,8 @@ def _latency(limit: Limit, progress: Progress, failed: int) -> LimitSoFar:
     if limit.met_by(lowest.percentile(p)) != limit.met_by(highest.percentile(p)):
         state = State.CLOSE
     if requests < needed:
-        low = None if limit.metric in GAPS or not requests else interval(lowest, p)[0]  # it is surely missed
+        # It is surely missed.
+        low = None if limit.metric in GAPS or not requests else interval(lowest, p)[0]
         state = State.TOO_FEW if low is None or limit.met_by(low) else State.MISSED
     return LimitSoFar(limit, value, state, requests, needed, progress.scheduled)
 
@@ -163,14 +181,19 @@ class _Values:
     Args:
         sketch: The latencies.
         failed: How many requests failed.
-        latency_ns: Returns the latency of a rank, ns: as near as the sketch has it, or a bound of its bucket.
+        latency_ns: Returns the latency of a rank, ns: as near as the sketch has it, or a bound of
+            its bucket.
 
     Attributes:
         count: How many values there are, with those of failed requests.
     """
 
     def __init__(self, sketch: Sketch, failed: int, latency_ns: Callable[[int], float]) -> None:
-        self._latency_ns, self._latencies, self.count = latency_ns, sketch.count, sketch.count + failed
+        self._latency_ns, self._latencies, self.count = (
+            latency_ns,
+            sketch.count,
+            sketch.count + failed,
+        )
 
     def value_at_rank(self, rank: int, /) -> float:
         """Return the latency in ms with this rank, ascending; inf is a failed request."""

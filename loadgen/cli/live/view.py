@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from loadgen.cli import output
-from loadgen.cli.live.progress_line import LINE_EVERY_S, OVERLOADED, REDRAWS_PER_S, Cadence, describe
+from loadgen.cli.live.progress_line import (
+    LINE_EVERY_S,
+    OVERLOADED,
+    REDRAWS_PER_S,
+    Cadence,
+    describe,
+)
 from loadgen.cli.output import say
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, Progress
@@ -16,7 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
-# `history` and `frame` are imported where they are used: they import the checks, which no worker needs to start.
+# `history` and `frame` are imported where they are used: they import the checks, which no worker
+# needs to start.
 
 
 class View:
@@ -90,9 +97,12 @@ class ScreenView(View):
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator["Text"]:
         from loadgen.cli.live.frame import frame
 
-        # The last column and line stay free: terminals differ in what they do once these are written to.
+        # The last column and line stay free: terminals differ in what they do once these are
+        # written to.
         size = (options.max_width - 1, max(1, console.height - 1))
-        yield from frame(self._settings, self.progress, self._history, *size, ascii_only=options.ascii_only)
+        yield from frame(
+            self._settings, self.progress, self._history, *size, ascii_only=options.ascii_only
+        )
 
 
 @contextlib.contextmanager
@@ -105,5 +115,11 @@ def progress_view(settings: RunSettings) -> Iterator[View]:
     from rich.live import Live
 
     screen = ScreenView(settings, console)
-    with Live(screen, console=console, refresh_per_second=REDRAWS_PER_S, transient=True, redirect_stdout=False):
+    with Live(
+        screen,
+        console=console,
+        refresh_per_second=REDRAWS_PER_S,
+        transient=True,
+        redirect_stdout=False,
+    ):
         yield screen

@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """Handles signals: the first Ctrl-C drains the run; a second one, SIGTERM or SIGHUP ends it at once.
+    """Handles signals: the first Ctrl-C drains the run; a second one, SIGTERM or SIGHUP ends it at
+    once.
 
     While no run is measured, each of them cancels the command.
 
@@ -57,7 +58,9 @@ class Interrupts:
                     task.cancel()
             elif patient and self.count == 1:
                 if progress.in_flight:  # else the command ends at once
-                    self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
+                    self._view.note(
+                        "interrupted: waiting for requests in flight; Ctrl-C again ends them"
+                    )
                 self._participant.stop(INTERRUPTED)
             else:
                 self._participant.abort(INTERRUPTED)
@@ -65,7 +68,9 @@ class Interrupts:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, interrupt, True)
         loop.add_signal_handler(signal.SIGTERM, interrupt, False)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # under nohup the run outlives the terminal
+        if (
+            signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+        ):  # under nohup the run outlives the terminal
             loop.add_signal_handler(signal.SIGHUP, interrupt, False)
         try:
             return await task

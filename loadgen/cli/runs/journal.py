@@ -1,4 +1,6 @@
-"""The journal: a file of records that every run writes as it goes on, so that no run is lost when it crashes."""
+"""The journal: a file of records that every run writes as it goes on, so that no run is lost
+when it crashes.
+"""
 
 import contextlib
 import os
@@ -21,7 +23,8 @@ class Journal:
 
     Attributes:
         path: The file; None if no journal is wanted, or the user's state folder cannot be written.
-        needed: Whether to leave the file after the run; set it to False once the results of the run are safe elsewhere.
+        needed: Whether to leave the file after the run; set it to False once the results of the run
+            are safe elsewhere.
         error: Why the journal is incomplete, if it is.
     """
 
@@ -44,7 +47,10 @@ def journal(enabled: bool) -> Iterator[Journal]:
         if opened.path is not None:
             if opened.needed and _holds_records(opened.path):
                 problem = f" (incomplete: {opened.error})" if opened.error else ""
-                say(f"the records of this run are kept{problem}; to print its report: loadgen report {opened.path}")
+                say(
+                    f"the records of this run are kept{problem}; to print its report: loadgen "
+                    f"report {opened.path}"
+                )
             else:
                 _remove(opened.path)
 

@@ -1,4 +1,6 @@
-"""The HTTP endpoint of --prometheus: serves the progress of a run as Prometheus metrics, in a thread of its own."""
+"""The HTTP endpoint of --prometheus: serves the progress of a run as Prometheus metrics, in a
+thread of its own.
+"""
 
 import contextlib
 import math
@@ -26,19 +28,26 @@ if TYPE_CHECKING:
 
     from loadgen.runner.server import Server
 
-# Draws these metrics. `report --grafana` indents it; in the package it has a line for each panel, and 12 kB less.
+# Draws these metrics. `report --grafana` indents it; in the package it has a line for each panel,
+# and 12 kB less.
 DASHBOARD = Path(__file__).with_name("grafana_dashboard.json")
-# Four per doubling, from 4 us to 64 min. Buckets of a sketch end at the same bounds, so that counts are exact.
-BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
+# Four per doubling, from 4 us to 64 min. Buckets of a sketch end at the same bounds, so that counts
+# are exact.
+BOUNDS_NS = tuple(
+    (4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4)
+)
 # A last scrape is waited for as long as 1.5 intervals of the scraper, but at most this long.
 MAX_WAIT_INTERVALS, MAX_WAIT_S = 1.5, 60.0
 LATENCY_HELP = {
-    "ttft": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
-    "ttfo": "Time to first output after any reasoning, of successful requests, from due or sent as TTFT.",
+    "ttft": "Time to first token of successful requests, from due (from sent with --latency-from "
+    "sent).",
+    "ttfo": "Time to first output after any reasoning, of successful requests, from due or sent "
+    "as TTFT.",
     "tpot": "Time per output token of each successful request.",
     "itl": "Inter-token latency of successful requests.",
     "icl": "Inter-chunk latency of successful requests: the time between events that bear tokens.",
-    "e2el": "Time to the last token of successful requests, from due (from sent with --latency-from sent).",
+    "e2el": "Time to the last token of successful requests, from due (from sent with "
+    "--latency-from sent).",
     "lag": "How late the client sent requests, through its own fault.",
     "loop_stall": "How long tokens waited for the measuring event loop.",
 }
@@ -69,18 +78,24 @@ class Metrics:
 
     @property
     def wait_s(self) -> float:
-        """How long to wait for a scraper that has come at least twice, but not yet for the final values."""
+        """How long to wait for a scraper that has come at least twice, but not yet for the final
+        values.
+        """
         if self._progress.phase != DONE or self._final_scraped.is_set() or len(self._scrapes_s) < 2:
             return 0.0
         before_s, last_s = self._scrapes_s
-        return max(0.0, min(last_s + MAX_WAIT_INTERVALS * (last_s - before_s) - self._clock(), MAX_WAIT_S))
+        return max(
+            0.0, min(last_s + MAX_WAIT_INTERVALS * (last_s - before_s) - self._clock(), MAX_WAIT_S)
+        )
 
     def wait(self) -> None:
         """Wait up to `wait_s` for a scrape of the final values."""
         self._final_scraped.wait(self.wait_s)
 
     def describe(self) -> "Iterator[Metric]":
-        """Yield every metric family, so that prometheus_client knows the names that a scraper may ask for."""
+        """Yield every metric family, so that prometheus_client knows the names that a scraper
+        may ask for.
+        """
         return _families(Progress(PHASES[0]), {})
 
     def collect(self) -> "Iterator[Metric]":
@@ -108,8 +123,12 @@ def _families(progress: Progress, identity: Mapping[str, str]) -> "Iterator[Metr
     )
 
     yield InfoMetricFamily("loadgen_run", "Identity of the run.", dict(identity) or None)
-    yield GaugeMetricFamily("loadgen_elapsed_seconds", "Time since the run's clock started.", progress.elapsed_s)
-    requests = CounterMetricFamily("loadgen_requests", "Requests that have ended, by outcome.", labels=["outcome"])
+    yield GaugeMetricFamily(
+        "loadgen_elapsed_seconds", "Time since the run's clock started.", progress.elapsed_s
+    )
+    requests = CounterMetricFamily(
+        "loadgen_requests", "Requests that have ended, by outcome.", labels=["outcome"]
+    )
     for outcome, count in {"ok": progress.ok, **progress.failures}.items():
         requests.add_metric([outcome], count)
     yield requests
@@ -117,39 +136,58 @@ def _families(progress: Progress, identity: Mapping[str, str]) -> "Iterator[Metr
         ("requests_due", "Requests that have become due.", progress.due),
         ("requests_sent", "Requests that were handed to a connection.", progress.sent),
         ("output_tokens", "Output tokens of successful requests.", progress.output_tokens),
-        ("streamed_tokens", "Output tokens so far, counted by stream events.", progress.streamed_tokens),
+        (
+            "streamed_tokens",
+            "Output tokens so far, counted by stream events.",
+            progress.streamed_tokens,
+        ),
     ):
         yield CounterMetricFamily(f"loadgen_{name}", text, count)
     server = progress.server
     for name, text, value in (
         ("requests_scheduled", "Requests of the whole run.", progress.scheduled or None),
-        ("in_flight", "Requests that were sent or wait for a connection, and have not ended.", progress.in_flight),
+        (
+            "in_flight",
+            "Requests that were sent or wait for a connection, and have not ended.",
+            progress.in_flight,
+        ),
         ("in_flight_limit", "Maximum number of requests in flight.", progress.cap),
         ("oldest_request_seconds", "Age of the oldest request in flight.", progress.oldest_s),
         ("waiting", "Requests that are due and have not been sent.", progress.waiting),
         ("loop_busy_ratio", "Busy share of the measuring event loop.", progress.busy_share),
         ("server_running", "Running requests, reported by the server.", server.get("running")),
         ("server_waiting", "Waiting requests, reported by the server.", server.get("waiting")),
-        ("server_kv_usage_ratio", "KV cache usage, reported by the server.", server.get("kv_usage")),
+        (
+            "server_kv_usage_ratio",
+            "KV cache usage, reported by the server.",
+            server.get("kv_usage"),
+        ),
     ):
         yield GaugeMetricFamily(f"loadgen_{name}", text, value)
     for name, text in LATENCY_HELP.items():
         sketch: Sketch = getattr(progress, name)
-        yield HistogramMetricFamily(f"loadgen_{name}_seconds", text, buckets(sketch), sketch.total_ns / 1e9)
+        yield HistogramMetricFamily(
+            f"loadgen_{name}_seconds", text, buckets(sketch), sketch.total_ns / 1e9
+        )
 
 
 def buckets(sketch: Sketch) -> list[tuple[str, float]]:
-    """Return the cumulative buckets of a Prometheus histogram: upper bounds in seconds, and counts."""
+    """Return the cumulative buckets of a Prometheus histogram: upper bounds in seconds, and
+    counts.
+    """
     lowest = list(sketch.counts)
     upto = [0, *accumulate(sketch.counts.values())]
-    below = [(str((bound - 1) / 1e9), float(upto[bisect_left(lowest, bound)])) for bound in BOUNDS_NS]
+    below = [
+        (str((bound - 1) / 1e9), float(upto[bisect_left(lowest, bound)])) for bound in BOUNDS_NS
+    ]
     return [*below, ("+Inf", float(upto[-1]))]
 
 
 class MetricsApp:
     """The WSGI application that returns metrics to whoever sends a GET.
 
-    prometheus_client encodes them: as OpenMetrics, compressed, or only those of some names, as the request asks.
+    prometheus_client encodes them: as OpenMetrics, compressed, or only those of some names, as the
+    request asks.
 
     Args:
         metrics: The metrics to return.
@@ -163,14 +201,21 @@ class MetricsApp:
         self._metrics = metrics
         self._encode = make_wsgi_app(registry)
 
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
-        """Return the answer to a request; the final values count as scraped once it has been written to the socket."""
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterator[bytes]:
+        """Return the answer to a request; the final values count as scraped once it has been
+        written to the socket.
+        """
         if environ["REQUEST_METHOD"] != "GET":
             start_response("405 Method Not Allowed", [("Allow", "GET")])
             return
-        is_final = self._metrics.final and environ["PATH_INFO"] != "/favicon.ico"  # of a browser, which is no scraper
+        # Of a browser, which is no scraper.
+        is_final = self._metrics.final and environ["PATH_INFO"] != "/favicon.ico"
         head: list[Any] = []
-        body = b"".join(self._encode(environ, lambda *status_and_headers: head.extend(status_and_headers)))
+        body = b"".join(
+            self._encode(environ, lambda *status_and_headers: head.extend(status_and_headers))
+        )
         status, headers = head
         start_response(status, [*headers, ("Content-Length", str(len(body)))])
         yield body
@@ -221,7 +266,9 @@ def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
         server = MetricsServer(host, port, MetricsApp(metrics))
     except OSError as error:
         problem = f"cannot listen on {host}:{port} ({error.strerror})"
-        raise BadInput("--prometheus", problem, "give a free port, and an address of this machine") from error
+        raise BadInput(
+            "--prometheus", problem, "give a free port, and an address of this machine"
+        ) from error
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -230,7 +277,10 @@ def serve_metrics(settings: RunSettings) -> Iterator[Metrics]:
             print(f"loadgen: metrics at http://{where}:{port}/metrics", file=sys.stderr, flush=True)
         yield metrics
         if (wait_s := metrics.wait_s) and not settings.quiet:
-            text = f"waiting up to {math.ceil(wait_s)} s for Prometheus to scrape the final values; Ctrl-C to skip"
+            text = (
+                f"waiting up to {math.ceil(wait_s)} s for Prometheus to scrape the final "
+                "values; Ctrl-C to skip"
+            )
             print(f"loadgen: {text}", file=sys.stderr, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             metrics.wait()

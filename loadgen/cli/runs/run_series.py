@@ -1,4 +1,6 @@
-"""A series of runs at one server, a sweep or a search: each run is shown and saved, and so is the series as a whole."""
+"""A series of runs at one server, a sweep or a search: each run is shown and saved, and so is
+the series as a whole.
+"""
 
 import asyncio
 import contextlib
@@ -59,7 +61,8 @@ class SeriesRunner:
     def __init__(self, data: Series, requested: RunSettings, plot: str | None) -> None:
         check_plot(plot)
         output_check.check_writable(requested)
-        together = requested.replace(records=None, hlog=None, capture=None, junit=None)  # each run has its own of these
+        # Each run has its own of these.
+        together = requested.replace(records=None, hlog=None, capture=None, junit=None)
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
         say_overwriting([*output_check.files_to_overwrite(together), *plotted])
         self.data, self._requested, self._plot = data, requested, plot
@@ -67,7 +70,8 @@ class SeriesRunner:
         self.interrupts = Interrupts()
 
     def execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
-        """Start or probe the server, let `measure` execute the runs, then print and save the series.
+        """Start or probe the server, let `measure` execute the runs, then print and save the
+        series.
 
         Args:
             measure: Executes the runs; a LoadgenError ends the series.
@@ -82,7 +86,9 @@ class SeriesRunner:
         with serve_metrics(self._requested) as self._metrics:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
-    async def _execute(self, measure: Callable[[Server], Awaitable[None]], first: RunSettings) -> int:
+    async def _execute(
+        self, measure: Callable[[Server], Awaitable[None]], first: RunSettings
+    ) -> int:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 with progress_view(first) as view:
@@ -135,12 +141,21 @@ class SeriesRunner:
                 participant.abort(why)
 
         finished = await execute(
-            requested, self.interrupts, server=server, watch=watch, on_server=self._metrics.identify, reports=reports
+            requested,
+            self.interrupts,
+            server=server,
+            watch=watch,
+            on_server=self._metrics.identify,
+            reports=reports,
         )
-        saved = [path for path in finished.saved if path != requested.records or self._requested.records]
+        saved = [
+            path for path in finished.saved if path != requested.records or self._requested.records
+        ]
         result = finished.result
         self.data.points.append(
-            report.series.make_point(level, result, result.snapshot, limits=self.data.slo, saved=saved)
+            report.series.make_point(
+                level, result, result.snapshot, limits=self.data.slo, saved=saved
+            )
         )
         self.codes.append(finished.code)
         self.save_so_far()
@@ -152,7 +167,9 @@ class SeriesRunner:
             say(text)
 
     def save_so_far(self) -> None:
-        """Save the series after each run, in case the command dies; `_end` reports if it cannot be written."""
+        """Save the series after each run, in case the command dies; `_end` reports if it cannot
+        be written.
+        """
         with contextlib.suppress(OSError):
             self._save()
 
@@ -160,21 +177,29 @@ class SeriesRunner:
         path = report.series_path(self._requested, self.data)
         if path is None:
             return []
-        write_atomic(path, report.to_json(self.data.to_dict()) + "\n", report.opener_for(self._requested))
+        write_atomic(
+            path, report.to_json(self.data.to_dict()) + "\n", report.opener_for(self._requested)
+        )
         return [str(path)]
 
     def _end(self) -> int:
         report.series.add_conclusions(self.data)
         saved, trouble = [], None
         try:
-            saved = self._save() + self._save_renderings()  # before printing: the reader of a pipe may be gone
+            # Before printing: the reader of a pipe may be gone.
+            saved = self._save() + self._save_renderings()
         except OSError as error:
             trouble = error
         append_result_summary(self.data)
         if self.data.kind == "search":  # its runs print no report that names their files
             saved = [path for point in self.data.points for path in point.saved] + saved
         out = human(self._requested)
-        print(series_console.render(self.data, saved=saved, screen=Screen.of(out)), end="", file=out, flush=True)
+        print(
+            series_console.render(self.data, saved=saved, screen=Screen.of(out)),
+            end="",
+            file=out,
+            flush=True,
+        )
         if self._requested.json:
             print(report.to_json(self.data.to_dict()), flush=True)
         if trouble is not None:
@@ -219,10 +244,16 @@ class SearchSeries:
         BadInput: The search cannot have a setting, or a file cannot be written.
     """
 
-    def __init__(self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None) -> None:
-        if requested.records and with_numbered_files(requested, 1).records == requested.records:  # a device
+    def __init__(
+        self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None
+    ) -> None:
+        if (
+            requested.records and with_numbered_files(requested, 1).records == requested.records
+        ):  # a device
             raise BadInput(
-                "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
+                "--records",
+                f"{requested.records} is a device, and a search reads its records again",
+                "name a file",
             )
         self._search = LoadSearch(requested, over, chosen)
         self._requested = self._search.settings
@@ -234,13 +265,17 @@ class SearchSeries:
 
     async def _measure(self, server: Server) -> None:
         async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
-            files = differences(self._requested, self._with_next_files()) | {"records": settings.records}
+            files = differences(self._requested, self._with_next_files()) | {
+                "records": settings.records
+            }
             resolved = settings.replace(**files)
             requested = self._requested.replace(**differences(server.settings, resolved))
             level = self._search.level_of(resolved)
             title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
             run_server = dataclasses.replace(server, settings=resolved)
-            return await self._series.run(run_server, requested, level, title=title, stop=stop, reports=False)
+            return await self._series.run(
+                run_server, requested, level, title=title, stop=stop, reports=False
+            )
 
         try:
             await self._search.execute(
@@ -254,7 +289,9 @@ class SearchSeries:
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
-        """Yield the path of the next run's records: the user's file, or one that is removed once they are judged."""
+        """Yield the path of the next run's records: the user's file, or one that is removed once
+        they are judged.
+        """
         if self._requested.records:
             yield Path(str(self._with_next_files().records))
             return
@@ -263,28 +300,40 @@ class SearchSeries:
             crash_journal.needed = False
 
     def _set_exit_codes(self) -> None:
-        """Set the exit codes by the outcome of the search and by the runs at the level that it found."""
+        """Set the exit codes by the outcome of the search and by the runs at the level that it
+        found.
+        """
         outcome, level = self._search.outcome, self._search.found_level
         codes = [exit_codes.SLO_MISSED] if outcome and outcome.end is End.NONE else []
         if outcome is None or outcome.end is End.CLIENT:
-            codes.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
+            codes.append(
+                exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID
+            )
         rows = [row for row in self._series.data.points if level and row.level == level]
         if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
             codes.append(exit_codes.SUSPECT)
         # The codes of other runs do not count: at a level that is too high, requests may well fail.
         of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
-        self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + codes
+        self._series.codes[:] = [
+            code for code in self._series.codes if code not in of_levels
+        ] + codes
 
 
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
-    """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
+    """Return the settings with output files numbered for one run of a series: r.json becomes
+    r-01.json.
 
-    Devices keep their names, and so does the file of --append-result, which has a line for each run.
+    Devices keep their names, and so does the file of --append-result, which has a line for each
+    run.
     """
     named: dict[str, Any] = {}
     for name in FILES:
         path = getattr(requested, name)
-        if path and not path.startswith("/dev/") and not (name == "result_filename" and requested.append_result):
+        if (
+            path
+            and not path.startswith("/dev/")
+            and not (name == "result_filename" and requested.append_result)
+        ):
             stem, ending = os.path.splitext(path)
             named[name] = f"{stem}-{number:02}{ending}"
     return requested.replace(**named)

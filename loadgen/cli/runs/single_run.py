@@ -57,17 +57,22 @@ async def execute(
     Args:
         settings: The checked settings of the run.
         interrupts: Receives the signals while the run goes on.
-        server: A server that answers already, with the settings of this run; None: start or probe it.
+        server: A server that answers already, with the settings of this run; None: start or probe
+            it.
         watch: Is called with each progress update, and may stop the run.
-        on_server: Is called with the server once it is known, with the settings of this run as they are for it.
-        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        on_server: Is called with the server once it is known, with the settings of this run as they
+            are for it.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the
+            result's own files.
         reports: Whether to print the report.
 
     Raises:
         GivenUp: A signal ended it before anything was measured.
         LoadgenError: The run failed.
     """
-    with journal(enabled=not settings.records) as crash_journal:  # closed when nothing writes to it any more
+    with journal(
+        enabled=not settings.records
+    ) as crash_journal:  # closed when nothing writes to it any more
         # New processes import their modules while this one imports its own.
         async with (
             open_participant(settings) as participant,
@@ -88,7 +93,8 @@ async def execute(
                         import loadgen.runner.run_result  # noqa: F401 - not before, so that the run begins sooner
 
                     watch(progress, participant)
-                    view.show(progress)  # last, so that the exported metrics are never older than what is shown
+                    # Last, so that the exported metrics are never older than what is shown.
+                    view.show(progress)
 
                 opened = (
                     run.serving(settings, on_progress, scraper=scraper)
@@ -146,7 +152,8 @@ async def run(
         settings: The checked settings of the run.
         watch: Is called with each progress update, and may stop the run.
         on_server: Is called with the server once it is known.
-        save_more: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        save_more: Saves more of the result and returns the paths; an OSError counts as one of the
+            result's own files.
 
     Raises:
         GivenUp: A signal ended it before anything was measured.
@@ -161,7 +168,8 @@ async def run(
     work = execute(settings, interrupts, watch=watch, on_server=on_server, save_more=save_all)
     finished = await interrupts.run_interruptible(work)
     if settings.json:
-        from loadgen import report  # not before: it is slow to import, and processes must be started first
+        # Not before: it is slow to import, and processes must be started first.
+        from loadgen import report
 
         print(report.to_json(finished.result.data), flush=True)
     return finished.code

@@ -1,1 +1,3 @@
-"""C helpers in header files (.pxd): inlined where they are cimported, with no extension module behind them."""
+"""C helpers in header files (.pxd): inlined where they are cimported, with no extension module
+behind them.
+"""

@@ -1,4 +1,6 @@
-"""Decimal digits of integers, inlined where they are cimported: there is no extension module behind it."""
+"""Decimal digits of integers, inlined where they are cimported: there is no extension module
+behind it.
+"""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy

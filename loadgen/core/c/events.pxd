@@ -1,5 +1,6 @@
 # cython: language_level=3
-"""The events of a record: arrays with an entry for each event with tokens, and a run-length list of all events.
+"""The events of a record: arrays with an entry for each event with tokens, and a run-length list of
+all events.
 
 An array exists only from the first entry that needs it.
 """
@@ -14,7 +15,8 @@ from loadgen.core.event_flags cimport TOKENS
 cdef struct EventArrays:
     Py_ssize_t capacity
     int64_t *stamps_ns
-    int64_t *earliest_ns  # when each event can have come at the earliest; NULL as long as all stamps are exact
+    # when each event can have come at the earliest; NULL as long as all stamps are exact
+    int64_t *earliest_ns
     int64_t *reads_ns  # when each event was read; NULL as long as that is the stamp
     int64_t *tokens  # tokens in each event; NULL as long as each bears one
 
@@ -56,7 +58,8 @@ cdef inline int64_t *copy_of_stamps(EventArrays *arrays, Py_ssize_t events) exce
     return copy
 
 
-cdef inline int put_read(EventArrays *arrays, Py_ssize_t first, Py_ssize_t end, int64_t read_ns) except -1:
+cdef inline int put_read(EventArrays *arrays, Py_ssize_t first, Py_ssize_t end,
+                         int64_t read_ns) except -1:
     """Set when the events from number `first` to the last, before `end`, were read."""
     if arrays.reads_ns == NULL:
         if read_ns == arrays.stamps_ns[end - 1]:
@@ -107,7 +110,8 @@ cdef enum:
 
 cdef struct EventRun:
     int64_t flags  # what each event of the run says (event_flags)
-    int64_t count  # token-bearing events with these flags that follow each other; 1 for any other event
+    # token-bearing events with these flags that follow each other; 1 for any other event
+    int64_t count
     int64_t at_ns  # when the first of them came; 0 for token-bearing ones from a file
 
 

@@ -1,8 +1,9 @@
 # cython: language_level=3
-"""The head of an HTTP/1 response and the line before a chunk: bytes in, a struct out, without Python objects.
+"""The head of an HTTP/1 response and the line before a chunk: bytes in, a struct out, without
+Python objects.
 
-Rules are those of RFC 9112 (framing) and RFC 9110 (fields). Functions that can fail return NULL or what is wrong, as
-the detail of a record.
+Rules are those of RFC 9112 (framing) and RFC 9110 (fields). Functions that can fail return NULL or
+what is wrong, as the detail of a record.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
@@ -34,7 +35,11 @@ cdef inline void clear_head(ResponseHead *head) noexcept nogil:
     head.keep_alive = True
     head.keep_alive_ns = 0
     head.content_length = -1
-    head.is_chunked = head.is_encoded = head.is_json = head.has_transfer_encoding = head.closes = False
+    head.is_chunked = False
+    head.is_encoded = False
+    head.is_json = False
+    head.has_transfer_encoding = False
+    head.closes = False
 
 
 cdef inline bint is_space(char c) noexcept nogil:
@@ -42,7 +47,9 @@ cdef inline bint is_space(char c) noexcept nogil:
 
 
 cdef inline bint is_blank(char c) noexcept nogil:
-    """Whether it counts as a space in a head, also if it must not be there (RFC 9110, section 5.5)."""
+    """Whether it counts as a space in a head, also if it must not be there (RFC 9110, section
+    5.5).
+    """
     return is_space(c) or c == b"\r" or c == b"\n" or c == 0
 
 
@@ -50,11 +57,13 @@ cdef inline bint is_digit(char c) noexcept nogil:
     return b"0" <= c <= b"9"
 
 
-cdef inline bint equals_nocase(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+cdef inline bint equals_nocase(const char *p, Py_ssize_t n, const char *word,
+                               Py_ssize_t word_len) noexcept nogil:
     return n == word_len and strncasecmp(p, word, n) == 0
 
 
-cdef inline bint contains_nocase(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+cdef inline bint contains_nocase(const char *p, Py_ssize_t n, const char *word,
+                                 Py_ssize_t word_len) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n - word_len + 1):
         if strncasecmp(p + i, word, word_len) == 0:
@@ -62,7 +71,8 @@ cdef inline bint contains_nocase(const char *p, Py_ssize_t n, const char *word, 
     return False
 
 
-cdef inline bint has_list_item(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+cdef inline bint has_list_item(const char *p, Py_ssize_t n, const char *word,
+                               Py_ssize_t word_len) noexcept nogil:
     """Whether one of the items of a comma-separated list is `word`."""
     cdef const char *end = p + n
     cdef const char *comma
@@ -96,7 +106,10 @@ cdef inline const char *find_head_end(const char *p, const char *end) noexcept n
 
 
 cdef inline const char *find_field_end(const char *p, const char *end) noexcept nogil:
-    """Find the LF of the line at `p` in a head that ends at `end`. A line that starts with a space continues it."""
+    """Find the LF of the line at `p` in a head that ends at `end`.
+
+    A line that starts with a space continues it.
+    """
     while True:
         p = <const char *>memchr(p, b"\n", end + 1 - p)
         if p == end or not is_space(p[1]):
@@ -114,14 +127,17 @@ cdef inline int64_t parse_capped_decimal(const char *p, Py_ssize_t n) noexcept n
     return number
 
 
-cdef inline const char *parse_content_length(const char *p, Py_ssize_t n, ResponseHead *head) noexcept nogil:
+cdef inline const char *parse_content_length(const char *p, Py_ssize_t n,
+                                             ResponseHead *head) noexcept nogil:
     cdef int64_t number = 0, max_length = <int64_t>1 << MAX_LENGTH_BITS
+    cdef bint is_second
     cdef Py_ssize_t i
     for i in range(n):
         if not is_digit(p[i]) or number > max_length:
             return b"Content-Length is no number"
         number = number * 10 + (p[i] - 48)
-    if n == 0 or number > max_length or (head.content_length >= 0 and head.content_length != number):
+    is_second = head.content_length >= 0 and head.content_length != number
+    if n == 0 or number > max_length or is_second:
         return b"Content-Length is no number, or there are two"
     head.content_length = number
     return NULL
@@ -168,7 +184,8 @@ cdef inline const char *parse_field(
     return NULL
 
 
-cdef inline const char *parse_head(const char *p, const char *end, ResponseHead *head) noexcept nogil:
+cdef inline const char *parse_head(const char *p, const char *end,
+                                   ResponseHead *head) noexcept nogil:
     """Read a head whose last line ends with the LF at `end`."""
     cdef const char *eol = find_field_end(p, end)
     cdef const char *colon
@@ -179,7 +196,8 @@ cdef inline const char *parse_head(const char *p, const char *end, ResponseHead 
     if eol - p < 12 or memcmp(p, b"HTTP/1.", 7) != 0 or not is_digit(p[7]) or not is_blank(p[8]):
         return b"not an HTTP/1 response"
     if not (
-        b"1" <= p[9] <= b"9" and is_digit(p[10]) and is_digit(p[11]) and (p + 12 == eol or is_blank(p[12]))
+        b"1" <= p[9] <= b"9" and is_digit(p[10]) and is_digit(p[11])
+        and (p + 12 == eol or is_blank(p[12]))
     ):
         return b"not an HTTP status"
     head.status = (p[9] - 48) * 100 + (p[10] - 48) * 10 + (p[11] - 48)
@@ -200,7 +218,8 @@ cdef inline const char *parse_head(const char *p, const char *end, ResponseHead 
         wrong = parse_field(p, colon - p, value, value_end - value, head)
         if wrong != NULL:
             return wrong
-    # HTTP/1.0 has no transfer encodings: such framing is not to be trusted further (RFC 9112, section 6.1).
+    # HTTP/1.0 has no transfer encodings: such framing is not to be trusted further (RFC 9112,
+    # section 6.1).
     if head.closes or (head.has_transfer_encoding and head.is_http10):
         head.keep_alive = False
     return NULL

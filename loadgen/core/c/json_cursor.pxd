@@ -1,8 +1,9 @@
 # cython: language_level=3
 """A cursor over JSON text: steps over strings, numbers and whole values, without allocating.
 
-Each step returns whether it found what it looks for. It accepts only JSON, but not all JSON: a real parser must read
-values nested deeper than MAX_DEPTH, long numbers, and text with control characters.
+Each step returns whether it found what it looks for. It accepts only JSON, but not all JSON: a real
+parser must read values nested deeper than MAX_DEPTH, long numbers, and text with control
+characters.
 """
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
@@ -32,7 +33,9 @@ cdef inline void skip_space(Cursor *c) noexcept nogil:
 
 
 cdef inline bint take_char(Cursor *c, char wanted) noexcept nogil:
-    """Step over `wanted` and the space around it; if it is not there, skip only space and return False."""
+    """Step over `wanted` and the space around it; if it is not there, skip only space and return
+    False.
+    """
     skip_space(c)
     if c.p < c.end and c.p[0] == wanted:
         c.p += 1
@@ -42,7 +45,9 @@ cdef inline bint take_char(Cursor *c, char wanted) noexcept nogil:
 
 
 cdef inline bint has_control_char(const char *p, Py_ssize_t n) noexcept nogil:
-    """Whether any of n bytes is below 0x20, eight at a time; a line end between tokens counts too."""
+    """Whether any of n bytes is below 0x20, eight at a time; a line end between tokens counts
+    too.
+    """
     cdef uint64_t eight
     cdef uint64_t found = 0
     while n >= 8:
@@ -122,7 +127,9 @@ cdef inline int first_key(Cursor *c, Text *key) noexcept nogil:
 
 
 cdef inline int next_key(Cursor *c, Text *key, bint ok) noexcept nogil:
-    """Step over the next key of an object, from behind a value; `ok`: whether that value could be stepped over."""
+    """Step over the next key of an object, from behind a value; `ok`: whether that value could
+    be stepped over.
+    """
     if not ok:
         return NOT_PLAIN
     if take_char(c, b","):
@@ -208,7 +215,10 @@ cdef inline bint skip_value(Cursor *c, int depth=0) noexcept nogil:
 
 
 cdef inline bint is_new_key(int *seen_keys, int key) noexcept nogil:
-    """Whether an object has this key for the first time. Of two equal keys the last one counts: the parser's task."""
+    """Whether an object has this key for the first time.
+
+    Of two equal keys the last one counts: the parser's task.
+    """
     cdef bint is_new = not seen_keys[0] & key
     seen_keys[0] |= key
     return is_new

@@ -1,16 +1,18 @@
 # cython: language_level=3
 """One pass over the JSON of a streamed event: its tokens, finish reason and usage.
 
-A scanner, not a parser: it allocates nothing and looks only at the keys that matter, in any order and nesting. Where it
-is not sure (escaped keys, keys given twice, tool calls, errors, answers that are not streamed, anything that is not
-plain JSON) it returns False, and `loadgen.core.reference_parser` reads the event with a real JSON parser. That module defines
-the facts; tests hold this scanner to it.
+A scanner, not a parser: it allocates nothing and looks only at the keys that matter, in any order
+and nesting. Where it is not sure (escaped keys, keys given twice, tool calls, errors, answers that
+are not streamed, anything that is not plain JSON) it returns False, and
+`loadgen.core.reference_parser` reads the event with a real JSON parser. That module defines the
+facts; tests hold this scanner to it.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
 
 from loadgen.core.c.json_cursor cimport (
-    AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key, skip_space,
+    AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key,
+    skip_space,
     skip_value, take_char, take_integer, take_null, take_string, text_is,
 )
 from loadgen.core.event_flags cimport (
@@ -102,7 +104,9 @@ cdef inline bint count_items(Cursor *c, int64_t *count) noexcept nogil:
 
 
 cdef inline bint scan_logprobs(Cursor *c, int64_t *count) noexcept nogil:
-    """Count the tokens in logprobs of chat (`content`, an item per token) or of completions (`tokens`)."""
+    """Count the tokens in logprobs of chat (`content`, an item per token) or of completions
+    (`tokens`).
+    """
     cdef Text key
     cdef bint ok
     cdef int step, seen_keys = 0
@@ -191,7 +195,8 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept n
         if which == PROMPT_DETAILS and text_is(&key, b"cached_tokens", 13):
             ok = is_new_key(&seen_keys, 1) and (take_null(c) or take_integer(c, &out.cached_tokens))
         elif which == COMPLETION_DETAILS and text_is(&key, b"reasoning_tokens", 16):
-            ok = is_new_key(&seen_keys, 1) and (take_null(c) or take_integer(c, &out.reasoning_tokens))
+            ok = is_new_key(&seen_keys, 1) and (
+                take_null(c) or take_integer(c, &out.reasoning_tokens))
         elif which != USAGE_TOTALS:
             ok = skip_value(c)
         elif text_is(&key, b"prompt_tokens", 13):
@@ -209,7 +214,10 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept n
 
 
 cdef inline bint scan_finish(Cursor *c, Delta *out) noexcept nogil:
-    """Scan the finish reason of /generate: null, or an object whose `type` it is. One that names a stop, or an abort, is parsed."""
+    """Scan the finish reason of /generate: null, or an object whose `type` it is.
+
+    One that names a stop, or an abort, is parsed.
+    """
     cdef Text key
     cdef Text reason
     cdef bint ok
@@ -219,7 +227,8 @@ cdef inline bint scan_finish(Cursor *c, Delta *out) noexcept nogil:
     step = first_key(c, &key)
     while step == AT_VALUE:
         if text_is(&key, b"type", 4):
-            ok = is_new_key(&seen_keys, 1) and take_string(c, &reason) and not has_escape(c, &reason)
+            ok = is_new_key(&seen_keys, 1) and take_string(c, &reason)
+            ok = ok and not has_escape(c, &reason)
             ok = ok and not text_is(&reason, b"abort", 5)
             if ok and reason.n > 0:
                 out.finish = reason.p
@@ -319,11 +328,14 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     return step == AT_END and c.p == c.end
 
 
-cdef inline bint scan_results(const char *p, Py_ssize_t n, Delta *out, int64_t *results) noexcept nogil:
-    """Scan an answer in one piece: the usage, and how many embeddings (`data`) or scores (`results`) it has.
+cdef inline bint scan_results(const char *p, Py_ssize_t n, Delta *out,
+                              int64_t *results) noexcept nogil:
+    """Scan an answer in one piece: the usage, and how many embeddings (`data`) or scores
+    (`results`) it has.
 
     Returns:
-        False if a real parser must read it: any error, no list of results, or a usage without `prompt_tokens`.
+        False if a real parser must read it: any error, no list of results, or a usage without
+            `prompt_tokens`.
     """
     cdef Cursor c
     cdef Text key

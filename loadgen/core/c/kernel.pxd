@@ -1,9 +1,10 @@
 # cython: language_level=3
-"""What is asked of the kernel: the clock, sockets without waiting, and stamps of what a TCP socket sends and receives.
+"""What is asked of the kernel: the clock, sockets without waiting, and stamps of what a TCP socket
+sends and receives.
 
-Linux stamps each segment as it leaves the host and as it reaches it, on CLOCK_REALTIME. With what it reads, recvmsg
-returns the stamp of the last segment. The stamp of what was sent waits in the error queue of the socket, usually as
-soon as `send` returns. Other systems have no stamps.
+Linux stamps each segment as it leaves the host and as it reaches it, on CLOCK_REALTIME. With what
+it reads, recvmsg returns the stamp of the last segment. The stamp of what was sent waits in the
+error queue of the socket, usually as soon as `send` returns. Other systems have no stamps.
 """
 from libc.stdint cimport int64_t, uint64_t
 
@@ -12,7 +13,7 @@ cdef extern from *:
     #include <stdint.h>
     #include <time.h>
     static inline int64_t loadgen_now_ns(void) {
-    #ifdef __APPLE__  /* Python's is the clock that stands still while the machine sleeps; CLOCK_MONOTONIC goes on */
+    #ifdef __APPLE__  /* Python's clock stands still while the machine sleeps, as this one does */
         return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
     #else
         struct timespec now;
@@ -53,7 +54,8 @@ cdef extern from *:
     static inline int loadgen_ask_for_stamps(int fd, int of_sent) {
         int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE;
         if (of_sent)
-            flags |= SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY;
+            flags |= SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_OPT_ID
+                | SOF_TIMESTAMPING_OPT_TSONLY;
         return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
     }
 
@@ -70,8 +72,9 @@ cdef extern from *:
     static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
         union { char bytes[192]; struct cmsghdr aligned; } control;
         struct iovec part = {data, size};
-        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1,
-                                 .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+        struct msghdr message = {
+            .msg_iov = &part, .msg_iovlen = 1,
+            .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
         ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
         *real_ns = n > 0 ? loadgen_stamp_in(&message) : 0;
         return n;
@@ -79,15 +82,18 @@ cdef extern from *:
 
     static inline int64_t loadgen_stamp_of_sent(int fd) {
         union { char bytes[192]; struct cmsghdr aligned; } control;
-        struct msghdr message = {.msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-        return recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0 ? 0 : loadgen_stamp_in(&message);
+        struct msghdr message = {
+            .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+        if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return 0;
+        return loadgen_stamp_in(&message);
     }
 
     static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) {
         struct tcp_info info;
         socklen_t size = sizeof info;
-        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0
-                || size < offsetof(struct tcp_info, tcpi_data_segs_in) + sizeof info.tcpi_data_segs_in)
+        size_t needed = offsetof(struct tcp_info, tcpi_data_segs_in)
+            + sizeof info.tcpi_data_segs_in;
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < needed)
             return 0;
         *segments = info.tcpi_data_segs_in;
         *bytes = info.tcpi_bytes_received;
@@ -106,17 +112,22 @@ cdef extern from *:
         return recv(fd, data, size, MSG_DONTWAIT);
     }
     static inline int64_t loadgen_stamp_of_sent(int fd) { return 0; }
-    static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) { return 0; }
+    static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) {
+        return 0;
+    }
     static inline int64_t loadgen_real_ns(void) { return 0; }
     #endif
     """
-    # Ask for stamps of what is received, and of what is sent or for none of these. False: the kernel has none.
+    # Ask for stamps of what is received, and of what is sent or for none of these. False: the
+    # kernel has none.
     bint ask_for_stamps "loadgen_ask_for_stamps"(int fd, bint of_sent) noexcept nogil
     # Read without waiting, as recv. `real_ns`: the stamp of the last segment, 0: none came.
     ssize_t receive "loadgen_receive"(int fd, void *data, size_t size, int64_t *real_ns) nogil
     # Take the stamp of the last byte of a `send` from the error queue; 0: there is none.
     int64_t stamp_of_sent "loadgen_stamp_of_sent"(int fd) noexcept nogil
-    # The data segments and bytes that have reached a TCP socket since it was opened; False: not known.
-    bint count_received "loadgen_count_received"(int fd, uint64_t *segments, uint64_t *bytes) noexcept nogil
+    # The data segments and bytes that have reached a TCP socket since it was opened; False: not
+    # known.
+    bint count_received "loadgen_count_received"(
+        int fd, uint64_t *segments, uint64_t *bytes) noexcept nogil
     # Nanoseconds on CLOCK_REALTIME; 0: the system has no stamps.
     int64_t real_ns "loadgen_real_ns"() noexcept nogil

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """Memory that grows, a byte buffer of it, and counters of what is live, for debug builds.
 
-Each module that cimports this header has counters of its own, so memory must be freed in the module that allocated it.
-In other builds nothing is counted, and no code of the counters is left.
+Each module that cimports this header has counters of its own, so memory must be freed in the module
+that allocated it. In other builds nothing is counted, and no code of the counters is left.
 """
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
@@ -86,7 +86,8 @@ cdef inline int append_bytes(Buffer *buffer, const char *p, Py_ssize_t n) except
 
 
 cdef inline int append(Buffer *buffer, const char *p, Py_ssize_t n, bint cumulative) except -1:
-    """Copy n bytes behind those of the buffer; with `cumulative`, only what follows if they begin with all of these.
+    """Copy n bytes behind those of the buffer; with `cumulative`, only what follows if they begin
+    with all of these.
 
     Raises:
         MemoryError: There is no memory for them.

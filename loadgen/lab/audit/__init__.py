@@ -1,6 +1,7 @@
 """Audit: what others published of their runs, and what of it cannot be true.
 
-`at` is always how far into a page something begins, in characters; `text` is it as printed, on one line.
+`at` is always how far into a page something begins, in characters; `text` is it as printed, on one
+line.
 """
 
 from loadgen.lab.audit.auditor import audit

@@ -1,4 +1,6 @@
-"""Audit of files: each is read as what it is and held to every rule, and all are held against each other."""
+"""Audit of files: each is read as what it is and held to every rule, and all are held against
+each other.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -53,7 +55,8 @@ def audit_file(path: str) -> AuditedFile:
     """Audit one file.
 
     Args:
-        path: A Markdown page or any text with console blocks, a result as JSON, or one as JSON in each line.
+        path: A Markdown page or any text with console blocks, a result as JSON, or one as JSON in
+            each line.
 
     Raises:
         BadInput: It cannot be read, or has no result and no table.
@@ -64,7 +67,9 @@ def audit_file(path: str) -> AuditedFile:
         return AuditedFile(path, published, list(chain.from_iterable(map(audit_result, published))))
     page = Page(path, text)
     if not page.results and not page.tables:
-        raise BadInput("FILE", f"{path} has no block of results and no table", "name a page or a result")
+        raise BadInput(
+            "FILE", f"{path} has no block of results and no table", "name a page or a result"
+        )
     study = PublishedStudy(page)
     inconsistencies = [
         *chain.from_iterable(map(audit_result, page.results)),
@@ -74,7 +79,9 @@ def audit_file(path: str) -> AuditedFile:
 
 
 def findings(files: Sequence[AuditedFile]) -> list[Finding]:
-    """What of files cannot be true, by themselves and together, or does not show what it seems to."""
+    """What of files cannot be true, by themselves and together, or does not show what it seems
+    to.
+    """
     of_files = chain.from_iterable(file.findings for file in files)
     return [*of_files, *copies({file.path: file.results for file in files})]
 
@@ -87,22 +94,29 @@ def copies(files: Mapping[str, Sequence[Published]]) -> Findings:
     """
     for (first, earlier_results), (_, later_results) in itertools.combinations(files.items(), 2):
         for result in later_results:
-            original = next((earlier for earlier in earlier_results if earlier.same_run(result)), None)
+            original = next(
+                (earlier for earlier in earlier_results if earlier.same_run(result)), None
+            )
             if original is not None:
                 total = result.get("total_per_s") or result.get("output_per_s")
                 where = f"{first}:{original.place.line}"
-                why = f"every number is that of {where}, digit by digit: one of the two was not measured"
+                why = (
+                    f"every number is that of {where}, digit by digit: one of the two was not "
+                    "measured"
+                )
                 says = f"{result.title or 'result'}: total {total} tok/s"
                 yield Finding(result.place, "copied", says, "", why, cause=first)
 
 
 def audit(*paths: str) -> list[Finding]:
-    """What of files cannot be true, or does not show what it seems to, in the order of the files and their lines.
+    """What of files cannot be true, or does not show what it seems to, in the order of the files
+    and their lines.
 
     Raises:
         BadInput: One of them cannot be read, or has no result and no table.
     """
     inconsistencies = findings([audit_file(path) for path in paths])
     return sorted(
-        inconsistencies, key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note)
+        inconsistencies,
+        key=lambda finding: (paths.index(finding.place.file), finding.place.line, finding.note),
     )

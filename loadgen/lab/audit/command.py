@@ -1,4 +1,6 @@
-"""Serving command: how an engine was started, as a page prints it, and which two start the same server."""
+"""Serving command: how an engine was started, as a page prints it, and which two start the same
+server.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,8 @@ from loadgen.lab.audit.engine_flags import (
 )
 from loadgen.lab.audit.shell import Flaw, ShellCommand, flags_of, shell_commands
 
-# The words with which an engine is started, longest first, and the flag that names the model where it is no argument.
+# The words with which an engine is started, longest first, and the flag that names the model where
+# it is no argument.
 LAUNCHES = {
     ("python3", "-m", "sglang.launch_server"): "SGLang",
     ("python", "-m", "sglang.launch_server"): "SGLang",
@@ -31,7 +34,8 @@ LAUNCHES = {
 }
 MODEL_FLAGS = ("model-path", "model", "m", "hf")
 ADDRESS = ("host", "port", "served_name", "api-key")  # without effect on speed
-# How the server reads requests and names what it answers: without them some models are not served at all.
+# How the server reads requests and names what it answers: without them some models are not served
+# at all.
 INTERFACE = (
     *ADDRESS,
     "reasoning_parser",
@@ -55,7 +59,8 @@ class ServingCommand:
     Attributes:
         engine: Its name; empty where only flags are printed.
         model: As it was given; empty where it was not.
-        flags: Their values by name, without dashes before them, with dashes in them; empty for a switch.
+        flags: Their values by name, without dashes before them, with dashes in them; empty for a
+            switch.
         text: As printed, on one line.
         at: How far into the page it stands, in characters.
         words: What stands behind the program, as printed.
@@ -82,17 +87,23 @@ class ServingCommand:
 
     @cached_property
     def engines(self) -> frozenset[str]:
-        """The engines that it can start: its own, or those whose flags it has; none if it is unknown."""
+        """The engines that it can start: its own, or those whose flags it has; none if it is
+        unknown.
+        """
         if not self:
             return frozenset()
         return frozenset({self.engine}) if self.engine else likely_engines(self.flags)
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """All that it sets but model and address, by engine-neutral names where the engine's flag table has one."""
+        """All that it sets but model and address, by engine-neutral names where the engine's
+        flag table has one.
+        """
         settings = dict(self._known.setting(name, value) for name, value in self.flags.items())
         knobs = variables()
-        settings |= {knobs.get(name, name): value for name, value in self.env.items() if name not in _DEVICES}
+        settings |= {
+            knobs.get(name, name): value for name, value in self.env.items() if name not in _DEVICES
+        }
         return {  # without the spaces that JSON may have
             name: value.replace(" ", "") if value[:1] in ("{", "[") else value
             for name, value in settings.items()
@@ -103,7 +114,10 @@ class ServingCommand:
     def width(self) -> int:
         """How many devices one such server takes."""
         settings = self.settings
-        sizes = [max(1, int(value)) if (value := settings.get(name, "1")).isdecimal() else 1 for name in WIDTHS]
+        sizes = [
+            max(1, int(value)) if (value := settings.get(name, "1")).isdecimal() else 1
+            for name in WIDTHS
+        ]
         return sizes[0] * sizes[1] * (1 if ATTENTION_DP in settings else sizes[2])
 
     @property
@@ -127,13 +141,19 @@ class ServingCommand:
         return same_model and bool(self.engines & other.engines) and self.settings == other.settings
 
     def changes(self, other: "ServingCommand") -> dict[str, tuple[str | None, str | None]]:
-        """The settings in which it differs from another: name to the other's value and its own; None is unset."""
+        """The settings in which it differs from another: name to the other's value and its own;
+        None is unset.
+        """
         before = dict(other.settings)
         after = dict(self.settings)
         if self.name and other.name and self.name.lower() != other.name.lower():
             before["model"], after["model"] = other.name, self.name
         names = [*after, *(name for name in before if name not in after)]
-        return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
+        return {
+            name: (before.get(name), after.get(name))
+            for name in names
+            if before.get(name) != after.get(name)
+        }
 
     def binding(self, in_flight: float) -> "ServingCommand":
         """Without limits on running requests that this many in flight never reach."""
@@ -142,7 +162,10 @@ class ServingCommand:
             is_limit = self._known.setting(name, value)[0] == "max_seqs"
             return is_limit and value.isdigit() and int(value) >= in_flight
 
-        return replace(self, flags={name: value for name, value in self.flags.items() if not is_idle(name, value)})
+        return replace(
+            self,
+            flags={name: value for name, value in self.flags.items() if not is_idle(name, value)},
+        )
 
     def turned_off(self) -> dict[str, str]:
         """The flags and variables that turn a feature off: name to the feature."""
@@ -159,20 +182,29 @@ class ServingCommand:
         return engine_flags(next(iter(engines)) if len(engines) == 1 else "")
 
     def changed_by(self, comment: str) -> "ServingCommand":
-        """With the flags that a comment names in place of its own; as it is where the comment names none."""
+        """With the flags that a comment names in place of its own; as it is where the comment
+        names none.
+        """
         added = next(shell_commands(comment, 0), None) if comment.startswith("-") else None
         if added is None:
             return self
         changed = flags_of(added.words)[0]
         kept = self.flags
-        if changed.keys() <= kept.keys():  # a comment that repeats several flags of a kind has all of them
+        if (
+            changed.keys() <= kept.keys()
+        ):  # a comment that repeats several flags of a kind has all of them
             groups = Counter(name.partition("-")[0] for name in changed)
-            kept = {name: value for name, value in kept.items() if groups[name.partition("-")[0]] < 2}
+            kept = {
+                name: value for name, value in kept.items() if groups[name.partition("-")[0]] < 2
+            }
         text = self.text if comment in self.text else f"{self.text} ({comment})"
-        return replace(self, flags={**kept, **changed}, words=(*self.words, *added.words), text=text)
+        return replace(
+            self, flags={**kept, **changed}, words=(*self.words, *added.words), text=text
+        )
 
 
-NO_COMMAND = ServingCommand("", "", {}, "", -1)  # how a server was started that the page does not say
+# How a server was started that the page does not say.
+NO_COMMAND = ServingCommand("", "", {}, "", -1)
 
 
 def setting_text(name: str, value: str | None = "") -> str:
@@ -182,13 +214,19 @@ def setting_text(name: str, value: str | None = "") -> str:
 
 
 def commands(text: str, at: int) -> Iterator[ServingCommand]:
-    """The commands that start an engine, or flags that stand alone, in the text of a fence that begins at `at`."""
+    """The commands that start an engine, or flags that stand alone, in the text of a fence that
+    begins at `at`.
+    """
     return filter(None, map(serving_command, shell_commands(text, at)))
 
 
 def serving_command(line: ShellCommand) -> ServingCommand:
-    """The server that a command starts, or flags alone that a page prints; NO_COMMAND if it starts none."""
-    engine, words = ("", line.words) if line.words and line.words[0].startswith("-") else _launch(line)
+    """The server that a command starts, or flags alone that a page prints; NO_COMMAND if it
+    starts none.
+    """
+    engine, words = (
+        ("", line.words) if line.words and line.words[0].startswith("-") else _launch(line)
+    )
     if not engine and not words:
         return NO_COMMAND
     flags, plain = flags_of(words)
@@ -198,7 +236,9 @@ def serving_command(line: ShellCommand) -> ServingCommand:
 
 
 def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]]:
-    """Return the engine that a command starts, by itself or in a container, and the words for it; empty: none."""
+    """Return the engine that a command starts, by itself or in a container, and the words for
+    it; empty: none.
+    """
     for start in range(len(line.words) if line.wrapped else 1):
         for launch, engine in LAUNCHES.items():
             if line.words[start : start + len(launch)] == launch:

@@ -1,4 +1,6 @@
-"""EngineFlags: what a flag of an engine sets, whichever of its names is used, from the engines' own flag tables."""
+"""EngineFlags: what a flag of an engine sets, whichever of its names is used, from the engines'
+own flag tables.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ TABLES = {
     "MindIE": mindie.TABLE,
     "llama.cpp": llamacpp.TABLE,
 }
-PORTS = {"vLLM": "8000", "SGLang": "30000", "TensorRT-LLM": "8000", "llama.cpp": "8080"}  # unless a flag says
+# Unless a flag says.
+PORTS = {"vLLM": "8000", "SGLang": "30000", "TensorRT-LLM": "8000", "llama.cpp": "8080"}
 OFF = "off"
 _OFF_WORDS = {"0", "false", "off", "no", "none", "disable", "disabled"}
 _OFF_PREFIXES = ("no-", "disable-")
@@ -48,7 +51,9 @@ class EngineFlags:
 
 @cache
 def engine_flags(engine: str) -> EngineFlags:
-    """Return the flags of an engine by the name that pages have for it; of no engine, those that mean one thing."""
+    """Return the flags of an engine by the name that pages have for it; of no engine, those that
+    mean one thing.
+    """
     if engine in TABLES:
         return _flags(TABLES[engine])
     tables = [_flags(table) for table in TABLES.values()]
@@ -57,14 +62,22 @@ def engine_flags(engine: str) -> EngineFlags:
         for name, setting in table.names.items():
             meanings.setdefault(name, set()).add(setting)
     # One letter means something else in every engine.
-    names = {name: settings.pop() for name, settings in meanings.items() if len(settings) == 1 and len(name) > 1}
+    names = {
+        name: settings.pop()
+        for name, settings in meanings.items()
+        if len(settings) == 1 and len(name) > 1
+    }
     return EngineFlags(names, frozenset().union(*(table.switched_off for table in tables)), False)
 
 
 def likely_engines(flags: Iterable[str]) -> frozenset[str]:
     """Return the engines that know most of the flags; all engines if none knows any."""
-    long_flags = [flag for flag in flags if len(flag) > 2]  # shorter ones mean something in every engine
-    counts = {engine: len([flag for flag in long_flags if flag in engine_flags(engine).names]) for engine in TABLES}
+    # Shorter ones mean something in every engine.
+    long_flags = [flag for flag in flags if len(flag) > 2]
+    counts = {
+        engine: len([flag for flag in long_flags if flag in engine_flags(engine).names])
+        for engine in TABLES
+    }
     return frozenset(engine for engine, count in counts.items() if count == max(counts.values()))
 
 
@@ -86,7 +99,9 @@ def turns_off(flag: str, value: str) -> str:
             return name.removeprefix(prefix)
     is_switch = name.startswith(("enable-", "use-")) or "-enable-" in name or "-use-" in name
     is_switch = is_switch or name.endswith(("-enabled", "-enable"))
-    if (is_switch and value.lower() in _OFF_WORDS) or (name == "chunked-prefill-size" and value == "-1"):
+    if (is_switch and value.lower() in _OFF_WORDS) or (
+        name == "chunked-prefill-size" and value == "-1"
+    ):
         return name
     return ""
 
@@ -98,7 +113,8 @@ def _flags(table: KnobTable) -> EngineFlags:
         for form in forms:
             for flag, aliases in form.flags().items():
                 is_group = isinstance(form, FlagGroup)
-                # The value of a group's flag is a part of the knob, so that the flag is a setting of its own.
+                # The value of a group's flag is a part of the knob, so that the flag is a setting
+                # of its own.
                 setting = _bare(flag) if is_group else knob
                 if isinstance(form, Switch) and form.off and flag == form.off[0]:
                     if len(form.off) > 1:

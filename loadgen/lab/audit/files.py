@@ -36,9 +36,17 @@ ROWS = {
     "Concurrency": "mean_in_flight",
 }
 BLOCK_COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens"}
-LATENCIES = {"TTFT": "ttft", "TPOT": "tpot", "ITL": "itl", "E2EL": "e2el", "Latency": "e2el", "E2E Latency": "e2el"}
+LATENCIES = {
+    "TTFT": "ttft",
+    "TPOT": "tpot",
+    "ITL": "itl",
+    "E2EL": "e2el",
+    "Latency": "e2el",
+    "E2E Latency": "e2el",
+}
 
-# A block may lack its first line; the end of one that was cut off is that of the fence around it, or the next block.
+# A block may lack its first line; the end of one that was cut off is that of the fence around it,
+# or the next block.
 BLOCK = re.compile(
     r"(?:(?<!=)={5,} Serving Benchmark Result ={5,}|^[ \t]*(?=Successful requests:))"
     r"(.*?)(?:={20,}|(?=```)|(?==+ Serving Benchmark Result)|\Z)",
@@ -47,7 +55,8 @@ BLOCK = re.compile(
 _NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
 ROW = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, ROWS))})\s*:\s*({_NUMBER})")
 LATENCY_ROW = re.compile(
-    rf"(Mean|Median|P\d+(?:\.\d+)?)\s+({'|'.join(map(re.escape, LATENCIES))})\s*\((ms|s)\)\s*:\s*({_NUMBER})"
+    rf"(Mean|Median|P\d+(?:\.\d+)?)\s+({'|'.join(map(re.escape, LATENCIES))})"
+    rf"\s*\((ms|s)\)\s*:\s*({_NUMBER})"
 )
 COMMENT = re.compile(r"#[ \t]*([^\n#]*)\n\s*\Z|(?:\n[ \t]*){2}([^\n=`:|#\"]{3,80})\n[ \t]*\Z")
 # What a fence is called in which a block stands: the workload, and of how many starts it is one.
@@ -77,7 +86,8 @@ COUNTS = {"completed", "failed", "max_concurrency", "total_input_tokens", "total
 LATENCY = re.compile(r"(mean|median|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el|e2e_latency)_ms")
 FLOAT_ERROR = 1e-6  # in what order a tool adds up its floating point numbers, relative
 HISTOGRAM_ERROR = 1e-3  # percentiles of loadgen: three digits of an HDR histogram
-# guidellm's rates are those of events, from the first to the last, and not of the run: near it, but not equal.
+# guidellm's rates are those of events, from the first to the last, and not of the run: near it, but
+# not equal.
 RATE_ERROR = 0.005
 GUIDELLM_RATES = {
     "requests_per_second": "requests_per_s",
@@ -98,7 +108,8 @@ def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]
 
     Args:
         text: The text of a page, a log or a terminal; a block may stand on one line.
-        place: What says where an offset of the text lies; its second argument is the name of the block.
+        place: What says where an offset of the text lies; its second argument is the name of the
+            block.
     """
     for number, block in enumerate(BLOCK.finditer(text), 1):
         name = f"block {number}"
@@ -107,7 +118,9 @@ def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]
         for row in ROW.finditer(text, *block.span(1)):
             label = ROWS[row[1]]
             exact = label in BLOCK_COUNTS and "." not in row[2]
-            numbers[label] = Number.exact(float(row[2].replace(",", ""))) if exact else Number.printed(row[2])
+            numbers[label] = (
+                Number.exact(float(row[2].replace(",", ""))) if exact else Number.printed(row[2])
+            )
             places[label] = place(row.start(1), name)
         for row in LATENCY_ROW.finditer(text, *block.span(1)):
             label = f"{row[1].lower()}_{LATENCIES[row[2]]}_ms"
@@ -120,7 +133,9 @@ def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]
         starts = int(caption["starts"] or 1) if caption else 1
         is_guidellms = "Latency(s)" in block[1]  # the only such tool that prints it
         at = block.start()
-        yield Published(numbers, places, place(at, name), title, at, over_guidellm=is_guidellms, starts=starts)
+        yield Published(
+            numbers, places, place(at, name), title, at, over_guidellm=is_guidellms, starts=starts
+        )
 
 
 def results(name: str, text: str) -> list[Published]:
@@ -133,7 +148,11 @@ def results(name: str, text: str) -> list[Published]:
     Raises:
         BadInput: It is no JSON, or none of a kind that is known.
     """
-    return [published for line, data in _objects(name, text) for published in _read(data, Place(name, line))]
+    return [
+        published
+        for line, data in _objects(name, text)
+        for published in _read(data, Place(name, line))
+    ]
 
 
 def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:
@@ -145,7 +164,9 @@ def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:
                 try:
                     yield number, json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise BadInput("FILE", f"{name}:{number} is not JSON ({error})", "name a whole result") from None
+                    raise BadInput(
+                        "FILE", f"{name}:{number} is not JSON ({error})", "name a whole result"
+                    ) from None
         return
     for data in whole if isinstance(whole, list) else [whole]:
         yield 1, data
@@ -156,7 +177,11 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
         yield _flat(data, place)
         return
     runs = _part(data).get("benchmarks")
-    if not isinstance(runs, list) or not runs or not all(_part(run, "metrics", "request_totals") for run in runs):
+    if (
+        not isinstance(runs, list)
+        or not runs
+        or not all(_part(run, "metrics", "request_totals") for run in runs)
+    ):
         raise BadInput(
             "FILE",
             f"{place.file}:{place.line} is JSON, but not a known result",
@@ -164,11 +189,15 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
         )
     for number, run in enumerate(runs, 1):
         numbers = dict(pair for pair in _guidellm(run) if pair[1])
-        yield Published(numbers, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True)
+        yield Published(
+            numbers, {}, Place(place.file, place.line, f"benchmark {number}"), tpot_with_first=True
+        )
 
 
 def _flat(data: dict[str, Any], place: Place) -> Published:
-    """As vLLM's benchmark and those that came from it keep a result; loadgen adds a part of its own."""
+    """As vLLM's benchmark and those that came from it keep a result; loadgen adds a part of its
+    own.
+    """
     numbers: dict[str, Number] = {}
     for key, name in KEYS.items():
         value = _value(data.get(key))
@@ -184,11 +213,16 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
     part = _part(data, "loadgen")
     title = str(data.get("label") or "")
     verdict = str(part.get("verdict") or "")
-    return Published(numbers, {}, place, title=title, lengths=_lengths(data, part), verdict=verdict, data=data)
+    return Published(
+        numbers, {}, place, title=title, lengths=_lengths(data, part), verdict=verdict, data=data
+    )
 
 
 def _lengths(data: dict[str, Any], part: dict[str, Any]) -> frozenset[int] | None:
-    """Return the lengths of replies; None: unknown. Empty if some have no TPOT: then it is unknown which have one."""
+    """Return the lengths of replies; None: unknown.
+
+    Empty if some have no TPOT: then it is unknown which have one.
+    """
     tpot = _part(part, "latency_ms", "tpot_n1")
     lengths = data.get("output_lens")
     if tpot and tpot.get("count") != data["completed"]:
@@ -209,10 +243,16 @@ def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:
     yield "ok", Number.exact(ok)
     yield "failed", Number.exact(_value(totals.get("errored")))
     yield "peak_in_flight", Number.exact(_value(summary("request_concurrency").get("max")))
-    for metric, name in (("prompt_token_count", "input_tokens"), ("output_token_count", "output_tokens")):
+    for metric, name in (
+        ("prompt_token_count", "input_tokens"),
+        ("output_token_count", "output_tokens"),
+    ):
         yield name, Number.exact(round(_value(summary(metric).get("mean")) * ok, 0))
     duration, start, end = (_value(run.get(key)) for key in ("duration", "start_time", "end_time"))
-    yield "duration_s", Number.within(end - start if math.isnan(duration) else duration, FLOAT_ERROR)
+    yield (
+        "duration_s",
+        Number.within(end - start if math.isnan(duration) else duration, FLOAT_ERROR),
+    )
     # Where requests of a warm-up or cool-down are not counted, rates are of other requests, too.
     made = _value(_part(run, "scheduler_metrics", "requests_made").get("total"))
     for metric, name in () if _value(totals.get("total")) < made else GUIDELLM_RATES.items():

@@ -82,7 +82,8 @@ class Place:
     Attributes:
         file: As it was named.
         line: From 1.
-        within: Which part of a line too long to be a place: a block and its number, a section. Empty for other lines.
+        within: Which part of a line too long to be a place: a block and its number, a section.
+            Empty for other lines.
     """
 
     file: str
@@ -103,8 +104,10 @@ class Finding:
         says: What is printed there.
         should_be: What it had to be; empty where nobody can know.
         why: The arithmetic, in one line.
-        note: It can be true as it is printed, but does not show what it seems to; the exit code is left alone.
-        cause: What findings of a rule have in common that are of one cause; empty where each has its own.
+        note: It can be true as it is printed, but does not show what it seems to; the exit code is
+            left alone.
+        cause: What findings of a rule have in common that are of one cause; empty where each has
+            its own.
         weight: How far off it is, by which findings of one rule are ordered; relative.
     """
 
@@ -136,7 +139,9 @@ Findings = Iterator[Finding]  # what a rule yields
 
 def claim(finding: Finding) -> str:
     """The rule of a finding, what is printed, and what it had to be."""
-    return f"{finding.rule}: {finding.says}" + (f", should be {finding.should_be}" if finding.should_be else "")
+    return f"{finding.rule}: {finding.says}" + (
+        f", should be {finding.should_be}" if finding.should_be else ""
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,18 +168,27 @@ class FindingGroup:
         """JSON form: the worst, and the others under `also`."""
         further = [finding.to_dict() for finding in self.findings[1:]]
         kept = ("line", "within", "says", "should_be")
-        return {**self.worst.to_dict(), "also": [{key: other[key] for key in kept} for other in further]}
+        return {
+            **self.worst.to_dict(),
+            "also": [{key: other[key] for key in kept} for other in further],
+        }
 
 
 def grouped(findings: Iterable[Finding]) -> list[FindingGroup]:
-    """Group findings by file, rule and cause: contradictions before notes, and those of worse rules first."""
+    """Group findings by file, rule and cause: contradictions before notes, and those of worse
+    rules first.
+    """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         cause = finding.cause or (finding.place, finding.says, finding.should_be)
-        groups.setdefault((finding.place.file, finding.rule, finding.note, cause), []).append(finding)
+        groups.setdefault((finding.place.file, finding.rule, finding.note, cause), []).append(
+            finding
+        )
     made = [FindingGroup(tuple(sorted(members, key=_rank))) for members in groups.values()]
     files = list(dict.fromkeys(group.worst.place.file for group in made))
-    return sorted(made, key=lambda group: (files.index(group.worst.place.file), *_rank(group.worst)))
+    return sorted(
+        made, key=lambda group: (files.index(group.worst.place.file), *_rank(group.worst))
+    )
 
 
 def _rank(finding: Finding) -> tuple[bool, int, float, int]:
@@ -196,10 +210,14 @@ def render(groups: Sequence[FindingGroup], files: int) -> str:
         texts = []
         for repeat in further[:SHOWN]:
             place = repeat.place.within or f"line {repeat.place.line}"
-            texts.append(f"{place} ({repeat.says}{f' -> {repeat.should_be}' if repeat.should_be else ''})")
+            texts.append(
+                f"{place} ({repeat.says}{f' -> {repeat.should_be}' if repeat.should_be else ''})"
+            )
         if texts:
             line += f"; and {len(further)} more: {', '.join(texts)}"
         lines.append(printable(line + (", ..." if len(further) > SHOWN else "")))
     notes = [group for group in groups if group.note]
-    lines.append(f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes")
+    lines.append(
+        f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes"
+    )
     return "\n".join(lines) + "\n"

@@ -1,4 +1,6 @@
-"""Number: a quantity as it was printed, with the bounds between which it lay before it was rounded."""
+"""Number: a quantity as it was printed, with the bounds between which it lay before it was
+rounded.
+"""
 
 import math
 import operator
@@ -24,7 +26,8 @@ class Number:
 
     @classmethod
     def printed(cls, text: str) -> "Number":
-        """Of decimal digits as printed: half a unit of the last one on either side; commas are left out.
+        """Of decimal digits as printed: half a unit of the last one on either side; commas are left
+        out.
 
         Raises:
             ValueError: It is no number.
@@ -92,7 +95,9 @@ UNKNOWN = Number(math.nan, math.nan, math.nan)
 
 
 def plain(value: float) -> str:
-    """A number as findings write it: whole ones without a point, others with two digits after it, small ones three."""
+    """A number as findings write it: whole ones without a point, others with two digits after
+    it, small ones three.
+    """
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"

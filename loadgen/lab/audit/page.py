@@ -19,13 +19,29 @@ from loadgen.lab.audit.workload import client_command, workloads
 LONG = 300  # characters; a longer line is no place, and may hold headings
 FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
 HEADING = re.compile(r" {0,3}(#{1,6}) +(\S[^\n]*)")
-RUN_ON_HEADING = re.compile(r"(?:(?<=\s)|\A)(#{1,6}) (\S.*?)(?=\s(?:#{1,6} |- |\||[?!]{3}|```)|\Z)", re.DOTALL)
-SERVING = re.compile(r"(?i)serving (?:script|command)[^\n]*\s+\Z")  # what stands above a serving script
+RUN_ON_HEADING = re.compile(
+    r"(?:(?<=\s)|\A)(#{1,6}) (\S.*?)(?=\s(?:#{1,6} |- |\||[?!]{3}|```)|\Z)", re.DOTALL
+)
+# What stands above a serving script.
+SERVING = re.compile(r"(?i)serving (?:script|command)[^\n]*\s+\Z")
 SHELLS = ("", "bash", "sh", "shell", "console")
 # Where the flags of a command are said to be none, in place of a fence.
 NO_FLAGS = re.compile(r"(?i)\b(?:parameters|flags|arguments|options)\s*:\s*(N/A|none)\b")
 _STEM = 5  # characters by which words are compared: backend and backends, cache and caching
-_FILLERS = {"the", "in", "of", "and", "for", "with", "choosing", "enable", "selection", "option", "options", "mode"}
+_FILLERS = {
+    "the",
+    "in",
+    "of",
+    "and",
+    "for",
+    "with",
+    "choosing",
+    "enable",
+    "selection",
+    "option",
+    "options",
+    "mode",
+}
 _FILLERS |= {"max", "num", "number", "numbers"}
 _FILLERS |= {word for engine in LAUNCHES.values() for word in re.findall("[a-z]+", engine.lower())}
 
@@ -62,7 +78,8 @@ class Page:
         name: The name of its file.
         text: All of it.
         prose: As long as the text, fences blanked out but for their marks.
-        sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
+        sections, tables, results, commands: What is in it, in its order; commands start engines,
+            results are blocks.
         clients: Its commands that send a load.
         workloads: The loads that it announces.
         flaws: What of its scripts bash reads otherwise than it looks.
@@ -72,8 +89,11 @@ class Page:
         self.name = name
         self.text = text
         self._starts = [0, *(commands.end() for commands in re.finditer("\n", text))]
-        # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be taken for anything
-        self.prose = FENCE.sub(lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text)
+        # as long as the text: a fence keeps its marks, length and lines, and nothing in it can be
+        # taken for anything
+        self.prose = FENCE.sub(
+            lambda fence: "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```", text
+        )
         self.sections = list(_sections(self.prose))
         self.tables = list(tables(self.prose))
         self.results = list(blocks(text, self.place))
@@ -82,18 +102,24 @@ class Page:
             if fence[1] in SHELLS and "Successful requests" not in fence[2]:
                 lines += [(line, fence) for line in shell_commands(fence[2], fence.start(2))]
         commands = [command for line, _ in lines if (command := serving_command(line))]
-        commands += [ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)]
+        commands += [
+            ServingCommand("", "", {}, "", none.start(1)) for none in NO_FLAGS.finditer(self.prose)
+        ]
         self.commands = sorted(commands, key=lambda command: command.at)
         self.clients = [client for line, _ in lines if (client := client_command(line))]
         self.flaws = [flaw for command in self.commands for flaw in command.flaws]
         for line, fence in lines:
             if not line.words and SERVING.search(self.prose[: fence.start()][-100:]):
-                self.flaws.append(Flaw(line.at, line.text, "the script sets variables and starts nothing"))
+                self.flaws.append(
+                    Flaw(line.at, line.text, "the script sets variables and starts nothing")
+                )
         titles = {section.begin: section.title for section in self.sections}
         self.workloads = list(workloads(text, self.prose, self.clients, titles))
 
     def place(self, at: int, name: str = "") -> Place:
-        """The place of a character; where its line is long, by `name`, a block's, and its section."""
+        """The place of a character; where its line is long, by `name`, a block's, and its
+        section.
+        """
         line = bisect_right(self._starts, at)
         ends = self._starts[line] if line < len(self._starts) else len(self.text)
         if ends - self._starts[line - 1] <= LONG:
@@ -105,12 +131,16 @@ class Page:
         return next((s for s in reversed(self.sections) if at in s and s.level <= level), NOWHERE)
 
     def titled(self, word: str) -> tuple[str, int] | None:
-        """What the first section says whose title begins with a word, the rest of its title included, and where."""
+        """What the first section says whose title begins with a word, the rest of its title
+        included, and where.
+        """
         for section in self.sections:
             first, _, rest = section.title.partition(" ")
             if first.lower() == word.lower():
                 begin = self.prose.index(section.title, section.begin) + len(section.title)
-                below = self.prose[begin : next((s.begin for s in self.sections if s.begin > section.begin), None)]
+                below = self.prose[
+                    begin : next((s.begin for s in self.sections if s.begin > section.begin), None)
+                ]
                 at = begin - len(rest) if rest else begin + len(below) - len(below.lstrip())
                 return f"{rest} {below.strip()}".strip(), at
         return None
@@ -126,7 +156,9 @@ def _sections(prose: str) -> Iterator[Section]:
             heads = iter([match] if (match := HEADING.match(line)) else [])
         headings += [(len(head[1]), head[2].strip(" #\n"), at + head.start(1)) for head in heads]
         at += len(line)
-    ends = [len(prose)] * 7  # of a section of each level that begins where we are, from the last one backwards
+    ends = [
+        len(prose)
+    ] * 7  # of a section of each level that begins where we are, from the last one backwards
     sections = []
     for level, title, begin in reversed(headings):
         sections.append(Section(level, title, begin, ends[level]))
@@ -149,7 +181,9 @@ def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
     Returns:
         NO_TABLE where the page has no summary; no stage where no section has a candidate's result.
     """
-    heading = next((section for section in page.sections if section.title.lower().startswith("summary")), None)
+    heading = next(
+        (section for section in page.sections if section.title.lower().startswith("summary")), None
+    )
     if heading is None:
         return NO_TABLE, []
     table = next((table for table in page.tables if table.at in heading), NO_TABLE)
@@ -164,21 +198,31 @@ def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
     words = set().union(*(stems(row.name) for row in table.rows))
     stages: list[Section] = []
     for section in beside:
-        below = [s for s in page.sections if s.level == section.level + 1 and section.begin < s.begin < section.end]
+        below = [
+            s
+            for s in page.sections
+            if s.level == section.level + 1 and section.begin < s.begin < section.end
+        ]
         is_about_below = any(words & stems(part.title) for part in below)
         stages += below if is_about_below and not words & stems(section.title) else [section]
     return table, stages
 
 
 def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
-    """The stages that a row of the summary is about: those whose titles have most of its words, and no others."""
+    """The stages that a row of the summary is about: those whose titles have most of its words,
+    and no others.
+    """
     words = stems(row.name)
     shared = {stage.begin: len(words & stems(stage.title)) for stage in stages}
     most = max(shared.values(), default=0)
     nearest = [stage for stage in stages if most and shared[stage.begin] == most]
     fewest = min((len(stems(stage.title)) for stage in nearest), default=0)
     is_exact = fewest == most or most > 1
-    return [stage for stage in nearest if not is_exact or len(stems(stage.title)) == fewest or ":" in stage.title]
+    return [
+        stage
+        for stage in nearest
+        if not is_exact or len(stems(stage.title)) == fewest or ":" in stage.title
+    ]
 
 
 def has_result(page: Page, section: Section) -> bool:

@@ -34,7 +34,8 @@ class ShellCommand:
 
     Attributes:
         words: Its words without variables before them; words that bash loses are among them.
-        env: Variables of the environment: those before it, and those that the script exported above it.
+        env: Variables of the environment: those before it, and those that the script exported above
+            it.
         text: As printed, on one line.
         at: How far into the page it begins, in characters.
         flaws: What of it bash reads otherwise.
@@ -53,10 +54,12 @@ class ShellCommand:
 
 
 def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
-    """Yield the commands of a script; variables that it exports and no command follows are a command without words.
+    """Yield the commands of a script; variables that it exports and no command follows are a
+    command without words.
 
     Args:
-        text: The script; lines may have been joined into one, as on a page that was copied from a browser.
+        text: The script; lines may have been joined into one, as on a page that was copied from a
+            browser.
         at: How far into the page it begins, in characters.
     """
     exported: dict[str, str] = {}
@@ -73,7 +76,9 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
             exported |= env
             pending = pending or ((printed, start) if env else None)
             continue
-        flaws = tuple(Flaw(at + flaw.at, flaw.text, flaw.why) for flaw in [*line.flaws, *_json(line)])
+        flaws = tuple(
+            Flaw(at + flaw.at, flaw.text, flaw.why) for flaw in [*line.flaws, *_json(line)]
+        )
         yield ShellCommand(tuple(words), {**exported, **env}, printed, start, flaws)
         pending = None
     if pending is not None:
@@ -82,7 +87,9 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Lines that belong together: their text on one line, where they begin, and what of them bash reads otherwise."""
+    """Lines that belong together: their text on one line, where they begin, and what of them
+    bash reads otherwise.
+    """
 
     text: str
     at: int
@@ -90,7 +97,9 @@ class _Line:
 
 
 def _whole_commands(text: str) -> Iterator[_Line]:
-    """Join a command with the lines that its author meant to belong to it, whether bash joins them or not."""
+    """Join a command with the lines that its author meant to belong to it, whether bash joins
+    them or not.
+    """
     # All lines of the script may stand on one: a backslash that ends no line is one that did.
     is_run_on = "\n" not in text.strip() and "\\ " in text
     lines = [_Line(text.replace("\\ ", "  "), 0)] if is_run_on else list(_bash_lines(text))
@@ -102,7 +111,10 @@ def _whole_commands(text: str) -> Iterator[_Line]:
         if stripped.startswith("-") and meant:
             before = meant[-1]
             flags_alone = meant[-1].text.lstrip().startswith("-")
-            why = "the line above does not end in a backslash, so the command ends there and these words never reach it"
+            why = (
+                "the line above does not end in a backslash, so the command ends there and "
+                "these words never reach it"
+            )
             lost = () if flags_alone else (Flaw(line.at + _indent(line.text), stripped, why),)
             meant[-1] = _Line(f"{before.text} {stripped}", before.at, (*before.flaws, *lost))
         else:
@@ -115,7 +127,9 @@ def _bash_lines(text: str) -> Iterator[_Line]:
     joined = ""
     begin = 0
     at = 0
-    for line in re.sub(r"(?m)^([ \t]*)[$>] (?=\S)", r"\1  ", text).split("\n"):  # a prompt is no part of it
+    for line in re.sub(r"(?m)^([ \t]*)[$>] (?=\S)", r"\1  ", text).split(
+        "\n"
+    ):  # a prompt is no part of it
         joined += line
         if line.endswith("\\") and not line.endswith("\\\\"):
             joined = f"{joined[:-1]} "
@@ -129,14 +143,20 @@ def _bash_lines(text: str) -> Iterator[_Line]:
 
 
 def _json(line: _Line) -> Iterator[Flaw]:
-    """Yield JSON without quotes around it; a list of flags that no program stands before is not for a shell."""
+    """Yield JSON without quotes around it; a list of flags that no program stands before is not
+    for a shell.
+    """
     if line.text.startswith("-"):
         return
     for match in BARE_JSON.finditer(line.text):
         bare = match[0].replace('"', "").replace("'", "")
         words = bare[1:-1].split(",") if "," in bare else [bare]
         many = f"splits it into {len(words)} words" if len(words) > 1 else "takes its quotes"
-        yield Flaw(line.at + match.start(), match[0], f"bash {many}, `{' '.join(words)}`: JSON needs quotes around it")
+        yield Flaw(
+            line.at + match.start(),
+            match[0],
+            f"bash {many}, `{' '.join(words)}`: JSON needs quotes around it",
+        )
 
 
 def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -161,7 +181,9 @@ def _indent(text: str) -> int:
 
 
 def flags_of(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Return the values of flags by their names, without dashes before them, and the words that belong to none."""
+    """Return the values of flags by their names, without dashes before them, and the words that
+    belong to none.
+    """
     flags: dict[str, str] = {}
     rest: list[str] = []
     name = ""

@@ -1,4 +1,6 @@
-"""Published study: what a page says it did: stages, their arms, the comparison at its head, the summary at its end."""
+"""Published study: what a page says it did: stages, their arms, the comparison at its head, the
+summary at its end.
+"""
 
 import re
 from collections import defaultdict
@@ -10,7 +12,15 @@ from loadgen.lab.audit.command import NO_COMMAND, ServingCommand
 from loadgen.lab.audit.engine_flags import TABLES
 from loadgen.lab.audit.finding import Finding
 from loadgen.lab.audit.number import UNKNOWN, Number
-from loadgen.lab.audit.page import NOWHERE, Page, Section, has_result, stages_of, stems, summary_and_stages
+from loadgen.lab.audit.page import (
+    NOWHERE,
+    Page,
+    Section,
+    has_result,
+    stages_of,
+    stems,
+    summary_and_stages,
+)
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.table import NO_TABLE, PER_DEVICE, Cell, Quantity, Row, Table
 from loadgen.lab.audit.workload import AnnouncedWorkload
@@ -68,7 +78,9 @@ class PublishedArm:
 
     @property
     def binding_cap(self) -> float | None:
-        """The most that could be in flight; None where it is unknown, or the tool prints how many were."""
+        """The most that could be in flight; None where it is unknown, or the tool prints how
+        many were.
+        """
         cap = self.result["cap"]
         return cap.value if cap and not self.result.over_guidellm else None
 
@@ -82,7 +94,8 @@ class PublishedArm:
 
     def same_work(self, other: "PublishedArm") -> bool:
         """Whether both were sent the same requests, all of which succeeded."""
-        # guidellm prints how many were in flight in place of a cap; then the page alone tells the load.
+        # guidellm prints how many were in flight in place of a cap; then the page alone tells the
+        # load.
         is_guidellms = self.result.over_guidellm and other.result.over_guidellm
         names = ("input_tokens", "ok") if is_guidellms else ("input_tokens", "ok", "cap")
         same_load = not is_guidellms or self.workload == other.workload
@@ -98,25 +111,34 @@ class PublishedStudy:
         summary: The table of what each stage brought; NO_TABLE where there is none.
         stages: The sections in which candidates are tried.
         arms: Every result, in the order of the page.
-        proposed: The commands before the comparison; without one, those that stand in no section with
-            a result.
-        recommended: The last of `proposed` of a model that the page has run; None where there is none.
+        proposed: The commands before the comparison; without one, those that stand in no section
+            with a result.
+        recommended: The last of `proposed` of a model that the page has run; None where there is
+            none.
         per_device: Whether the page judges by what each device does.
         of_latency: Whether the page is about latency rather than throughput.
     """
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.comparison = next((table for table in page.tables if table.baseline is not None), NO_TABLE)
+        self.comparison = next(
+            (table for table in page.tables if table.baseline is not None), NO_TABLE
+        )
         self.summary, self.stages = summary_and_stages(page)
         self._estimates = "(est.)" in page.prose
         self.arms = [self._arm(result) for result in page.results]
         before = self.comparison.at
         if self.comparison is NO_TABLE:  # then before the outermost section that has a result
-            inner = [section for section in page.sections if section.level > 1] if self.stages else []
+            inner = (
+                [section for section in page.sections if section.level > 1] if self.stages else []
+            )
             before = next((section.begin for section in inner if has_result(page, section)), 0)
-        self.proposed = [command for command in page.commands if command.at < before and command.engine]
-        self.recommended = next((each for each in reversed(self.proposed) if self.has_run(each)), None)
+        self.proposed = [
+            command for command in page.commands if command.at < before and command.engine
+        ]
+        self.recommended = next(
+            (each for each in reversed(self.proposed) if self.has_run(each)), None
+        )
         self.per_device = PER_DEVICE.search(page.prose) is not None
         title = page.sections[0].title if page.sections else ""
         self.of_latency = "latency" in title.lower()
@@ -128,12 +150,21 @@ class PublishedStudy:
         }
 
     def finding(
-        self, at: int, rule: str, says: str, should_be: str, why: str, cause: str = "", weight: float = 0.0
+        self,
+        at: int,
+        rule: str,
+        says: str,
+        should_be: str,
+        why: str,
+        cause: str = "",
+        weight: float = 0.0,
     ) -> Finding:
         """A finding of what stands at `at` and cannot be true."""
         return Finding(self.page.place(at), rule, says, should_be, why, cause=cause, weight=weight)
 
-    def note(self, at: int, rule: str, says: str, why: str, cause: str = "", weight: float = 0.0) -> Finding:
+    def note(
+        self, at: int, rule: str, says: str, why: str, cause: str = "", weight: float = 0.0
+    ) -> Finding:
         """A finding of what stands at `at` that can be true as printed."""
         return Finding(self.page.place(at), rule, says, "", why, True, cause, weight)
 
@@ -144,7 +175,9 @@ class PublishedStudy:
 
     @cached_property
     def repeated(self) -> bool:
-        """Whether arms were started several times: numbers of tables and lines are means, and no block has them."""
+        """Whether arms were started several times: numbers of tables and lines are means, and no
+        block has them.
+        """
         return any(arm.result.starts > 1 for arm in self.arms)
 
     @cached_property
@@ -161,12 +194,21 @@ class PublishedStudy:
         return groups
 
     def pairs(self) -> Iterator[tuple[Row, Cell, Cell]]:
-        """The rows of all tables with a baseline: each with its cell of that, and each other one."""
-        return ((row, base, cell) for table in self.page.tables for row, base, cell, _ in table.pairs())
+        """The rows of all tables with a baseline: each with its cell of that, and each other
+        one.
+        """
+        return (
+            (row, base, cell) for table in self.page.tables for row, base, cell, _ in table.pairs()
+        )
 
     def table_cells(self) -> Iterator[tuple[Table, Row, Cell]]:
         """Every cell of every table."""
-        return ((table, row, cell) for table in self.page.tables for row in table.rows for cell in row.cells)
+        return (
+            (table, row, cell)
+            for table in self.page.tables
+            for row in table.rows
+            for cell in row.cells
+        )
 
     def showing(self, quantity: Quantity | None) -> list[PublishedArm]:
         """The arms whose result is what a cell prints, the nearest first."""
@@ -174,17 +216,27 @@ class PublishedStudy:
             return []
         printed = quantity.number
         numbers = [(arm, arm.result.number(quantity.name)) for arm in self.arms]
-        near = [(abs(number.value - printed.value), arm) for arm, number in numbers if number.agrees(printed)]
+        near = [
+            (abs(number.value - printed.value), arm)
+            for arm, number in numbers
+            if number.agrees(printed)
+        ]
         found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
         return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
 
     def _estimate(self, arm: PublishedArm, quantity: Quantity) -> int:
-        """Of how many servers a cell has the throughput, where the page marks it as an estimate; 1 for no other."""
+        """Of how many servers a cell has the throughput, where the page marks it as an estimate;
+        1 for no other.
+        """
         ratio = quantity.number / arm.total
         if quantity.name != "total_per_s" or not self._estimates or not ratio:
             return 1
         times = round(ratio.value)
-        return times if 1 < times <= MAX_REPLICAS and (arm.total * times).agrees(quantity.number) else 1
+        return (
+            times
+            if 1 < times <= MAX_REPLICAS and (arm.total * times).agrees(quantity.number)
+            else 1
+        )
 
     def shown(self, cell: Cell) -> list[PublishedArm]:
         """The arms that a cell is of, by its throughput, or its latency where it has none."""
@@ -212,7 +264,9 @@ class PublishedStudy:
         titles = {re.sub(r"^\d+\.\s*", "", earlier.stage.title) for earlier in before}
         held = [earlier for earlier in (self.best(before), *before[:1]) if earlier]
         is_named = any(title in arm.label for title in titles)
-        return is_named or any(earlier.result.same_run(arm.result) and earlier.same_server(arm) for earlier in held)
+        return is_named or any(
+            earlier.result.same_run(arm.result) and earlier.same_server(arm) for earlier in held
+        )
 
     def compared(self, row: Row, base: Cell, cell: Cell) -> list[PublishedArm]:
         """The arms of two cells of a row, the baseline's first; none where one of them is unknown.
@@ -221,8 +275,15 @@ class PublishedStudy:
         """
         shown = [self.shown(part)[:1] for part in (base, cell)]
         if not all(shown) and self.tried:
-            named = [arm for arm in self.arms if arm.workload and arm.workload.lower() in row.name.lower()]
-            shown = [[arm for arm in named if arm.same_server(self.tried[0]) is of][:1] for of in (True, False)]
+            named = [
+                arm
+                for arm in self.arms
+                if arm.workload and arm.workload.lower() in row.name.lower()
+            ]
+            shown = [
+                [arm for arm in named if arm.same_server(self.tried[0]) is of][:1]
+                for of in (True, False)
+            ]
         return [shown[0][0], shown[1][0]] if all(shown) else []
 
     def stages_of(self, row: Row) -> list[Section]:
@@ -238,7 +299,8 @@ class PublishedStudy:
         return arm.total * self.replicas(arm)
 
     def score(self, arm: PublishedArm) -> Number:
-        """By what the page judges an arm, more is better: throughput, of each device if it says so, or 1 / latency.
+        """By what the page judges an arm, more is better: throughput, of each device if it says so,
+        or 1 / latency.
 
         Unknown where it is 0.
         """
@@ -258,31 +320,43 @@ class PublishedStudy:
         return [arm for arm in self.tried if arm.result.at < stage.begin]
 
     def best(self, arms: Iterable[PublishedArm | None]) -> PublishedArm | None:
-        """The best of the arms that lost no request that others did not lose; None among them is no arm."""
+        """The best of the arms that lost no request that others did not lose; None among them is
+        no arm.
+        """
         most = max((ok.value for arm in self.tried if (ok := arm.result["ok"])), default=0)
         whole = [arm for arm in arms if arm and arm.total and arm.result["ok"].value == most]
-        return max(whole, key=lambda arm: score.value if (score := self.score(arm)) else 0.0, default=None)
+        return max(
+            whole, key=lambda arm: score.value if (score := self.score(arm)) else 0.0, default=None
+        )
 
     def workload(self, arm: PublishedArm) -> AnnouncedWorkload | None:
         """The workload that the page announces and an arm was sent; None where none fits."""
         cap = arm.binding_cap
         of_length = [workload for workload in self.page.workloads if workload.fits(arm.result)]
-        # A list of lengths tells of no cap; a command that sends conversations has one, or none is in force.
+        # A list of lengths tells of no cap; a command that sends conversations has one, or none is
+        # in force.
         fitting = [workload for workload in of_length if workload.cap in (None, cap)]
         if not of_length:
             fitting = [
-                workload for workload in self.page.workloads if workload.input_tokens is None and workload.cap == cap
+                workload
+                for workload in self.page.workloads
+                if workload.input_tokens is None and workload.cap == cap
             ]
             # Those that the arm's section names, by name or by rate; all if it names none.
             section = self.page.section(arm.result.at)
             above = self.page.text[section.begin : arm.result.at] if section else ""
-            named = [workload for workload in fitting if workload.name and f"`{workload.name}`" in above]
+            named = [
+                workload for workload in fitting if workload.name and f"`{workload.name}`" in above
+            ]
             at_rate = [
-                workload for workload in fitting if workload.rate and f"{workload.rate:g}" in arm.workload.split()
+                workload
+                for workload in fitting
+                if workload.rate and f"{workload.rate:g}" in arm.workload.split()
             ]
             fitting = named or at_rate or fitting
         keys = [
-            (workload.cap is not None, workload.rate is not None, workload.requests is not None) for workload in fitting
+            (workload.cap is not None, workload.rate is not None, workload.requests is not None)
+            for workload in fitting
         ]
         return fitting[keys.index(max(keys))] if fitting else None
 
@@ -290,21 +364,35 @@ class PublishedStudy:
         page = self.page
         stage = next((stage for stage in self.stages if result.at in stage), NOWHERE)
         section = page.section(result.at)
-        before = ((command, page.section(command.at)) for command in page.commands if command.at < result.at)
+        before = (
+            (command, page.section(command.at))
+            for command in page.commands
+            if command.at < result.at
+        )
         # The section of its command is its own, or around it.
-        earlier = [c for c, around in before if around.begin <= section.begin and section.end <= around.end]
+        earlier = [
+            c for c, around in before if around.begin <= section.begin and section.end <= around.end
+        ]
         command = earlier[-1] if earlier else NO_COMMAND
         title = section.title
         named = [engine for engine in TABLES if engine.lower() in title.lower()]
-        if command and not command.engine and len(named) == 1:  # flags alone are of the engine that the title names
+        if (
+            command and not command.engine and len(named) == 1
+        ):  # flags alone are of the engine that the title names
             command = replace(command, engine=named[0])
         if not stage:
-            return PublishedArm(result, command, title, NOWHERE, result.title or (title if self.stages else ""))
+            return PublishedArm(
+                result, command, title, NOWHERE, result.title or (title if self.stages else "")
+            )
         label = result.title or self._label(command, title)
-        return PublishedArm(result, command.changed_by(result.title) if command else command, label, stage, "")
+        return PublishedArm(
+            result, command.changed_by(result.title) if command else command, label, stage, ""
+        )
 
     def _label(self, command: ServingCommand, title: str) -> str:
-        """What stands above a command on a line of its own, as a name does, or else the title of its section."""
+        """What stands above a command on a line of its own, as a name does, or else the title of
+        its section.
+        """
         if not command or self.page.place(command.at).within:
             return title
         for line in reversed(self.page.prose[: command.at].split("\n")):

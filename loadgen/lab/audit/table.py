@@ -1,4 +1,6 @@
-"""Table: a Markdown table, its cells, and the quantities in them; also where all of it stands on one line."""
+"""Table: a Markdown table, its cells, and the quantities in them; also where all of it stands on
+one line.
+"""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +33,9 @@ QUANTITY = re.compile(
     r"|(?<![\w.])(?P<speedup>\d+(?:\.\d+)?)\s?[x×](?= (?:faster|higher|lower|speed-?up))"
     r"|(?<![\w.])(?P<bare>\d[\d,]*(?:\.\d+)?)(?:\s?[x×]\s?(?P<bare_times>\d+)\b)?(?![\w.%])"
 )
-BOUNDS = re.compile(r"\s*[;,]?\s*\(?(?P<low>[+−-]\d+(?:\.\d+)?)\s?% to (?P<high>[+−-]\d+(?:\.\d+)?)\s?%")
+BOUNDS = re.compile(
+    r"\s*[;,]?\s*\(?(?P<low>[+−-]\d+(?:\.\d+)?)\s?% to (?P<high>[+−-]\d+(?:\.\d+)?)\s?%"
+)
 BASELINE = re.compile(r"(?i)\W*(?:the )?baseline\b")
 PER_DEVICE = re.compile(r"(?:/|\bper) ?(?:GPU|NPU|device|card)s?\b", re.IGNORECASE)
 
@@ -41,8 +45,9 @@ class Change:
     """A change, as printed.
 
     Attributes:
-        ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A change with bounds
-            need not be the ratio of the two means beside it: it agrees with what is no further off than they are wide.
+        ratio: What it says, as a ratio: +50 % is 1.5; a speed-up is above 1 whatever it is of. A
+            change with bounds need not be the ratio of the two means beside it: it agrees with what
+            is no further off than they are wide.
         text: As printed, with its sign and the percent sign.
         at: How far into the page it stands, in characters.
         per_device: It is of what each device does.
@@ -61,7 +66,8 @@ class Quantity:
     """A number in a cell.
 
     Attributes:
-        name: As in `Published`; `""` where a cell holds nothing but a number; else the label in lower case.
+        name: As in `Published`; `""` where a cell holds nothing but a number; else the label in
+            lower case.
         number: What is printed.
         text: As printed, without what multiplies it.
         times: How many of it there are: 2 for "3019.19x2".
@@ -91,8 +97,8 @@ class Quantity:
 class Cell:
     """A cell.
 
-    The first change behind a number is its own. Further ones are others that the author quotes, or its
-    bounds.
+    The first change behind a number is its own. Further ones are others that the author quotes, or
+    its bounds.
 
     Attributes:
         quantities: Its numbers, each with the change behind it.
@@ -141,10 +147,14 @@ class Table:
     @property
     def baseline(self) -> int | None:
         """The column that the others are compared with: the one that says so."""
-        return next((number for number, name in enumerate(self.columns) if BASELINE.match(name)), None)
+        return next(
+            (number for number, name in enumerate(self.columns) if BASELINE.match(name)), None
+        )
 
     def pairs(self) -> Iterator[tuple[Row, Cell, Cell, str]]:
-        """Each row, its cell of the baseline, and each other cell of it with the name of its column."""
+        """Each row, its cell of the baseline, and each other cell of it with the name of its
+        column.
+        """
         if (base := self.baseline) is None:
             return
         for row in self.rows:
@@ -176,7 +186,9 @@ def tables(text: str) -> Iterator[Table]:
 
 
 def _named(rows: list[Row]) -> tuple[Row, ...]:
-    """Name rows that all have the same first cell by the first other column of texts that differ."""
+    """Name rows that all have the same first cell by the first other column of texts that
+    differ.
+    """
     if len(rows) > 1 and len({row.name for row in rows}) == 1:
         for texts in zip(*([cell.text for cell in row.cells] for row in rows), strict=False):
             if len(set(texts)) == len(rows) and all(text[:1].isalpha() for text in texts):
@@ -211,7 +223,9 @@ def cell(text: str, at: int, name: str = "") -> Cell:
         times = int(match["times"] or match["bare_times"] or 1)
         quantity = LABELS.get(label, label) or name
         number = Number.printed(match[group])
-        quantities.append(Quantity(quantity, number, match[group], times, None, at + match.start(group)))
+        quantities.append(
+            Quantity(quantity, number, match[group], times, None, at + match.start(group))
+        )
     return Cell(tuple(quantities), alone, " ".join(bare.split()))
 
 
@@ -219,9 +233,14 @@ def _change(match: re.Match[str], at: int) -> Change | None:
     if match["change"]:
         ratio = Number.printed(match["change"]) / 100 + 1
         if bounds := BOUNDS.match(match.string, match.end()):
-            width = abs(Number.printed(bounds["high"]).value - Number.printed(bounds["low"]).value) / 100
+            width = (
+                abs(Number.printed(bounds["high"]).value - Number.printed(bounds["low"]).value)
+                / 100
+            )
             ratio += Number(0, -width, width)
-        return Change(ratio, f"{match['change']}%", at + match.start("change"), bool(match["device"]))
+        return Change(
+            ratio, f"{match['change']}%", at + match.start("change"), bool(match["device"])
+        )
     if match["speedup"]:
         ratio = Number.printed(match["speedup"])
         return Change(ratio, f"{match['speedup']}x", at + match.start("speedup"), is_speedup=True)

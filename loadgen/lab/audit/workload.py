@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.shell import ShellCommand, flags_of
 
-# The words with which a client is started, and the port at which it looks for a server unless it is told.
+# The words with which a client is started, and the port at which it looks for a server unless it is
+# told.
 CLIENTS = {
     ("vllm", "bench", "serve"): "8000",
     ("python3", "-m", "sglang.bench_serving"): "30000",
@@ -26,7 +27,8 @@ MAX_LENGTH_ERROR = 0.05  # relative: what mean lengths may be off what was asked
 TEMPLATE_TOKENS = 64  # tokens that a chat template may add to a prompt
 _COUNT = r"(\d[\d,]*\.?\d*)\s?([kK]?)"
 PROSE = re.compile(
-    rf"(?:^|\n)[ \t]*(?:[-*]|\d+\.)?[ \t]*\**(?P<name>[^\n:`|]{{0,60}}?)\**:?\s*{_COUNT} (?:random )?"
+    rf"(?:^|\n)[ \t]*(?:[-*]|\d+\.)?[ \t]*\**(?P<name>[^\n:`|]{{0,60}}?)\**:?\s*{_COUNT} "
+    r"(?:random )?"
     rf"input(?: tokens?)?\s*(?:,|\+|/|and)\s*{_COUNT} (?:output|generation)"
 )
 RUN_ON = re.compile(rf"(?P<name>){_COUNT} input tokens, {_COUNT} output tokens")
@@ -62,7 +64,8 @@ class AnnouncedWorkload:
 
 
 def length_mismatch(result: Published, input_tokens: int | None, output_tokens: int | None) -> str:
-    """Return which mean lengths of a result are not those of a load: "prompts" or "replies"; empty: both may be.
+    """Return which mean lengths of a result are not those of a load: "prompts" or "replies"; empty:
+    both may be.
 
     Args:
         result: The result.
@@ -101,7 +104,9 @@ class ClientCommand:
 
     @property
     def model(self) -> str:
-        """The model's name in its requests; empty where it is the server's own, or a variable of the script."""
+        """The model's name in its requests; empty where it is the server's own, or a variable of
+        the script.
+        """
         model = self.flags.get("served-model-name") or self.flags.get("model", "")
         return "" if "$" in model else model
 
@@ -120,7 +125,9 @@ class ClientCommand:
 
     def number(self, *names: str) -> int | None:
         """The first of these flags that has a whole number."""
-        return next((int(value) for name in names if (value := self.flags.get(name, "")).isdigit()), None)
+        return next(
+            (int(value) for name in names if (value := self.flags.get(name, "")).isdigit()), None
+        )
 
 
 def client_command(line: ShellCommand) -> ClientCommand | None:
@@ -129,7 +136,9 @@ def client_command(line: ShellCommand) -> ClientCommand | None:
         words = line.words
         is_script = len(words) >= len(client) and client[-1].endswith(".py")
         # A script may be named with its folder.
-        if words[: len(client)] == client or (is_script and words[1].rpartition("/")[2] == client[-1]):
+        if words[: len(client)] == client or (
+            is_script and words[1].rpartition("/")[2] == client[-1]
+        ):
             flags, _ = flags_of(words[len(client) :])
             return ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
     return None
@@ -164,13 +173,18 @@ def workloads(
         if at in seen:
             continue
         seen.add(at)
-        lengths = [float(match[group].replace(",", "")) * (1000 if match[group + 1] else 1) for group in (2, 4)]
+        lengths = [
+            float(match[group].replace(",", "")) * (1000 if match[group + 1] else 1)
+            for group in (2, 4)
+        ]
         yield AnnouncedWorkload(match["name"].strip(" *-."), at, *map(round, lengths))
     yield from _profiles(text, title_at)
 
 
 def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:
-    """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next profile."""
+    """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next
+    profile.
+    """
     starts = [match.start() for match in re.finditer(r"\bdataset_name:", text)]
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
         keys = dict(KEY.findall(text[begin : min(end, begin + 400)].split("```")[0]))

@@ -12,19 +12,24 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     parser = OneLineParser(
         prog="loadgen audit",
-        description="Find inconsistent numbers in published results, and print a line for each cause, the worst first: "
-        "which numbers, and why they contradict each other. Several files are also held against each other. See "
+        description="Find inconsistent numbers in published results, and print a line for each "
+        "cause, the worst first: "
+        "which numbers, and why they contradict each other. Several files are also held against "
+        "each other. See "
         "docs/audit.md.",
     )
     parser.add_argument(
         "files",
         metavar="FILE",
         nargs="+",
-        help="a Markdown page or a text that contains benchmark output; or a JSON result of loadgen, "
+        help="a Markdown page or a text that contains benchmark output; or a JSON result of "
+        "loadgen, "
         "vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm",
     )
     parser.add_argument(
-        "--json", action="store_true", help="print the findings as a JSON list instead, one cause an object"
+        "--json",
+        action="store_true",
+        help="print the findings as a JSON list instead, one cause an object",
     )
     arguments = parser.parse_args(argv)
     from loadgen.lab.audit.auditor import audit_file, findings

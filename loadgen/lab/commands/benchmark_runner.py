@@ -7,7 +7,9 @@ from loadgen.util import terminal_text
 
 
 def main(argv: list[str]) -> int:
-    """Execute the runs one after the other until one fails, or the search; returns the exit code."""
+    """Execute the runs one after the other until one fails, or the search; returns the exit
+    code.
+    """
     flags = arguments.parse(_arguments(argv))  # --help ends here, before any slow import
     import asyncio
 
@@ -40,6 +42,8 @@ def _arguments(argv: list[str]) -> list[str]:
     if argv[:1] != ["benchmark"]:
         problem = "unknown command" if argv else "missing"
         raise BadInput(
-            argv[0] if argv else "benchmark run", problem, "write loadgen benchmark-runner benchmark run FLAGS"
+            argv[0] if argv else "benchmark run",
+            problem,
+            "write loadgen benchmark-runner benchmark run FLAGS",
         )
     return argv[2:] if argv[1:2] == ["run"] else argv[1:]

@@ -1,4 +1,5 @@
-"""The work of `loadgen tune run`, `status`, `export` and `report`, and the display of a running study.
+"""The work of `loadgen tune run`, `status`, `export` and `report`, and the display of a running
+study.
 
 The display is a live table on a terminal, and lines elsewhere.
 """
@@ -53,18 +54,26 @@ class StudyLines:
         findings = walk.found()
         if request.step != self._step:
             self._step = request.step
-            names = ", ".join(arm.name for arm in findings.steps[-1].arms) or "arms are drawn while it runs"
+            names = (
+                ", ".join(arm.name for arm in findings.steps[-1].arms)
+                or "arms are drawn while it runs"
+            )
             say(f"{request.step}: {names}")
             for line in findings_text.noise_lines(findings.steps[-1]):
                 say(f"  {line}")
         again = " again" if request.attempt else ""
-        say(f"  block {request.block + 1}: {request.arm} is started{again}, {study_time_left(walk, self.plan)}")
+        say(
+            f"  block {request.block + 1}: {request.arm} is started{again}, "
+            f"{study_time_left(walk, self.plan)}"
+        )
 
     def progress(self, workload: str, progress: Progress) -> None:
         """Print a line when a workload begins, and every LINE_EVERY_S."""
         before = self._phase
         self._phase = f"{workload} {progress.phase}"
-        if self._cadence.due(begins=progress.phase in ("busy", "running") and before != self._phase):
+        if self._cadence.due(
+            begins=progress.phase in ("busy", "running") and before != self._phase
+        ):
             say(f"    {f'{workload}: ' if workload else ''}{describe(progress)}")
 
     def end(self, walk: Walk, trial: Trial) -> None:
@@ -95,7 +104,10 @@ class StudyScreen:
         """Show the start that begins."""
         self._walk = walk
         self._folder = folder
-        self._now = f"{request.step}, block {request.block + 1}: {request.arm}{' again' if request.attempt else ''}"
+        self._now = (
+            f"{request.step}, block {request.block + 1}: "
+            f"{request.arm}{' again' if request.attempt else ''}"
+        )
         self._draw("")
 
     def progress(self, workload: str, progress: Progress) -> None:
@@ -117,19 +129,29 @@ class StudyScreen:
         assert self._walk is not None
         findings = self._walk.found()
         name = printable(findings.study.name)
-        table = Table("stage", "arms", "starts", "so far", expand=True, show_lines=True, title=f"study {name}")
+        table = Table(
+            "stage", "arms", "starts", "so far", expand=True, show_lines=True, title=f"study {name}"
+        )
         for result in findings.steps:
             starts = sum(len(arm.trials) for arm in result.arms)
-            lines = [printable(f"{arm.name}: {findings_text.arm_line(arm, findings.study)}") for arm in result.arms]
+            lines = [
+                printable(f"{arm.name}: {findings_text.arm_line(arm, findings.study)}")
+                for arm in result.arms
+            ]
             state = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
             table.add_row(printable(result.step.name), str(len(result.arms)), str(starts), state)
         begun = {result.step.name for result in findings.steps}
         for step in self.plan.steps:
             if step.name not in begun:
                 starts_text = value_range(*step.starts)
-                table.add_row(printable(step.name), str(len(step.arms)), starts_text, "", style="dim")
+                table.add_row(
+                    printable(step.name), str(len(step.arms)), starts_text, "", style="dim"
+                )
         tail = [Text(f"  {line}", style="dim") for line in log_tail(self._folder)]
-        below = Text(f"{findings_text.time_spent(findings)}, {study_time_left(self._walk, self.plan)}; Ctrl-C stops")
+        below = Text(
+            f"{findings_text.time_spent(findings)}, {study_time_left(self._walk, self.plan)}; "
+            "Ctrl-C stops"
+        )
         now = Text(printable(f"{self._now}: {doing}" if doing else self._now), style="bold")
         self._live.update(Group(table, now, *tail, below))
 
@@ -148,13 +170,16 @@ def study_view(plan: Plan, *, lines: bool) -> Iterator[StudyLines | StudyScreen]
 
 
 def study_time_left(walk: Walk, plan: Plan) -> str:
-    """Estimate the time that is left from the number of starts that are left and the mean time of those so far.
+    """Estimate the time that is left from the number of starts that are left and the mean time of
+    those so far.
 
     Waits for a quiet machine are apart: only how long they can be is known.
     """
     findings = walk.found()
     trials = findings.trials
-    done = {result.step.name: sum(len(arm.trials) for arm in result.arms) for result in findings.steps}
+    done = {
+        result.step.name: sum(len(arm.trials) for arm in result.arms) for result in findings.steps
+    }
     open_ = findings.steps[-1].step.name if findings.steps else ""
     low = 0
     high = 0
@@ -177,7 +202,9 @@ def study_time_left(walk: Walk, plan: Plan) -> str:
 
 def run_text(summary: Any) -> str:
     """Return the main numbers of a run in one line."""
-    total, ttft, tpot = (summary.get(key) for key in ("total_token_throughput", "median_ttft_ms", "median_tpot_ms"))
+    total, ttft, tpot = (
+        summary.get(key) for key in ("total_token_throughput", "median_ttft_ms", "median_tpot_ms")
+    )
     parts = [f"{summary['completed']} of {summary['num_prompts']} requests"]
     parts += [f"{brief(total)} tok/s in all"] if total is not None else []
     parts += [f"TTFT {brief(ttft)} ms"] if ttft is not None else []
@@ -212,7 +239,9 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
         try:
             study = asyncio.run(_conduct(file, store, view))
         except asyncio.CancelledError:
-            print(f"loadgen tune: interrupted; the same command resumes from {store}", file=sys.stderr)
+            print(
+                f"loadgen tune: interrupted; the same command resumes from {store}", file=sys.stderr
+            )
             return exit_codes.INTERRUPTED
     print(study, end="")
     print(f"Store: {store}; `loadgen tune report {store}` writes the report")
@@ -232,7 +261,10 @@ def status(path: Path, *, as_json: bool) -> int:
         return exit_codes.DONE
     print(study, end="")
     running = holder(study.store)
-    print(findings_text.time_spent(study.findings) + (f"; {RUNNING.format(running)}" if running else ""))
+    print(
+        findings_text.time_spent(study.findings)
+        + (f"; {RUNNING.format(running)}" if running else "")
+    )
     return exit_codes.DONE
 
 

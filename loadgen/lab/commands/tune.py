@@ -11,7 +11,7 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 
 USAGE = """\
-usage: loadgen tune plan FILE [--json]      show what a study would start, and how long it may take; start nothing
+usage: loadgen tune plan FILE [--json]      show what a study would start and how long it may take
        loadgen tune run FILE [--store DIR]  run it, or resume it
        loadgen tune status STORE [--json]   show the findings so far
        loadgen tune report STORE [-o DIR]   write the report
@@ -25,7 +25,8 @@ STORE: Flag = (
     {
         "metavar": "STORE",
         "type": Path,
-        "help": "the folder that `loadgen tune run` made, or the study's file where that is NAME.store",
+        "help": "the folder that `loadgen tune run` made, or the study's file where that is "
+        "NAME.store",
     },
 )
 JSON: Flag = "--json", {"action": "store_true", "help": "as one JSON object"}
@@ -38,7 +39,9 @@ def main(argv: list[str]) -> int:
         print(USAGE)
         return exit_codes.DONE
     if name not in COMMANDS:
-        raise BadInput(name, "unknown command", f"use {', '.join(list(COMMANDS)[:-1])} or {list(COMMANDS)[-1]}")
+        raise BadInput(
+            name, "unknown command", f"use {', '.join(list(COMMANDS)[:-1])} or {list(COMMANDS)[-1]}"
+        )
     return COMMANDS[name](rest)
 
 
@@ -52,7 +55,8 @@ def _parsed(argv: list[str], command: str, description: str, *flags: Flag) -> ar
 def plan(argv: list[str]) -> int:
     """Print what a study would start."""
     description = (
-        "Print what a study would start, in which order, and how long it may take. Nothing is started, written or "
+        "Print what a study would start, in which order, and how long it may take. Nothing is "
+        "started, written or "
         "requested. Later stages assume that the expected arms win the earlier ones."
     )
     arguments = _parsed(argv, "plan", description, FILE, JSON)
@@ -65,14 +69,19 @@ def plan(argv: list[str]) -> int:
     file = study_file.read(arguments.file)
     with file.named():
         its_plan = planned(file.study, find("launchers", "local").usual_start_s)
-    sys.stdout.write(to_json(plan_text.as_json(its_plan)) + "\n" if arguments.json else plan_text.as_text(its_plan))
+    sys.stdout.write(
+        to_json(plan_text.as_json(its_plan)) + "\n"
+        if arguments.json
+        else plan_text.as_text(its_plan)
+    )
     return exit_codes.DONE
 
 
 def run(argv: list[str]) -> int:
     """Run a study."""
     description = (
-        "Run a study: start each arm, run its workloads, decide, go on. A store keeps the results; if there is one of "
+        "Run a study: start each arm, run its workloads, decide, go on. A store keeps the "
+        "results; if there is one of "
         "this study, the study resumes from it."
     )
     folder = "folder of the results (NAME.store, with the study's name)"
@@ -82,7 +91,10 @@ def run(argv: list[str]) -> int:
         description,
         FILE,
         ("--store", {"metavar": "DIR", "type": Path, "help": folder}),
-        ("--no-live", {"action": "store_true", "help": "print lines instead of a table on a terminal"}),
+        (
+            "--no-live",
+            {"action": "store_true", "help": "print lines instead of a table on a terminal"},
+        ),
     )
     from loadgen.lab.commands import study_runs
 
@@ -100,7 +112,8 @@ def status(argv: list[str]) -> int:
 def report(argv: list[str]) -> int:
     """Write the report of a study."""
     description = (
-        "Write the report of a study, from its store alone: a page in Markdown with its charts, one in HTML, and a "
+        "Write the report of a study, from its store alone: a page in Markdown with its charts, "
+        "one in HTML, and a "
         "script that repeats the measurement."
     )
     folder = "folder of the report (NAME.report, with the study's name)"
@@ -113,7 +126,9 @@ def report(argv: list[str]) -> int:
 
 def export(argv: list[str]) -> int:
     """Print all trials of a study as JSON."""
-    arguments = _parsed(argv, "export", "Print all trials of a study with all numbers as JSON.", STORE)
+    arguments = _parsed(
+        argv, "export", "Print all trials of a study with all numbers as JSON.", STORE
+    )
     from loadgen.lab.commands import study_runs
 
     return study_runs.status(arguments.store, as_json=True)

@@ -1,1 +1,3 @@
-"""GPUStack's benchmark jobs: their command line as runs of loadgen, and the summary that GPUStack reads."""
+"""GPUStack's benchmark jobs: their command line as runs of loadgen, and the summary that
+GPUStack reads.
+"""

@@ -36,11 +36,13 @@ FLAG_NAMES = {
     "--records": "--output-dir",
     "--workload": "--scenario",
 }
-FLAG = re.compile(r"`[^`]*`|--[a-z][a-z-]*")  # or a command line in backquotes, which stays as it is
+# Or a command line in backquotes, which stays as it is.
+FLAG = re.compile(r"`[^`]*`|--[a-z][a-z-]*")
 PROG = "loadgen benchmark-runner benchmark run"
 PROFILES = ("synchronous", "concurrent", "throughput", "constant", "async", "poisson", "sweep")
 LEAVE_OUT = "leave it out"
-# No effect here: loading of prompts, samples in the report (the records have every request), charts.
+# No effect here: loading of prompts, samples in the report (the records have every request),
+# charts.
 WITHOUT_EFFECT = {
     "--data-num-workers": (),
     "--dataloader-kwargs": (),
@@ -62,13 +64,16 @@ REFUSED = {
     "--rampup": "leave it out, or use `loadgen run --ramp-up-strategy linear`",
     "--over-saturation": "use --detect-saturation",
 }
-# Limits of the search: the words of a flag, and the latency and the statistic of an SLO. GPUStack writes "sla" until
-# 2.2 and "slo" from 2.3 on, and calls the time per token "tpot" until 2.2 and "itl" from 2.3 on.
+# Limits of the search: the words of a flag, and the latency and the statistic of an SLO. GPUStack
+# writes "sla" until 2.2 and "slo" from 2.3 on, and calls the time per token "tpot" until 2.2 and
+# "itl" from 2.3 on.
 LATENCIES = {"ttft": ("ttft",), "tpot": ("itl", "tpot"), "e2el": ("latency",)}
 STATISTICS = {"mean": "avg", "p95": "p95", "p99": "p99"}
 LIMITS = {
     f"{metric}_{statistic}": tuple(
-        f"--{prefix}-{STATISTICS[statistic]}-{word}-ms" for prefix in ("slo", "sla") for word in words
+        f"--{prefix}-{STATISTICS[statistic]}-{word}-ms"
+        for prefix in ("slo", "sla")
+        for word in words
     )
     for metric, words in LATENCIES.items()
     for statistic in STATISTICS
@@ -77,7 +82,8 @@ SPELLINGS = "limit_flags"
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any]:
-    """Parse `argv` into values by flag name, with underscores; flags that are not given are left out.
+    """Parse `argv` into values by flag name, with underscores; flags that are not given are left
+    out.
 
     Args:
         argv: The arguments after `benchmark run`.
@@ -101,7 +107,8 @@ def name_of(flag: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         PROG,
-        description="Measure a server as GPUStack's benchmark-runner does, and write the summary that GPUStack reads.",
+        description="Measure a server as GPUStack's benchmark-runner does, and write the summary "
+        "that GPUStack reads.",
         argument_default=argparse.SUPPRESS,
     )
     parser.not_suggested = frozenset(REFUSED)
@@ -121,23 +128,64 @@ def _parser() -> argparse.ArgumentParser:
         metavar="JSON",
         help="a JSON object with timeout, api_key, verify, request_handlers",
     )
-    add("--request-type", choices=("chat_completions", "text_completions"), help="API (chat_completions)")
-    add("--scenario", "-c", metavar="FILE", help="a benchmark profile of GPUStack (YAML); FILE#NAME for one of several")
-    add("--data", action="append", metavar="DATA", help="prompt_tokens=N,output_tokens=N, or a ShareGPT file")
+    add(
+        "--request-type",
+        choices=("chat_completions", "text_completions"),
+        help="API (chat_completions)",
+    )
+    add(
+        "--scenario",
+        "-c",
+        metavar="FILE",
+        help="a benchmark profile of GPUStack (YAML); FILE#NAME for one of several",
+    )
+    add(
+        "--data",
+        action="append",
+        metavar="DATA",
+        help="prompt_tokens=N,output_tokens=N, or a ShareGPT file",
+    )
     add("--processor", metavar="PATH", help="tokenizer (--model)")
-    add("--processor-args", type=_object, metavar="JSON", help="trust_remote_code is accepted, and not needed")
-    add("--sharegpt-min-input-tokens", type=integer, metavar="N", help="leave out questions with fewer tokens")
-    add("--sharegpt-max-input-tokens", type=integer, metavar="N", help="leave out questions with more tokens")
-    add("--sharegpt-max-output-tokens", type=integer, metavar="N", help="output tokens to request of every prompt")
+    add(
+        "--processor-args",
+        type=_object,
+        metavar="JSON",
+        help="trust_remote_code is accepted, and not needed",
+    )
+    add(
+        "--sharegpt-min-input-tokens",
+        type=integer,
+        metavar="N",
+        help="leave out questions with fewer tokens",
+    )
+    add(
+        "--sharegpt-max-input-tokens",
+        type=integer,
+        metavar="N",
+        help="leave out questions with more tokens",
+    )
+    add(
+        "--sharegpt-max-output-tokens",
+        type=integer,
+        metavar="N",
+        help="output tokens to request of every prompt",
+    )
     add("--random-seed", type=integer, metavar="SEED", help="seed of all random choices (42)")
-    add("--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused")
+    add(
+        "--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused"
+    )
     add(
         "--rate",
         action="append",
         metavar="RATE",
         help="requests per second; with --profile concurrent: requests in flight",
     )
-    add("--max-concurrency", type=integer, metavar="N", help="maximum number of requests in flight (512)")
+    add(
+        "--max-concurrency",
+        type=integer,
+        metavar="N",
+        help="maximum number of requests in flight (512)",
+    )
     add(
         "--stages",
         type=json_value,
@@ -147,22 +195,46 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--axis",
         choices=AXES,
-        help="what --stages and --auto-tune vary: requests per second, or requests in flight (rate)",
+        help="what --stages and --auto-tune vary: requests per second, or requests in flight "
+        "(rate)",
     )
-    add("--auto-tune", action="store_true", help="search the highest load that the server sustains within all limits")
-    add("--lower-bound", type=number, metavar="LOAD", help="first and lowest load of --auto-tune (4)")
+    add(
+        "--auto-tune",
+        action="store_true",
+        help="search the highest load that the server sustains within all limits",
+    )
+    add(
+        "--lower-bound",
+        type=number,
+        metavar="LOAD",
+        help="first and lowest load of --auto-tune (4)",
+    )
     add("--upper-bound", type=number, metavar="LOAD", help="highest load of --auto-tune (8192)")
     add("--max-points", type=integer, metavar="N", help="runs of --auto-tune (18)")
-    add("--max-total-seconds", type=number, metavar="S", help="seconds that --auto-tune may take (5400)")
+    add(
+        "--max-total-seconds",
+        type=number,
+        metavar="S",
+        help="seconds that --auto-tune may take (5400)",
+    )
     for name, flags in LIMITS.items():
         about = f"limit of --auto-tune: highest {name.replace('_', ' ')}, ms"
         add(flags[0], dest=name, type=number, action=_Limit, metavar="MS", help=about)
         for alias in flags[1:]:
             add(alias, dest=name, type=number, action=_Limit, help=argparse.SUPPRESS)
-    add("--seed-increment", action=argparse.BooleanOptionalAction, help="give each run the next seed (yes)")
+    add(
+        "--seed-increment",
+        action=argparse.BooleanOptionalAction,
+        help="give each run the next seed (yes)",
+    )
     add("--max-requests", type=integer, metavar="N", help="requests to send")
     add("--max-seconds", type=number, metavar="S", help="seconds during which requests are sent")
-    add("--max-errors", type=integer, metavar="N", help="stop sending after this many failed requests")
+    add(
+        "--max-errors",
+        type=integer,
+        metavar="N",
+        help="stop sending after this many failed requests",
+    )
     add(
         "--max-error-rate",
         "--max-global-error-rate",
@@ -188,7 +260,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--output-path", metavar="PATH", help="path of the summary: folder and name")
     add("--disable-console", "--disable-console-outputs", action="store_true", help="no progress")
-    add("--disable-console-interactive", "--disable-progress", action="store_true", help="no progress bar")
+    add(
+        "--disable-console-interactive",
+        "--disable-progress",
+        action="store_true",
+        help="no progress bar",
+    )
     add("--progress-url", metavar="URL", help="URL that receives the progress, by PATCH")
     add("--progress-auth", metavar="TOKEN", help="bearer token for --progress-url")
     add("--progress-ca-cert", metavar="FILE", help="CA certificates for --progress-url")
@@ -210,7 +287,11 @@ class _Limit(argparse.Action):
     """Stores a limit by its name, and in SPELLINGS the flag by which it was given."""
 
     def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
     ) -> None:
         setattr(namespace, self.dest, values)
         setattr(namespace, SPELLINGS, getattr(namespace, SPELLINGS, {}) | {self.dest: option})

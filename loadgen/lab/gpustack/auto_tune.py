@@ -19,7 +19,8 @@ MAX_FAILED = 0.05  # share of the requests of a load; GPUStack recommends no poi
 RUN_S = 30.0  # minimum duration of a run at a rate: GPUStack's
 MAX_IN_FLIGHT = 5_000  # at a rate: a run whose requests pile up is stopped before
 FLAGS = ("lower_bound", "upper_bound", "max_points", "max_total_seconds", *arguments.LIMITS)
-INSTEAD = ("profile", "stages", "rate", "max_requests", "max_seconds")  # flags of runs with given loads
+# Flags of runs with given loads.
+INSTEAD = ("profile", "stages", "rate", "max_requests", "max_seconds")
 
 
 @dataclass(frozen=True)
@@ -56,40 +57,62 @@ class AutoTune:
 
         Args:
             flags: The flags, as `arguments.parse` returns them.
-            common: The fields of `RunSettings` that the flags for the server, the prompts and the limits
-                set.
+            common: The fields of `RunSettings` that the flags for the server, the prompts and the
+                limits set.
             summary: The path of which those of the points are made.
 
         Raises:
-            BadInput: A flag is out of range, or does not belong to a search, or to a job without one.
+            BadInput: A flag is out of range, or does not belong to a search, or to a job without
+                one.
         """
         if not flags.get("auto_tune"):
             for name in FLAGS:
                 if name in flags:
-                    raise BadInput(_flag(flags, name), "is for searches", "add --auto-tune, or leave it out")
+                    raise BadInput(
+                        _flag(flags, name), "is for searches", "add --auto-tune, or leave it out"
+                    )
             return None
         for name in INSTEAD:
             if name in flags:
-                raise BadInput(_flag(flags, name), "cannot be combined with --auto-tune", "leave one of the two out")
+                raise BadInput(
+                    _flag(flags, name),
+                    "cannot be combined with --auto-tune",
+                    "leave one of the two out",
+                )
         axis: AxisName = flags.get("axis", "rate")
-        lower, upper = (_load(flags, name, axis, default) for name, default in (("lower", 4.0), ("upper", 8192.0)))
+        lower, upper = (
+            _load(flags, name, axis, default)
+            for name, default in (("lower", 4.0), ("upper", 8192.0))
+        )
         if lower > upper:
-            raise BadInput("--lower-bound", f"{lower:g} is above the upper bound {upper:g}", "give a smaller number")
+            raise BadInput(
+                "--lower-bound",
+                f"{lower:g} is above the upper bound {upper:g}",
+                "give a smaller number",
+            )
         limits = {name: _positive(flags, name, 0.0) for name in arguments.LIMITS if name in flags}
         max_failed = min(MAX_FAILED, common.get("max_error_rate", MAX_FAILED))
         settings = RunSettings(
             **common
             | {
-                "slo": ",".join((*(f"{name}<={ms:g}ms" for name, ms in limits.items()), f"error_rate<{max_failed:g}")),
+                "slo": ",".join(
+                    (
+                        *(f"{name}<={ms:g}ms" for name, ms in limits.items()),
+                        f"error_rate<{max_failed:g}",
+                    )
+                ),
                 "latency_from": "sent",
                 "num_prompts": None,
                 "duration": None,
                 "burstiness": math.inf if axis == "rate" else 1.0,
                 "request_rate": math.inf,
-                "max_concurrency": flags.get("max_concurrency", MAX_IN_FLIGHT) if axis == "rate" else int(lower),
+                "max_concurrency": flags.get("max_concurrency", MAX_IN_FLIGHT)
+                if axis == "rate"
+                else int(lower),
             }
         ).checked()
-        from loadgen.analysis.search.criteria import MIN_REQUESTS  # not before: NumPy takes a tenth of a second
+        # Not before: NumPy takes a tenth of a second.
+        from loadgen.analysis.search.criteria import MIN_REQUESTS
 
         Transients.of(flags).check(settings.replace(num_prompts=MIN_REQUESTS))
         points = flags.get("max_points", 18)
@@ -116,13 +139,16 @@ class AutoTune:
     @property
     def thresholds(self) -> dict[str, float]:
         """The limits by the names of benchmark-runner's flags."""
-        return {arguments.name_of(arguments.LIMITS[name][0]): ms for name, ms in self.limits.items()}
+        return {
+            arguments.name_of(arguments.LIMITS[name][0]): ms for name, ms in self.limits.items()
+        }
 
     def strategy(self, load: float, met: bool | None) -> Strategy:
-        """Return a load in guidellm's terms; one that was not shown to be within the limits has no rate.
+        """Return a load in guidellm's terms; one that was not shown to be within the limits has no
+        rate.
 
-        GPUStack recommends the point with the most tokens per second, or the highest load by its own reading of the
-        limits. Of points without a rate it recommends none.
+        GPUStack recommends the point with the most tokens per second, or the highest load by its
+        own reading of the limits. Of points without a rate it recommends none.
         """
         kind, cap = ("concurrent", int(load)) if self.axis == "concurrency" else ("constant", None)
         return Strategy(kind, load if met else None, cap)
@@ -132,7 +158,9 @@ class AutoTune:
         return self.summary.with_name(f"{self.summary.stem}__p{number}.json")
 
     def records(self, run: int) -> Path:
-        """Return the path of the records of a run, counted from 1; a point has several if a run was too short."""
+        """Return the path of the records of a run, counted from 1; a point has several if a run
+        was too short.
+        """
         return self.summary.with_name(f"{self.summary.stem}__run{run}.records.jsonl")
 
 

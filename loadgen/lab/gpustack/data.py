@@ -11,10 +11,17 @@ from loadgen.errors import BadInput
 
 FLAG = "--data"
 SYNTHETIC = "write prompt_tokens=1024,output_tokens=128"
-SHAREGPT = "give lengths, or a file with sharegpt in its name; `loadgen run --dataset-name jsonl|csv|hf` sends others"
+SHAREGPT = (
+    "give lengths, or a file with sharegpt in its name; `loadgen run --dataset-name "
+    "jsonl|csv|hf` sends others"
+)
 WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 SPREADS = ("stdev", "min", "max")
-LENGTHS = tuple(f"{of}_tokens{spread}" for of in ("prompt", "output") for spread in ("", *(f"_{s}" for s in SPREADS)))
+LENGTHS = tuple(
+    f"{of}_tokens{spread}"
+    for of in ("prompt", "output")
+    for spread in ("", *(f"_{s}" for s in SPREADS))
+)
 TURNS = "turns"
 BUCKETS = "prefix_buckets"
 BUCKET = ("prefix_tokens", "prefix_count", "bucket_weight")
@@ -26,9 +33,10 @@ ELSEWHERE = dict.fromkeys(("prefix_tokens", "prefix_count"), f"give {BUCKETS}: {
 def fields(text: str, seed: int) -> dict[str, Any]:
     """Return the fields of `RunSettings` for a value of --data.
 
-    Prompts of one length follow guidellm's rule. Prompts of different lengths follow loadgen's rule with guidellm's
-    distribution: normal within bounds or, without a standard deviation, uniform. So do those of several turns, each
-    with the answers before it, and those with shared prefixes, which are system messages as in guidellm.
+    Prompts of one length follow guidellm's rule. Prompts of different lengths follow loadgen's rule
+    with guidellm's distribution: normal within bounds or, without a standard deviation, uniform. So
+    do those of several turns, each with the answers before it, and those with shared prefixes,
+    which are system messages as in guidellm.
 
     Args:
         text: Lengths as JSON or as a=1,b=2, or the path of a ShareGPT file.
@@ -48,7 +56,12 @@ def fields(text: str, seed: int) -> dict[str, Any]:
         return _synthetic(lengths) | {"seed": seed}
     name = Path(text).name.lower()
     if "sharegpt" in name and name.endswith((".json", ".jsonl")):
-        return {"dataset_name": "sharegpt", "dataset_path": text, "dataset_rule": "benchmark-runner", "seed": seed}
+        return {
+            "dataset_name": "sharegpt",
+            "dataset_path": text,
+            "dataset_rule": "benchmark-runner",
+            "seed": seed,
+        }
     raise BadInput(FLAG, f"{text!r} is neither a list of lengths nor a ShareGPT file", SHAREGPT)
 
 
@@ -57,14 +70,23 @@ def _synthetic(keys: dict[str, Any]) -> dict[str, Any]:
         if key in ELSEWHERE:
             raise BadInput(f"{FLAG} {key}", "not supported", ELSEWHERE[key])
         if key not in (*LENGTHS, TURNS, BUCKETS, "kind"):
-            raise BadInput(f"{FLAG} {key}", "unknown key", f"choose from {', '.join((*LENGTHS, TURNS, BUCKETS))}")
+            raise BadInput(
+                f"{FLAG} {key}",
+                "unknown key",
+                f"choose from {', '.join((*LENGTHS, TURNS, BUCKETS))}",
+            )
     numbers = {key: _whole(key, keys[key]) for key in LENGTHS if keys.get(key) is not None}
     for key in ("prompt_tokens", "output_tokens"):
         if key not in numbers:
             raise BadInput(f"{FLAG} {key}", "missing", SYNTHETIC)
     prompt = _length(numbers, "prompt_tokens")
     output = _length(numbers, "output_tokens")
-    settings = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
+    settings = {
+        "dataset_name": "random",
+        "random_input_len": prompt,
+        "random_output_len": output,
+        "ignore_eos": True,
+    }
     turns = 1 if keys.get(TURNS) is None else _whole(TURNS, keys[TURNS])
     FROM_1.check(f"{FLAG} {TURNS}", turns)
     buckets = _buckets(keys.get(BUCKETS))
@@ -80,7 +102,9 @@ def _synthetic(keys: dict[str, Any]) -> dict[str, Any]:
 
 
 def _buckets(buckets: Any) -> str | None:
-    """Return prefix buckets as `--prefix-buckets` of `loadgen run` has them; None if there are none."""
+    """Return prefix buckets as `--prefix-buckets` of `loadgen run` has them; None if there are
+    none.
+    """
     if not buckets:
         return None
     field = f"{FLAG} {BUCKETS}"
@@ -90,9 +114,13 @@ def _buckets(buckets: Any) -> str | None:
     for bucket in buckets:
         if unknown := set(bucket) - set(BUCKET):
             raise BadInput(field, f"unknown key {min(unknown)}", f"choose from {', '.join(BUCKET)}")
-        values = {"prefix_count": 1, "bucket_weight": 100} | {k: v for k, v in bucket.items() if v is not None}
+        values = {"prefix_count": 1, "bucket_weight": 100} | {
+            k: v for k, v in bucket.items() if v is not None
+        }
         if not all(type(values.get(key)) is int and values[key] >= 1 for key in BUCKET):
-            raise BadInput(field, f"{bucket!r} has a number that is missing or below 1", BUCKETS_REMEDY)
+            raise BadInput(
+                field, f"{bucket!r} has a number that is missing or below 1", BUCKETS_REMEDY
+            )
         texts.append("{prefix_count}x{prefix_tokens}:{bucket_weight}".format(**values))
     return ",".join(texts)
 

@@ -21,13 +21,25 @@ from loadgen.lab.gpustack.progress import Receiver
 from loadgen.lab.gpustack.steps import Step
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transients
 
-HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning")  # reasoning tokens always count
+# Reasoning tokens always count.
+HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning")
 # The keys whose values are those of a flag. GPUStack composes the same flags from them.
 VALUES = {
     arguments.name_of(flag): flag
     for flag in (
-        *("--lower-bound", "--upper-bound", "--max-points", "--max-total-seconds", "--max-seconds", "--max-errors"),
-        *("--max-error-rate", "--stages", "--warmup", "--cooldown", *chain(*arguments.LIMITS.values())),
+        "--lower-bound",
+        "--upper-bound",
+        "--max-points",
+        "--max-total-seconds",
+        "--max-seconds",
+        "--max-errors",
+        *(
+            "--max-error-rate",
+            "--stages",
+            "--warmup",
+            "--cooldown",
+            *chain(*arguments.LIMITS.values()),
+        ),
     )
 }
 # The keys that are true or false, and the flags of both.
@@ -65,7 +77,8 @@ class Job:
         phases: The requests that the summaries leave out.
         progress: The receiver of the progress, or None.
         max_errors: A run stops sending after this many failed requests; None: no limit.
-        max_error_rate: A run stops sending, and fails, above this share of failed requests; None: no limit.
+        max_error_rate: A run stops sending, and fails, above this share of failed requests; None:
+            no limit.
         detect_saturation: Whether a run stops sending once requests pile up.
     """
 
@@ -103,7 +116,11 @@ class Job:
             runs: tuple[Step, ...] = ()
             if search is None:
                 in_stages = "stages" in given
-                runs = steps.stages(given, common, output) if in_stages else (steps.single(given, common, output),)
+                runs = (
+                    steps.stages(given, common, output)
+                    if in_stages
+                    else (steps.single(given, common, output),)
+                )
             receiver = None
             if "progress_url" in given:
                 receiver = Receiver(
@@ -134,7 +151,8 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a scenario gives.
 
     Args:
-        name_or_file: A preset, or a file with profiles of GPUStack; `FILE#NAME` chooses one of several.
+        name_or_file: A preset, or a file with profiles of GPUStack; `FILE#NAME` chooses one of
+            several.
 
     Returns:
         Values by flag name, as `arguments.parse` returns them, and fields of `RunSettings`.
@@ -152,7 +170,9 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
         if content.get(key) is not None:
             words += _words(key, content[key])
     with gpustack_profile.named_in_errors(path):
-        settings = gpustack_profile.fields({key: value for key, value in content.items() if key not in KEYS})
+        settings = gpustack_profile.fields(
+            {key: value for key, value in content.items() if key not in KEYS}
+        )
     return arguments.parse(words), presets.gpustack(settings)
 
 
@@ -206,12 +226,19 @@ def _backend(backend_kwargs: dict[str, Any]) -> dict[str, Any]:
                 settings["api_key"] = value
             case "verify":
                 settings["insecure"] = not value
-            case "api_routes":  # where guidellm asks whether the server is alive: a run asks the API itself
+            case (
+                "api_routes"
+            ):  # where guidellm asks whether the server is alive: a run asks the API itself
                 pass
-            case "request_handlers" | "response_handlers" if all(name in HANDLERS for name in handlers):
+            case "request_handlers" | "response_handlers" if all(
+                name in HANDLERS for name in handlers
+            ):
                 pass
             case _:
-                remedy = "leave it out: timeout, api_key, verify and the handlers of chat completions are supported"
+                remedy = (
+                    "leave it out: timeout, api_key, verify and the handlers of chat "
+                    "completions are supported"
+                )
                 raise BadInput(f"--backend-kwargs {key}", f"{value!r} is not supported", remedy)
     return settings
 
@@ -228,7 +255,9 @@ def _data(flags: dict[str, Any]) -> dict[str, Any]:
     low = flags.get("sharegpt_min_input_tokens")
     high = flags.get("sharegpt_max_input_tokens")
     if low is not None or high is not None:
-        settings["sharegpt_input_len"] = f"{'' if low is None else low}:{'' if high is None else high}"
+        settings["sharegpt_input_len"] = (
+            f"{'' if low is None else low}:{'' if high is None else high}"
+        )
     if "sharegpt_max_output_tokens" in flags:
         settings["sharegpt_output_len"] = flags["sharegpt_max_output_tokens"]
     return settings
@@ -239,17 +268,23 @@ def _output(flags: dict[str, Any]) -> Path:
     names = flags.get("outputs", [])
     if "output_path" in flags:
         if "output_dir" in flags:
-            raise BadInput("--output-path", "cannot be combined with --output-dir", "leave one of the two out")
+            raise BadInput(
+                "--output-path", "cannot be combined with --output-dir", "leave one of the two out"
+            )
         path = Path(flags["output_path"])
         folder, names = (path, names) if path.is_dir() else (path.parent, [path.name])
     names = ",".join(names).split(",") if names else [DEFAULT_NAME]
     if len(names) > 1:
         raise BadInput(
-            "--outputs", f"{len(names)} names are given", "give one name for the summary, for example 7.json"
+            "--outputs",
+            f"{len(names)} names are given",
+            "give one name for the summary, for example 7.json",
         )
     name = DEFAULT_NAME if f".{names[0]}" in SUMMARIES else names[0]
     if not name.endswith(SUMMARIES):
         raise BadInput(
-            "--outputs", f"{name} is not a name of a JSON file", "give a name for the summary, for example 7.json"
+            "--outputs",
+            f"{name} is not a name of a JSON file",
+            "give a name for the summary, for example 7.json",
         )
     return folder / Path(name).with_suffix(".json")

@@ -1,7 +1,8 @@
-"""The runs of a job: `StepRuns` of given loads, `SearchRuns` of --auto-tune; and the stop rules of both.
+"""The runs of a job: `StepRuns` of given loads, `SearchRuns` of --auto-tune; and the stop rules of
+both.
 
-The runs of steps follow one another until one fails, and each leaves a summary. Each run of a search leaves its
-records, and each load a summary.
+The runs of steps follow one another until one fails, and each leaves a summary. Each run of a
+search leaves its records, and each load a summary.
 """
 
 import contextlib
@@ -68,7 +69,10 @@ def too_many_errors(job: Job, progress: Progress) -> str | None:
     if (why := too_many_failed(job, failed)) is not None:
         return why
     if job.max_error_rate is not None and share > job.max_error_rate:
-        return f"{failed} of {progress.ended} requests failed, and --max-error-rate is {job.max_error_rate:g}"
+        return (
+            f"{failed} of {progress.ended} requests failed, and --max-error-rate is "
+            f"{job.max_error_rate:g}"
+        )
     return None
 
 
@@ -128,19 +132,26 @@ class SearchRuns:
                 runs = len(self._series.data.points)
                 left_s = self._ends_s - time.monotonic()
                 share = progress.ended / progress.scheduled if progress.scheduled else 0.0
-                spent = max((runs + share) / self._tuned.max_points, 1 - left_s / self._tuned.max_total_seconds)
+                spent = max(
+                    (runs + share) / self._tuned.max_points,
+                    1 - left_s / self._tuned.max_total_seconds,
+                )
                 self._reporter.update(100 * spent)
                 if left_s <= 0:
                     self._ramp.out_of_time = True
                     return OUT_OF_TIME
                 return stop(progress)
 
-            result = await self._series.run(run_server, settings, level, title=title, stop=stop_in_time, reports=False)
+            result = await self._series.run(
+                run_server, settings, level, title=title, stop=stop_in_time, reports=False
+            )
             self._last = settings, result
             return result
 
         try:
-            await self._search.execute(server.settings, measure, self._records, self._series.say, self._save_point)
+            await self._search.execute(
+                server.settings, measure, self._records, self._series.say, self._save_point
+            )
         finally:
             self._ramp.spent_s = time.monotonic() - begun_s
             self._set_exit_codes()
@@ -156,7 +167,9 @@ class SearchRuns:
         return why
 
     def _save_point(self) -> None:
-        """Write the summary of the load that was run last, as far as its runs show whether it is within the limits."""
+        """Write the summary of the load that was run last, as far as its runs show whether it is
+        within the limits.
+        """
         if self._last is None:
             return
         (settings, result), self._last = self._last, None
@@ -179,16 +192,22 @@ class SearchRuns:
         yield self._tuned.records(len(self._series.data.points) + 1)
 
     def _set_exit_codes(self) -> None:
-        """Set the exit code by the outcome of the search: failures of single loads are what it looks for."""
+        """Set the exit code by the outcome of the search: failures of single loads are what it
+        looks for.
+        """
         outcome = self._search.outcome
         level = self._search.found_level
         codes = []
         if not level and (outcome is None or outcome.end is not End.NONE):
-            codes.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
+            codes.append(
+                exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID
+            )
         elif not level and not self._tuned.limits:
             codes.append(exit_codes.SLO_MISSED)
         kept = (exit_codes.INTERNAL, exit_codes.INTERRUPTED)
-        self._series.codes[:] = [code for code in self._series.codes if code in kept] + (codes or [exit_codes.DONE])
+        self._series.codes[:] = [code for code in self._series.codes if code in kept] + (
+            codes or [exit_codes.DONE]
+        )
 
 
 class StepRuns:
@@ -208,17 +227,23 @@ class StepRuns:
         begun_s = time.monotonic()
         async with background_tasks(self._reporter.run()):
             for step in self._job.steps:
-                code = await run(step.settings, watch=self._watch(step), save_more=partial(self._save, step))
+                code = await run(
+                    step.settings, watch=self._watch(step), save_more=partial(self._save, step)
+                )
                 if code != exit_codes.DONE:
                     return code
             if self._job.has_stages:
-                write_curve(self._job.output, self._job.axis, self._points, time.monotonic() - begun_s)
+                write_curve(
+                    self._job.output, self._job.axis, self._points, time.monotonic() - begun_s
+                )
         await self._reporter.finish()
         return exit_codes.DONE
 
     def _watch(self, step: Step) -> Callable[[Progress, Participant], None]:
         """Return what reports the progress of a step, and ends it where a stop rule says so."""
-        backlog_rule = piled_up(step.settings, SATURATED) if self._job.detect_saturation else lambda _: None
+        backlog_rule = (
+            piled_up(step.settings, SATURATED) if self._job.detect_saturation else lambda _: None
+        )
 
         def watch(progress: Progress, participant: Participant) -> None:
             share = done(progress, step.settings.duration)
@@ -233,7 +258,9 @@ class StepRuns:
 
     def _save(self, step: Step, result: Result) -> list[str]:
         assert step.settings.records is not None
-        summary = summarize(RecordFile(step.settings.records), step.strategy, result, self._job.phases)
+        summary = summarize(
+            RecordFile(step.settings.records), step.strategy, result, self._job.phases
+        )
         write_atomic(step.summary, to_json(summary) + "\n")
         if text := coverage(step.summary, summary, "the report below counts all"):
             say(text)
@@ -242,7 +269,9 @@ class StepRuns:
 
 
 def done(progress: Progress, duration_s: float | None) -> float:
-    """Return how much of a run is done, 0 to 1: its share of requests or of time, whichever is larger."""
+    """Return how much of a run is done, 0 to 1: its share of requests or of time, whichever is
+    larger.
+    """
     if not progress.measuring:
         return 0.0
     shares = [progress.ended / progress.scheduled] if progress.scheduled else [0.0]

@@ -34,7 +34,9 @@ class Receiver:
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
-            raise BadInput("--progress-url", f"{self.url!r} is not a URL", "write it with http:// or https://")
+            raise BadInput(
+                "--progress-url", f"{self.url!r} is not a URL", "write it with http:// or https://"
+            )
         self.trust()
 
     def trust(self) -> "bool | ssl.SSLContext":
@@ -49,11 +51,14 @@ class Receiver:
             return ssl.create_default_context(cafile=self.ca_cert)
         except (OSError, ssl.SSLError) as error:
             problem = f"{self.ca_cert} cannot be read ({error.strerror or error})"
-            raise BadInput("--progress-ca-cert", problem, "name a PEM file of certificates") from error
+            raise BadInput(
+                "--progress-ca-cert", problem, "name a PEM file of certificates"
+            ) from error
 
 
 class Reporter:
-    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job.
+    """Sends the progress to a receiver; failures are logged once for each reason, and do not end
+    the job.
 
     Args:
         receiver: The receiver; None: nothing is sent.

@@ -1,4 +1,5 @@
-"""Ramp: the points of a job, and why its search ended, in the files that GPUStack reads beside the summaries.
+"""Ramp: the points of a job, and why its search ended, in the files that GPUStack reads beside the
+summaries.
 
 `ID__ramp.json` is written when a search has ended, `ID__curve.json` when all stages have.
 """
@@ -45,7 +46,9 @@ class Ramp:
     out_of_time: bool = False
 
     def add(self, load: float, summary: dict[str, Any]) -> Path:
-        """Keep a point, in place of an earlier one of the same load; returns the path of its summary."""
+        """Keep a point, in place of an earlier one of the same load; returns the path of its
+        summary.
+        """
         index = self.points[load]["index"] if load in self.points else len(self.points)
         self.points[load] = point(summary, load, index)
         return self.auto_tune.point(index)
@@ -109,7 +112,11 @@ def point(summary: dict[str, Any], load: float, index: int) -> dict[str, Any]:
     totals = metrics["request_totals"]
     named: dict[str, Any] = {"knob": load, "index": index}
     named["output_tps"] = metrics["output_tokens_per_second"]["successful"]["mean"]
-    of = {"ttft": "time_to_first_token_ms", "itl": "inter_token_latency_ms", "latency": "request_latency"}
+    of = {
+        "ttft": "time_to_first_token_ms",
+        "itl": "inter_token_latency_ms",
+        "latency": "request_latency",
+    }
     for name, metric in of.items():
         statistics = metrics[metric]["successful"]
         scale = 1e3 if name == "latency" else 1.0

@@ -40,9 +40,7 @@ MS = 1e6  # ns
 
 
 def distribution(
-    values: ArrayLike,
-    weights: ArrayLike | None = None,
-    count: int | None = None,
+    values: ArrayLike, weights: ArrayLike | None = None, count: int | None = None
 ) -> dict[str, Any]:
     """Return the distribution of weighted values.
 
@@ -76,18 +74,14 @@ def distribution(
     }
 
 
-def rates(
-    times_s: ArrayLike,
-    amounts: ArrayLike,
-    start_s: float,
-    end_s: float,
-) -> dict[str, Any]:
+def rates(times_s: ArrayLike, amounts: ArrayLike, start_s: float, end_s: float) -> dict[str, Any]:
     """Return the distribution of rates per second over equal windows of at least WINDOW_S.
 
     The mean is the total amount divided by the length of the run.
 
     Args:
-        times_s: The times of events, shape (n,); those before `start_s` or after `end_s` do not count.
+        times_s: The times of events, shape (n,); those before `start_s` or after `end_s` do not
+            count.
         amounts: The amount of each event, shape (n,).
         start_s: The start of the run, seconds on any clock.
         end_s: The end of the run.
@@ -100,12 +94,7 @@ def rates(
     return distribution(sums * windows / (end_s - start_s), count=round(float(sums.sum())))
 
 
-def concurrency(
-    starts_s: Floats,
-    ends_s: Floats,
-    start_s: float,
-    end_s: float,
-) -> dict[str, Any]:
+def concurrency(starts_s: Floats, ends_s: Floats, start_s: float, end_s: float) -> dict[str, Any]:
     """Return the distribution of the number of overlapping intervals, weighted by time.
 
     Args:
@@ -142,7 +131,8 @@ class Requests:
         first_prompts: Prompt tokens; only requests with a token.
         tpot_ms: From sent to the last token, divided by output tokens; only requests with a token.
         tpot_tokens: Output tokens; only requests with a token.
-        itl_ms: From the first to the last token, divided by the output tokens after the first; only requests with two.
+        itl_ms: From the first to the last token, divided by the output tokens after the first; only
+            requests with two.
         itl_tokens: Output tokens after the first; only requests with two.
         token_times: The times of events, an array per request with a token.
         token_counts: The tokens of each event, an array per request with a token.
@@ -172,7 +162,9 @@ class Requests:
         """Add a request that was sent, or could not be."""
         start = record.sent or record.ready or record.due
         tokens = record.answer_tokens
-        prompt = record.prompt_tokens if record.prompt_tokens >= 0 else max(record.expected_tokens, 0)
+        prompt = (
+            record.prompt_tokens if record.prompt_tokens >= 0 else max(record.expected_tokens, 0)
+        )
         self.start.append(start)
         self.end.append(record.closed)
         self.latency_s.append((record.closed - start) / 1e9)
@@ -202,7 +194,9 @@ class Requests:
 
 
 def by_status(records: Iterable[Record]) -> dict[str, Requests]:
-    """Group requests by STATUSES; guidellm does not count requests that were cancelled before they were sent."""
+    """Group requests by STATUSES; guidellm does not count requests that were cancelled before
+    they were sent.
+    """
     groups = {status: Requests() for status in STATUSES}
     for record in records:
         if record.sent or record.outcome is not Outcome.CANCELLED:
@@ -233,7 +227,9 @@ def sample(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
     return {
         "type_": "generative_request_stats",
         "request_id": str(record.index),
-        "request_type": "chat_completions" if path.endswith("chat/completions") else "text_completions",
+        "request_type": "chat_completions"
+        if path.endswith("chat/completions")
+        else "text_completions",
         "info": {
             "request_id": str(record.index),
             "status": "cancelled" if record.outcome is Outcome.CANCELLED else "errored",
@@ -247,6 +243,8 @@ def sample(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
                 "request_end": stamp(record.closed),
             },
         },
-        "input_metrics": {"text_tokens": record.prompt_tokens if record.prompt_tokens >= 0 else None},
+        "input_metrics": {
+            "text_tokens": record.prompt_tokens if record.prompt_tokens >= 0 else None
+        },
         "output_metrics": {"text_tokens": record.answer_tokens if record.events else None},
     }

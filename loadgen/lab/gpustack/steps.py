@@ -1,4 +1,6 @@
-"""The runs of a job with given loads, one of --profile or several of --stages, and the loads in guidellm's terms."""
+"""The runs of a job with given loads, one of --profile or several of --stages, and the loads in
+guidellm's terms.
+"""
 
 import math
 from dataclasses import dataclass
@@ -59,21 +61,30 @@ def single(flags: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
 
     Args:
         flags: The flags, as `arguments.parse` returns them.
-        common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
+        common: The fields of `RunSettings` that the flags for the server, the prompts and the
+            limits set.
         output: The path of the summary.
 
     Raises:
         BadInput: The load is missing or wrong.
     """
-    given_rates = [part for text in flags.get("rate", ()) for part in text.split(",") if part.strip()]
+    given_rates = [
+        part for text in flags.get("rate", ()) for part in text.split(",") if part.strip()
+    ]
     if len(given_rates) > 1:
         raise BadInput(
-            "--rate", "has several values", "run them one after the other with --stages '[{\"rate\": 1}, ...]'"
+            "--rate",
+            "has several values",
+            "run them one after the other with --stages '[{\"rate\": 1}, ...]'",
         )
     of_scenario = "concurrent" if flags.get("axis") == "concurrency" else "constant"
     kind = flags.get("profile", of_scenario if "scenario" in flags else "sweep")
     if kind == "sweep":
-        raise BadInput("--profile", "sweep is not supported", "search with --auto-tune, or give --profile and --rate")
+        raise BadInput(
+            "--profile",
+            "sweep is not supported",
+            "search with --auto-tune, or give --profile and --rate",
+        )
     rate = read_number(given_rates[0], "--request-rate") if given_rates else None
     return _step(flags, common, (kind, rate), output)
 
@@ -83,7 +94,8 @@ def stages(flags: dict[str, Any], common: dict[str, Any], output: Path) -> tuple
 
     Args:
         flags: The flags, as `arguments.parse` returns them.
-        common: The fields of `RunSettings` that the flags for the server, the prompts and the limits set.
+        common: The fields of `RunSettings` that the flags for the server, the prompts and the
+            limits set.
         output: The path of which those of the summaries are made.
 
     Raises:
@@ -97,27 +109,41 @@ def stages(flags: dict[str, Any], common: dict[str, Any], output: Path) -> tuple
         or not listed
         or not all(isinstance(s, dict) and s.get("rate") is not None for s in listed)
     ):
-        raise BadInput("--stages", "is not a list of stages with a rate", 'write [{"rate": 1, "max_requests": 100}]')
+        raise BadInput(
+            "--stages",
+            "is not a list of stages with a rate",
+            'write [{"rate": 1, "max_requests": 100}]',
+        )
     kind = "concurrent" if flags.get("axis") == "concurrency" else "constant"
     further = flags.get("seed_increment", True) and "random_seed" in flags
     steps = []
     for index, stage in enumerate(listed):
         if unknown := set(stage) - set(STAGE):
-            raise BadInput(f"--stages {min(unknown)}", "unknown key", f"choose from {', '.join(STAGE)}")
+            raise BadInput(
+                f"--stages {min(unknown)}", "unknown key", f"choose from {', '.join(STAGE)}"
+            )
         fields = common | ({"seed": common["seed"] + index} if further else {})
         path = output.with_name(f"{output.stem}__stage{index}.json")
-        with renamed_flags({STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}):
+        with renamed_flags(
+            {STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}
+        ):
             if stage.get("max_requests") is not None:
                 fields["num_prompts"] = read_whole_number(stage["max_requests"], "--num-prompts")
             if stage.get("max_seconds") is not None:
                 fields["duration"] = read_number(stage["max_seconds"], "--duration")
-            steps.append(_step(flags, fields, (kind, read_number(stage["rate"], "--request-rate")), path))
+            steps.append(
+                _step(flags, fields, (kind, read_number(stage["rate"], "--request-rate")), path)
+            )
     return tuple(steps)
 
 
-def _step(flags: dict[str, Any], fields: dict[str, Any], how: tuple[str, float | None], summary: Path) -> Step:
+def _step(
+    flags: dict[str, Any], fields: dict[str, Any], how: tuple[str, float | None], summary: Path
+) -> Step:
     if fields.get("num_prompts") is None and fields.get("duration") is None:
-        raise BadInput("--max-requests", "missing, and so is --max-seconds", "give at least one of the two")
+        raise BadInput(
+            "--max-requests", "missing, and so is --max-seconds", "give at least one of the two"
+        )
     load, strategy = _load(how, flags, fields)
     records = str(summary.with_suffix(".records.jsonl"))
     settings = RunSettings(**fields | load | {"records": records}).checked()
@@ -136,15 +162,25 @@ def _load(
         if rate is None:
             raise BadInput("--request-rate", "missing", "give requests per second")
         rate = math.inf if rate == UNLIMITED else rate
-        load = {"request_rate": rate, "burstiness": 1.0 if kind == "poisson" else math.inf, "max_concurrency": cap}
+        load = {
+            "request_rate": rate,
+            "burstiness": 1.0 if kind == "poisson" else math.inf,
+            "max_concurrency": cap,
+        }
         return load, Strategy(kind, rate if math.isfinite(rate) else None, cap)
     if kind == "concurrent" and (rate is None or rate < 1 or not rate.is_integer()):
         raise BadInput(
-            "--request-rate", f"{rate} is not a number of requests in flight", "give a whole number of 1 or more"
+            "--request-rate",
+            f"{rate} is not a number of requests in flight",
+            "give a whole number of 1 or more",
         )
     if kind != "concurrent" and rate is not None:
         raise BadInput(
-            "--request-rate", f"cannot be combined with --profile {kind}, which has no rate", arguments.LEAVE_OUT
+            "--request-rate",
+            f"cannot be combined with --profile {kind}, which has no rate",
+            arguments.LEAVE_OUT,
         )
     cap = {"synchronous": 1, "concurrent": int(rate or 0)}.get(kind, cap)
-    return {"request_rate": math.inf, "burstiness": 1.0, "max_concurrency": cap}, Strategy(kind, rate, cap)
+    return {"request_rate": math.inf, "burstiness": 1.0, "max_concurrency": cap}, Strategy(
+        kind, rate, cap
+    )

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from loadgen.config.target import CHAT_ENDPOINT
-from loadgen.lab.gpustack.request_stats import STATUSES, Requests, by_status, concurrency, distribution, rates, sample
+from loadgen.lab.gpustack.request_stats import (
+    STATUSES,
+    Requests,
+    by_status,
+    concurrency,
+    distribution,
+    rates,
+    sample,
+)
 from loadgen.lab.gpustack.steps import Strategy
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transients
 from loadgen.metrics.records.file import RecordFile
@@ -39,10 +47,16 @@ def summarize(
         groups = by_status(phases.counted(list(records), records.header.settings))
     made = _together(sent_groups)
     whole = _together(groups)
-    first, last = (min(made.start), max(made.end)) if made.start else (records.start_ns, records.start_ns)
+    first, last = (
+        (min(made.start), max(made.end)) if made.start else (records.start_ns, records.start_ns)
+    )
     start, end = (min(whole.start), max(whole.end)) if whole.start else (first, first)
-    counts = {status: len(groups[status].start) for status in STATUSES} | {"total": len(whole.start)}
-    sent = {status: len(sent_groups[status].start) for status in STATUSES} | {"total": len(made.start)}
+    counts = {status: len(groups[status].start) for status in STATUSES} | {
+        "total": len(whole.start)
+    }
+    sent = {status: len(sent_groups[status].start) for status in STATUSES} | {
+        "total": len(made.start)
+    }
     first_s, start_s, end_s, last_s = ((at + wall_ns) / 1e9 for at in (first, start, end, last))
     clock_s = (records.start_ns + wall_ns) / 1e9
     benchmark: dict[str, Any] = {
@@ -66,10 +80,15 @@ def summarize(
         "cooldown_duration": (last - end) / 1e9,
     }
     path = records.header.settings.endpoint or CHAT_ENDPOINT
-    failed = {status: groups[status].samples for status in ("errored", "incomplete") if groups[status].samples}
+    failed = {
+        status: groups[status].samples
+        for status in ("errored", "incomplete")
+        if groups[status].samples
+    }
     if failed:
         benchmark["requests_truncated"] = {
-            status: [sample(record, wall_ns, path) for record in samples] for status, samples in failed.items()
+            status: [sample(record, wall_ns, path) for record in samples]
+            for status, samples in failed.items()
         }
     facts = {
         "verdict": result.verdict,
@@ -103,20 +122,21 @@ def coverage(path: Path, summary: dict[str, Any], log: str) -> str:
     made = benchmark["scheduler_metrics"]["requests_made"]["total"]
     if counted == made:
         return ""
-    return f"{path} counts {counted} of {made} requests, without those of --warmup and --cooldown; {log}"
+    return (
+        f"{path} counts {counted} of {made} requests, without those of --warmup and "
+        f"--cooldown; {log}"
+    )
 
 
 def metrics(
-    counted: dict[str, Requests],
-    made: dict[str, Requests],
-    start: int,
-    end: int,
+    counted: dict[str, Requests], made: dict[str, Requests], start: int, end: int
 ) -> dict[str, dict[str, Distribution]]:
     """Return all distributions, by metric and status.
 
     Args:
         counted: The requests that count, by status, and all of them as "total".
-        made: All requests, in the same way: what they did between `start` and `end` is part of the rates.
+        made: All requests, in the same way: what they did between `start` and `end` is part of the
+            rates.
         start: When the first that counts was sent, ns.
         end: When the last of them was closed, ns.
     """
@@ -124,7 +144,9 @@ def metrics(
         "requests_per_second": lambda r: _rates(r.end, np.ones(len(r.end)), start, end),
         "request_concurrency": lambda r: _concurrency(r, start, end),
         "prompt_tokens_per_second": lambda r: _rates(r.first, r.first_prompts, start, end),
-        "output_tokens_per_second": lambda r: _rates(_joined(r.token_times), _joined(r.token_counts), start, end),
+        "output_tokens_per_second": lambda r: _rates(
+            _joined(r.token_times), _joined(r.token_counts), start, end
+        ),
         "tokens_per_second": lambda r: _rates(
             _joined([*r.token_times, np.array(r.first)]),
             _joined([*r.token_counts, np.array(r.first_prompts)]),
@@ -142,7 +164,9 @@ def metrics(
         "time_per_output_token_ms": lambda r: distribution(r.tpot_ms, r.tpot_tokens),
         "inter_token_latency_ms": lambda r: distribution(r.itl_ms, r.itl_tokens),
         "output_tokens_per_iteration": lambda r: distribution(_joined(r.token_counts)),
-        "iter_tokens_per_iteration": lambda r: distribution(_joined([counts[1:] for counts in r.token_counts])),
+        "iter_tokens_per_iteration": lambda r: distribution(
+            _joined([counts[1:] for counts in r.token_counts])
+        ),
         "inter_token_latency_per_chunk_ms": lambda r: distribution(_joined(r.gaps_ms)),
     }
     distributions = {
@@ -151,7 +175,8 @@ def metrics(
         for name, of in functions.items()
     }
     if not distributions["inter_token_latency_per_chunk_ms"]["total"]["count"]:
-        del distributions["inter_token_latency_per_chunk_ms"]  # readers accept that this one is missing
+        # Readers accept that this one is missing.
+        del distributions["inter_token_latency_per_chunk_ms"]
     return distributions
 
 

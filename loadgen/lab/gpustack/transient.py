@@ -1,4 +1,6 @@
-"""Transient phases: requests at the beginning and at the end of a run that the summary leaves out."""
+"""Transient phases: requests at the beginning and at the end of a run that the summary leaves
+out.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +22,8 @@ class Transient:
 
     Attributes:
         amount: Requests or seconds from 1 on; below 1: a share of the run.
-        mode: requests or duration: what is counted. With "prefer_" the other one, if the run has no such limit.
+        mode: requests or duration: what is counted. With "prefer_" the other one, if the run has no
+            such limit.
     """
 
     amount: float = 0.0
@@ -45,17 +48,27 @@ class Transient:
         if set(keys) - KEYS or len(amounts) != 1 or mode not in MODES:
             raise BadInput(flag, f"invalid phase {value!r}", FORM)
         (amount,) = amounts
-        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < float("inf"):
+        if (
+            isinstance(amount, bool)
+            or not isinstance(amount, int | float)
+            or not 0 <= amount < float("inf")
+        ):
             raise BadInput(flag, f"{amount!r} is not a number from 0 on", FORM)
         if keys.get("percent") is not None and amount >= 1:
-            raise BadInput(flag, f"percent {amount:g} is out of range", "write a share below 1, such as 0.1")
+            raise BadInput(
+                flag, f"percent {amount:g} is out of range", "write a share below 1, such as 0.1"
+            )
         return cls(float(amount), mode)
 
     def limits(self, settings: RunSettings) -> tuple[int, float]:
-        """Return how many requests, and how many seconds of sending, a run leaves out; one of them is 0."""
+        """Return how many requests, and how many seconds of sending, a run leaves out; one of
+        them is 0.
+        """
         count = settings.num_prompts
         duration_s = settings.duration
-        by_time = self.mode == "duration" or (self.mode == "prefer_duration" and duration_s is not None)
+        by_time = self.mode == "duration" or (
+            self.mode == "prefer_duration" and duration_s is not None
+        )
         if self.mode == "prefer_requests":
             by_time = count is None
         if by_time:
@@ -82,26 +95,42 @@ class Transients:
         Raises:
             BadInput: A value is wrong.
         """
-        return cls(*(Transient.parse(f"--{name}", flags.get(name)) for name in ("warmup", "cooldown")))
+        return cls(
+            *(Transient.parse(f"--{name}", flags.get(name)) for name in ("warmup", "cooldown"))
+        )
 
     def check(self, settings: RunSettings) -> None:
         """Check that a run has requests that count.
 
         Raises:
-            BadInput: It has none, or a phase is given in requests or seconds of which the run has no number.
+            BadInput: It has none, or a phase is given in requests or seconds of which the run has
+                no number.
         """
         for flag, phase in (("--warmup", self.warmup), ("--cooldown", self.cooldown)):
             if phase.mode == "requests" and phase.amount and settings.num_prompts is None:
-                raise BadInput(flag, "counts requests, and the run has no number of them", "give --max-requests")
+                raise BadInput(
+                    flag,
+                    "counts requests, and the run has no number of them",
+                    "give --max-requests",
+                )
             if phase.mode == "duration" and phase.amount and settings.duration is None:
-                raise BadInput(flag, "counts seconds, and the run has no number of them", "give --max-seconds")
-        (first, first_s), (last, last_s) = self.warmup.limits(settings), self.cooldown.limits(settings)
+                raise BadInput(
+                    flag, "counts seconds, and the run has no number of them", "give --max-seconds"
+                )
+        (first, first_s), (last, last_s) = (
+            self.warmup.limits(settings),
+            self.cooldown.limits(settings),
+        )
         too_many = settings.num_prompts is not None and first + last >= settings.num_prompts
         too_long = settings.duration is not None and first_s + last_s >= settings.duration
         if too_many or too_long:
             flag = "--warmup" if self.warmup.amount else "--cooldown"
             whole = f"{settings.num_prompts} requests" if too_many else f"{settings.duration:g} s"
-            raise BadInput(flag, f"no request of the {whole} of a run would count", "give a smaller number, or a share")
+            raise BadInput(
+                flag,
+                f"no request of the {whole} of a run would count",
+                "give a smaller number, or a share",
+            )
 
     def counted(self, records: Sequence[Record], settings: RunSettings) -> list[Record]:
         """Return the records that count.
@@ -111,13 +140,18 @@ class Transients:
             settings: Those of the run.
         """
         sent = sorted((record for record in records if record.sent), key=lambda record: record.sent)
-        (first, first_s), (last, last_s) = self.warmup.limits(settings), self.cooldown.limits(settings)
+        (first, first_s), (last, last_s) = (
+            self.warmup.limits(settings),
+            self.cooldown.limits(settings),
+        )
         left_out = {record.index for record in sent[:first]}
         left_out |= {record.index for record in sent[max(0, len(sent) - last) :]} if last else set()
         if sent:
             begin = sent[0].sent + first_s * 1e9
             end = sent[-1].sent - last_s * 1e9
-            left_out |= {record.index for record in sent if record.sent < begin or record.sent > end}
+            left_out |= {
+                record.index for record in sent if record.sent < begin or record.sent > end
+            }
         return [record for record in records if record.index not in left_out]
 
 

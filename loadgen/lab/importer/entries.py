@@ -56,11 +56,16 @@ class Source:
         if page:
             entries = _of_page(page)
         else:
-            entries = [Entry(place, result.place, result) for place, result in enumerate(results(path, text), 1)]
+            entries = [
+                Entry(place, result.place, result)
+                for place, result in enumerate(results(path, text), 1)
+            ]
         chosen = tuple(entry for entry in entries if number in (None, entry.number))
         if not chosen:
             count = len([entry for entry in entries if entry.result is not None])
-            raise BadInput("FILE", f"{path} has no result {number}", f"it has {count}, counted from 1")
+            raise BadInput(
+                "FILE", f"{path} has no result {number}", f"it has {count}, counted from 1"
+            )
         untrue = frozenset(untrue_of_all(entry.result for entry in entries if entry.result))
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         stated = page.titled("Hardware") if page else None
@@ -81,7 +86,8 @@ class Entry:
         title: Text above it.
         stage: Title of the stage; empty for other workloads and for files that are not pages.
         baseline: Whether the page's comparison shows it as the baseline's.
-        success_rate: Share of the requests that succeeded, if a table of the page has it beside the result's number.
+        success_rate: Share of the requests that succeeded, if a table of the page has it beside the
+            result's number.
     """
 
     number: int
@@ -136,7 +142,9 @@ def _of_page(page: Page) -> list[Entry]:
         )
         for number, arm in enumerate(study.arms, 1)
     ]
-    return sorted([*entries, *_fruitless(study)], key=lambda entry: (entry.place.line, entry.number))
+    return sorted(
+        [*entries, *_fruitless(study)], key=lambda entry: (entry.place.line, entry.number)
+    )
 
 
 def _fruitless(study: PublishedStudy) -> Iterator[Entry]:
@@ -149,7 +157,11 @@ def _fruitless(study: PublishedStudy) -> Iterator[Entry]:
             if any(command.at < result.at < end for result in page.results):
                 continue
             for fence in FENCE.finditer(page.text, page.prose.index("```", command.at) + 3, end):
-                cause = next((line.strip(" \t#") for line in fence[2].split("\n") if line.strip(" \t#")), "")
+                cause = next(
+                    (line.strip(" \t#") for line in fence[2].split("\n") if line.strip(" \t#")), ""
+                )
                 if cause:
-                    yield Entry(0, page.place(fence.start()), None, cause, command, stage.title, stage.title)
+                    yield Entry(
+                        0, page.place(fence.start()), None, cause, command, stage.title, stage.title
+                    )
                     break

@@ -17,7 +17,15 @@ from loadgen.lab.importer.placement import Arms, find_workload, load_difference
 from loadgen.lab.importer.restatement import as_printed, requests_sent, restated
 from loadgen.lab.study.execute.facts import IMPORTED
 from loadgen.lab.study.execute.store import Store, kept, locked
-from loadgen.lab.study.execute.trial import INVALID, Failure, Origin, Trial, TrialRequest, WorkloadRun, now
+from loadgen.lab.study.execute.trial import (
+    INVALID,
+    Failure,
+    Origin,
+    Trial,
+    TrialRequest,
+    WorkloadRun,
+    now,
+)
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.spec.study import Study
 from loadgen.lab.study.spec.study_file import StudyFile
@@ -97,7 +105,11 @@ def store(folder: Path, file: StudyFile) -> Iterator[Store]:
             return
         with Store.open(folder) as existing:
             if existing.facts["source"] != IMPORTED:
-                raise BadInput(str(folder), "is the store of a study that ran here", "name another folder with --store")
+                raise BadInput(
+                    str(folder),
+                    "is the store of a study that ran here",
+                    "name another folder with --store",
+                )
             if existing.facts["study"] != current["study"]:
                 raise BadInput(
                     str(folder),
@@ -114,11 +126,16 @@ class Importer:
         store: The store, locked by the caller.
         arms: The arms and workloads of its study.
         study: The study.
-        as_: Arm and, if given, workload of results that have no command or that were named by number.
+        as_: Arm and, if given, workload of results that have no command or that were named by
+            number.
     """
 
     def __init__(
-        self, store: Store, arms: Arms, study: Study, as_: tuple[PlannedArm, str | None] | None = None
+        self,
+        store: Store,
+        arms: Arms,
+        study: Study,
+        as_: tuple[PlannedArm, str | None] | None = None,
     ) -> None:
         self._store = store
         self._arms = arms
@@ -146,8 +163,15 @@ class Importer:
                 summary.lines.append(f"{entry.place}: not placed: {error}; {remedy}")
                 summary.unplaced += 1
         if summary.again:
-            kind = "results" if all(entry.result for entry in source.entries) else "results and failed commands"
-            summary.lines.append(f"{source.path}: {summary.again} of {len(source.entries)} {kind} were imported before")
+            kind = (
+                "results"
+                if all(entry.result for entry in source.entries)
+                else "results and failed commands"
+            )
+            summary.lines.append(
+                f"{source.path}: {summary.again} of {len(source.entries)} {kind} were imported "
+                "before"
+            )
         return summary
 
     def _import(self, entry: Entry, source: Source, summary: ImportSummary) -> None:
@@ -162,20 +186,28 @@ class Importer:
             if same or origin.place == str(entry.place):  # a page may grow, and a file may be moved
                 summary.again += 1
             else:
-                summary.lines.append(f"{entry.place}: left out: it has the same numbers as {origin.place}")
+                summary.lines.append(
+                    f"{entry.place}: left out: it has the same numbers as {origin.place}"
+                )
             return
         placed = self._placed(entry, source)
         if entry.result is not None:
             for key in _keys(placed.arm, placed.config, placed.workload) & self._filled.keys():
-                problem = f"{placed.arm.path} has a result on {placed.workload}, {self._filled[key].place}"
+                problem = (
+                    f"{placed.arm.path} has a result on {placed.workload}, "
+                    f"{self._filled[key].place}"
+                )
                 raise Unplaced(f"{problem}, and published results are not averaged")
             why = load_difference(entry.result, self._arms.loads[placed.workload])
-            load_note = [f"{placed.workload} is another load than the study's: {why}"] if why else []
+            load_note = (
+                [f"{placed.workload} is another load than the study's: {why}"] if why else []
+            )
             trial = self._add_run(placed, entry.result, entry, source, [*placed.notes, *load_note])
             if why and placed.workload not in self._other_loads:  # printed once for a workload
                 self._other_loads.add(placed.workload)
                 remedy = (
-                    "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
+                    "set dataset_rule, or compat, to the page's tool before you compare them "
+                    "with runs of the study"
                 )
                 summary.lines.append(f"{entry.place}: {load_note[0]}; {remedy}")
         elif (placed.config, entry.cause) in self._failed:
@@ -201,20 +233,30 @@ class Importer:
         elif entry.command is None:
             raise Unplaced("it has no serving command")
         else:
-            # One model that is unknown among known ones is misspelled; a file of unknown ones is about other models.
-            similar = any(self._arms.names_model(other.command) for other in source.entries if other.command)
+            # One model that is unknown among known ones is misspelled; a file of unknown ones is
+            # about other models.
+            similar = any(
+                self._arms.names_model(other.command) for other in source.entries if other.command
+            )
             arm, note = self._arms.started_by(entry.command, entry.stage, similar_models=similar)
             notes += [note] if note else []
         config = arm.identity
         if entry.baseline and config != self._arms.baseline.identity:
-            notes.append(f"the page shows it as the baseline's, but its command is that of {arm.path}")
+            notes.append(
+                f"the page shows it as the baseline's, but its command is that of {arm.path}"
+            )
             arm = self._arms.baseline
         if workload is None and entry.result is not None:
-            workload = find_workload(self._arms.loads, entry.result, entry.sent, f"{entry.title} {entry.stage}")
+            workload = find_workload(
+                self._arms.loads, entry.result, entry.sent, f"{entry.title} {entry.stage}"
+            )
             ok = entry.result.get("ok")
             requests = self._arms.loads[workload].num_prompts or 0
             if ok is not None and requests_sent(entry.result) is None and ok.value < requests:
-                notes.append(f"{ok.value:g} of the {requests} requests of {workload}; the others count as failed")
+                notes.append(
+                    f"{ok.value:g} of the {requests} requests of {workload}; the others count as "
+                    "failed"
+                )
         if entry.result is not None and workload is not None:
             notes += self._early_end(entry.result, workload)
         return Placement(arm, config, workload or "", notes)
@@ -230,13 +272,21 @@ class Importer:
         ignored = f", but {workload} ignores EOS in this study" if load.implied().ignore_eos else ""
         return [f"answers ended early, after {tokens[1]:.1f} of {length} tokens{ignored}"]
 
-    def _add_run(self, placed: Placement, result: Published, entry: Entry, source: Source, notes: list[str]) -> Trial:
-        summary = restated(result, self._arms.loads[placed.workload].num_prompts or 0, source.untrue)
+    def _add_run(
+        self, placed: Placement, result: Published, entry: Entry, source: Source, notes: list[str]
+    ) -> Trial:
+        summary = restated(
+            result, self._arms.loads[placed.workload].num_prompts or 0, source.untrue
+        )
         judged = summary["loadgen"]
         servers = judged["servers"]
-        expected = self._servers.get(placed.config, servers if servers == placed.arm.spec.replicas else 1)
+        expected = self._servers.get(
+            placed.config, servers if servers == placed.arm.spec.replicas else 1
+        )
         if servers != expected:
-            raise Unplaced(f"it has {plural(servers, 'server')}, and {placed.arm.path} has {expected}")
+            raise Unplaced(
+                f"it has {plural(servers, 'server')}, and {placed.arm.path} has {expected}"
+            )
         judged["provenance"] = {
             "file": source.path,
             "sha256": source.sha256,
@@ -301,7 +351,9 @@ class Importer:
 
 
 def _keys(arm: PlannedArm, config: str, workload: str) -> set[tuple[str, str]]:
-    """Return what may have one result on a workload: the configuration, and the arm if another's result is its."""
+    """Return what may have one result on a workload: the configuration, and the arm if another's
+    result is its.
+    """
     if config == arm.identity:
         return {(config, workload)}
     return {(config, workload), (arm.path, workload)}

@@ -1,4 +1,6 @@
-"""Places a published result in a study: the arm that its command starts, and the workload that it can come from."""
+"""Places a published result in a study: the arm that its command starts, and the workload that
+it can come from.
+"""
 
 import math
 from collections import defaultdict
@@ -23,7 +25,9 @@ MIN_REQUESTS = 0.9  # share of a workload's requests that a result must account 
 CONVERSATIONS = 1000  # of ShareGPT, for which the usual lengths are known
 TOLERANCE = 0.15  # relative, of their mean length: tokenizers differ
 RATE_KEPT = 0.9  # share of the request rate from which on no cap has held requests back
-EARLY = 0.5  # share of the time that a request rate takes; Poisson arrivals of few requests may need less than all
+# share of the time that a request rate takes; Poisson arrivals of few requests may need less than
+# all
+EARLY = 0.5
 ADDRESS_FLAGS = ("host", "port")  # without effect on speed
 
 
@@ -73,20 +77,25 @@ class Arms:
             remedy = suggestion(text, [*arms]) or f"name one of {', '.join([*arms][:12])}"
             raise BadInput("--as", f"unknown arm {text!r}", remedy)
         if workload not in self.loads:
-            raise BadInput("--as", f"unknown workload {workload!r}", f"name one of {', '.join(self.loads)}")
+            raise BadInput(
+                "--as", f"unknown workload {workload!r}", f"name one of {', '.join(self.loads)}"
+            )
         return arms[path], workload
 
     def names_model(self, command: ServingCommand) -> bool:
         """Return whether a command names a model of the study."""
         return _bare(command.model) in map(_bare, self._study.models.values())
 
-    def started_by(self, command: ServingCommand, stage: str, *, similar_models: bool = True) -> tuple[PlannedArm, str]:
+    def started_by(
+        self, command: ServingCommand, stage: str, *, similar_models: bool = True
+    ) -> tuple[PlannedArm, str]:
         """Return the arm that a command starts, and a remark; empty if there is none.
 
         Args:
             command: The command as printed.
             stage: Title of the stage above it; empty: none.
-            similar_models: Whether a model that the study does not have may be taken for one with a similar name.
+            similar_models: Whether a model that the study does not have may be taken for one with a
+                similar name.
 
         Raises:
             Unplaced: No arm has this command, or several have.
@@ -104,11 +113,14 @@ class Arms:
         arms.sort(key=lambda arm: _fit(arm, stage), reverse=True)
         best = [arm for arm in arms if _fit(arm, stage) == _fit(arms[0], stage)]
         if len({arm.identity for arm in best}) > 1:
-            raise Unplaced(f"`{command.text}` is the command of {' and '.join(arm.path for arm in best)}")
+            raise Unplaced(
+                f"`{command.text}` is the command of {' and '.join(arm.path for arm in best)}"
+            )
         return best[0], note
 
     def _model(self, command: ServingCommand, *, similar: bool) -> tuple[str, str]:
-        """Return the study's variant of a command's model, and a remark if the names are only similar.
+        """Return the study's variant of a command's model, and a remark if the names are only
+        similar.
 
         Raises:
             Unplaced: No variant has a similar name.
@@ -123,29 +135,45 @@ class Arms:
         by_bare_name = {_bare(model): variant for variant, model in models.items()}
         near = get_close_matches(_bare(command.model), by_bare_name, 1) if similar else []
         if not near:
-            raise Unplaced(f"unknown model {command.model}; the study has {', '.join(models.values())}")
+            raise Unplaced(
+                f"unknown model {command.model}; the study has {', '.join(models.values())}"
+            )
         variant = by_bare_name[near[0]]
-        return variant, f"its command names the unknown model {command.model}; taken for {models[variant]}"
+        return (
+            variant,
+            f"its command names the unknown model {command.model}; taken for {models[variant]}",
+        )
 
-    def _with_command(self, command: ServingCommand, model: str, *, shared: bool = False) -> list[PlannedArm]:
+    def _with_command(
+        self, command: ServingCommand, model: str, *, shared: bool = False
+    ) -> list[PlannedArm]:
         """Return the arms of a command.
 
         Args:
             command: The command.
             model: The study's variant of its model; empty: any.
-            shared: Whether to add the knobs of all servers of its engine, which pages may leave out.
+            shared: Whether to add the knobs of all servers of its engine, which pages may leave
+                out.
         """
         arms: list[PlannedArm] = []
         for engine, page_name in self._page_names.items():
             if command.engine in ("", page_name):
                 knobs = self._study.engines[engine].knobs if shared else {}
                 for variant in [model] if model else self._study.models:
-                    arms += self._by_command.get((engine, self._normal(engine, variant, command, knobs)), [])
+                    arms += self._by_command.get(
+                        (engine, self._normal(engine, variant, command, knobs)), []
+                    )
         return arms
 
-    def _normal(self, engine: str, variant: str, command: ServingCommand, knobs: Mapping[str, Any]) -> object:
-        """Return the engine's normal form of a command with these knobs; None if the engine refuses it."""
-        arm = ArmSpec(engine, variant, knobs, _flags(command.words), self._study.engines[engine].env)
+    def _normal(
+        self, engine: str, variant: str, command: ServingCommand, knobs: Mapping[str, Any]
+    ) -> object:
+        """Return the engine's normal form of a command with these knobs; None if the engine
+        refuses it.
+        """
+        arm = ArmSpec(
+            engine, variant, knobs, _flags(command.words), self._study.engines[engine].env
+        )
         try:
             launch = self._engines.launches(arm)[0]
         except BadInput:
@@ -162,7 +190,11 @@ def _flags(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
             flags[name] = (word,)
         elif name:
             flags[name] += (word,)
-    return {name: words for name, words in flags.items() if name.lstrip("-") not in (*MODEL_FLAGS, *ADDRESS_FLAGS)}
+    return {
+        name: words
+        for name, words in flags.items()
+        if name.lstrip("-") not in (*MODEL_FLAGS, *ADDRESS_FLAGS)
+    }
 
 
 def _fit(arm: PlannedArm, stage: str) -> tuple[bool, bool, bool]:
@@ -175,7 +207,9 @@ def _bare(model: str) -> str:
     return model.rpartition("/")[2].lower()
 
 
-def find_workload(loads: Mapping[str, RunSettings], result: Published, sent: int | None, near: str) -> str:
+def find_workload(
+    loads: Mapping[str, RunSettings], result: Published, sent: int | None, near: str
+) -> str:
     """Return the name of a result's workload.
 
     Args:
@@ -233,12 +267,20 @@ def _cap_mismatch(result: Published, sent: int, load: RunSettings) -> str:
         return ""
     rate = load.request_rate
     duration = result.get("duration_s")
-    if math.isfinite(rate) and duration is not None and _value(result, "ok") >= RATE_KEPT * rate * duration.value:
+    if (
+        math.isfinite(rate)
+        and duration is not None
+        and _value(result, "ok") >= RATE_KEPT * rate * duration.value
+    ):
         return ""  # no cap held a request back; some tools print the highest number seen as the cap
     cap = result.get("cap")
     if _binding(cap.value if cap else None, sent) == _binding(load.max_concurrency, sent):
         return ""
-    return f"has at most {load.max_concurrency} in flight" if load.max_concurrency else "has no cap on those in flight"
+    return (
+        f"has at most {load.max_concurrency} in flight"
+        if load.max_concurrency
+        else "has no cap on those in flight"
+    )
 
 
 def _binding(cap: float | None, requests: int) -> float:
@@ -248,7 +290,9 @@ def _binding(cap: float | None, requests: int) -> float:
 def _shape(result: Published) -> str:
     cap = result.get("cap")
     in_flight = f"at most {cap.value:g} in flight, " if cap else ""
-    lengths = f"{_value(result, 'input_tokens'):g} tokens in, {_value(result, 'output_tokens'):g} out"
+    lengths = (
+        f"{_value(result, 'input_tokens'):g} tokens in, {_value(result, 'output_tokens'):g} out"
+    )
     return f"{_value(result, 'ok'):g} requests, {in_flight}{lengths}"
 
 
@@ -258,10 +302,12 @@ def _value(result: Published, name: str) -> float:
 
 
 def load_difference(result: Published, load: RunSettings) -> str:
-    """Return in what the prompts of a result differ from a workload's; empty if nothing shows that they do.
+    """Return in what the prompts of a result differ from a workload's; empty if nothing shows that
+    they do.
 
-    Results with failed requests are not compared, since the tokens of the others say little. Mean lengths of ShareGPT
-    are compared if the workload has as many requests as the usual lengths are known for.
+    Results with failed requests are not compared, since the tokens of the others say little. Mean
+    lengths of ShareGPT are compared if the workload has as many requests as the usual lengths are
+    known for.
 
     Args:
         result: The result.
@@ -278,7 +324,9 @@ def load_difference(result: Published, load: RunSettings) -> str:
     usual = lengths[0]
     mean_text = f"its prompts have {mean:.2f} tokens on average"
     if load.dataset_name == "random":
-        if load.dataset_rule is None and mean % 1:  # a template adds the same number of tokens to each prompt
+        if (
+            load.dataset_rule is None and mean % 1
+        ):  # a template adds the same number of tokens to each prompt
             return f"{mean_text}, and each of this load has exactly {usual}"
         if load.dataset_rule == "vllm-0.9" and mean != usual:
             return f"{mean_text}, and vllm-0.9 counts {usual} for each"
@@ -288,4 +336,7 @@ def load_difference(result: Published, load: RunSettings) -> str:
     if load.num_prompts != CONVERSATIONS or abs(mean / usual - 1) <= TOLERANCE:
         return ""
     rule = load.dataset_rule or "vllm-0.11"
-    return f"its prompts have {mean:.0f} tokens on average, and those that {rule} chooses about {usual}"
+    return (
+        f"its prompts have {mean:.0f} tokens on average, and those that {rule} chooses about "
+        f"{usual}"
+    )

@@ -1,4 +1,6 @@
-"""Converts a published result to the summary of a run: with vLLM's names, and without inconsistent numbers."""
+"""Converts a published result to the summary of a run: with vLLM's names, and without
+inconsistent numbers.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Set
@@ -25,17 +27,24 @@ UNTRUE = {
     "peak-throughput": ("peak_output_per_s",),
     "peak-concurrency": ("peak_in_flight",),
 }
-OF_REQUESTS = {"ttft", "e2el", "latency"}  # in contrast to gaps between tokens, which may arrive together
+# In contrast to gaps between tokens, which may arrive together.
+OF_REQUESTS = {"ttft", "e2el", "latency"}
 OF_TOOL = {"tpot"}  # wrong in all results of a tool if it is wrong in one
 
 
 def findings(result: Published) -> list[Finding]:
-    """Return the audit's findings of numbers in a result that are inconsistent, or are not what they are called."""
-    return [finding for finding in audit_result(result) if not finding.note or finding.rule in UNTRUE]
+    """Return the audit's findings of numbers in a result that are inconsistent, or are not what
+    they are called.
+    """
+    return [
+        finding for finding in audit_result(result) if not finding.note or finding.rule in UNTRUE
+    ]
 
 
 def untrue_of_all(results: Iterable[Published]) -> set[str]:
-    """Return the latencies that are wrong in all results of a file, because the tool computes something else."""
+    """Return the latencies that are wrong in all results of a file, because the tool computes
+    something else.
+    """
     untrue: set[str] = set()
     for result in results:
         untrue |= _untrue(findings(result)) & OF_TOOL
@@ -45,8 +54,8 @@ def untrue_of_all(results: Iterable[Published]) -> set[str]:
 def restated(result: Published, requests: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
     """Convert a result to the summary of a run.
 
-    A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
-    inconsistent is null. `loadgen.published` keeps all numbers as printed.
+    A throughput that disagrees with the counts and the duration is computed from these. A number
+    that the audit finds inconsistent is null. `loadgen.published` keeps all numbers as printed.
 
     Args:
         result: The result.
@@ -54,7 +63,8 @@ def restated(result: Published, requests: int, untrue: Set[str] = frozenset()) -
         untrue: Latencies to leave out, as `ttft`.
 
     Returns:
-        Scalars by vLLM's names; under `loadgen` the same keys as in a run's summary, and `servers`, their number.
+        Scalars by vLLM's names; under `loadgen` the same keys as in a run's summary, and `servers`,
+        their number.
     """
     wrong = findings(result)
     printed = as_printed(result)
@@ -62,14 +72,22 @@ def restated(result: Published, requests: int, untrue: Set[str] = frozenset()) -
     completed = int(printed.get("completed", 0))
     sent = requests_sent(result)
     sent = max(requests, completed) if sent is None else sent
-    summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
-    summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
+    summary = {
+        key: value
+        for key, value in result.data.items()
+        if isinstance(value, str | int | float | bool | None)
+    }
+    summary |= (
+        {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
+    )
     for name in PARTS:
         rate = counted(result, name) / result["duration_s"]
         if rate and not result[name].agrees(rate):
             summary[NAMES[name]] = rate.value
     # A mean of whole requests is one of the same zeros as a statistic that is zero.
-    untrue |= {_metric(key) for key, value in summary.items() if _is_zero_latency(key, value)} & OF_REQUESTS
+    untrue |= {
+        _metric(key) for key, value in summary.items() if _is_zero_latency(key, value)
+    } & OF_REQUESTS
     for key, value in summary.items():
         if key.endswith("_ms"):
             is_untrue = _is_zero_latency(key, value) or _metric(key) in untrue
@@ -108,7 +126,10 @@ def _judged(result: Published, wrong: list[Finding], summary: Mapping[str, Any])
     try:
         judged = {name: stored.get(name) for name in JUDGED} | {
             "reasons": reasons(from_json_values(stored.get("checks") or [], list[Check])),
-            "slo": [{part: row[part] for part in ("limit", "value", "met")} for row in stored.get("slo") or ()],
+            "slo": [
+                {part: row[part] for part in ("limit", "value", "met")}
+                for row in stored.get("slo") or ()
+            ],
             "servers": len(stored.get("targets") or ()) or 1,
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -131,7 +152,10 @@ def _untrue(wrong: Iterable[Finding]) -> set[str]:
 
 
 def _is_zero_latency(key: str, value: Any) -> bool:
-    """Return whether a latency was not measured: an answer takes time. Only a deviation may be zero."""
+    """Return whether a latency was not measured: an answer takes time.
+
+    Only a deviation may be zero.
+    """
     return key.endswith("_ms") and value == 0 and not key.startswith("std_")
 
 

@@ -26,7 +26,11 @@ from loadgen.util.terminal_text import printable, wrap
 WIDTH = 80
 ROWS = (
     *("completed", "failed", "max_concurrency", "request_rate", "duration", "total_input_tokens"),
-    *("total_output_tokens", "request_throughput", "request_goodput", "output_throughput", "max_output_tokens_per_s"),
+    "total_output_tokens",
+    "request_throughput",
+    "request_goodput",
+    "output_throughput",
+    "max_output_tokens_per_s",
     *("max_concurrent_requests", "total_token_throughput"),
 )
 KEYS = {
@@ -38,32 +42,48 @@ KEYS = {
 
 
 def read(path: str) -> list[OtherResult]:
-    """Read the results of another tool in a file; empty if the file holds none of a tool that is known.
+    """Read the results of another tool in a file; empty if the file holds none of a tool that is
+    known.
 
     Raises:
         BadInput: The file cannot be read.
     """
     return [
-        OtherResult(result.tool, partial(render, result), partial(ToolRun, result)) for result in tool_result.read(path)
+        OtherResult(result.tool, partial(render, result), partial(ToolRun, result))
+        for result in tool_result.read(path)
     ]
 
 
 def render(result: ToolResult) -> str:
-    """Return the whole text; counts that the file does not have are left out, other numbers are n/a."""
+    """Return the whole text; counts that the file does not have are left out, other numbers are
+    n/a.
+    """
     return "\n".join(map(printable, _lines(result))) + "\n"
 
 
 def _lines(result: ToolResult) -> Iterator[str]:
     numbers = {name: result.number(name) for name in (*ROWS, *result.flat)}
-    for count in ("completed", "failed", "max_concurrency", "total_input_tokens", "total_output_tokens"):
+    for count in (
+        "completed",
+        "failed",
+        "max_concurrency",
+        "total_input_tokens",
+        "total_output_tokens",
+    ):
         if (value := numbers[count]) is not None:
             numbers[count] = int(value)
-    percentiles = dict.fromkeys(name.partition("_")[0] for name in result.flat if PERCENTILE_KEY.match(name))
+    percentiles = dict.fromkeys(
+        name.partition("_")[0] for name in result.flat if PERCENTILE_KEY.match(name)
+    )
     metrics = [metric for metric in HEADERS if f"mean_{metric}_ms" in result.flat]
     shown = {f"{name}_{metric}_ms": None for name in percentiles for metric in metrics} | numbers
     rate = result.flat.get("request_rate")
     finite = isinstance(rate, int | float) and rate < float("inf")
-    yield from block(shown | {"request_rate": rate if finite else "inf"}, metrics, [float(p[1:]) for p in percentiles])
+    yield from block(
+        shown | {"request_rate": rate if finite else "inf"},
+        metrics,
+        [float(p[1:]) for p in percentiles],
+    )
     yield ""
     yield from wrap(f"{result.where} is {result.about}.", WIDTH, "    ")
     yield from wrap(result.audit, WIDTH, "    ")
@@ -88,7 +108,10 @@ class ToolRun(ComparedRun):
         self.workload = {}
         self.environment = {}
         self.load = {name: result.flat[name] for name in LOAD if name in result.flat}
-        self.key = (self.date, *map(result.number, ("duration", "completed", "total_output_tokens")))
+        self.key = (
+            self.date,
+            *map(result.number, ("duration", "completed", "total_output_tokens")),
+        )
         requests = result.requests
         ok = result.number("completed")
         failed = result.number("failed")
@@ -105,7 +128,11 @@ class ToolRun(ComparedRun):
         rate = self.load.get("request_rate")
         cap = self.load.get("max_concurrency")
         number = self.load.get("num_prompts", self._result.flat.get("completed"))
-        parts = [f"{number} requests", f"{rate} requests/s", f"at most {cap} in flight" if cap else ""]
+        parts = [
+            f"{number} requests",
+            f"{rate} requests/s",
+            f"at most {cap} in flight" if cap else "",
+        ]
         return f"{', '.join(filter(None, parts))}, by {self.tool}."
 
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
@@ -126,10 +153,14 @@ class ToolRun(ComparedRun):
             return None
         if statistic in ("mean", "max"):
             return float(values.mean() if statistic == "mean" else values.max())
-        return float(np.percentile(values, 50.0 if metric.percentile is None else metric.percentile))
+        return float(
+            np.percentile(values, 50.0 if metric.percentile is None else metric.percentile)
+        )
 
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
-        """As `ComparedRun.resolution`: of a throughput one request; the error of latencies is unknown."""
+        """As `ComparedRun.resolution`: of a throughput one request; the error of latencies is
+        unknown.
+        """
         counted = self._result.number("completed") or 1.0
         return 1 / max(1.0, counted) if metric.name in KEYS else 0.0
 
@@ -175,7 +206,9 @@ class ToolRun(ComparedRun):
         duration_s = self._result.number("duration") or 0.0
         in_flight = float(known_s.sum()) / duration_s if duration_s else float(len(requests))
         if requests.start_s is None:
-            return EndedRequests(np.full(len(requests), duration_s / max(1, len(requests))), {}), in_flight
+            return EndedRequests(
+                np.full(len(requests), duration_s / max(1, len(requests))), {}
+            ), in_flight
         ends = requests.start_s + known_s
         order = np.argsort(ends, kind="stable")
         waits_s = np.diff(ends[order], prepend=requests.start_s.min())
@@ -184,4 +217,6 @@ class ToolRun(ComparedRun):
             "output_throughput": requests.output,
             "total_throughput": requests.output + np.where(requests.ok, requests.input, 0.0),
         }
-        return EndedRequests(waits_s, {name: column[order] for name, column in counts.items()}), in_flight
+        return EndedRequests(
+            waits_s, {name: column[order] for name, column in counts.items()}
+        ), in_flight

@@ -23,18 +23,21 @@ VLLM_RS = "vllm-rs bench serve"
 SGLANG = "SGLang's bench_serving"
 DETAILS = {VLLM: "--save-detailed", VLLM_RS: "--save-detailed", SGLANG: "--output-details"}
 GENERATE = ("sglang", "sglang-native")  # SGLang's names of its own API
-TO_VLLM = {"total_throughput": "total_token_throughput"}  # SGLang's keys -> vLLM's of the same meaning
+# SGLang's keys -> vLLM's of the same meaning
+TO_VLLM = {"total_throughput": "total_token_throughput"}
 
 
 @dataclass(frozen=True, eq=False)
 class ToolRequests:
-    """The requests of a run in the order in which the tool lists them; arrays have an entry per request.
+    """The requests of a run in the order in which the tool lists them; arrays have an entry per
+    request.
 
     Attributes:
         ok: Whether the request succeeded.
         ttft: Time to first token, ms; NaN if it has none.
         tpot: Time per output token after the first, ms; NaN if it has none.
-        e2el: End-to-end latency, ms; where the tool does not keep it, TTFT and gaps, which end with the last token.
+        e2el: End-to-end latency, ms; where the tool does not keep it, TTFT and gaps, which end with
+            the last token.
         gaps: The gaps of each request, ms.
         gap: What loadgen calls them: icl or itl.
         input: Input tokens.
@@ -72,7 +75,9 @@ class ToolRequests:
 
         try:
             gaps = [1000 * np.array(item, dtype=float) for item in flat["itls"]]
-            ttft, output, inputs, start_s = map(column, ("ttfts", "output_lens", "input_lens", "start_times"))
+            ttft, output, inputs, start_s = map(
+                column, ("ttfts", "output_lens", "input_lens", "start_times")
+            )
             ttft = 1000 * ttft
             e2el = 1000 * column("latencies")
             errors = flat.get("errors") or [""] * len(ttft)
@@ -86,14 +91,17 @@ class ToolRequests:
             return cls(ok, ttft, tpot, e2el, gaps, gap, inputs, outputs, starts)
         except (TypeError, ValueError) as error:
             raise BadInput(
-                "FILE", f"{where} has lists of requests that do not fit together ({error})", "name a whole result"
+                "FILE",
+                f"{where} has lists of requests that do not fit together ({error})",
+                "name a whole result",
             ) from error
 
     def __len__(self) -> int:
         return len(self.ok)
 
     def values(self, latency: str) -> list[Floats]:
-        """Return the values of each request that succeeded, ms: one or none of a latency, any number of gaps.
+        """Return the values of each request that succeeded, ms: one or none of a latency, any
+        number of gaps.
 
         Args:
             latency: ttft, tpot, e2el, or what `gap` names.
@@ -101,7 +109,10 @@ class ToolRequests:
         if latency == self.gap:
             return [gaps if ok else gaps[:0] for gaps, ok in zip(self.gaps, self.ok, strict=True)]
         column: Floats = getattr(self, latency)
-        return [column[i : i + 1] if has_value else column[:0] for i, has_value in enumerate(~np.isnan(column))]
+        return [
+            column[i : i + 1] if has_value else column[:0]
+            for i, has_value in enumerate(~np.isnan(column))
+        ]
 
     @property
     def latencies(self) -> tuple[str, ...]:
@@ -132,12 +143,17 @@ class ToolResult:
     @cached_property
     def flat(self) -> Mapping[str, Any]:
         """Its values, by the names of `vllm bench serve`."""
-        names = {name: TO_VLLM.get(name, name.replace("_e2e_latency_ms", "_e2el_ms")) for name in self.published.data}
+        names = {
+            name: TO_VLLM.get(name, name.replace("_e2e_latency_ms", "_e2el_ms"))
+            for name in self.published.data
+        }
         return {name: self.published.data[key] for key, name in names.items()}
 
     @property
     def gap(self) -> str:
-        """What loadgen calls its ITL: icl, the gap between events; itl where it divides a gap by the tokens."""
+        """What loadgen calls its ITL: icl, the gap between events; itl where it divides a gap by
+        the tokens.
+        """
         return "itl" if self.tool == SGLANG and self.flat.get("backend") in GENERATE else "icl"
 
     @cached_property
@@ -152,13 +168,16 @@ class ToolResult:
     def number(self, name: str) -> float | None:
         """Return a number by vLLM's name; None if it has none."""
         value = self.flat.get(name)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        return (
+            float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        )
 
     @property
     def about(self) -> str:
         """Say what it is, and how its latencies were measured."""
         return (
-            f"a result of {self.tool}: latencies are as that tool measures them, from send and between chunks; "
+            f"a result of {self.tool}: latencies are as that tool measures them, from send and "
+            "between chunks; "
             "there is no verdict, and nothing is known of the client's error"
         )
 
@@ -171,11 +190,14 @@ class ToolResult:
         first = wrong[0]
         should = f", should be {first.should_be}" if first.should_be else ""
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return f"audit: {first.rule}: {first.says}{should}{more}: see loadgen audit {first.place.file}"
+        return (
+            f"audit: {first.rule}: {first.says}{should}{more}: see loadgen audit {first.place.file}"
+        )
 
 
 def read(path: str) -> list[ToolResult]:
-    """Read the results of another tool in a file: one JSON object, a list, or one object in each line.
+    """Read the results of another tool in a file: one JSON object, a list, or one object in each
+    line.
 
     Returns:
         Empty if the file holds none of a tool that is known.
@@ -196,4 +218,7 @@ def read(path: str) -> list[ToolResult]:
     if not all(result.data and "loadgen" not in result.data for result in published):
         return []
     alone = len(published) == 1
-    return [ToolResult(path if alone else f"{path}: line {result.place.line}", result) for result in published]
+    return [
+        ToolResult(path if alone else f"{path}: line {result.place.line}", result)
+        for result in published
+    ]

@@ -1,4 +1,5 @@
-"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer line.
+"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer
+line.
 
 Each worker writes such a file; `shards` joins them.
 """
@@ -36,14 +37,22 @@ COUNTS = {  # keys of a line, and the attributes of a Record that are -1 where t
     "cached_tokens": "cached_tokens",
     "predicted_server_input_tokens": "server_tokens",
 }
-COPIED = ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader")
+COPIED = (
+    "content_events",
+    "reasoning_events",
+    "other_events",
+    "reads",
+    "counted_by",
+    "reused",
+    "by_reader",
+)
 
 
 class RecordWriter:
     """Appends records to a file, which never grows beyond `limit` bytes.
 
-    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md describes
-    the file.
+    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due.
+    docs/records.md describes the file.
 
     Args:
         file: The file.
@@ -95,7 +104,8 @@ class RecordWriter:
             start_ns: When the clock starts.
             scheduled: How many requests are to be sent.
             sources: The source of each prompt, or an empty list.
-            asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns` returns them.
+            asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns`
+                returns them.
             partition: Whose records these will be.
         """
         self._start_ns = start_ns
@@ -110,7 +120,9 @@ class RecordWriter:
             "asked_due": None if asked_due is None else list(asked_due),
             "stripe": [partition.index, partition.count],
         }
-        self._append(orjson.dumps(first, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
+        self._append(
+            orjson.dumps(first, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+        )
         self.flush()
 
     def write(self, record: Record) -> None:
@@ -118,7 +130,11 @@ class RecordWriter:
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
             class_name = self._classes[record.class_number] if self._classes else None
-            self._append(record_line(record, self._start_ns, source, answer=self._answers, class_name=class_name))
+            self._append(
+                record_line(
+                    record, self._start_ns, source, answer=self._answers, class_name=class_name
+                )
+            )
 
     def flush(self) -> None:
         """Hand the buffer to the system: from then on it outlives this process."""
@@ -155,7 +171,8 @@ class RecordFile:
         header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
-        asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns them.
+        asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns
+            them.
         partition: Whose records the file had at first.
         trailer, totals: What its last line says; None where the run did not come to its end.
 
@@ -175,7 +192,8 @@ class RecordFile:
             self.start_ns = int(first["start_ns"])
             self.scheduled = int(first["scheduled"])
             self.asked_due: list[int] | None = first.get("asked_due")
-            self.partition = Partition(*first.get("stripe", ()))  # older files of one worker do not have it
+            # Older files of one worker do not have it.
+            self.partition = Partition(*first.get("stripe", ()))
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -198,7 +216,9 @@ class RecordFile:
             with open(path, "rb") as file:
                 return "loadgen_records" in orjson.loads(file.readline())
         except OSError as error:
-            raise BadInput("FILE", f"{path}: {error.strerror}", "name a file that can be read") from error
+            raise BadInput(
+                "FILE", f"{path}: {error.strerror}", "name a file that can be read"
+            ) from error
         except (TypeError, ValueError):
             return False
 
@@ -207,7 +227,8 @@ class RecordFile:
         return (record for _, record in self.lines())
 
     def lines(self) -> Iterator[tuple[dict[str, Any], Record]]:
-        """Iterate over the requests in the file: the parsed line and its Record, without a last line that is cut off.
+        """Iterate over the requests in the file: the parsed line and its Record, without a last
+        line that is cut off.
 
         Raises:
             BadInput: A line is no record, or stands after the trailer.
@@ -238,12 +259,16 @@ class RecordFile:
 
     def _refusal(self, where: str) -> BadInput:
         return BadInput(
-            "FILE", f"{self.path}: {where} is not a line of a file of records", "name one that `loadgen run` wrote"
+            "FILE",
+            f"{self.path}: {where} is not a line of a file of records",
+            "name one that `loadgen run` wrote",
         )
 
 
 def last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Return the offset and the bytes of the last line that is whole, line end included; empty where there is none."""
+    """Return the offset and the bytes of the last line that is whole, line end included; empty
+    where there is none.
+    """
     size = file.seek(0, os.SEEK_END)
     back = _BUFFER
     while True:
@@ -256,7 +281,8 @@ def last_line(file: BinaryIO) -> tuple[int, bytes]:
 
 
 def _trailer(line: bytes) -> tuple[RunTrailer, LoopTotals] | tuple[None, None]:
-    """Read the trailer line; (None, None) where it is another line, so that the run did not come to its end.
+    """Read the trailer line; (None, None) where it is another line, so that the run did not come to
+    its end.
 
     Raises:
         KeyError, TypeError, ValueError: It is no trailer of ours.
@@ -280,7 +306,9 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     """
     due = start_ns + data["due"]
     planned = data["planned_input_tokens"]
-    record = Record(data["index"], UNPLANNED if planned is None else planned, data["planned_output_tokens"], due)
+    record = Record(
+        data["index"], UNPLANNED if planned is None else planned, data["planned_output_tokens"], due
+    )
     for stamp in STAMPS:
         setattr(record, stamp, 0 if data[stamp] is None else due + data[stamp])
     for key, attribute in COUNTS.items():
@@ -298,7 +326,8 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     record.detail = data["detail"]
     record.finish_reason = data["finish_reason"]
     record.connect_ns = data["connect"]
-    record.user_stamped = data.get("user_stamped", UNBOUNDED)  # older files do not say how late their stamps may be
+    # Older files do not say how late their stamps may be.
+    record.user_stamped = data.get("user_stamped", UNBOUNDED)
     record.window_filled = data.get("window_filled", False)
     record.written = 0 if data.get("written") is None else due + data["written"]
     record.first_answer_earliest = record.first_answer
@@ -327,7 +356,8 @@ def event_runs(stream: Sequence[tuple[str, int]], due: int) -> EventRuns:
     """Return the run-length list of all events of an answer, from the "stream" of a line.
 
     Args:
-        stream: Pairs of joined event names, and a count (of token events) or a time in ns from `due` (of others).
+        stream: Pairs of joined event names, and a count (of token events) or a time in ns from
+            `due` (of others).
         due: ns, CLOCK_MONOTONIC.
 
     Returns:

@@ -1,4 +1,7 @@
-"""The header of a run: who was asked what, when, and what it takes to repeat the run. First line of a records file."""
+"""The header of a run: who was asked what, when, and what it takes to repeat the run.
+
+First line of a records file.
+"""
 
 import dataclasses
 from dataclasses import dataclass
@@ -17,7 +20,8 @@ PACKAGES = ("aiohttp", "uvloop", "orjson", "numpy", "tokenizers")  # that a run 
 
 @dataclass(frozen=True)
 class RunHeader:
-    """Facts that are known before the clock starts, so that a report can be made from records that outlive their run.
+    """Facts that are known before the clock starts, so that a report can be made from records that
+    outlive their run.
 
     Attributes:
         settings: The settings as resolved.
@@ -88,5 +92,7 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of loadgen and of the packages it measures with; None where one is not installed."""
+    """Return the versions of loadgen and of the packages it measures with; None where one is not
+    installed.
+    """
     return {"loadgen": __version__, **{name: package_version(name) for name in PACKAGES}}

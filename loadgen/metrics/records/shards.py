@@ -1,4 +1,5 @@
-"""Shards of a records file: each worker of a run writes its own file, and they are joined at the end.
+"""Shards of a records file: each worker of a run writes its own file, and they are joined at the
+end.
 
 The first worker writes to the path of the whole, every other one to a file beside it.
 """
@@ -34,7 +35,8 @@ def further_shards(path: Path) -> Iterator[Path]:
 
 
 def lines(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
-    """Iterate over each request of a run once, as `RecordFile.lines`, also over shards that were never joined.
+    """Iterate over each request of a run once, as `RecordFile.lines`, also over shards that were
+    never joined.
 
     Raises:
         BadInput: A line is no record.
@@ -52,8 +54,8 @@ def lines(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
 def join_shards(paths: Sequence[Path]) -> str | None:
     """Join these files to one in the place of the first, and remove the others.
 
-    Lines that are cut off are left out, and so are trailers of shards. A shard may be missing or empty. What is no
-    regular file is left as it is.
+    Lines that are cut off are left out, and so are trailers of shards. A shard may be missing or
+    empty. What is no regular file is left as it is.
 
     Returns:
         Why it could not be done, or None.
@@ -81,7 +83,8 @@ def join_shards(paths: Sequence[Path]) -> str | None:
 
 
 def write_trailer(path: Path, trailer: RunTrailer, totals: LoopTotals) -> str | None:
-    """Write the trailer of a run to its records, in the place of one that a worker wrote on its own.
+    """Write the trailer of a run to its records, in the place of one that a worker wrote on its
+    own.
 
     Returns:
         Why it could not be done, or None.
@@ -97,7 +100,9 @@ def write_trailer(path: Path, trailer: RunTrailer, totals: LoopTotals) -> str | 
 
 
 def remove_empty_shards(path: Path) -> None:
-    """Remove the shards beside `path` without a header, as of a run that ended before its clock started."""
+    """Remove the shards beside `path` without a header, as of a run that ended before its clock
+    started.
+    """
     for shard in further_shards(path):
         with contextlib.suppress(OSError):
             if not _has_header(shard):
@@ -119,7 +124,9 @@ def _append(shard: BinaryIO, whole: BinaryIO) -> None:
 
 
 def _record_range(file: BinaryIO) -> tuple[int, int]:
-    """Return the offsets between which the records of a file stand: after the header, before a trailer."""
+    """Return the offsets between which the records of a file stand: after the header, before a
+    trailer.
+    """
     file.seek(0)
     begin = len(file.readline())
     at, line = last_line(file)

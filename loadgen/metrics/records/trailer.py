@@ -20,10 +20,12 @@ class WorkerReport:
     Attributes:
         number: The index of that partition, from 0.
         client: Resources that measuring took, and disturbances.
-        schedule_sha256: Hash of the whole schedule that the worker had; None where it died before it could say.
+        schedule_sha256: Hash of the whole schedule that the worker had; None where it died before
+            it could say.
         host: The address of its machine; None: the one that coordinated the run.
         lost: How the worker died, as in "was killed by signal 9"; None where it came to its end.
-        cache_warmed: Requests that succeeded before the clock started, to warm the server's prefix cache up.
+        cache_warmed: Requests that succeeded before the clock started, to warm the server's prefix
+            cache up.
     """
 
     number: int = 0
@@ -45,7 +47,8 @@ class WorkerReport:
 
 @dataclass(frozen=True, slots=True)
 class ServerCall:
-    """A call to a server beside the load, of its profiler or to empty its caches: one POST, and how it ended.
+    """A call to a server beside the load, of its profiler or to empty its caches: one POST, and how
+    it ended.
 
     Attributes:
         moment: Before the clock started, while it ran, or after the last request.
@@ -67,8 +70,8 @@ class StopEvent:
     Attributes:
         condition: The condition, as the flag spells it.
         at_s: When it held, s on the clock.
-        value: The value at that time: ms of a latency, a share of an error rate, a number of errors; None: it falls
-            among requests that failed.
+        value: The value at that time: ms of a latency, a share of an error rate, a number of
+            errors; None: it falls among requests that failed.
     """
 
     condition: str
@@ -91,18 +94,23 @@ class StopEvent:
 class RunTrailer:
     """Facts that are known once all requests have ended, and that no record holds.
 
-    With the header, the records and `LoopTotals` they make the whole result. The last line of a records file holds the
-    trailer and the totals.
+    With the header, the records and `LoopTotals` they make the whole result. The last line of a
+    records file holds the trailer and the totals.
 
     Attributes:
-        workers: The report of each worker; `records_error` and `capture` are known only after the line is written.
-        never_sent: For each worker that was stopped, the number of the first request that it did not hand to a
-            connection, and how many those are.
-        tokenized: Output tokens that the tokenizer counted where the server did not, by the number of the request.
-        sampled: Tokens in the text of some answers that the server did count, by the number of the request.
-        structured: Ok answers that were to be JSON, by what they are (`structured_output.Conformance`).
+        workers: The report of each worker; `records_error` and `capture` are known only after the
+            line is written.
+        never_sent: For each worker that was stopped, the number of the first request that it did
+            not hand to a connection, and how many those are.
+        tokenized: Output tokens that the tokenizer counted where the server did not, by the number
+            of the request.
+        sampled: Tokens in the text of some answers that the server did count, by the number of the
+            request.
+        structured: Ok answers that were to be JSON, by what they are
+            (`structured_output.Conformance`).
         telemetry: Server and GPU metrics during the run.
-        no_answer_since_s: Seconds on the clock since when the server refused all connections; None: it did not.
+        no_answer_since_s: Seconds on the clock since when the server refused all connections; None:
+            it did not.
         stopped: The condition of --stop-when that ended the run; None: none did.
         calls: Calls to the servers beside the load, in their order.
         probe_e2el_ns: E2EL of each probe that succeeded, ns.
@@ -124,10 +132,14 @@ class RunTrailer:
     @property
     def records_error(self) -> str | None:
         """Why the records are not complete, or None."""
-        return next((error for worker in self.workers if (error := worker.client.records_error)), None)
+        return next(
+            (error for worker in self.workers if (error := worker.client.records_error)), None
+        )
 
     def with_records_error(self, error: str | None) -> Self:
-        """Return a copy whose first worker reports this error, unless a worker reports one already."""
+        """Return a copy whose first worker reports this error, unless a worker reports one
+        already.
+        """
         if error is None or self.records_error:
             return self
         first, *others = self.workers
@@ -135,7 +147,9 @@ class RunTrailer:
         return replace(self, workers=(first, *others))
 
     def merge(self, other: Self) -> Self:
-        """Combine the facts of two parts of a run; telemetry, calls and what ended it are set on the whole."""
+        """Combine the facts of two parts of a run; telemetry, calls and what ended it are set on
+        the whole.
+        """
         return replace(
             self,
             workers=tuple(sorted(self.workers + other.workers, key=lambda worker: worker.number)),
@@ -151,7 +165,8 @@ class RunTrailer:
         """Return what orjson writes of the trailer.
 
         Args:
-            totals: What the snapshot of the run holds and its records do not; the same line holds it.
+            totals: What the snapshot of the run holds and its records do not; the same line holds
+                it.
         """
         facts = vars(self) | vars(totals)
         del facts["workers"]
@@ -159,7 +174,9 @@ class RunTrailer:
             "shards": self.workers,
             "tokenized": sorted(self.tokenized.items()),
             "sampled": sorted(self.sampled.items()),
-            "histograms": {name: histogram.to_dict() for name, histogram in totals.histograms.items()},
+            "histograms": {
+                name: histogram.to_dict() for name, histogram in totals.histograms.items()
+            },
             "telemetry": self.telemetry.to_dict(),
         }
 
@@ -190,6 +207,8 @@ class RunTrailer:
             scheduled=data["scheduled"],
             **{name: data.get(name, 0) for name in OF_LOOP},  # older files do not have all of them
             partial=data["partial"],
-            histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
+            histograms={
+                name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()
+            },
         )
         return trailer, totals

@@ -1,10 +1,11 @@
 """Names of server metrics: how engines spell the quantities that loadgen reads, as data.
 
-A server is known by the names that it uses, not by who started it: most servers that are measured were started by
-somebody else. So this table is the core's, and needs no engine. Of each quantity the first name that a server has is
-taken. Read in the sources of vLLM 0.32 (`vllm:`, older spellings after it; loadgen's simulator uses them too), SGLang
-(`sglang:`), TensorRT-LLM (`trtllm_`, and the iteration statistics that its /metrics gives as JSON), llama.cpp
-(`llamacpp:`) and MindIE, which uses no prefix.
+A server is known by the names that it uses, not by who started it: most servers that are measured
+were started by somebody else. So this table is the core's, and needs no engine. Of each quantity
+the first name that a server has is taken. Read in the sources of vLLM 0.32 (`vllm:`, older
+spellings after it; loadgen's simulator uses them too), SGLang (`sglang:`), TensorRT-LLM (`trtllm_`,
+and the iteration statistics that its /metrics gives as JSON), llama.cpp (`llamacpp:`) and MindIE,
+which uses no prefix.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,8 @@ SUMMED = {
         "num_requests_waiting",
     ),
 }
-# Shares from 0 to 1, and one length; of several series the highest: the rank that is full is the one that preempts.
+# Shares from 0 to 1, and one length; of several series the highest: the rank that is full is the
+# one that preempts.
 HIGHEST = {
     "kv_usage": (
         "vllm:kv_cache_usage_perc",
@@ -40,7 +42,8 @@ HIGHEST = {
         "llamacpp:kv_cache_usage_ratio",
         "npu_cache_usage_perc",
     ),
-    # Where there are no counters of it: of the last batch, so that its mean is of scrapes and not of tokens.
+    # Where there are no counters of it: of the last batch, so that its mean is of scrapes and not
+    # of tokens.
     "batch_acceptance": ("sglang:spec_accept_rate",),
     "batch_accept_length": ("sglang:spec_accept_length",),  # tokens, no share
 }
@@ -52,7 +55,8 @@ COUNTERS = {
         "trtllm_request_success_total",
         "request_success_total",
     ),
-    "aborted": ("sglang:num_aborted_requests_total",),  # requests that the server gave up, and vLLM's below
+    # requests that the server gave up, and vLLM's below
+    "aborted": ("sglang:num_aborted_requests_total",),
     "prompt_tokens": (
         "vllm:prompt_tokens_total",
         "sglang:prompt_tokens_total",
@@ -72,7 +76,8 @@ COUNTERS = {
         "sglang:num_retracted_requests_total",
         "num_preemptions_total",
     ),
-    "prefix_queries": (  # tokens that were looked for in a prefix cache, and those of them that were found
+    # tokens that were looked for in a prefix cache, and those of them that were found
+    "prefix_queries": (
         "vllm:prefix_cache_queries_total",
         "vllm:gpu_prefix_cache_queries_total",
         "sglang:prompt_tokens_total",
@@ -85,7 +90,8 @@ COUNTERS = {
         "trtllm_prompt_cached_tokens_total",
         "llamacpp:prompt_tokens_cached_total",
     ),
-    "prefix_misses": ("llamacpp:prompt_tokens_total",),  # those that were not, where they are counted instead
+    # those that were not, where they are counted instead
+    "prefix_misses": ("llamacpp:prompt_tokens_total",),
     "drafts": ("vllm:spec_decode_num_drafts_total", "sglang:spec_verify_calls_total"),
     "drafted_tokens": (
         "vllm:spec_decode_num_draft_tokens_total",
@@ -98,11 +104,14 @@ COUNTERS = {
         "llamacpp:spec_decode_num_accepted_tokens_total",
     ),
 }
-# Requests that vLLM gave up: a counter with this label, which many releases leave at 0 (vllm#31503, vllm#55634).
+# Requests that vLLM gave up: a counter with this label, which many releases leave at 0 (vllm#31503,
+# vllm#55634).
 ABORTED, ABORTED_LABEL = "vllm:request_success_total", ("finished_reason", "abort")
-# vLLM sets this level in each step: after the last one it shows what was running then (vllm#22545, vllm#29928).
+# vLLM sets this level in each step: after the last one it shows what was running then (vllm#22545,
+# vllm#29928).
 OF_LAST_STEP = "vllm:num_requests_running"
-# Accepted tokens by their position in the draft, a label; each position is a counter of its own: accepted_at_0, ...
+# Accepted tokens by their position in the draft, a label; each position is a counter of its own:
+# accepted_at_0, ...
 PER_POSITION, ACCEPTED_AT = "vllm:spec_decode_num_accepted_tokens_per_pos_total", "accepted_at_"
 # Seconds from a request's arrival to its first token, as the server sees them.
 TTFT = (
@@ -126,7 +135,8 @@ REPEATED = {"tp_rank": "0", "priority": ""}
 
 
 def together(quantity: str, values: Iterable[float]) -> float:
-    """Combine several values of a quantity, of ranks or of servers: the maximum for HIGHEST, else the sum.
+    """Combine several values of a quantity, of ranks or of servers: the maximum for HIGHEST, else
+    the sum.
 
     Args:
         quantity: A key of PLAIN.

@@ -37,9 +37,11 @@ class Reading:
     """The quantities in one answer.
 
     Attributes:
-        values: By the neutral names of `names`; without those that are missing, or no finite number.
+        values: By the neutral names of `names`; without those that are missing, or no finite
+            number.
         names: How the server spells each of them, and "ttft".
-        ttft: The server's own times to first token since it started, in seconds, where it keeps them.
+        ttft: The server's own times to first token since it started, in seconds, where it keeps
+            them.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -64,12 +66,17 @@ def read(body: bytes, content_type: str = "") -> Reading:
         The quantities; none where the answer has no known name.
 
     Raises:
-        Unreadable: A line with a known name cannot be parsed, or the JSON is none of iteration statistics.
+        Unreadable: A line with a known name cannot be parsed, or the JSON is none of iteration
+            statistics.
     """
     if is_json(body):
         return _reading(_samples_of_iterations(body))
     if content_type.startswith(OPENMETRICS):
-        lines = (line[0] for line in _TYPED_LINE.finditer(body) if line[1] is None or line[1] in _FAMILIES)
+        lines = (
+            line[0]
+            for line in _TYPED_LINE.finditer(body)
+            if line[1] is None or line[1] in _FAMILIES
+        )
     else:  # without types: the parser would add _total to names of counters that lack it
         lines = (line[0] for line in _SAMPLE_LINE.finditer(body) if line[1] in _NAMES)
     return _reading(_samples(b"\n".join(lines), content_type))
@@ -103,12 +110,20 @@ def _samples(text: bytes, content_type: str) -> list[Sample]:
         families = text_string_to_metric_families(text.decode())  # type: ignore[no-untyped-call]  # of OpenMetrics
         samples = chain.from_iterable(family.samples for family in families)
         return [(sample.name, sample.labels, float(sample.value)) for sample in samples]
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # as the parser raises them
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:  # as the parser raises them
         raise Unreadable(f"no text of Prometheus: {error}") from error
 
 
 def _samples_of_iterations(body: bytes) -> list[Sample]:
-    """Return the samples of the engine's last iteration since the answer before; none where there was no iteration."""
+    """Return the samples of the engine's last iteration since the answer before; none where
+    there was no iteration.
+    """
     try:
         iterations = orjson.loads(body)
         if not iterations:
@@ -148,12 +163,16 @@ def _reading(samples: Iterable[Sample]) -> Reading:
             values[quantity] = values.get(quantity, 0.0) + value
             names[quantity] = PER_POSITION
     for name in TTFT:
-        sums, counts = ([value for _, value in by_name.get(name + part, ())] for part in ("_sum", "_count"))
+        sums, counts = (
+            [value for _, value in by_name.get(name + part, ())] for part in ("_sum", "_count")
+        )
         upto: dict[float, float] = {}
         for bound, count in _bounds(by_name.get(f"{name}_bucket", ())):
             upto[bound] = upto.get(bound, 0.0) + count
         if sums and counts and all(map(math.isfinite, (*sums, *counts, *upto.values()))):
-            return Reading(values, names | {"ttft": name}, PromHistogram(sum(counts), sum(sums), upto))
+            return Reading(
+                values, names | {"ttft": name}, PromHistogram(sum(counts), sum(sums), upto)
+            )
     return Reading(values, names)
 
 
@@ -176,8 +195,12 @@ _BLOCK_SIZES = {
     "sglang:cache_config_info": rb'\{[^}\n]*\bpage_size="(\d+)"',
     "trtllm_kv_cache_tokens_per_block": rb"(?:\{[^}\n]*\})? (\d+)(?:\.0)?\s",
 }
-_BLOCK_LINES = {name: re.compile(b"^" + name.encode() + rest, re.MULTILINE) for name, rest in _BLOCK_SIZES.items()}
-_LLAMA_CPP_LINE = re.compile(rb"^llamacpp:", re.MULTILINE)  # of a server whose cache has no blocks, but single tokens
+_BLOCK_LINES = {
+    name: re.compile(b"^" + name.encode() + rest, re.MULTILINE)
+    for name, rest in _BLOCK_SIZES.items()
+}
+# Of a server whose cache has no blocks, but single tokens.
+_LLAMA_CPP_LINE = re.compile(rb"^llamacpp:", re.MULTILINE)
 
 
 def cache_block(body: bytes) -> CacheBlock | None:

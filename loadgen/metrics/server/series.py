@@ -1,4 +1,6 @@
-"""What is scraped of servers: sources, scrapes, the time series that these make over a run, and histograms."""
+"""What is scraped of servers: sources, scrapes, the time series that these make over a run, and
+histograms.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from typing import Any, Generic, Self, TypeVar
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
-FIRST, TICK, LAST = "first", "tick", "last"  # before the clock starts; while it runs; after the last request has ended
+# Before the clock starts; while it runs; after the last request has ended.
+FIRST, TICK, LAST = ("first", "tick", "last")
 Series = list[float | None]
 T = TypeVar("T", float, "PromHistogram")
 
@@ -43,7 +46,8 @@ class ScrapeOrder:
         gpus: Whether to read this machine's GPUs.
         last_scrapes: How often it is scraped at most after the run, until every server is idle.
         missing: Base URLs of targets without metrics, while others have some.
-        cache_block: The unit of the servers' prefix caches, by the metrics that were found; None: they do not say.
+        cache_block: The unit of the servers' prefix caches, by the metrics that were found; None:
+            they do not say.
     """
 
     sources: tuple[Source, ...]
@@ -112,7 +116,8 @@ class SourceSeries(WithTtft):
         moments: FIRST, TICK or LAST.
         failed: Why a scrape failed, or None.
         names: The server's name of each quantity (those of `names`, and "ttft").
-        series: The values of each quantity: gauges as they were; counters since the first scrape, restarts bridged.
+        series: The values of each quantity: gauges as they were; counters since the first scrape,
+            restarts bridged.
         ttft: The server's times to first token in seconds, between the first and the last scrape.
         restarts: How often its counters were reset.
     """
@@ -129,13 +134,21 @@ class SourceSeries(WithTtft):
 
     @property
     def covers(self) -> bool:
-        """Whether it was scraped before the clock started and after the last request: differences are the run's."""
-        readable = {moment for moment, failed in zip(self.moments, self.failed, strict=True) if failed is None}
+        """Whether it was scraped before the clock started and after the last request:
+        differences are the run's.
+        """
+        readable = {
+            moment
+            for moment, failed in zip(self.moments, self.failed, strict=True)
+            if failed is None
+        }
         return {FIRST, LAST} <= readable
 
     def increase(self, quantity: str) -> float | None:
         """Return the increase of a counter; None where no scrape had it."""
-        return next((value for value in reversed(self.series.get(quantity, [])) if value is not None), None)
+        return next(
+            (value for value in reversed(self.series.get(quantity, [])) if value is not None), None
+        )
 
     @classmethod
     def of(cls, scrapes: list[Scrape], start_ns: int) -> Self:
@@ -198,7 +211,8 @@ class _Growth(Generic[T]):
         """Add the value of one scrape, and return whether the counter was reset."""
         if value is None:
             if self._before is None and read:
-                self._before = self._nothing  # a server that has nothing to count yet may leave a counter out
+                # A server that has nothing to count yet may leave a counter out.
+                self._before = self._nothing
             return False
         if self._before is None:
             self._before = value
@@ -218,12 +232,14 @@ def by_source(scrapes: Iterable[Scrape]) -> list[list[Scrape]]:
 
 @dataclass(frozen=True)
 class PromHistogram:
-    """A Prometheus histogram, values counted by upper bound: its sum is exact, and every percentile is an interval.
+    """A Prometheus histogram, values counted by upper bound: its sum is exact, and every percentile
+    is an interval.
 
     Attributes:
         count: The count of all values.
         sum: The sum of all values, in their unit.
-        upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
+        upto: How many values are no greater than each bound; of the last one, which is infinite,
+            all are.
     """
 
     count: float
@@ -238,7 +254,9 @@ class PromHistogram:
 
     def _with(self, other: PromHistogram, sign: int) -> PromHistogram:
         bounds = sorted(self.upto.keys() | other.upto.keys())
-        upto = {bound: self.upto.get(bound, 0.0) + sign * other.upto.get(bound, 0.0) for bound in bounds}
+        upto = {
+            bound: self.upto.get(bound, 0.0) + sign * other.upto.get(bound, 0.0) for bound in bounds
+        }
         return PromHistogram(self.count + sign * other.count, self.sum + sign * other.sum, upto)
 
     @property
@@ -253,7 +271,8 @@ class PromHistogram:
             p: From 0 to 100.
 
         Returns:
-            The lower and the upper bound, the upper None where it is infinite; None without values or bounds.
+            The lower and the upper bound, the upper None where it is infinite; None without values
+            or bounds.
         """
         if self.count <= 0 or not self.upto:
             return None
@@ -263,7 +282,9 @@ class PromHistogram:
         return low, None if math.isinf(high) else high
 
     def _bucket(self, number: int) -> tuple[float, float]:
-        """Return the bounds of the bucket that holds the value of this rank, from 1 in ascending order."""
+        """Return the bounds of the bucket that holds the value of this rank, from 1 in ascending
+        order.
+        """
         below = 0.0
         for bound in sorted(self.upto):
             if self.upto[bound] >= number:
@@ -273,7 +294,10 @@ class PromHistogram:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; an infinite bound is null."""
-        upto = [[None if math.isinf(bound) else bound, count] for bound, count in sorted(self.upto.items())]
+        upto = [
+            [None if math.isinf(bound) else bound, count]
+            for bound, count in sorted(self.upto.items())
+        ]
         return {"count": self.count, "sum": self.sum, "upto": upto}
 
     @classmethod
@@ -283,5 +307,8 @@ class PromHistogram:
         Raises:
             KeyError, TypeError, ValueError: `data` is something else.
         """
-        upto = {math.inf if bound is None else float(bound): float(count) for bound, count in data["upto"]}
+        upto = {
+            math.inf if bound is None else float(bound): float(count)
+            for bound, count in data["upto"]
+        }
         return cls(float(data["count"]), float(data["sum"]), upto)

@@ -1,4 +1,6 @@
-"""Server and GPU metrics of a run, read from the scraper's file: all at the end, or the latest meanwhile."""
+"""Server and GPU metrics of a run, read from the scraper's file: all at the end, or the latest
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,21 @@ from typing import Any, Self, TypeVar
 import orjson
 
 from loadgen.metrics.server.names import ACCEPTED_AT, HIGHEST, SUMMED, together
-from loadgen.metrics.server.series import LAST, TICK, PromHistogram, Scrape, Series, SourceSeries, by_source
+from loadgen.metrics.server.series import (
+    LAST,
+    TICK,
+    PromHistogram,
+    Scrape,
+    Series,
+    SourceSeries,
+    by_source,
+)
 from loadgen.util.accelerators import QUANTITIES
 from loadgen.util.files import TailReader
 
 T = TypeVar("T")
-FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs
+# in the run's folder: a line for each scrape, and one for each reading of the GPUs
+FILE_NAME = "telemetry.jsonl"
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,8 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times.
+    """Metrics of all servers of a run, as if they were one server: they were scraped at the same
+    times.
 
     Attributes:
         sources: The servers that had metrics.
@@ -51,7 +63,9 @@ class Telemetry:
 
     @property
     def covers(self) -> bool:
-        """Whether differences are those of the run: every server was scraped before it and after it."""
+        """Whether differences are those of the run: every server was scraped before it and after
+        it.
+        """
         return not self.missing and all(source.covers for source in self.sources)
 
     @property
@@ -61,13 +75,17 @@ class Telemetry:
 
     @property
     def ttft(self) -> PromHistogram | None:
-        """Histogram of the servers' times to first token, seconds; None unless each server has one."""
+        """Histogram of the servers' times to first token, seconds; None unless each server has
+        one.
+        """
         histograms = self._of_each(source.ttft for source in self.sources)
         return reduce(add, histograms) if histograms else None
 
     @property
     def fastest_ms(self) -> float | None:
-        """The minimum time in which a source answered: a bound on what connecting and transmission take."""
+        """The minimum time in which a source answered: a bound on what connecting and
+        transmission take.
+        """
         times_ms: list[float] = []
         for source in self.sources:
             scrapes = zip(source.took_ms, source.failed, strict=True)
@@ -80,7 +98,9 @@ class Telemetry:
         return sum(increases) if increases else None
 
     def last(self, level: str) -> float | None:
-        """Return a gauge at the last scrape, after the run; None unless every source had it then."""
+        """Return a gauge at the last scrape, after the run; None unless every source had it
+        then.
+        """
         levels = self._of_each(source.series.get(level, [None])[-1] for source in self.sources)
         return together(level, levels) if levels else None
 
@@ -90,7 +110,9 @@ class Telemetry:
         return present if len(present) == len(self.sources) else []
 
     def grew_after(self, quantity: str) -> bool:
-        """Return whether a counter of any source rose between its first and its last scrape after the run."""
+        """Return whether a counter of any source rose between its first and its last scrape
+        after the run.
+        """
         for source in self.sources:
             values = zip(source.series.get(quantity, ()), source.moments, strict=False)
             after = [value for value, moment in values if moment == LAST and value is not None]
@@ -105,19 +127,28 @@ class Telemetry:
 
     def has_same_name(self, quantity: str, other: str) -> bool:
         """Return whether each source reads both quantities from metrics of one name."""
-        return all(source.names.get(quantity, quantity) == source.names.get(other) for source in self.sources)
+        return all(
+            source.names.get(quantity, quantity) == source.names.get(other)
+            for source in self.sources
+        )
 
     @property
     def prefix_hit_rate(self) -> float | None:
-        """The share of tokens looked up in a prefix cache that were there; None where none was, or it is unknown."""
-        hits, misses, whole = (self.increase(f"prefix_{what}") for what in ("hits", "misses", "queries"))
+        """The share of tokens looked up in a prefix cache that were there; None where none was,
+        or it is unknown.
+        """
+        hits, misses, whole = (
+            self.increase(f"prefix_{what}") for what in ("hits", "misses", "queries")
+        )
         if whole is None and hits is not None and misses is not None:
             whole = hits + misses
         return hits / whole if whole and hits is not None else None
 
     @property
     def spec_acceptance(self) -> float | None:
-        """The share of drafted tokens that were accepted: over the run, else the mean over batches."""
+        """The share of drafted tokens that were accepted: over the run, else the mean over
+        batches.
+        """
         accepted = self.increase("accepted_tokens")
         drafted = self.increase("drafted_tokens")
         if drafted and accepted is not None:
@@ -132,8 +163,8 @@ class Telemetry:
             quantity: A name of a gauge, as in `names`.
 
         Returns:
-            Pairs of seconds after the clock started and value, for each scrape between the first and the last in which
-            every source had it.
+            Pairs of seconds after the clock started and value, for each scrape between the first
+            and the last in which every source had it.
         """
         if not self.sources:
             return []
@@ -172,12 +203,14 @@ class Telemetry:
 
     @classmethod
     def left_in(cls, folder: Path, start_ns: int, missing: tuple[str, ...] = ()) -> Self:
-        """Read the scraper's file in a run's folder; there may be none, and a last line that is cut off is left out.
+        """Read the scraper's file in a run's folder; there may be none, and a last line that is cut
+        off is left out.
 
         Args:
             folder: The folder of the run.
             start_ns: When its clock started.
-            missing: URLs of servers that had no metrics before the run; sources that never had any are added.
+            missing: URLs of servers that had no metrics before the run; sources that never had any
+                are added.
         """
         try:
             lines = (folder / FILE_NAME).read_bytes().split(b"\n")[:-1]
@@ -222,17 +255,25 @@ class SpecDecode:
     def of(cls, telemetry: Telemetry) -> Self | None:
         """Compute it; None where nothing was drafted, or no server reports it.
 
-        SGLang has no counters but gauges of the last batch, of which the means over the scrapes are taken.
+        SGLang has no counters but gauges of the last batch, of which the means over the scrapes are
+        taken.
         """
-        drafts, drafted, accepted = map(telemetry.increase, ("drafts", "drafted_tokens", "accepted_tokens"))
+        drafts, drafted, accepted = map(
+            telemetry.increase, ("drafts", "drafted_tokens", "accepted_tokens")
+        )
         length = 1 + accepted / drafts if drafts and accepted is not None else None
         if length is None and (batches := telemetry.levels("batch_accept_length")):
             length = sum(batches) / len(batches)
         if telemetry.spec_acceptance is None and length is None:
             return None
         names = set[str]().union(*(source.series for source in telemetry.sources))
-        last = max((int(name.removeprefix(ACCEPTED_AT)) for name in names if name.startswith(ACCEPTED_AT)), default=-1)
-        counts = [telemetry.increase(f"{ACCEPTED_AT}{position}") or 0.0 for position in range(last + 1)]
+        last = max(
+            (int(name.removeprefix(ACCEPTED_AT)) for name in names if name.startswith(ACCEPTED_AT)),
+            default=-1,
+        )
+        counts = [
+            telemetry.increase(f"{ACCEPTED_AT}{position}") or 0.0 for position in range(last + 1)
+        ]
         shares = tuple(count / drafts for count in counts) if drafts else ()
         return cls(telemetry.spec_acceptance, length, drafts, drafted, accepted, shares)
 
@@ -249,7 +290,9 @@ class LatestServerMetrics:
         self._last: dict[tuple[str, str], dict[str, float]] = {}
 
     def latest(self) -> dict[str, float]:
-        """Return each gauge that the last scrape of every source had, of several sources as if they were one server."""
+        """Return each gauge that the last scrape of every source had, of several sources as if
+        they were one server.
+        """
         for line in map(orjson.loads, self._file.lines()):
             if "gpus" not in line:
                 self._last[line["url"], line["target"]] = line["values"]

@@ -1,6 +1,20 @@
-"""Pages: documents written as Markdown for MkDocs or GitHub, and as HTML that needs no other file; their charts."""
+"""Pages: documents written as Markdown for MkDocs or GitHub, and as HTML that needs no other
+file; their charts.
+"""
 
-from loadgen.report.html.charts.chart import Band, Bars, Chart, Curve, Dots, Heat, Limit, Mark, Panel, Scatter, Whiskers
+from loadgen.report.html.charts.chart import (
+    Band,
+    Bars,
+    Chart,
+    Curve,
+    Dots,
+    Heat,
+    Limit,
+    Mark,
+    Panel,
+    Scatter,
+    Whiskers,
+)
 from loadgen.report.html.charts.scale import Linear, Log, Names, Nines, fitting_scale
 from loadgen.report.html.document import (
     Badge,

@@ -52,7 +52,9 @@ def line(*parts: str | Span) -> Line:
 def prose(text: str) -> Line:
     """Make a line of a text in which `backticks` mark code."""
     parts = enumerate(re.split("`([^`]+)`", text))
-    return tuple(Span(part, Tone.CODE if number % 2 else Tone.PLAIN) for number, part in parts if part)
+    return tuple(
+        Span(part, Tone.CODE if number % 2 else Tone.PLAIN) for number, part in parts if part
+    )
 
 
 def cell(*lines: Line | Span | str) -> Cell:
@@ -133,7 +135,8 @@ class Table:
     Attributes:
         head: The headings.
         rows: Each as long as that.
-        text_columns: How many columns have text; those after them have numbers. None: all have text.
+        text_columns: How many columns have text; those after them have numbers. None: all have
+            text.
     """
 
     shape: ClassVar = "table"
@@ -143,16 +146,24 @@ class Table:
 
     @classmethod
     def of(
-        cls, head: Sequence[str], rows: Iterable[Iterable[Cell | Span | str]], text_columns: int | None = None
+        cls,
+        head: Sequence[str],
+        rows: Iterable[Iterable[Cell | Span | str]],
+        text_columns: int | None = None,
     ) -> Self:
         """Make a table; a cell of one line may be its text."""
-        cells = (tuple(part if isinstance(part, tuple) else cell(part) for part in row) for row in rows)
+        cells = (
+            tuple(part if isinstance(part, tuple) else cell(part) for part in row) for row in rows
+        )
         return cls(tuple(head), tuple(cells), text_columns)
 
     @property
     def numbers(self) -> tuple[bool, ...]:
         """Whether each column has numbers, which are aligned on the right."""
-        return tuple(self.text_columns is not None and place >= self.text_columns for place in range(len(self.head)))
+        return tuple(
+            self.text_columns is not None and place >= self.text_columns
+            for place in range(len(self.head))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +261,9 @@ class Document:
 
 
 def without_drawings(document: Document) -> Document:
-    """Return the document without its charts, and without headings that have nothing else below them."""
+    """Return the document without its charts, and without headings that have nothing else below
+    them.
+    """
     return replace(document, blocks=_without_drawings(document.blocks))
 
 
@@ -263,7 +276,11 @@ def _without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
             after = kept[-1] if kept else None  # `kept` begins with the last block
             if after is None or (isinstance(after, Heading) and after.level <= block.level):
                 continue
-        kept.append(replace(block, blocks=_without_drawings(block.blocks)) if isinstance(block, Note) else block)
+        kept.append(
+            replace(block, blocks=_without_drawings(block.blocks))
+            if isinstance(block, Note)
+            else block
+        )
     return tuple(reversed(kept))
 
 

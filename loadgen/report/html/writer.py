@@ -16,7 +16,17 @@ from markupsafe import Markup
 
 from loadgen.report.html.charts import svg
 from loadgen.report.html.charts.chart import Chart
-from loadgen.report.html.document import Cell, Code, Document, Drawing, Heading, Line, Span, Tone, without_drawings
+from loadgen.report.html.document import (
+    Cell,
+    Code,
+    Document,
+    Drawing,
+    Heading,
+    Line,
+    Span,
+    Tone,
+    without_drawings,
+)
 from loadgen.util.terminal_text import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -28,8 +38,10 @@ TEMPLATES = Path(__file__).with_name("templates")
 MARKDOWN_SYNTAX = re.compile(r"([\\`*\[\]<#|~]|(?<![^\W_])_|_(?![^\W_]))")
 LINE_START_SYNTAX = re.compile(r"^(\d*)(>|[-+.)](?= |$))")
 ENTITY = re.compile(r"&(?=#?\w+;)")
-ALERTS = {"note": "NOTE", "tip": "TIP", "info": "NOTE", "warning": "WARNING", "danger": "CAUTION"}  # as GitHub has them
-COLOURS = {Tone.GOOD: "lightgreen", Tone.BAD: "lightcoral"}  # as MkDocs' pages show gains and losses
+# As GitHub has them.
+ALERTS = {"note": "NOTE", "tip": "TIP", "info": "NOTE", "warning": "WARNING", "danger": "CAUTION"}
+# As MkDocs' pages show gains and losses.
+COLOURS = {Tone.GOOD: "lightgreen", Tone.BAD: "lightcoral"}
 FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
 
 
@@ -40,18 +52,26 @@ def markdown(document: Document, figures: str) -> str:
         document: The document.
         figures: Folder of its pictures, relative to the page.
     """
-    return _rendered("document.md.j2", _environment(escape=False), document=document, figures=figures)
+    return _rendered(
+        "document.md.j2", _environment(escape=False), document=document, figures=figures
+    )
 
 
 def github(document: Document) -> str:
-    """Write the document as Markdown for GitHub: notes are its alerts, or folds; charts are left out."""
+    """Write the document as Markdown for GitHub: notes are its alerts, or folds; charts are left
+    out.
+    """
     environment = _environment(escape=False, github=True)
     return _rendered("document.md.j2", environment, document=without_drawings(document), figures="")
 
 
 def chart_files(document: Document) -> dict[str, str]:
     """Return the SVG of the charts that its Markdown shows, by the names of their files."""
-    return {f"{block.name}.svg": chart_svg(block.chart) for block in document.all_blocks if isinstance(block, Drawing)}
+    return {
+        f"{block.name}.svg": chart_svg(block.chart)
+        for block in document.all_blocks
+        if isinstance(block, Drawing)
+    }
 
 
 def chart_svg(chart: Chart) -> str:
@@ -79,8 +99,12 @@ def html(document: Document) -> str:
 
 
 def fragment(document: Document) -> str:
-    """Write the blocks of the document as HTML without a style or a script of its own, to stand in another page."""
-    return _rendered("fragment.html.j2", _environment(escape=True), document=document, numbers=count(1))
+    """Write the blocks of the document as HTML without a style or a script of its own, to stand
+    in another page.
+    """
+    return _rendered(
+        "fragment.html.j2", _environment(escape=True), document=document, numbers=count(1)
+    )
 
 
 def _rendered(template: str, environment: "Environment", **values: object) -> str:
@@ -110,7 +134,9 @@ def _environment(*, escape: bool, github: bool = False) -> "Environment":
         "words": lambda parts: "".join(part.text for part in parts),
         "fence": _fence,
         "markdown": partial(_markdown_line, github=github),
-        "markdown_cell": lambda cell: "<br>".join(_markdown_line(line, cell=True, github=github) for line in cell),
+        "markdown_cell": lambda cell: "<br>".join(
+            _markdown_line(line, cell=True, github=github) for line in cell
+        ),
         "html": pass_context(_html_line),
         "html_cell": pass_context(_html_cell),
         "svg": pass_context(_svg),
@@ -153,7 +179,9 @@ def _markdown_toned(span: Span, *, cell: bool, github: bool) -> str:
     text = _plain(span.text)
     if span.tone is Tone.CODE:
         if "`" in text or (cell and "|" in text):  # readers do not agree on either inside backticks
-            return f"<code>{escapes.escape(text).replace('|', '&#124;').replace('`', '&#96;')}</code>"
+            return (
+                f"<code>{escapes.escape(text).replace('|', '&#124;').replace('`', '&#96;')}</code>"
+            )
         return f"`{text}`"
     if span.tone is Tone.STRONG or (github and span.tone in COLOURS):  # GitHub removes colours
         return f"**{_escaped(text)}**"
@@ -174,8 +202,13 @@ def _html_span(span: Span, numbers: Iterator[int]) -> Markup:
     written = _html_toned(span)
     if span.about:
         key = f"about-{next(numbers)}"
-        term = Markup('<dfn tabindex="0" aria-describedby="{0}">{1}</dfn><span role="tooltip" id="{0}">{2}</span>')
-        written = Markup('<span class="term">{}</span>').format(term.format(key, written, _plain(span.about)))
+        term = Markup(
+            '<dfn tabindex="0" aria-describedby="{0}">{1}</dfn><span role="tooltip" '
+            'id="{0}">{2}</span>'
+        )
+        written = Markup('<span class="term">{}</span>').format(
+            term.format(key, written, _plain(span.about))
+        )
     return Markup('<a href="{}">{}</a>').format(quote(span.link), written) if span.link else written
 
 

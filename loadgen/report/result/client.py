@@ -22,28 +22,42 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
     """Resource use of one or several measuring processes, and their disturbances."""
 
     wall_s: Annotated[
-        float | None, "Time from the start of the clock to its end, s; null if unknown, like all values here."
+        float | None,
+        "Time from the start of the clock to its end, s; null if unknown, like all values here.",
     ]
     cpu_s: Annotated[float | None, "CPU time of the measuring processes, s."]
     busy_share: Annotated[
-        float | None, "Share of the time for which the loop was busy (with several loops, the busiest), 0 to 1."
+        float | None,
+        "Share of the time for which the loop was busy (with several loops, the busiest), 0 to 1.",
     ]
-    peak_memory_bytes: Annotated[int | None, "Peak resident memory, bytes; with several processes, the sum."]
-    engine_cpu_s: Annotated[float | None, "CPU time of the engines that were started for the run, s; null: none were."]
-    engine_runs: Annotated[bool | None, "Whether each of them still ran after the run; null: none were started."]
+    peak_memory_bytes: Annotated[
+        int | None, "Peak resident memory, bytes; with several processes, the sum."
+    ]
+    engine_cpu_s: Annotated[
+        float | None, "CPU time of the engines that were started for the run, s; null: none were."
+    ]
+    engine_runs: Annotated[
+        bool | None, "Whether each of them still ran after the run; null: none were started."
+    ]
     stolen_share: Annotated[
-        float | None, "Share of all cores' time that the host gave to other virtual machines, 0 to 1."
+        float | None,
+        "Share of all cores' time that the host gave to other virtual machines, 0 to 1.",
     ]
     machine_cpu_s: Annotated[float | None, "CPU time of all processes of the machine, s."] = None
-    idle_share: Annotated[float | None, "Share of all cores' time in which no process ran, 0 to 1."] = None
+    idle_share: Annotated[
+        float | None, "Share of all cores' time in which no process ran, 0 to 1."
+    ] = None
     throttled_s: Annotated[float | None, "Time for which a CPU limit held the processes back, s."]
     disturbance: Annotated[str | None, "What else kept the machine busy; empty: nothing."]
-    connections_reused: Annotated[bool | None, "Whether the server lets a connection carry more than one request."]
-    spare_connections: Annotated[int | None, "Connections that were opened in the background while the clock ran."] = (
-        None
-    )
+    connections_reused: Annotated[
+        bool | None, "Whether the server lets a connection carry more than one request."
+    ]
+    spare_connections: Annotated[
+        int | None, "Connections that were opened in the background while the clock ran."
+    ] = None
     records_error: Annotated[
-        str | None, "Why the records are not complete; null: they are complete, or were not requested."
+        str | None,
+        "Why the records are not complete; null: they are complete, or were not requested.",
     ]
     capture: Annotated[Capture | None, "What --capture kept; null without it."] = None
 
@@ -52,7 +66,9 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
     """Resource use of all workers together, and their disturbances."""
 
     warm_connections: Annotated[
-        int | None, "Connections that were open when the clock started; null: the process that opened them was killed."
+        int | None,
+        "Connections that were open when the clock started; null: the process that opened them "
+        "was killed.",
     ]
     late_connections: Annotated[int, "Requests that had to open a connection while the clock ran."]
     by_reader: Annotated[int, "Responses that aiohttp's reader read."] = 0
@@ -74,9 +90,14 @@ class Worker(Struct, frozen=True, kw_only=True):
 
     number: Annotated[int, "Number of its part of the run, from 0."]
     client: Annotated[ProcessUsage, "Resource use of the worker."]
-    schedule_sha256: Annotated[str | None, "SHA-256 of its schedule; null: the worker was lost before it had one."]
-    host: Annotated[str | None, "The address of its machine; null: the one on which the command ran."]
+    schedule_sha256: Annotated[
+        str | None, "SHA-256 of its schedule; null: the worker was lost before it had one."
+    ]
+    host: Annotated[
+        str | None, "The address of its machine; null: the one on which the command ran."
+    ]
     lost: Annotated[str | None, "How it was lost; null: it finished."]
     cache_warmed: Annotated[
-        int, "Requests that succeeded before the clock started, to warm the server's prefix cache up."
+        int,
+        "Requests that succeeded before the clock started, to warm the server's prefix cache up.",
     ] = 0

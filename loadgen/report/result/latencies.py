@@ -1,4 +1,6 @@
-"""Latencies and waits: each distribution in a few numbers, with confidence intervals, and as a histogram."""
+"""Latencies and waits: each distribution in a few numbers, with confidence intervals, and as a
+histogram.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class Distribution:
         std_ms: Their standard deviation.
         min_ms: The exact minimum.
         max_ms: The exact maximum.
-        percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among them.
+        percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among
+            them.
     """
 
     __slots__ = ("count", "max_ms", "mean_ms", "min_ms", "percentiles_ms", "std_ms")
@@ -50,7 +53,13 @@ class Distribution:
         max_ms: float | None,
         percentiles_ms: Mapping[str, float | None],
     ) -> None:
-        self.count, self.mean_ms, self.std_ms, self.min_ms, self.max_ms = count, mean_ms, std_ms, min_ms, max_ms
+        self.count, self.mean_ms, self.std_ms, self.min_ms, self.max_ms = (
+            count,
+            mean_ms,
+            std_ms,
+            min_ms,
+            max_ms,
+        )
         self.percentiles_ms = percentiles_ms
 
     @classmethod
@@ -130,7 +139,10 @@ def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[
     """
     last = math.log10(histogram.count)
     values = [
-        to_ms(value) for value in histogram.percentiles(100 * (1 - 10**-at) for at in places if at <= last + 1e-9)
+        to_ms(value)
+        for value in histogram.percentiles(
+            100 * (1 - 10**-at) for at in places if at <= last + 1e-9
+        )
     ]
     return values + [None] * (len(places) - len(values))
 
@@ -140,12 +152,17 @@ class Latencies(Struct, frozen=True, kw_only=True):
 
     ttft_due: Annotated[Distribution, "To the first token of any kind, from due."]
     ttft_sent: Annotated[Distribution, "To the first token of any kind, from sent."]
-    ttfo_due: Annotated[Distribution, "To the first token of the answer itself, after any reasoning, from due."]
-    ttfo_sent: Annotated[Distribution, "To the first token of the answer itself, after any reasoning, from sent."]
+    ttfo_due: Annotated[
+        Distribution, "To the first token of the answer itself, after any reasoning, from due."
+    ]
+    ttfo_sent: Annotated[
+        Distribution, "To the first token of the answer itself, after any reasoning, from sent."
+    ]
     tpot: Annotated[Distribution, "Per output token after those of the first event."]
     tpot_n1: Annotated[Distribution, "Per output token after the first one, as vLLM divides."]
     itl: Annotated[
-        Distribution, "Between tokens. If an event has several tokens, the gap before it is divided equally."
+        Distribution,
+        "Between tokens. If an event has several tokens, the gap before it is divided equally.",
     ]
     icl: Annotated[Distribution, "Between events with tokens."]
     e2el_due: Annotated[Distribution, "To the last token, from due."]
@@ -160,7 +177,12 @@ class Latencies(Struct, frozen=True, kw_only=True):
             percentiles: Those that are summarized, ascending, 0 to 100.
         """
         percentiles = list(percentiles)
-        return cls(**{name: Distribution.of(snapshot.histograms[name], percentiles) for name in cls.__struct_fields__})
+        return cls(
+            **{
+                name: Distribution.of(snapshot.histograms[name], percentiles)
+                for name in cls.__struct_fields__
+            }
+        )
 
     def named(self, name: str) -> Distribution:
         """Look up a distribution by its name.
@@ -182,7 +204,9 @@ class Latencies(Struct, frozen=True, kw_only=True):
 
 
 class Distributions(Latencies, frozen=True, kw_only=True):
-    """Summary of each distribution, ms: latencies of ok requests, and waits of all sent requests."""
+    """Summary of each distribution, ms: latencies of ok requests, and waits of all sent
+    requests.
+    """
 
     lag: Annotated[Distribution, "From when a request could be sent until it was sent."]
     pool_wait: Annotated[Distribution, "Wait for a slot under --max-concurrency."]
@@ -195,8 +219,8 @@ class Distributions(Latencies, frozen=True, kw_only=True):
 class LatencyIntervals(Struct, frozen=True, kw_only=True):
     """The 99 % confidence intervals of the percentiles if requests were independent, ms.
 
-    By percentile (`p99`), between which two values the true one lies; null: the sample does not bound it. Gaps between
-    tokens have none: those of all streams share the engine's steps.
+    By percentile (`p99`), between which two values the true one lies; null: the sample does not
+    bound it. Gaps between tokens have none: those of all streams share the engine's steps.
     """
 
     ttft_due: Annotated[Intervals, "Of `ttft_due`."]
@@ -214,9 +238,14 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         percentiles = list(percentiles)
 
         def of_latency(histogram: Histogram) -> Intervals:
-            return {percentile(p): [to_ms(bound) for bound in interval(histogram, p)] for p in percentiles}
+            return {
+                percentile(p): [to_ms(bound) for bound in interval(histogram, p)]
+                for p in percentiles
+            }
 
-        return cls(**{name: of_latency(snapshot.histograms[name]) for name in cls.__struct_fields__})
+        return cls(
+            **{name: of_latency(snapshot.histograms[name]) for name in cls.__struct_fields__}
+        )
 
     def named(self, name: str) -> Intervals:
         """Look up the intervals of a distribution; empty where it has none."""
@@ -251,7 +280,8 @@ class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
 class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):
     """How far each number of a latency can be from the truth because of the client, ms.
 
-    By `mean` and percentile (`p99`); null: nothing was measured. docs/accuracy.md says what the bound consists of.
+    By `mean` and percentile (`p99`); null: nothing was measured. docs/accuracy.md says what the
+    bound consists of.
     """
 
     @classmethod
@@ -259,7 +289,9 @@ class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):
         """Compute the bounds of the means and of these percentiles, 0 to 100."""
         statistics = ["mean", *map(percentile, percentiles)]
         bounds = {
-            name: {statistic: client_error_ms(snapshot, name, statistic) for statistic in statistics}
+            name: {
+                statistic: client_error_ms(snapshot, name, statistic) for statistic in statistics
+            }
             for name in cls.__struct_fields__
         }
         return cls(**bounds)
@@ -306,7 +338,12 @@ class Histograms(EachLatency[HistogramCounts], frozen=True, kw_only=True):
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self:
         """Encode the histograms of a snapshot."""
-        return cls(**{name: HistogramCounts(**snapshot.histograms[name].to_dict()) for name in cls.__struct_fields__})
+        return cls(
+            **{
+                name: HistogramCounts(**snapshot.histograms[name].to_dict())
+                for name in cls.__struct_fields__
+            }
+        )
 
 
 class GroupLatency(Struct, frozen=True, kw_only=True):
@@ -327,5 +364,7 @@ class GroupLatency(Struct, frozen=True, kw_only=True):
 
 
 def percentile_ms(values: Int64s, p: float) -> float | None:
-    """Return a percentile, 0 to 100, of values in ns, shape (n,), in ms; None where there are none."""
+    """Return a percentile, 0 to 100, of values in ns, shape (n,), in ms; None where there are
+    none.
+    """
     return to_ms(float(np.percentile(values, p))) if len(values) else None

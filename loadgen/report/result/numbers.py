@@ -22,10 +22,12 @@ from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.timeline import RequestColumns
 from loadgen.util.number_format import percentile, to_ms
 
-# vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as if the first event
-# were one token. The one difference: TTFT ends with the first token instead of the first chunk.
+# vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as
+# if the first event were one token. The one difference: TTFT ends with the first token instead of
+# the first chunk.
 VLLM_MEANING = {"ttft": "ttft_sent", "tpot": "tpot_n1", "itl": "icl", "e2el": "e2el_sent"}
-GENERATE_MEANING = VLLM_MEANING | {"itl": "itl"}  # SGLang divides the gap before an event of its own API by its tokens
+# SGLang divides the gap before an event of its own API by its tokens
+GENERATE_MEANING = VLLM_MEANING | {"itl": "itl"}
 # And of those that are there only if they are asked for.
 QUEUE_MEANING = {"client_queue_time": "pool_wait", "e2el_including_client_queue": "e2el_due"}
 PERCENTILE_KEY = re.compile(
@@ -37,13 +39,16 @@ Rate = float | Literal["inf"]
 class RunNumbers(Struct, frozen=True, kw_only=True):
     """The single numbers of a run, by the names of `vllm bench serve`.
 
-    Throughputs are over the time from the first send until the last request has ended; latencies are those of ok
-    requests, from sent.
+    Throughputs are over the time from the first send until the last request has ended; latencies
+    are those of ok requests, from sent.
     """
 
     date: Annotated[str, "Local start time, YYYYmmdd-HHMMSS."]
     endpoint_type: Annotated[str, "The backend, by vLLM's older name of the key."]
-    backend: Annotated[str, "The API that was used, by its name in `--backend`; with SGLang's keys by SGLang's name."]
+    backend: Annotated[
+        str,
+        "The API that was used, by its name in `--backend`; with SGLang's keys by SGLang's name.",
+    ]
     label: Annotated[str | None, "`--label`; null: none was given."]
     model_id: Annotated[str, "The model's name in requests."]
     tokenizer_id: Annotated[str, "`--tokenizer`, else the model's name."]
@@ -54,19 +59,27 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     request_rate: Annotated[Rate, 'Requests per second that were requested; "inf": all at once.']
     burstiness: Annotated[Rate, 'Gamma shape of the gaps: 1 Poisson; "inf": constant.']
     max_concurrency: Annotated[int | None, "Maximum requests in flight; null: no cap."]
-    ramp_up_strategy: Annotated[str | UnsetType, "`--ramp-up-strategy`, of a run with a ramp."] = UNSET
-    ramp_up_start_rps: Annotated[float | UnsetType, "Rate at the start of the ramp, requests/s."] = UNSET
-    ramp_up_end_rps: Annotated[float | UnsetType, "Rate at the end of the ramp, requests/s."] = UNSET
+    ramp_up_strategy: Annotated[str | UnsetType, "`--ramp-up-strategy`, of a run with a ramp."] = (
+        UNSET
+    )
+    ramp_up_start_rps: Annotated[
+        float | UnsetType, "Rate at the start of the ramp, requests/s."
+    ] = UNSET
+    ramp_up_end_rps: Annotated[float | UnsetType, "Rate at the end of the ramp, requests/s."] = (
+        UNSET
+    )
     duration: Annotated[
         float,
-        "Seconds from the first send until the last request has ended, including a request that found no server; 0 "
+        "Seconds from the first send until the last request has ended, including a request that "
+        "found no server; 0 "
         "if nothing was sent.",
     ]
     completed: Annotated[int, "Requests that succeeded."]
     failed: Annotated[int, "Requests that failed, without cancelled ones."]
     total_input_tokens: Annotated[
         int | None,
-        "Input tokens of ok requests, as the server counts them, or else as planned; null if some are unknown.",
+        "Input tokens of ok requests, as the server counts them, or else as planned; null if some "
+        "are unknown.",
     ]
     total_output_tokens: Annotated[
         int, "Output tokens of ok requests, counted as `loadgen.tokens.output_counted_by` says."
@@ -74,23 +87,31 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     total_input_sequences: Annotated[
         int | None, "Embeddings or scores of ok requests; missing where answers have tokens."
     ] = None
-    request_throughput: Annotated[float | None, "Ok requests per second of `duration`; null where nothing was sent."]
+    request_throughput: Annotated[
+        float | None, "Ok requests per second of `duration`; null where nothing was sent."
+    ]
     input_sequence_throughput: Annotated[
-        float | None, "Embeddings or scores per second of `duration`; missing where answers have tokens."
+        float | None,
+        "Embeddings or scores per second of `duration`; missing where answers have tokens.",
     ] = None
     request_goodput: Annotated[
-        float | None, "Requests per second that met every --goodput limit from sent; null without --goodput."
+        float | None,
+        "Requests per second that met every --goodput limit from sent; null without --goodput.",
     ]
     input_throughput: Annotated[
-        float | None, "Input tokens per second of `duration`; null where they are unknown, or nothing was sent."
+        float | None,
+        "Input tokens per second of `duration`; null where they are unknown, or nothing was sent.",
     ] = None
-    output_throughput: Annotated[float | None, "Output tokens per second of `duration`; null where nothing was sent."]
+    output_throughput: Annotated[
+        float | None, "Output tokens per second of `duration`; null where nothing was sent."
+    ]
     total_token_throughput: Annotated[
         float | None, "Input and output tokens per second of `duration`; null where either is null."
     ]
     max_output_tokens_per_s: Annotated[
         float | None,
-        "Output tokens per second of the peak second, or of a run shorter than a second; null: answers came in one "
+        "Output tokens per second of the peak second, or of a run shorter than a second; null: "
+        "answers came in one "
         "piece.",
     ]
     max_concurrent_requests: Annotated[int, "Peak number of requests in flight."]
@@ -98,60 +119,90 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     rps_change_events: Annotated[
         list[RateChange] | UnsetType, "The whole rates that a ramp reached, in their order."
     ] = UNSET
-    mean_ttft_ms: Annotated[float | None, "Mean, ms: time to the first token, from sent; null: none was measured."]
-    median_ttft_ms: Annotated[float | None, "Median, ms: time to the first token, from sent; null: none was measured."]
+    mean_ttft_ms: Annotated[
+        float | None, "Mean, ms: time to the first token, from sent; null: none was measured."
+    ]
+    median_ttft_ms: Annotated[
+        float | None, "Median, ms: time to the first token, from sent; null: none was measured."
+    ]
     std_ttft_ms: Annotated[
-        float | None, "Standard deviation, ms: time to the first token, from sent; null: none was measured."
+        float | None,
+        "Standard deviation, ms: time to the first token, from sent; null: none was measured.",
     ]
     mean_tpot_ms: Annotated[
-        float | None, "Mean, ms: time per output token after the first, as vLLM divides; null: none was measured."
+        float | None,
+        "Mean, ms: time per output token after the first, as vLLM divides; null: none was "
+        "measured.",
     ]
     median_tpot_ms: Annotated[
-        float | None, "Median, ms: time per output token after the first, as vLLM divides; null: none was measured."
+        float | None,
+        "Median, ms: time per output token after the first, as vLLM divides; null: none was "
+        "measured.",
     ]
     std_tpot_ms: Annotated[
         float | None,
-        "Standard deviation, ms: time per output token after the first, as vLLM divides; null: not measured.",
+        "Standard deviation, ms: time per output token after the first, as vLLM divides; null: "
+        "not measured.",
     ]
     mean_itl_ms: Annotated[
-        float | None, "Mean, ms: gap between events with tokens (loadgen's ICL); null: none was measured."
+        float | None,
+        "Mean, ms: gap between events with tokens (loadgen's ICL); null: none was measured.",
     ]
     median_itl_ms: Annotated[
-        float | None, "Median, ms: gap between events with tokens (loadgen's ICL); null: none was measured."
+        float | None,
+        "Median, ms: gap between events with tokens (loadgen's ICL); null: none was measured.",
     ]
     std_itl_ms: Annotated[
-        float | None, "Standard deviation, ms: gap between events with tokens (loadgen's ICL); null: none was measured."
+        float | None,
+        "Standard deviation, ms: gap between events with tokens (loadgen's ICL); null: none was "
+        "measured.",
     ]
-    mean_e2el_ms: Annotated[float | None, "Mean, ms: time to the last token, from sent; null: none was measured."]
-    median_e2el_ms: Annotated[float | None, "Median, ms: time to the last token, from sent; null: none was measured."]
+    mean_e2el_ms: Annotated[
+        float | None, "Mean, ms: time to the last token, from sent; null: none was measured."
+    ]
+    median_e2el_ms: Annotated[
+        float | None, "Median, ms: time to the last token, from sent; null: none was measured."
+    ]
     std_e2el_ms: Annotated[
-        float | None, "Standard deviation, ms: time to the last token, from sent; null: none was measured."
+        float | None,
+        "Standard deviation, ms: time to the last token, from sent; null: none was measured.",
     ]
     steady_state: Annotated[
         SteadyState | None,
-        "The part of a closed loop in which nearly all slots were in use; null: no closed loop, or none.",
+        "The part of a closed loop in which nearly all slots were in use; null: no closed loop, "
+        "or none.",
     ] = None
-    probe_completed: Annotated[int | UnsetType, "Probes that succeeded, with --probe-request-rate."] = UNSET
+    probe_completed: Annotated[
+        int | UnsetType, "Probes that succeeded, with --probe-request-rate."
+    ] = UNSET
     probe_failed: Annotated[int | UnsetType, "Probes that failed."] = UNSET
     probe_median_e2el_ms: Annotated[
         float | UnsetType | None, "Median E2EL of the probes, from sent, ms; null: none succeeded."
     ] = UNSET
-    probe_p99_e2el_ms: Annotated[float | UnsetType | None, "99th percentile of the same, ms."] = UNSET
+    probe_p99_e2el_ms: Annotated[float | UnsetType | None, "99th percentile of the same, ms."] = (
+        UNSET
+    )
     probe_max_e2el_ms: Annotated[float | UnsetType | None, "Maximum of the same, ms."] = UNSET
     spec_decode_acceptance_rate: Annotated[
         float | UnsetType | None,
-        "Percentage of the drafted tokens that were accepted, by the server's metrics, if it drafts; null: unknown.",
+        "Percentage of the drafted tokens that were accepted, by the server's metrics, if it "
+        "drafts; null: unknown.",
     ] = UNSET
     spec_decode_acceptance_length: Annotated[
         float | UnsetType | None, "Mean output tokens of a step with a draft; null: unknown."
     ] = UNSET
-    spec_decode_num_drafts: Annotated[int | UnsetType | None, "Number of drafts; null: unknown."] = UNSET
-    spec_decode_draft_tokens: Annotated[int | UnsetType | None, "Drafted tokens; null: unknown."] = UNSET
+    spec_decode_num_drafts: Annotated[
+        int | UnsetType | None, "Number of drafts; null: unknown."
+    ] = UNSET
+    spec_decode_draft_tokens: Annotated[
+        int | UnsetType | None, "Drafted tokens; null: unknown."
+    ] = UNSET
     spec_decode_accepted_tokens: Annotated[
         int | UnsetType | None, "Drafted tokens that were accepted; null: unknown."
     ] = UNSET
     spec_decode_per_position_acceptance_rates: Annotated[
-        list[float] | UnsetType, "For each position of a draft, the share of the drafts whose token there was accepted."
+        list[float] | UnsetType,
+        "For each position of a draft, the share of the drafts whose token there was accepted.",
     ] = UNSET
     percentiles_ms: dict[str, float | None]
     metadata: dict[str, Any]
@@ -200,13 +251,17 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             total_input_tokens=inputs,
             total_output_tokens=outputs,
             total_input_sequences=None if settings.generates else counters["results"],
-            input_sequence_throughput=None if settings.generates else rates.rate(counters["results"]),
+            input_sequence_throughput=None
+            if settings.generates
+            else rates.rate(counters["results"]),
             request_throughput=rates.rate(snapshot.ok),
             request_goodput=rates.rate(counters["good_sent"]) if run.goodput_metrics else None,
             input_throughput=None if inputs is None else rates.rate(inputs),
             output_throughput=rates.rate(outputs) if settings.generates else None,
             total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
-            max_output_tokens_per_s=None if settings.disable_stream else throughput.peak_output_rate(snapshot),
+            max_output_tokens_per_s=None
+            if settings.disable_stream
+            else throughput.peak_output_rate(snapshot),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
             **_ramp(run),
             steady_state=SteadyState.of(run),
@@ -216,7 +271,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self, columns: RequestColumns | None = None) -> dict[str, Any]:
-        """Convert to the flat keys of `vllm bench serve`, in its order: those that answers of the backend have.
+        """Convert to the flat keys of `vllm bench serve`, in its order: those that answers of the
+        backend have.
 
         Args:
             columns: What --save-detailed keeps; its keys stand among the others.
@@ -224,16 +280,31 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         scalars = {name: value for name in SCALARS if (value := getattr(self, name)) is not UNSET}
         flat = {name: scalars.pop(name) for name in NAMING}
         flat = flat | {name: value for name, value in self.metadata.items() if name not in flat}
-        peaks = {name: msgspec.to_builtins(scalars.pop(name)) for name in AFTER_COLUMNS if name in scalars}
+        peaks = {
+            name: msgspec.to_builtins(scalars.pop(name))
+            for name in AFTER_COLUMNS
+            if name in scalars
+        }
         flat |= scalars
         if columns is not None:
             flat |= msgspec.to_builtins(columns)
         flat |= peaks
         for metric in METRICS if self.generates else ("e2el",):
-            flat |= {f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms") for statistic in STATISTICS}
-            flat |= {key: value for key, value in self.percentiles_ms.items() if key.endswith(f"_{metric}_ms")}
+            flat |= {
+                f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms")
+                for statistic in STATISTICS
+            }
+            flat |= {
+                key: value
+                for key, value in self.percentiles_ms.items()
+                if key.endswith(f"_{metric}_ms")
+            }
         flat |= self.percentiles_ms
-        flat |= {name: value for name in (*PROBES, *SPEC_DECODE) if (value := getattr(self, name)) is not UNSET}
+        flat |= {
+            name: value
+            for name in (*PROBES, *SPEC_DECODE)
+            if (value := getattr(self, name)) is not UNSET
+        }
         flat |= {"steady_state": msgspec.to_builtins(self.steady_state)}
         absent = SEQUENCE_KEYS if self.generates else TOKEN_KEYS
         return {name: value for name, value in flat.items() if name not in absent}
@@ -253,7 +324,9 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         if "total_input_sequences" in flat:
             fields = TOKEN_KEYS | fields
         try:
-            return msgspec.convert(fields | {"percentiles_ms": percentiles, "metadata": metadata}, cls)
+            return msgspec.convert(
+                fields | {"percentiles_ms": percentiles, "metadata": metadata}, cls
+            )
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from error
 
@@ -262,7 +335,9 @@ def _ramp(run: RunData) -> dict[str, Any]:
     settings = run.settings
     if settings.ramp_up_strategy is None:
         return {}
-    return {name: getattr(settings, name) for name in RAMP} | {"rps_change_events": rate_changes(run)}
+    return {name: getattr(settings, name) for name in RAMP} | {
+        "rps_change_events": rate_changes(run)
+    }
 
 
 def meaning(settings: RunSettings) -> dict[str, str]:
@@ -306,9 +381,12 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
         fields[f"std_{metric}_ms"] = latency.std_ms
         if settings.generates or metric == "e2el":
             percentiles_ms |= {
-                f"{name}_{metric}_ms": latency.percentiles_ms[name] for name in dict.fromkeys((*names, "p90"))
+                f"{name}_{metric}_ms": latency.percentiles_ms[name]
+                for name in dict.fromkeys((*names, "p90"))
             }
-    selected = settings.percentile_metrics.split(",") if settings.max_concurrency is not None else []
+    selected = (
+        settings.percentile_metrics.split(",") if settings.max_concurrency is not None else []
+    )
     for metric, distribution in QUEUE_MEANING.items():
         if metric not in selected:
             continue
@@ -316,20 +394,30 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
         values = {"mean": latency.mean_ms, "median": latency.p50_ms, "std": latency.std_ms}
         values |= {name: latency.percentiles_ms[name] for name in names}
         is_known = not is_closed_loop(settings)  # there a request is due only when a slot is free
-        percentiles_ms |= {f"{name}_{metric}_ms": values[name] if is_known else None for name in values}
+        percentiles_ms |= {
+            f"{name}_{metric}_ms": values[name] if is_known else None for name in values
+        }
     return fields | {"percentiles_ms": percentiles_ms}
 
 
 RAMP = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("ramp_up_"))
 PROBES = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("probe_"))
-SPEC_DECODE = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_"))
+SPEC_DECODE = tuple(
+    name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_")
+)
 STATISTICS = ("mean", "median", "std")
-# Keys of streams of tokens alone, with their values where there are no tokens; and keys of embeddings and scores alone.
+# Keys of streams of tokens alone, with their values where there are no tokens; and keys of
+# embeddings and scores alone.
 TOKEN_KEYS: dict[str, Any] = {
     "total_output_tokens": 0,
     "output_throughput": None,
     "max_output_tokens_per_s": 0.0,
-    **{f"{statistic}_{metric}_ms": None for metric in METRICS if metric != "e2el" for statistic in STATISTICS},
+    **{
+        f"{statistic}_{metric}_ms": None
+        for metric in METRICS
+        if metric != "e2el"
+        for statistic in STATISTICS
+    },
 }
 SEQUENCE_KEYS = ("total_input_sequences", "input_sequence_throughput")
 AFTER_COLUMNS = ("max_output_tokens_per_s", "max_concurrent_requests", "rtfx", "rps_change_events")

@@ -1,7 +1,7 @@
 """Outcomes: how requests ended, with examples, and what a run shows of the limits of an SLO.
 
-Also what ended the run, the requests that were sent again (--retry) or whose users left (--disconnect), and the answers
-that were to be JSON.
+Also what ended the run, the requests that were sent again (--retry) or whose users left
+(--disconnect), and the answers that were to be JSON.
 """
 
 from __future__ import annotations
@@ -33,15 +33,21 @@ class Example(Struct, frozen=True, kw_only=True):
 
     index: Annotated[int, "Its number in the run, from 0."]
     phase: Annotated[Phase, "How far the request got."]
-    detail: Annotated[str, "Why it failed, in loadgen's or the server's words, without credentials."]
-    target: Annotated[int | UnsetType, "With several targets, the number of its target, from 0."] = UNSET
+    detail: Annotated[
+        str, "Why it failed, in loadgen's or the server's words, without credentials."
+    ]
+    target: Annotated[
+        int | UnsetType, "With several targets, the number of its target, from 0."
+    ] = UNSET
 
 
 class Cancelled(Struct, frozen=True, kw_only=True):
     """Requests that the end of the run cancelled."""
 
     never_sent: Annotated[int, "Cancelled requests that never asked for a connection."] = 0
-    in_flight: Annotated[int, "Cancelled requests that were sent, or waited for their own connection."] = 0
+    in_flight: Annotated[
+        int, "Cancelled requests that were sent, or waited for their own connection."
+    ] = 0
 
 
 class Silence(Struct, frozen=True, kw_only=True):
@@ -53,7 +59,9 @@ class Silence(Struct, frozen=True, kw_only=True):
 
 
 class SilentStreams(Struct, frozen=True, kw_only=True):
-    """Streams in which no token came for 60 s or more, between two tokens or until the stream ended."""
+    """Streams in which no token came for 60 s or more, between two tokens or until the stream
+    ended.
+    """
 
     count: Annotated[int, "Number of them."] = 0
     examples: Annotated[list[Silence], "The longest silence of each of the first few streams."] = []
@@ -64,7 +72,9 @@ class Unfinished(Struct, frozen=True, kw_only=True):
 
     count: Annotated[int, "Number of them."]
     p99_e2el_due_at_least_ms: Annotated[
-        float | None, "What the p99 of E2EL from due would have been at least, had they gone on, ms; null: unknown."
+        float | None,
+        "What the p99 of E2EL from due would have been at least, had they gone on, ms; null: "
+        "unknown.",
     ]
 
     @classmethod
@@ -81,7 +91,8 @@ class Stop(Struct, frozen=True, kw_only=True):
     at_s: Annotated[float, "When it held, s on the clock. Nothing was sent from then on."]
     value: Annotated[
         float | None,
-        "What was found: ms of a latency, a share of an error rate, a number of errors; null: it falls among "
+        "What was found: ms of a latency, a share of an error rate, a number of errors; null: it "
+        "falls among "
         "requests that failed.",
     ]
 
@@ -96,18 +107,26 @@ class Retries(Struct, frozen=True, kw_only=True):
     failed: Annotated[int, "Those of them whose last attempt failed, too."]
     most_attempts: Annotated[int, "The most attempts of one request."]
     first_refusals: Annotated[Outcomes, "The same requests, by the outcome of their first attempt."]
-    first_refusal_ms: Annotated[GroupLatency, "Of their first attempts, from sent to the end of the refusal."]
+    first_refusal_ms: Annotated[
+        GroupLatency, "Of their first attempts, from sent to the end of the refusal."
+    ]
     first_ttft_ms: Annotated[
-        GroupLatency, "TTFT of requests whose first attempt succeeded, on the clock of `latency_from`."
+        GroupLatency,
+        "TTFT of requests whose first attempt succeeded, on the clock of `latency_from`.",
     ]
     first_e2el_ms: Annotated[
-        GroupLatency, "E2EL of requests whose first attempt succeeded, on the clock of `latency_from`."
+        GroupLatency,
+        "E2EL of requests whose first attempt succeeded, on the clock of `latency_from`.",
     ]
     retried_ttft_ms: Annotated[
-        GroupLatency, "TTFT that users saw of requests that succeeded after a retry: from due, over all attempts."
+        GroupLatency,
+        "TTFT that users saw of requests that succeeded after a retry: from due, over all "
+        "attempts.",
     ]
     retried_e2el_ms: Annotated[
-        GroupLatency, "E2EL that users saw of requests that succeeded after a retry: from due, over all attempts."
+        GroupLatency,
+        "E2EL that users saw of requests that succeeded after a retry: from due, over all "
+        "attempts.",
     ]
 
     @classmethod
@@ -121,7 +140,9 @@ class Retries(Struct, frozen=True, kw_only=True):
         ok = again["e2el_ns"] >= 0
         refusals = np.unique(again["first_status"], return_counts=True)
         answered = once & (snapshot.e2el >= 0)
-        streamed = answered & (snapshot.ttft >= 0) if run.settings.streams else np.zeros_like(answered)
+        streamed = (
+            answered & (snapshot.ttft >= 0) if run.settings.streams else np.zeros_like(answered)
+        )
         ttft = again["ttft_ns"][ok] if run.settings.streams else again["ttft_ns"][:0]
         return cls(
             asked=run.settings.retry,
@@ -131,7 +152,8 @@ class Retries(Struct, frozen=True, kw_only=True):
             failed=int(np.isin(snapshot.index[snapshot.ttft == FAILED], again["index"]).sum()),
             most_attempts=int(again["attempts"].max()) if len(again) else min(1, int(sent.sum())),
             first_refusals={
-                f"status({status})": count for status, count in zip(*map(np.ndarray.tolist, refusals), strict=True)
+                f"status({status})": count
+                for status, count in zip(*map(np.ndarray.tolist, refusals), strict=True)
             },
             first_refusal_ms=GroupLatency.of(again["first_ns"]),
             first_ttft_ms=GroupLatency.of(snapshot.ttft[streamed]),
@@ -146,8 +168,12 @@ class Departures(Struct, frozen=True, kw_only=True):
 
     asked: Annotated[str, "The value of --disconnect."]
     drawn: Annotated[int, "Requests that were sent and whose user was to leave."]
-    disconnected: Annotated[int, "Those of them whose connection the client closed before the answer was complete."]
-    never_sent: Annotated[int, "Further turns of sessions, which were not sent because their user had left."]
+    disconnected: Annotated[
+        int, "Those of them whose connection the client closed before the answer was complete."
+    ]
+    never_sent: Annotated[
+        int, "Further turns of sessions, which were not sent because their user had left."
+    ]
     server: Annotated[ServerStop, "Whether the servers stopped, by their own counters."]
 
     @classmethod
@@ -169,20 +195,27 @@ class ServerStop(Struct, frozen=True, kw_only=True):
     """What the servers' own counters say of the requests whose users left."""
 
     stopped: Annotated[
-        bool | None, "Whether they stopped working for all of these requests; null: their counters do not say."
+        bool | None,
+        "Whether they stopped working for all of these requests; null: their counters do not say.",
     ] = None
-    aborted: Annotated[float | None, "Requests that they count as aborted; null: they do not count them."] = None
+    aborted: Annotated[
+        float | None, "Requests that they count as aborted; null: they do not count them."
+    ] = None
     finished: Annotated[
-        float | None, "Answers that they generated to the end, beyond those of ok requests; null: unknown."
+        float | None,
+        "Answers that they generated to the end, beyond those of ok requests; null: unknown.",
     ] = None
     unread_tokens: Annotated[
-        float | None, "Output tokens that they generated beyond those that came; null: they do not count them."
+        float | None,
+        "Output tokens that they generated beyond those that came; null: they do not count them.",
     ] = None
     unfinished: Annotated[
-        float | None, "Requests that were running or waiting at the last scrape, after the run; null: unknown."
+        float | None,
+        "Requests that were running or waiting at the last scrape, after the run; null: unknown.",
     ] = None
     scraped_after_s: Annotated[
-        float | None, "Time from the end of the last request to that scrape, s; null: there was none."
+        float | None,
+        "Time from the end of the last request to that scrape, s; null: there was none.",
     ] = None
 
     @classmethod
@@ -198,13 +231,19 @@ class ServerStop(Struct, frozen=True, kw_only=True):
         left, ok = snapshot.disconnected, snapshot.ok + len(run.trailer.probe_e2el_ns)
         others = snapshot.not_ok + snapshot.cut_off  # their end on the server is unknown
         finished = None
-        # One counter of vLLM has both, by reason; many of its releases do not count aborted requests at all.
+        # One counter of vLLM has both, by reason; many of its releases do not count aborted
+        # requests at all.
         if ended is not None and telemetry.has_same_name("requests", "aborted"):
             finished = max(0.0, ended - (aborted or 0.0) - ok)
         generated, counters = telemetry.increase("generation_tokens"), snapshot.counters
-        came = counters["output_tokens"] + counters["lost_token_events"] + run.probes  # a probe has one token
-        may_be_stale = any(source.names.get("running") == OF_LAST_STEP for source in telemetry.sources)
-        works_on = bool(unfinished) and (not may_be_stale or telemetry.grew_after("generation_tokens"))
+        # A probe has one token.
+        came = counters["output_tokens"] + counters["lost_token_events"] + run.probes
+        may_be_stale = any(
+            source.names.get("running") == OF_LAST_STEP for source in telemetry.sources
+        )
+        works_on = bool(unfinished) and (
+            not may_be_stale or telemetry.grew_after("generation_tokens")
+        )
         stopped = None
         if (aborted or 0.0) >= left + snapshot.histograms[UNFINISHED].count:
             stopped = True
@@ -227,7 +266,9 @@ class StructuredOutput(Struct, frozen=True, kw_only=True):
 
     answers: Annotated[int, "Number of them."]
     json: Annotated[int, "Those that are JSON."]
-    checked: Annotated[int, "Those of them whose schema was checked, for which the package jsonschema is needed."]
+    checked: Annotated[
+        int, "Those of them whose schema was checked, for which the package jsonschema is needed."
+    ]
     matching: Annotated[int, "Those of them that match it."]
 
     @classmethod
@@ -251,16 +292,21 @@ class LimitResult(Struct, frozen=True, kw_only=True):
     limit: Annotated[str, "The limit as written."]
     value: Annotated[
         float | None,
-        "Measured value, ms, or a share from 0 to 1 for error_rate; null: it was not measured, or falls on failed "
+        "Measured value, ms, or a share from 0 to 1 for error_rate; null: it was not measured, or "
+        "falls on failed "
         "requests (`beyond`).",
     ]
     client_error_ms: Annotated[
-        float | None, "How far the value can be from the truth because of the client, ms; null: not at all."
+        float | None,
+        "How far the value can be from the truth because of the client, ms; null: not at all.",
     ] = None
-    beyond: Annotated[bool, "Whether the value falls on failed requests, which miss every limit."] = False
+    beyond: Annotated[
+        bool, "Whether the value falls on failed requests, which miss every limit."
+    ] = False
     met: Annotated[
         bool | None,
-        "Whether it is met; null: unknown, because of the client error, or in a search of too few requests.",
+        "Whether it is met; null: unknown, because of the client error, or in a search of too few "
+        "requests.",
     ]
 
     @property
@@ -285,7 +331,8 @@ def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[Lim
         if metric == "error":
             return snapshot.failures.server_rate, None
         distribution = slo.distribution(metric, clock)
-        failed = 0 if metric in slo.GAPS else snapshot.failures.failed  # gaps are those of ok requests
+        # Gaps are those of ok requests.
+        failed = 0 if metric in slo.GAPS else snapshot.failures.failed
         value = statistic_ms(snapshot.histograms[distribution], name, failed)
         return value, client_error_ms(snapshot, distribution, name, failed)
 
@@ -294,6 +341,8 @@ def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[Lim
 
 
 def all_met(results: Sequence[LimitResult]) -> bool | None:
-    """Return whether all limits are met; None where none is missed, but of some it cannot be told."""
+    """Return whether all limits are met; None where none is missed, but of some it cannot be
+    told.
+    """
     met = {result.met for result in results}
     return False if False in met else None if None in met else True

@@ -45,7 +45,9 @@ class Machine(Struct, frozen=True, kw_only=True):
     cores: Annotated[int | None, "Number of cores."]
     usable_cores: Annotated[int, "Number of cores that loadgen may use."]
     open_files_limit: Annotated[list[int], "Soft and hard limit of open files."]
-    local_ports: Annotated[list[int], "First and last port of outgoing connections; empty: unknown."]
+    local_ports: Annotated[
+        list[int], "First and last port of outgoing connections; empty: unknown."
+    ]
     somaxconn: Annotated[int | None, "Maximum queue length of a listening socket."]
     clock_source: Annotated[str | None, "Clock source of the kernel."]
 
@@ -54,19 +56,30 @@ class Engine(Struct, frozen=True, kw_only=True):
     """Facts about the server. Keys that do not apply are missing."""
 
     base_url: Annotated[str | UnsetType, "Where it listens."] = UNSET
-    server_header: Annotated[str | UnsetType | None, "Its `Server` header; null: it has none."] = UNSET
+    server_header: Annotated[str | UnsetType | None, "Its `Server` header; null: it has none."] = (
+        UNSET
+    )
     version: Annotated[str | UnsetType | None, "Answer of /version; null: none."] = UNSET
-    continuous_usage: Annotated[Literal["refused"] | UnsetType, "The server refuses --continuous-usage."] = UNSET
+    continuous_usage: Annotated[
+        Literal["refused"] | UnsetType, "The server refuses --continuous-usage."
+    ] = UNSET
     targets: Annotated[list[Engine] | UnsetType, "Each of several servers."] = UNSET
     differ: Annotated[
-        list[str] | UnsetType, "Settings in which the servers differ, although no difference was requested."
+        list[str] | UnsetType,
+        "Settings in which the servers differ, although no difference was requested.",
     ] = UNSET
     name: Annotated[str | UnsetType, "Name of the engine that was started for the run."] = UNSET
     simulated: Annotated[bool | UnsetType, "Whether the engine is loadgen's simulator."] = UNSET
     installed: Annotated[str | UnsetType | None, "Its installed version; null: unknown."] = UNSET
-    commands: Annotated[list[str] | UnsetType, "The commands that started it, without secrets."] = UNSET
-    differences: Annotated[list[str] | UnsetType, "What the engine set differently from the settings."] = UNSET
-    trouble: Annotated[str | UnsetType | None, "What was wrong with the engine after the run; null: nothing."] = UNSET
+    commands: Annotated[list[str] | UnsetType, "The commands that started it, without secrets."] = (
+        UNSET
+    )
+    differences: Annotated[
+        list[str] | UnsetType, "What the engine set differently from the settings."
+    ] = UNSET
+    trouble: Annotated[
+        str | UnsetType | None, "What was wrong with the engine after the run; null: nothing."
+    ] = UNSET
 
 
 class SharedInput(Struct, frozen=True, kw_only=True):
@@ -74,23 +87,30 @@ class SharedInput(Struct, frozen=True, kw_only=True):
 
     block_size: Annotated[int, "Tokens of a block of the cache."]
     block_size_from: Annotated[str, "Where that is from: a flag, a metric, or the default."]
-    tokens: Annotated[int | UnsetType, "Tokens of these prompts, as predicted; missing: unknown."] = UNSET
+    tokens: Annotated[
+        int | UnsetType, "Tokens of these prompts, as predicted; missing: unknown."
+    ] = UNSET
     shared_tokens: Annotated[
-        int | UnsetType, "Those of them that an earlier prompt has in whole blocks; missing: unknown."
+        int | UnsetType,
+        "Those of them that an earlier prompt has in whole blocks; missing: unknown.",
     ] = UNSET
     unknown: Annotated[str | UnsetType, "Why these are unknown; missing: they are known."] = UNSET
     warm_requests: Annotated[
         int | UnsetType, "Requests that were to warm the cache up, to each server; missing: none."
     ] = UNSET
     warmed_by: Annotated[
-        Literal["prefix", "prompt"] | UnsetType, "What each of these requests sent; missing: there were none."
+        Literal["prefix", "prompt"] | UnsetType,
+        "What each of these requests sent; missing: there were none.",
     ] = UNSET
 
 
 class Prompts(Struct, frozen=True, kw_only=True):
     """Where the prompts come from. Further keys are the data set's own (docs/datasets.md)."""
 
-    sha256: Annotated[str, "SHA-256 of the prompts made before the clock started; `loadgen dataset` shows the same."]
+    sha256: Annotated[
+        str,
+        "SHA-256 of the prompts made before the clock started; `loadgen dataset` shows the same.",
+    ]
     requests: Annotated[int, "Number of prompts made before the clock started."]
     further: Annotated[
         Literal[True] | UnsetType,
@@ -98,10 +118,13 @@ class Prompts(Struct, frozen=True, kw_only=True):
     ] = UNSET
     sent_before: Annotated[
         int | UnsetType,
-        "How many measured prompts the warm-ups or the ready check had also sent; missing without either.",
+        "How many measured prompts the warm-ups or the ready check had also sent; missing without "
+        "either.",
     ] = UNSET
     distinct: Annotated[int, "Number of distinct prompts."]
-    repeats_answers: Annotated[Literal[True] | UnsetType, "Whether any prompt repeats answers of the server."] = UNSET
+    repeats_answers: Annotated[
+        Literal[True] | UnsetType, "Whether any prompt repeats answers of the server."
+    ] = UNSET
     classes: Annotated[
         dict[str, int] | UnsetType,
         "Number of these prompts by class (--class, --lora-modules); missing without classes.",
@@ -110,19 +133,27 @@ class Prompts(Struct, frozen=True, kw_only=True):
         list[dict[str, Any]] | UnsetType,
         "Of classes with data sets of their own, each data set, with the names of its classes.",
     ] = UNSET
-    images: Annotated[int | UnsetType, "Number of images in these prompts; missing without any."] = UNSET
+    images: Annotated[
+        int | UnsetType, "Number of images in these prompts; missing without any."
+    ] = UNSET
     structured: Annotated[
-        int | UnsetType, "Number of these prompts whose answers are to be JSON; missing without any."
+        int | UnsetType,
+        "Number of these prompts whose answers are to be JSON; missing without any.",
     ] = UNSET
-    salt: Annotated[str | UnsetType, "What the first words depend on; missing without --cache salted."] = UNSET
+    salt: Annotated[
+        str | UnsetType, "What the first words depend on; missing without --cache salted."
+    ] = UNSET
     prefix_cache: Annotated[
-        SharedInput | UnsetType, "What a prefix cache can give back; missing in results of earlier versions."
+        SharedInput | UnsetType,
+        "What a prefix cache can give back; missing in results of earlier versions.",
     ] = UNSET
-    server_tokens: Annotated[Prediction | UnsetType, "Tokens that the server was expected to add to each prompt."] = (
-        UNSET
-    )
+    server_tokens: Annotated[
+        Prediction | UnsetType, "Tokens that the server was expected to add to each prompt."
+    ] = UNSET
     name: Annotated[str | UnsetType, "Name of the data set."] = UNSET
-    rows_left_out: Annotated[int | UnsetType, "Rows of a trace with no input tokens or no output tokens."] = UNSET
+    rows_left_out: Annotated[
+        int | UnsetType, "Rows of a trace with no input tokens or no output tokens."
+    ] = UNSET
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
@@ -137,30 +168,40 @@ class Schedule(Struct, frozen=True, kw_only=True):
 class Provenance(Struct, frozen=True, kw_only=True, dict=True):
     """What is needed to repeat the run."""
 
-    # Settings, engine and prompts are kept as they were saved, since their keys depend on the run. The properties
-    # without `saved` are typed.
+    # Settings, engine and prompts are kept as they were saved, since their keys depend on the run.
+    # The properties without `saved` are typed.
 
     saved_settings: Annotated[
         dict[SettingName, Any],
-        "All settings of the run with their final values, without secrets. `loadgen run --help-all` explains each.",
+        "All settings of the run with their final values, without secrets. `loadgen run "
+        "--help-all` explains each.",
     ] = msgspec.field(name="settings")
-    asked: Annotated[dict[SettingName, Any], "The settings that were given and differ from the default."] = {}
+    asked: Annotated[
+        dict[SettingName, Any], "The settings that were given and differ from the default."
+    ] = {}
     seeds: Seeds
     versions: Versions
     machine: Machine
     saved_engine: Annotated[
-        dict[str, Any], "Facts about the server.", Meta(extra_json_schema={"$ref": "#/$defs/Engine"})
+        dict[str, Any],
+        "Facts about the server.",
+        Meta(extra_json_schema={"$ref": "#/$defs/Engine"}),
     ] = msgspec.field(name="engine")
     saved_prompts: Annotated[
-        dict[str, Any], "Where the prompts come from.", Meta(extra_json_schema={"$ref": "#/$defs/Prompts"})
+        dict[str, Any],
+        "Where the prompts come from.",
+        Meta(extra_json_schema={"$ref": "#/$defs/Prompts"}),
     ] = msgspec.field(name="prompts")
     schedule: Schedule
 
     @cached_property
     def settings(self) -> RunSettings:
         """The settings as resolved, without secrets."""
-        names = {field.name for field in dataclasses.fields(RunSettings)}  # other versions may have others
-        return restored({name: value for name, value in self.saved_settings.items() if name in names})
+        # Other versions may have others.
+        names = {field.name for field in dataclasses.fields(RunSettings)}
+        return restored(
+            {name: value for name, value in self.saved_settings.items() if name in names}
+        )
 
     @cached_property
     def engine(self) -> Engine:

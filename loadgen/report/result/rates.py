@@ -1,4 +1,6 @@
-"""Rates of a run: per second, as a ramp reached them, in the steady state, for a user, per GPU, by energy and cost."""
+"""Rates of a run: per second, as a ramp reached them, in the steady state, for a user, per GPU,
+by energy and cost.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from loadgen.metrics.throughput import wall_ns
 from loadgen.report.result.latencies import GroupLatency, percentile_ms
 from loadgen.util.clock import NS_PER_S
 
-MIN_WINDOW_S, MIN_SHARE = 10.0, 0.1  # a shorter window, or a smaller share of the run, may not represent it
+# A shorter window, or a smaller share of the run, may not represent it.
+MIN_WINDOW_S, MIN_SHARE = (10.0, 0.1)
 MAX_GAP_S = 5.0  # between two readings of the power; a longer gap is not covered
 S_PER_HOUR, MILLION = 3600, 1e6
 
@@ -64,22 +67,28 @@ class Rates(Struct, frozen=True, kw_only=True):
 
     answers_per_s: Annotated[
         float | None,
-        "Ok answers per second from the end of the first to the end of the last; null with fewer than 10 of them, "
+        "Ok answers per second from the end of the first to the end of the last; null with fewer "
+        "than 10 of them, "
         "and where all requests were due at once or in a closed loop.",
     ] = None
     steady_output_tokens_per_s: Annotated[
-        float | None, "Output tokens per second between ramp and tail; null if less than a second is left."
+        float | None,
+        "Output tokens per second between ramp and tail; null if less than a second is left.",
     ]
     uncached_input_tokens_per_s: Annotated[
-        float | None, "Prompt tokens per second that were not in the cache; null if the server does not count them."
+        float | None,
+        "Prompt tokens per second that were not in the cache; null if the server does not count "
+        "them.",
     ]
     goodput_requests_per_s: Annotated[
         float | None,
-        "Requests per second that met every --goodput limit, on the clock of `latency_from`; null without it.",
+        "Requests per second that met every --goodput limit, on the clock of `latency_from`; null "
+        "without it.",
     ]
     good_share: Annotated[
         float | None,
-        "Share of the scheduled requests whose users stayed that met every limit; null if that rate is null.",
+        "Share of the scheduled requests whose users stayed that met every limit; null if that "
+        "rate is null.",
     ]
 
     @classmethod
@@ -92,8 +101,12 @@ class Rates(Struct, frozen=True, kw_only=True):
         uncached = counters["input_tokens"] - counters["cached_tokens"]
         return cls(
             answers_per_s=throughput.answer_rate(snapshot) if run.schedule.duration_ns else None,
-            steady_output_tokens_per_s=throughput.steady_output_rate(snapshot) if run.settings.streams else None,
-            uncached_input_tokens_per_s=per_second.rate(uncached) if counters["cached_counted"] else None,
+            steady_output_tokens_per_s=throughput.steady_output_rate(snapshot)
+            if run.settings.streams
+            else None,
+            uncached_input_tokens_per_s=per_second.rate(uncached)
+            if counters["cached_counted"]
+            else None,
             goodput_requests_per_s=per_second.rate(counters["good"]) if is_judged else None,
             good_share=counters["good"] / stayed if is_judged and stayed else None,
         )
@@ -107,7 +120,8 @@ class RateChange(Struct, frozen=True, kw_only=True):
 
 
 def rate_changes(run: RunData) -> list[RateChange]:
-    """List the rate that a ramp began with, and the whole rates that it reached before the run ended.
+    """List the rate that a ramp began with, and the whole rates that it reached before the run
+    ended.
 
     Args:
         run: The data of a run with a ramp.
@@ -134,7 +148,9 @@ def rate_changes(run: RunData) -> list[RateChange]:
 class SteadyWindow(Struct, frozen=True, kw_only=True):
     """The window of a steady state."""
 
-    start_s: Annotated[float, "When that many requests were first in flight, s from the first send."]
+    start_s: Annotated[
+        float, "When that many requests were first in flight, s from the first send."
+    ]
     end_s: Annotated[float, "When that many were last in flight, s from the first send."]
     duration_s: Annotated[float, "Its length, s."]
     target_concurrency: Annotated[int, "`--max-concurrency`."]
@@ -144,7 +160,9 @@ class SteadyWindow(Struct, frozen=True, kw_only=True):
     requests_started_in_window: Annotated[int, "Ok requests that were sent in it."]
     requests_completed_in_window: Annotated[int, "Ok requests that ended in it."]
     requests_total: Annotated[int, "Ok requests of the run."]
-    warning: Annotated[str | None, "Why it may not represent the run; null: nothing speaks against it."]
+    warning: Annotated[
+        str | None, "Why it may not represent the run; null: nothing speaks against it."
+    ]
 
 
 class SteadyState(Struct, frozen=True, kw_only=True):
@@ -156,17 +174,24 @@ class SteadyState(Struct, frozen=True, kw_only=True):
         float | None, "Input tokens per second, of ok requests that were sent in it; null: unknown."
     ]
     output_throughput: Annotated[
-        float, "Output tokens of ok requests per second of the window, each counted when it arrived."
+        float,
+        "Output tokens of ok requests per second of the window, each counted when it arrived.",
     ]
-    total_token_throughput: Annotated[float | None, "Input and output tokens per second; null: unknown."]
+    total_token_throughput: Annotated[
+        float | None, "Input and output tokens per second; null: unknown."
+    ]
     mean_ttft_ms: Annotated[
-        float | None, "Mean TTFT of the ok requests sent in it, on the clock of `latency_from`, ms; null: none."
+        float | None,
+        "Mean TTFT of the ok requests sent in it, on the clock of `latency_from`, ms; null: none.",
     ]
     median_ttft_ms: Annotated[float | None, "Median of the same, ms."]
     percentiles_ttft_ms: Annotated[
-        list[tuple[float, float | None]], "The percentiles of --metric-percentiles of the same: pairs of p, ms."
+        list[tuple[float, float | None]],
+        "The percentiles of --metric-percentiles of the same: pairs of p, ms.",
     ]
-    mean_tpot_ms: Annotated[float | None, "Mean TPOT of these requests, as vLLM divides, ms; null: none."]
+    mean_tpot_ms: Annotated[
+        float | None, "Mean TPOT of these requests, as vLLM divides, ms; null: none."
+    ]
     median_tpot_ms: Annotated[float | None, "Median of the same, ms."]
     p90_tpot_ms: Annotated[float | None, "90th percentile of the same, ms."]
     p99_tpot_ms: Annotated[float | None, "99th percentile of the same, ms."]
@@ -175,15 +200,16 @@ class SteadyState(Struct, frozen=True, kw_only=True):
     ] = None
     median_e2el_ms: Annotated[float | None, "Median of the same, ms."] = None
     percentiles_e2el_ms: Annotated[
-        list[tuple[float, float | None]], "The percentiles of --metric-percentiles of the same: pairs of p, ms."
+        list[tuple[float, float | None]],
+        "The percentiles of --metric-percentiles of the same: pairs of p, ms.",
     ] = []
 
     @classmethod
     def of(cls, run: RunData) -> Self | None:
         """Compute it.
 
-        None if the run is no closed loop of streams, its cap changes, or too few requests were in flight in all but an
-        instant.
+        None if the run is no closed loop of streams, its cap changes, or too few requests were in
+        flight in all but an instant.
         """
         threshold, cap = run.settings.steady_state_threshold, run.settings.max_concurrency
         if run.settings.concurrency_profile is not None:  # each phase has a state of its own
@@ -192,16 +218,23 @@ class SteadyState(Struct, frozen=True, kw_only=True):
             return None
         snapshot, least = run.snapshot, max(math.ceil(threshold * cap), 1)
         was_sent = snapshot.sent >= 0
-        window = throughput.at_least_in_flight(snapshot.sent[was_sent], snapshot.closed[was_sent], least)
+        window = throughput.at_least_in_flight(
+            snapshot.sent[was_sent], snapshot.closed[was_sent], least
+        )
         if window is None or window[1] - window[0] < 2 * BIN_NS:
             return None
         seconds = (window[1] - window[0]) / 1e9
         ok = snapshot.ttft >= 0
-        began, ended = (ok & (at >= window[0]) & (at < window[1]) for at in (snapshot.sent, snapshot.closed))
+        began, ended = (
+            ok & (at >= window[0]) & (at < window[1]) for at in (snapshot.sent, snapshot.closed)
+        )
         tokens, outputs = snapshot.input[began], throughput.output_rate(snapshot, *window)
         inputs = None if (tokens < 0).any() else int(tokens.sum()) / seconds
         ttfts, e2els = snapshot.ttft[began], snapshot.e2el[began]
-        ttft, tpot = GroupLatency.of(ttfts), GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)])
+        ttft, tpot = (
+            GroupLatency.of(ttfts),
+            GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)]),
+        )
         e2el = GroupLatency.of(e2els)
         percentiles = parse_percentiles(run.settings.metric_percentiles)
         first_ns, run_s = int(snapshot.sent[was_sent].min()), throughput.wall_ns(snapshot) / 1e9
@@ -244,26 +277,33 @@ class Efficiency(Struct, frozen=True, kw_only=True):
     """What users and operators compare servers by."""
 
     output_tokens_per_s_per_user: Annotated[
-        float | None, "Interactivity: 1000 / median TPOT (as vLLM divides, ms); null: no TPOT was measured."
+        float | None,
+        "Interactivity: 1000 / median TPOT (as vLLM divides, ms); null: no TPOT was measured.",
     ]
-    gpus: Annotated[int | None, "GPUs of the servers: `--gpus`, else those that NVML read; null: neither is known."]
+    gpus: Annotated[
+        int | None,
+        "GPUs of the servers: `--gpus`, else those that NVML read; null: neither is known.",
+    ]
     total_tokens_per_s_per_gpu: Annotated[
         float | None, "Input and output tokens per second and GPU; null: the GPUs are not known."
     ]
     output_tokens_per_s_per_gpu: Annotated[float | None, "Output tokens per second and GPU."]
     energy_j: Annotated[
         float | None,
-        "Energy of the GPUs that NVML read, J: their power integrated from the first send until the last request "
+        "Energy of the GPUs that NVML read, J: their power integrated from the first send until "
+        "the last request "
         "ended; null: no power was read.",
     ]
     energy_coverage: Annotated[
         float | None,
-        "Share of that time between two readings of the power at most 5 s apart, of the GPU with the least.",
+        "Share of that time between two readings of the power at most 5 s apart, of the GPU with "
+        "the least.",
     ]
     joules_per_output_token: Annotated[float | None, "That energy by output tokens, J."]
     joules_per_token: Annotated[float | None, "That energy by input and output tokens, J."]
     cost_per_million_output_tokens: Annotated[
-        float | None, "`--gpu-hour-price` x GPUs x hours, by million output tokens; null without a price."
+        float | None,
+        "`--gpu-hour-price` x GPUs x hours, by million output tokens; null without a price.",
     ]
     cost_per_million_tokens: Annotated[float | None, "The same by million input and output tokens."]
 
@@ -271,20 +311,35 @@ class Efficiency(Struct, frozen=True, kw_only=True):
     def of(cls, run: RunData) -> Self | None:
         """Compute it; None where answers have no tokens, or none came."""
         snapshot, settings = run.snapshot, run.settings
-        seconds, output = throughput.wall_ns(snapshot) / NS_PER_S, snapshot.counters["output_tokens"]
+        seconds, output = (
+            throughput.wall_ns(snapshot) / NS_PER_S,
+            snapshot.counters["output_tokens"],
+        )
         if not settings.generates or not seconds or not output:
             return None
         total = output + snapshot.counters["input_tokens"]
-        tpot = snapshot.histograms["tpot_n1"].percentile(50) if snapshot.histograms["tpot_n1"].count else None
+        tpot = (
+            snapshot.histograms["tpot_n1"].percentile(50)
+            if snapshot.histograms["tpot_n1"].count
+            else None
+        )
         gpus = settings.gpus or len(run.telemetry.gpus) or None
         first_s = int(snapshot.sent[snapshot.sent >= 0].min()) / NS_PER_S
         energies = [energy(gpu, first_s, first_s + seconds) for gpu in run.telemetry.gpus]
         readings = [reading for reading in energies if reading is not None]
-        joules = sum(reading for reading, _ in readings) if readings and len(readings) == len(energies) else None
+        joules = (
+            sum(reading for reading, _ in readings)
+            if readings and len(readings) == len(energies)
+            else None
+        )
         cost = gpu_seconds = None
         if gpus is not None:
             gpu_seconds = seconds * gpus
-            cost = None if settings.gpu_hour_price is None else settings.gpu_hour_price * gpu_seconds / S_PER_HOUR
+            cost = (
+                None
+                if settings.gpu_hour_price is None
+                else settings.gpu_hour_price * gpu_seconds / S_PER_HOUR
+            )
         return cls(
             output_tokens_per_s_per_user=NS_PER_S / tpot if tpot else None,
             gpus=gpus,
@@ -300,13 +355,16 @@ class Efficiency(Struct, frozen=True, kw_only=True):
 
 
 def energy(gpu: Gpu, start_s: float, end_s: float) -> tuple[float, float] | None:
-    """Integrate the power of a GPU over a time, by trapezoids; in gaps by the mean power of what is covered.
+    """Integrate the power of a GPU over a time, by trapezoids; in gaps by the mean power of what is
+    covered.
 
     Returns:
         J, and the share of the time that is covered; None if nothing is.
     """
     readings = [
-        (at_s, power) for at_s, power in zip(gpu.at_s, gpu.series.get("power_w", ()), strict=False) if power is not None
+        (at_s, power)
+        for at_s, power in zip(gpu.at_s, gpu.series.get("power_w", ()), strict=False)
+        if power is not None
     ]
     covered_s = joules = 0.0
     for (before_s, before), (after_s, after) in pairwise(readings):

@@ -1,4 +1,6 @@
-"""Request groups: what became of the requests of each target, class, phase of a load profile, and turn of sessions."""
+"""Request groups: what became of the requests of each target, class, phase of a load profile,
+and turn of sessions.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,13 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, "Requests that ended."]
     ok: Annotated[int, "Those that succeeded."]
     failed: Annotated[int, "Those that failed, without cancelled ones."]
-    left: Annotated[int, "Those whose users left (--disconnect), and what they would have asked next."] = 0
+    left: Annotated[
+        int, "Those whose users left (--disconnect), and what they would have asked next."
+    ] = 0
     cached_share: Annotated[
         float | None,
-        "Share of the prompt tokens that came from the server's cache, of ok requests; null: it reported none.",
+        "Share of the prompt tokens that came from the server's cache, of ok requests; null: it "
+        "reported none.",
     ] = None
     ttft_ms: Annotated[GroupLatency, "TTFT, on the clock of `latency_from`."]
     tpot_ms: Annotated[GroupLatency, "TPOT, as vLLM divides."]
@@ -48,7 +53,9 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
             members: Which of its rows are in the group, shape (rows,).
             more: Fields that a subclass has besides.
         """
-        ttft, e2el, tpot = (column[members] for column in (snapshot.ttft, snapshot.e2el, snapshot.tpot))
+        ttft, e2el, tpot = (
+            column[members] for column in (snapshot.ttft, snapshot.e2el, snapshot.tpot)
+        )
         ok = e2el >= 0
         cached, prompts = snapshot.cached[members], snapshot.input[members]
         counted = ok & (cached >= 0) & (prompts > 0)
@@ -57,7 +64,9 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
             ok=int(ok.sum()),
             failed=int((e2el == FAILED).sum()),
             left=int((e2el == DISCONNECTED).sum()),
-            cached_share=float(cached[counted].sum() / prompts[counted].sum()) if counted.any() else None,
+            cached_share=float(cached[counted].sum() / prompts[counted].sum())
+            if counted.any()
+            else None,
             ttft_ms=GroupLatency.of(ttft[ok & (ttft >= 0)]),
             tpot_ms=GroupLatency.of(tpot[ok & (tpot >= 0)]),
             e2el_ms=GroupLatency.of(e2el[ok]),
@@ -73,17 +82,24 @@ class PhaseResult(RequestGroup, frozen=True, kw_only=True):
     end_s: Annotated[float, "When it ends, s on the clock."]
     due: Annotated[int, "Requests that were due in it."]
     answers_per_s: Annotated[float, "Ok requests that ended in it, per second."]
-    output_throughput: Annotated[float, "Output tokens of ok requests per second of it, each counted when it arrived."]
+    output_throughput: Annotated[
+        float, "Output tokens of ok requests per second of it, each counted when it arrived."
+    ]
     recovered_after_s: Annotated[
         float | None,
-        "After a burst, a phase with a higher mean load than those before and after it: seconds from its end until "
-        "the backlog, the requests that are due and not ended, is at most the largest of the phase before the "
+        "After a burst, a phase with a higher mean load than those before and after it: seconds "
+        "from its end until "
+        "the backlog, the requests that are due and not ended, is at most the largest of the "
+        "phase before the "
         "burst; null: no burst came before, or the run ended first.",
     ]
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
-        """Summarize the phases; empty where the load has none. A phase after the end of the run has no requests."""
+        """Summarize the phases; empty where the load has none.
+
+        A phase after the end of the run has no requests.
+        """
         profile, snapshot = run.settings.load_profile, run.snapshot
         if profile is None:
             return []
@@ -91,9 +107,13 @@ class PhaseResult(RequestGroup, frozen=True, kw_only=True):
             due_ns, row_due_ns = np.sort(snapshot.sent[snapshot.sent >= 0]), snapshot.sent
         else:
             due_ns = run.schedule.due_ns
-            row_due_ns = np.where(due_ns[snapshot.index] >= 0, due_ns[snapshot.index], snapshot.sent)
+            row_due_ns = np.where(
+                due_ns[snapshot.index] >= 0, due_ns[snapshot.index], snapshot.sent
+            )
         ok_ns = snapshot.closed[snapshot.e2el >= 0]
-        windows = [(round(start * NS_PER_S), round(end * NS_PER_S)) for start, end in profile.windows_s()]
+        windows = [
+            (round(start * NS_PER_S), round(end * NS_PER_S)) for start, end in profile.windows_s()
+        ]
         backlog = _Backlog(due_ns[due_ns >= 0], snapshot.closed)
         return [
             cls.of(
@@ -107,7 +127,9 @@ class PhaseResult(RequestGroup, frozen=True, kw_only=True):
                 output_throughput=throughput.output_rate(snapshot, start, end),
                 recovered_after_s=_recovery_s(number, profile, windows, backlog),
             )
-            for number, (phase, (start, end)) in enumerate(zip(profile.phases, windows, strict=True))
+            for number, (phase, (start, end)) in enumerate(
+                zip(profile.phases, windows, strict=True)
+            )
         ]
 
 
@@ -123,7 +145,9 @@ class _Backlog:
         self._times = np.concatenate((due_ns, ended_ns))
         order = np.argsort(self._times, kind="stable")
         self._times = self._times[order]
-        self._after = np.cumsum(np.concatenate((np.ones(len(due_ns)), -np.ones(len(ended_ns))))[order])
+        self._after = np.cumsum(
+            np.concatenate((np.ones(len(due_ns)), -np.ones(len(ended_ns))))[order]
+        )
 
     def most(self, start_ns: int, end_ns: int) -> float:
         """Return the greatest number from `start_ns` to `end_ns`."""
@@ -162,12 +186,16 @@ class Turn(RequestGroup, frozen=True, kw_only=True):
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
-        """Summarize the turns that were sent, in their order; empty where the run has no sessions."""
+        """Summarize the turns that were sent, in their order; empty where the run has no
+        sessions.
+        """
         starts = _starts(run)
         if starts is None:
             return []
         turns = run.snapshot.index - starts[run.snapshot.index]
-        return [cls.of(run.snapshot, turns == turn, turn=int(turn) + 1) for turn in np.unique(turns)]
+        return [
+            cls.of(run.snapshot, turns == turn, turn=int(turn) + 1) for turn in np.unique(turns)
+        ]
 
 
 class SessionTimes(Struct, frozen=True, kw_only=True):
@@ -178,7 +206,8 @@ class SessionTimes(Struct, frozen=True, kw_only=True):
     turns_mean: Annotated[float, "Mean number of turns of a session, as planned."]
     time_ms: Annotated[
         GroupLatency,
-        "From due of the first turn to the end of the last answer, with think times, of complete sessions.",
+        "From due of the first turn to the end of the last answer, with think times, of complete "
+        "sessions.",
     ]
 
     @classmethod
@@ -205,7 +234,9 @@ class SessionTimes(Struct, frozen=True, kw_only=True):
 
 
 def _starts(run: RunData) -> Int64s | None:
-    """Return the number of the first request of each request's session, shape (count,); None without sessions."""
+    """Return the number of the first request of each request's session, shape (count,); None
+    without sessions.
+    """
     begins = run.schedule.begins
     if begins.all():
         return None
@@ -222,7 +253,9 @@ class Target(Struct, frozen=True, kw_only=True):
     failed: Annotated[int, "Requests that failed, without cancelled ones."]
     outcomes: Annotated[Outcomes, "Its requests by how they ended."]
     output_tokens: Annotated[int, "Output tokens of its ok requests."]
-    request_throughput: Annotated[float | None, "Ok requests per second of the whole run; null where nothing was sent."]
+    request_throughput: Annotated[
+        float | None, "Ok requests per second of the whole run; null where nothing was sent."
+    ]
     output_throughput: Annotated[
         float | None, "Output tokens per second of the whole run; null where nothing was sent."
     ]
@@ -231,13 +264,18 @@ class Target(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def each(cls, run: RunData) -> list[Self]:
-        """Summarize each of several targets, in their order; empty where there is one, which is the whole."""
+        """Summarize each of several targets, in their order; empty where there is one, which is
+        the whole.
+        """
         parts = zip(shown_urls(run.settings), run.snapshot.targets, strict=False)
         return [cls(base_url=url, **_part_fields(run, part)) for url, part in parts]
 
 
 class ClassResult(Struct, frozen=True, kw_only=True):
-    """Results of one class of requests. Rates are over the time of the whole run, so that they add up."""
+    """Results of one class of requests.
+
+    Rates are over the time of the whole run, so that they add up.
+    """
 
     name: Annotated[str, "Its name."]
     share: Annotated[float, "The part of all requests that it should get on average."]
@@ -246,16 +284,27 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, "Its requests that ended."]
     ok: Annotated[int, "Requests that succeeded."]
     failed: Annotated[int, "Requests that failed, without cancelled ones."]
-    left: Annotated[int, "Requests whose users left (--disconnect), and what they would have asked next."] = 0
+    left: Annotated[
+        int, "Requests whose users left (--disconnect), and what they would have asked next."
+    ] = 0
     outcomes: Annotated[Outcomes, "Its requests by how they ended."]
     error_rate: Annotated[float | None, "As in the whole result; null where no request ended."]
     output_tokens: Annotated[int, "Output tokens of its ok requests."]
-    request_throughput: Annotated[float | None, "Ok requests per second; null where nothing was sent."]
-    output_throughput: Annotated[float | None, "Output tokens per second; null where nothing was sent."]
-    goodput_requests_per_s: Annotated[
-        float | None, "Requests per second that met every limit of its goodput, or of --goodput; null without limits."
+    request_throughput: Annotated[
+        float | None, "Ok requests per second; null where nothing was sent."
     ]
-    good_share: Annotated[float | None, "Share of its requests whose users stayed that did; null if that rate is null."]
+    output_throughput: Annotated[
+        float | None, "Output tokens per second; null where nothing was sent."
+    ]
+    goodput_requests_per_s: Annotated[
+        float | None,
+        "Requests per second that met every limit of its goodput, or of --goodput; null without "
+        "limits.",
+    ]
+    good_share: Annotated[
+        float | None,
+        "Share of its requests whose users stayed that did; null if that rate is null.",
+    ]
     max_concurrent_requests: Annotated[int, "Peak number of its requests in flight."]
     latency_ms: Annotated[Latencies, "Its latencies, as in the whole result, ms."]
     slo: Annotated[list[LimitResult], "Each limit of its own SLO, judged by its requests alone."]
@@ -264,7 +313,9 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     def each(cls, run: RunData) -> list[Self]:
         """Summarize each class, in their order; empty without classes."""
         results = list[Self]()
-        for request_class, part in zip(run.settings.request_classes, run.snapshot.classes, strict=False):
+        for request_class, part in zip(
+            run.settings.request_classes, run.snapshot.classes, strict=False
+        ):
             limits = slo.parse_goodput(run.settings.of_class(request_class).goodput)
             left, good = part.outcomes.get(Outcome.DISCONNECTED, 0), part.counters["good"]
             is_judged, stayed = is_goodput_known(limits, run.snapshot), part.ended - left
@@ -276,7 +327,9 @@ class ClassResult(Struct, frozen=True, kw_only=True):
                     model=request_class.model,
                     left=left,
                     error_rate=part.failures.server_rate,
-                    goodput_requests_per_s=PerSecond.of(run.snapshot).rate(good) if is_judged else None,
+                    goodput_requests_per_s=PerSecond.of(run.snapshot).rate(good)
+                    if is_judged
+                    else None,
                     good_share=good / stayed if is_judged and stayed else None,
                     slo=judge_limits(request_class.slo, part, run.settings.latency_from),
                     **_part_fields(run, part),
@@ -291,7 +344,9 @@ class ClassResult(Struct, frozen=True, kw_only=True):
 
 
 def _part_fields(run: RunData, part: Snapshot) -> dict[str, Any]:
-    """Summarize the requests of a part of a run that were recorded apart, by the names of fields."""
+    """Summarize the requests of a part of a run that were recorded apart, by the names of
+    fields.
+    """
     # Rates are over the time of the whole run, so that they add up.
     per_second, tokens = PerSecond.of(run.snapshot), part.counters["output_tokens"]
     return {

@@ -1,4 +1,7 @@
-"""The result of a run: a typed tree. Its JSON has vLLM's keys at the top, and the rest under `loadgen`."""
+"""The result of a run: a typed tree.
+
+Its JSON has vLLM's keys at the top, and the rest under `loadgen`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,13 @@ from loadgen.report.result.outcomes import (
 )
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.result.rates import Efficiency, Rates
-from loadgen.report.result.request_groups import ClassResult, PhaseResult, SessionTimes, Target, Turn
+from loadgen.report.result.request_groups import (
+    ClassResult,
+    PhaseResult,
+    SessionTimes,
+    Target,
+    Turn,
+)
 from loadgen.report.result.server import PrefixCache, ServerCallResult, ServerMetrics
 from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.timeline import RequestColumns, RequestSample, Timeline
@@ -55,66 +64,96 @@ Counts = dict[str, int]
 class RunFindings(Struct, frozen=True, kw_only=True):
     """loadgen's own findings about a run, beyond vLLM's keys."""
 
-    # A field with a default is missing in files of earlier versions, and stands in every file of this one.
+    # A field with a default is missing in files of earlier versions, and stands in every file of
+    # this one.
 
     schema: Annotated[Literal[1], "The version of this schema."]
     verdict: Annotated[Verdict, "Whether the numbers of the run can be trusted."]
     checks: Annotated[list[Check], "All checks, by group (docs/checks.md)."]
     partial: Annotated[str | None, "Why the run ended early; null: it did not."]
-    overloaded: Annotated[bool | None, "Whether requests came faster than they were answered; null: unknown."]
+    overloaded: Annotated[
+        bool | None, "Whether requests came faster than they were answered; null: unknown."
+    ]
     simulated: Annotated[bool, "Whether loadgen's own simulator was measured."]
     insecure: Annotated[bool, "Whether TLS certificates were not verified."]
     closed_loop: Annotated[bool, "Whether each request was due when a slot was free for it."]
-    latency_from: Annotated[Clock, "The clock on which SLOs are judged and tables are printed first."]
+    latency_from: Annotated[
+        Clock, "The clock on which SLOs are judged and tables are printed first."
+    ]
     scheduled: Annotated[int, "Number of requests that the run should send."]
     repeated_prompts: Annotated[int, "Requests that repeated the prompt of an earlier one."]
     outcomes: Annotated[
-        Outcomes, "Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are left out."
+        Outcomes,
+        "Requests by how they ended; `status(404)` spells an HTTP status out. Outcomes of 0 are "
+        "left out.",
     ]
-    examples: Annotated[dict[str, list[Example]], "The first few requests of each outcome other than ok."]
+    examples: Annotated[
+        dict[str, list[Example]], "The first few requests of each outcome other than ok."
+    ]
     finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."]
     early_stops: Annotated[
         Counts,
-        "What ended the ok requests with fewer output tokens than requested: finish reasons, with the stop word or "
+        "What ended the ok requests with fewer output tokens than requested: finish reasons, with "
+        "the stop word or "
         "token id if the server reports it.",
     ] = {}
     error_rate: Annotated[
         float | None,
-        "Share of the ended requests that failed on the server. Turns after a failed turn count as failed; "
-        "requests that the end of the run cancelled, and those whose users left, do not count. Null if no request "
+        "Share of the ended requests that failed on the server. Turns after a failed turn count "
+        "as failed; "
+        "requests that the end of the run cancelled, and those whose users left, do not count. "
+        "Null if no request "
         "ended.",
     ]
     client_error_rate: Annotated[
         float | None,
-        "Share of the same requests that the client failed to send (dropped, client_error). Null if no request ended.",
+        "Share of the same requests that the client failed to send (dropped, client_error). Null "
+        "if no request ended.",
     ]
     no_answer_since_s: Annotated[
         float | None,
-        "If the run ended because the server refused every connection for 5 s: time of the first of these "
+        "If the run ended because the server refused every connection for 5 s: time of the first "
+        "of these "
         "refusals, seconds on the clock; null: it did not end for this reason.",
     ] = None
-    stopped: Annotated[Stop | None, "The condition of `--stop-when` that ended the run; null: none did."] = None
+    stopped: Annotated[
+        Stop | None, "The condition of `--stop-when` that ended the run; null: none did."
+    ] = None
     cancelled: Cancelled = Cancelled()
     silent_streams: SilentStreams = SilentStreams()
-    never_due: Annotated[int, "Cancelled turns that were never due, because an earlier turn failed."]
+    never_due: Annotated[
+        int, "Cancelled turns that were never due, because an earlier turn failed."
+    ]
     departures: Annotated[
-        Departures | None, "Requests whose users left before the end; null: none were to leave (--disconnect)."
+        Departures | None,
+        "Requests whose users left before the end; null: none were to leave (--disconnect).",
     ] = None
     retries: Annotated[
-        Retries | None, "Requests that were sent again after a refusal; null: none were to be (--retry)."
+        Retries | None,
+        "Requests that were sent again after a refusal; null: none were to be (--retry).",
     ] = None
     targets: Annotated[list[Target], "Each of several targets; empty if there is only one."] = []
-    classes: Annotated[list[ClassResult], "Each class of requests (--class, --lora-modules); empty without any."] = []
-    phases: Annotated[list[PhaseResult], "Each phase of a rate or concurrency profile; empty without one."] = []
-    sessions: Annotated[SessionTimes | None, "The sessions as wholes; null: the run has none."] = None
-    turns: Annotated[list[Turn], "Each turn of the sessions, over all sessions; empty without any."] = []
+    classes: Annotated[
+        list[ClassResult], "Each class of requests (--class, --lora-modules); empty without any."
+    ] = []
+    phases: Annotated[
+        list[PhaseResult], "Each phase of a rate or concurrency profile; empty without one."
+    ] = []
+    sessions: Annotated[SessionTimes | None, "The sessions as wholes; null: the run has none."] = (
+        None
+    )
+    turns: Annotated[
+        list[Turn], "Each turn of the sessions, over all sessions; empty without any."
+    ] = []
     latency_ms: Distributions
     intervals_ms: Annotated[
-        LatencyIntervals, "The 99 % confidence intervals of the percentiles if requests were independent, ms."
+        LatencyIntervals,
+        "The 99 % confidence intervals of the percentiles if requests were independent, ms.",
     ]
     client_error_ms: Annotated[
         ClientErrors | None,
-        "How far each mean and percentile can be from the truth because of the client, ms; null: unknown.",
+        "How far each mean and percentile can be from the truth because of the client, ms; null: "
+        "unknown.",
     ] = None
     unfinished: Unfinished
     tpot_token_weighted_ms: Annotated[
@@ -122,28 +161,37 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ]
     tokens: Tokens
     rates: Rates
-    timeline: Annotated[Timeline | UnsetType | None, "The run over time; null: no request has ended."] = UNSET
-    request_sample: Annotated[RequestSample | None, "Single requests over time; null: no request has ended."] = None
+    timeline: Annotated[
+        Timeline | UnsetType | None, "The run over time; null: no request has ended."
+    ] = UNSET
+    request_sample: Annotated[
+        RequestSample | None, "Single requests over time; null: no request has ended."
+    ] = None
     structured_output: Annotated[
         StructuredOutput | None, "Answers that were to be JSON; null: no request asks for it."
     ] = None
     efficiency: Annotated[
-        Efficiency | None, "Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none came."
+        Efficiency | None,
+        "Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none "
+        "came.",
     ] = None
     slo: Annotated[
         list[LimitResult],
-        "Each limit of --slo, and of each class, which begins with its name: `chat:ttft_p99<500ms`. error_rate<1% "
+        "Each limit of --slo, and of each class, which begins with its name: "
+        "`chat:ttft_p99<500ms`. error_rate<1% "
         "is added if all limits are on means or gaps.",
     ]
     client: ClientTotals
     workers: Annotated[list[Worker], "How each worker ended."] = []
     server: Annotated[ServerMetrics | None, "Server metrics; null: there are none."] = None
     server_calls: Annotated[
-        list[ServerCallResult], "Calls to the servers beside the load (--profile, --call-before), in order."
+        list[ServerCallResult],
+        "Calls to the servers beside the load (--profile, --call-before), in order.",
     ] = []
     prefix_cache: Annotated[
         PrefixCache | None,
-        "The server's prefix cache: its state, and how much input came from it; null: an earlier version.",
+        "The server's prefix cache: its state, and how much input came from it; null: an earlier "
+        "version.",
     ] = None
     provenance: Provenance
     histograms: Histograms
@@ -154,7 +202,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         numbers: The single numbers by the names of `vllm bench serve`.
-        sglang: The further numbers of SGLang's `bench_serving`; None unless the run was asked for them.
+        sglang: The further numbers of SGLang's `bench_serving`; None unless the run was asked for
+            them.
         columns: What --save-detailed keeps of each request; None without it.
     """
 
@@ -169,7 +218,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @property
     def ttfo(self) -> Distribution:
-        """Time to the first token of the answer itself, after any reasoning, on the clock of `latency_from`."""
+        """Time to the first token of the answer itself, after any reasoning, on the clock of
+        `latency_from`.
+        """
         return self.latency("ttfo")
 
     @property
@@ -226,7 +277,11 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
     @property
     def notes(self) -> list[Check]:
         """The checks that did not pass, and leave the verdict alone."""
-        return [check for check in self.checks if check.ok is False and not check.counts and not check.explains]
+        return [
+            check
+            for check in self.checks
+            if check.ok is False and not check.counts and not check.explains
+        ]
 
     @property
     def explanations(self) -> list[Check]:
@@ -236,18 +291,24 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @property
     def max_client_error_ms(self) -> float | None:
-        """The largest error that the client may have added to a latency on the clock of `latency_from`, ms."""
+        """The largest error that the client may have added to a latency on the clock of
+        `latency_from`, ms.
+        """
         return self.max_client_error[1] if self.max_client_error else None
 
     @property
     def max_client_error(self) -> tuple[str, float] | None:
-        """The figure that the client may have moved the most, such as "p99 E2EL", and by how much, ms."""
+        """The figure that the client may have moved the most, such as "p99 E2EL", and by how
+        much, ms.
+        """
         if self.client_error_ms is None:
             return None
         errors = [
             (f"{statistic} {metric.upper()}", error)
             for metric in slo.LATENCY_METRICS
-            for statistic, error in self.client_error_ms.named(slo.distribution(metric, self.latency_from)).items()
+            for statistic, error in self.client_error_ms.named(
+                slo.distribution(metric, self.latency_from)
+            ).items()
             if error is not None
         ]
         return max(errors, key=lambda error: error[1], default=None)
@@ -277,7 +338,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return cls(
             numbers=RunNumbers.of(run, latencies),
             sglang=SglangNumbers.of(run, latencies.e2el_sent),
-            columns=RequestColumns.of(snapshot, streams=settings.streams, generates=settings.generates),
+            columns=RequestColumns.of(
+                snapshot, streams=settings.streams, generates=settings.generates
+            ),
             schema=SCHEMA,
             verdict=verdict(checks),
             checks=checks,
@@ -296,10 +359,13 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.trailer.no_answer_since_s,
-            stopped=None if run.trailer.stopped is None else from_json_values(run.trailer.stopped, Stop),
+            stopped=None
+            if run.trailer.stopped is None
+            else from_json_values(run.trailer.stopped, Stop),
             cancelled=Cancelled(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off),
             silent_streams=SilentStreams(
-                count=counters["silent_streams"], examples=from_json_values(snapshot.silences, list[Silence])
+                count=counters["silent_streams"],
+                examples=from_json_values(snapshot.silences, list[Silence]),
             ),
             never_due=counters["never_due"],
             departures=Departures.of(run),
@@ -314,7 +380,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             client_error_ms=ClientErrors.of(snapshot, percentiles),
             unfinished=Unfinished.of(run),
             tpot_token_weighted_ms=to_ms(
-                counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
+                counters["decode_ns"] / counters["decode_tokens"]
+                if counters["decode_tokens"]
+                else None
             ),
             tokens=Tokens.of(run),
             rates=Rates.of(run),
@@ -345,7 +413,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return self.flat(self.columns) | {"loadgen": to_json_values(findings)}
 
     def flat(self, columns: RequestColumns | None = None) -> dict[str, Any]:
-        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was asked for them.
+        """Return the flat keys of `vllm bench serve`; those of SGLang before them if the run was
+        asked for them.
 
         Args:
             columns: As for `RunNumbers.to_dict`.
@@ -355,7 +424,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read the JSON of a saved result; files of earlier versions may lack fields that have a default.
+        """Read the JSON of a saved result; files of earlier versions may lack fields that have a
+        default.
 
         Raises:
             KeyError, TypeError, ValueError: It is no result, or not a whole one.

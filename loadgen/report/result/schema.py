@@ -17,7 +17,16 @@ from loadgen.report.result.timeline import RequestColumns
 
 Node = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-TYPES = (RequestColumns, SglangNumbers, RunNumbers, RunFindings, Engine, Prompts, BriefFindings, Series)
+TYPES = (
+    RequestColumns,
+    SglangNumbers,
+    RunNumbers,
+    RunFindings,
+    Engine,
+    Prompts,
+    BriefFindings,
+    Series,
+)
 # Definitions whose names are not those of their classes in lower case.
 NAMES = {"run_findings": "loadgen", "run_numbers": "numbers", "limit_result": "limit"}
 OPEN = ("prompts",)  # objects with further keys
@@ -25,13 +34,21 @@ OPTIONAL_NUMBER: Node = {"type": ["number", "null"]}
 
 
 def schema() -> Node:
-    """Generate the JSON Schema of what `--save-result` and `--json` write: of a run, or of a series of runs."""
-    _, components = msgspec.json.schema_components(TYPES, schema_hook=_by_hand, ref_template="{name}")
+    """Generate the JSON Schema of what `--save-result` and `--json` write: of a run, or of a
+    series of runs.
+    """
+    _, components = msgspec.json.schema_components(
+        TYPES, schema_hook=_by_hand, ref_template="{name}"
+    )
     for name, texts in _texts(TYPES, {}).items():
         properties = components[name]["properties"]
-        properties |= {field: {"description": text} | properties[field] for field, text in texts.items()}
+        properties |= {
+            field: {"description": text} | properties[field] for field, text in texts.items()
+        }
     enums = {name: node for name, node in components.items() if "enum" in node}
-    generated = {_name(name): _plain(node, enums) for name, node in components.items() if name not in enums}
+    generated = {
+        _name(name): _plain(node, enums) for name, node in components.items() if name not in enums
+    }
     columns, sglang = generated.pop("request_columns"), generated.pop("sglang_numbers")
     numbers = generated.pop("numbers")
     for name in ("percentiles_ms", "metadata"):  # keys of their own, beside the others
@@ -40,12 +57,19 @@ def schema() -> Node:
     for name in (*TOKEN_KEYS, *SEQUENCE_KEYS):  # of some backends alone
         numbers["required"].remove(name)
     del numbers["additionalProperties"]
-    about = "A percentile of --metric-percentiles, or a statistic of the wait for a slot, ms; null: none was measured."
-    numbers["patternProperties"] = {PERCENTILE_KEY.pattern: {"description": about, **OPTIONAL_NUMBER}}
+    about = (
+        "A percentile of --metric-percentiles, or a statistic of the wait for a slot, ms; "
+        "null: none was measured."
+    )
+    numbers["patternProperties"] = {
+        PERCENTILE_KEY.pattern: {"description": about, **OPTIONAL_NUMBER}
+    }
     definitions = {
         "run": _flat(
-            "One run: the keys of `vllm bench serve` with their meaning there, and loadgen's own under `loadgen`. "
-            "With --save-detailed, lists with an item for each request, in the order of the schedule. With "
+            "One run: the keys of `vllm bench serve` with their meaning there, and loadgen's own "
+            "under `loadgen`. "
+            "With --save-detailed, lists with an item for each request, in the order of the "
+            "schedule. With "
             "--sglang-result, keys of SGLang. Further keys are those of --metadata.",
             columns["properties"]
             | sglang["properties"]
@@ -55,8 +79,13 @@ def schema() -> Node:
         "loadgen": generated.pop("loadgen"),
         "distribution": _distribution(),
         "brief": _flat(
-            "The single numbers of a run's result, and its verdict. Further keys are those of --metadata.",
-            {"loadgen": _reference("brief_findings", "Verdict and findings, as in the result of the run.")},
+            "The single numbers of a run's result, and its verdict. Further keys are those of "
+            "--metadata.",
+            {
+                "loadgen": _reference(
+                    "brief_findings", "Verdict and findings, as in the result of the run."
+                )
+            },
         ),
         **generated,
     }
@@ -64,7 +93,8 @@ def schema() -> Node:
         "$schema": DIALECT,
         "$id": f"urn:loadgen:result:{SCHEMA}",
         "title": "A result of loadgen",
-        "description": "What `loadgen run --save-result` or --json writes of a run, or `loadgen search` of several.",
+        "description": "What `loadgen run --save-result` or --json writes of a run, or `loadgen "
+        "search` of several.",
         "if": {"required": ["loadgen_series"]},
         "then": {"$ref": "#/$defs/series"},
         "else": {"$ref": "#/$defs/run"},
@@ -77,11 +107,19 @@ def text() -> str:
     return orjson.dumps(schema(), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def _texts(hints: Iterable[Any], texts_by_class: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """Collect what describes each field, by class and name in JSON, of all classes inside some types."""
+def _texts(
+    hints: Iterable[Any], texts_by_class: dict[str, dict[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Collect what describes each field, by class and name in JSON, of all classes inside some
+    types.
+    """
     for hint in hints:
         _texts(get_args(hint), texts_by_class)
-        if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint.__name__ not in texts_by_class:
+        if (
+            isinstance(hint, type)
+            and issubclass(hint, msgspec.Struct)
+            and hint.__name__ not in texts_by_class
+        ):
             names = dict(zip(hint.__struct_fields__, hint.__struct_encode_fields__, strict=True))
             types = get_type_hints(hint, include_extras=True)
             texts = [
@@ -89,7 +127,9 @@ def _texts(hints: Iterable[Any], texts_by_class: dict[str, dict[str, str]]) -> d
                 for field, annotated in types.items()
                 for text in getattr(annotated, "__metadata__", ())
             ]
-            texts_by_class[hint.__name__] = {name: text for name, text in texts if isinstance(text, str)}
+            texts_by_class[hint.__name__] = {
+                name: text for name, text in texts if isinstance(text, str)
+            }
             _texts([*types.values(), *getattr(hint, "__orig_bases__", ())], texts_by_class)
     return texts_by_class
 
@@ -131,7 +171,10 @@ def _flat(description: str, properties: Node) -> Node:
         "properties": properties,
         "required": ["loadgen"],
         "$ref": "#/$defs/numbers",
-        "unevaluatedProperties": {"description": "A value of --metadata, by its key.", "type": "string"},
+        "unevaluatedProperties": {
+            "description": "A value of --metadata, by its key.",
+            "type": "string",
+        },
     }
 
 
@@ -145,7 +188,8 @@ def _name(class_name: str) -> str:
 
 
 def _plain(node: Any, enums: Node) -> Any:
-    """Simplify what msgspec generates, and close objects: they want all their keys, and take no other.
+    """Simplify what msgspec generates, and close objects: they want all their keys, and take no
+    other.
 
     A field with a default is missing in files of earlier versions alone, so it is required too.
     """
@@ -171,7 +215,11 @@ def _plain(node: Any, enums: Node) -> Any:
 
 def _object(node: Node, enums: Node) -> Node:
     properties = node["properties"]
-    required = [name for name, field in properties.items() if name in node.get("required", ()) or "default" in field]
+    required = [
+        name
+        for name, field in properties.items()
+        if name in node.get("required", ()) or "default" in field
+    ]
     name = _name(node["title"])
     return {
         "description": " ".join(node["description"].split()),

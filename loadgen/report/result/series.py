@@ -1,6 +1,7 @@
 """Series: several runs at one server, at one level of load after another, as one JSON object.
 
-A `RunBrief`, the single numbers and the verdict of a result, represents a run in series and studies.
+A `RunBrief`, the single numbers and the verdict of a result, represents a run in series and
+studies.
 """
 
 from __future__ import annotations
@@ -29,28 +30,39 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
     """Verdict and findings, as in the result of the run."""
 
     verdict: Annotated[Verdict, "Whether the numbers of the run can be trusted."]
-    overloaded: Annotated[bool | None, "Whether requests came faster than they were answered; null: unknown."] = None
+    overloaded: Annotated[
+        bool | None, "Whether requests came faster than they were answered; null: unknown."
+    ] = None
     simulated: Annotated[bool, "Whether loadgen's own simulator was measured."]
-    error_rate: Annotated[float | None, "Requests that the server failed, as a share of those that ended."]
+    error_rate: Annotated[
+        float | None, "Requests that the server failed, as a share of those that ended."
+    ]
     client_error_rate: Annotated[
-        float | None, "The share of the same requests that the client never sent, by a fault of its own."
+        float | None,
+        "The share of the same requests that the client never sent, by a fault of its own.",
     ] = None
     slo: Annotated[list[LimitResult], "Each limit of --slo."]
-    closed_loop: Annotated[bool | None, "Whether each request was due when a slot was free for it."] = None
+    closed_loop: Annotated[
+        bool | None, "Whether each request was due when a slot was free for it."
+    ] = None
     answers_per_s: Annotated[float | None, "Ok answers per second, as in `rates`."] = None
     finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."] = {}
     outcomes: Annotated[Outcomes, "Requests by how they ended."] = {}
     efficiency: Annotated[
-        Efficiency | None, "Speed for a user and per GPU, energy and cost, as in the result of the run."
+        Efficiency | None,
+        "Speed for a user and per GPU, energy and cost, as in the result of the run.",
     ] = None
     reasons: Annotated[list[str], "Why the run is not VALID."]
     metadata: Annotated[list[str], "The keys of --metadata."] = []
     prompts_sha256: Annotated[str | None, "SHA-256 of all prompts; null: unknown."]
 
 
-# What a study keeps of a result that was measured elsewhere: all that was judged of the numbers themselves.
+# What a study keeps of a result that was measured elsewhere: all that was judged of the numbers
+# themselves.
 JUDGED = tuple(
-    name for name in BriefFindings.__struct_fields__ if name not in ("reasons", "metadata", "prompts_sha256")
+    name
+    for name in BriefFindings.__struct_fields__
+    if name not in ("reasons", "metadata", "prompts_sha256")
 )
 
 
@@ -75,7 +87,9 @@ class RunBrief:
             **{name: getattr(result, name) for name in JUDGED if name != "answers_per_s"},
             answers_per_s=result.rates.answers_per_s,
             reasons=result.reasons(),
-            metadata=[pair.partition("=")[0].strip() for pair in provenance.saved_settings["metadata"]],
+            metadata=[
+                pair.partition("=")[0].strip() for pair in provenance.saved_settings["metadata"]
+            ],
             prompts_sha256=provenance.saved_prompts.get("sha256"),
         )
         return cls(result.numbers, findings)
@@ -101,7 +115,9 @@ class Found(Struct, frozen=True, kw_only=True):
     """The result of a search (docs/search.md)."""
 
     level: Annotated[float | None, "Highest level that meets the SLO; null: none does."]
-    fails: Annotated[float | None, "Lowest higher level that does not meet the SLO; null: no level failed."]
+    fails: Annotated[
+        float | None, "Lowest higher level that does not meet the SLO; null: no level failed."
+    ]
     end: Annotated[SearchEnd, "How the search ended."]
     last: Annotated[Rate | None, "The level that was tried last; null: the search ended early."]
 
@@ -133,7 +149,8 @@ class Point(Struct, frozen=True, kw_only=True):
     level: Annotated[Rate, 'Level of the load; "inf": all at once.']
     met: Annotated[
         bool | None,
-        "Whether the run meets the SLO; null: no SLO, or the run is INVALID, ended early, or is too short to tell.",
+        "Whether the run meets the SLO; null: no SLO, or the run is INVALID, ended early, or is "
+        "too short to tell.",
     ]
     why: Annotated[str | None, "Why the run ended early, or cannot decide the SLO; null: neither."]
     slo: Annotated[list[LimitResult], "Each limit of the SLO."]
@@ -142,7 +159,9 @@ class Point(Struct, frozen=True, kw_only=True):
     saved: Annotated[list[str], "Files of the run."]
     result: RunBrief
 
-    def with_verdict(self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]) -> Point:
+    def with_verdict(
+        self, met: bool | None, why: str | None, limits_met: Sequence[bool | None]
+    ) -> Point:
         """Replace what the run itself shows of the SLO by the verdict of a search.
 
         Args:
@@ -151,7 +170,10 @@ class Point(Struct, frozen=True, kw_only=True):
             limits_met: Whether it meets each limit, in their order; empty: unknown.
         """
         states = limits_met or [None] * len(self.slo)
-        rows = [msgspec.structs.replace(row, met=is_met) for row, is_met in zip(self.slo, states, strict=False)]
+        rows = [
+            msgspec.structs.replace(row, met=is_met)
+            for row, is_met in zip(self.slo, states, strict=False)
+        ]
         return msgspec.structs.replace(self, met=met, why=why, slo=rows)
 
 
@@ -160,14 +182,19 @@ class BoundedLimit(Struct, frozen=True, kw_only=True):
 
     limit: Annotated[str, "The limit as written."]
     value: Annotated[
-        float | None, "Value of all runs, ms, or a share for error_rate; null: none, or it falls on failed requests."
+        float | None,
+        "Value of all runs, ms, or a share for error_rate; null: none, or it falls on failed "
+        "requests.",
     ]
     low: Annotated[
         float | None,
-        "Its lower bound: above the limit, the limit is missed; null: unknown, or it falls on failed requests.",
+        "Its lower bound: above the limit, the limit is missed; null: unknown, or it falls on "
+        "failed requests.",
     ]
     high: Annotated[
-        float | None, "Its upper bound: within the limit, the limit is met; null: unknown, or the requests show none."
+        float | None,
+        "Its upper bound: within the limit, the limit is met; null: unknown, or the requests show "
+        "none.",
     ]
     met: Annotated[bool | None, "Whether it is met; null: the bounds do not tell."]
 
@@ -178,18 +205,24 @@ class LoadLevel(Struct, frozen=True, kw_only=True):
     level: Annotated[float, "Level of the load."]
     met: Annotated[bool | None, "Whether the level meets the SLO; null: its runs do not show it."]
     runs: Annotated[int, "Number of runs that count."]
-    why: Annotated[str | None, "Why it misses the SLO whatever the bounds are, or why no run counts; null: neither."]
+    why: Annotated[
+        str | None,
+        "Why it misses the SLO whatever the bounds are, or why no run counts; null: neither.",
+    ]
     slo: Annotated[list[BoundedLimit], "Each limit of the SLO."]
 
 
 class Series(Struct, kw_only=True):
-    """Several runs against one server, as saved by `loadgen search`, or by `loadgen run` with several levels."""
+    """Several runs against one server, as saved by `loadgen search`, or by `loadgen run` with
+    several levels.
+    """
 
     loadgen_series: Annotated[Literal[1], "The version of this schema."] = SERIES_SCHEMA
     kind: Annotated[SeriesKind, "Kind of series."]
     over: Annotated[AxisName, "What the levels are: requests per second, or requests in flight."]
     load: Annotated[
-        str | None, 'The load of repeated runs, such as "a trace"; null: the runs differ in their load.'
+        str | None,
+        'The load of repeated runs, such as "a trace"; null: the runs differ in their load.',
     ] = None
     slo: Annotated[str | None, "The limits that runs must meet; null: none."]
     latency_from: Annotated[Clock, "The clock on which SLOs are judged."]
@@ -197,11 +230,14 @@ class Series(Struct, kw_only=True):
     found: Annotated[Found | None, "The result of a search; null for a sweep."] = None
     knee: Annotated[
         Rate | None,
-        "In a sweep of three or more levels, the level with the highest ratio of output tokens/s to mean E2EL; "
+        "In a sweep of three or more levels, the level with the highest ratio of output tokens/s "
+        "to mean E2EL; "
         "null: none, or the last level.",
     ] = None
     points: Annotated[list[Point], "The runs in the order in which they ended."] = []
-    levels: Annotated[list[LoadLevel], "The levels of a search, ascending, each judged by all its runs together."] = []
+    levels: Annotated[
+        list[LoadLevel], "The levels of a search, ascending, each judged by all its runs together."
+    ] = []
     notes: Annotated[list[str], "Other remarks."] = []
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Server: metrics that servers and GPUs reported beside what was measured, the prefix cache, and calls to servers."""
+"""Server: metrics that servers and GPUs reported beside what was measured, the prefix cache, and
+calls to servers.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class BucketCounts(Struct, frozen=True, kw_only=True):
     count: Annotated[float, "Number of values."]
     sum: Annotated[float, "Sum of the values, s."]
     upto: Annotated[
-        list[tuple[float | None, float]], "Pairs: a bound, s, null: none; how many values are at most the bound."
+        list[tuple[float | None, float]],
+        "Pairs: a bound, s, null: none; how many values are at most the bound.",
     ]
 
 
@@ -39,23 +42,34 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     ttft: Annotated[BucketCounts | None, "The server's histogram of TTFT, s; null: it has none."]
     url: Annotated[str, "The URL of its metrics."]
     target: Annotated[str, "Base URL of the server that it describes."]
-    at_s: Annotated[list[float], "Time of the scrape, s from the start of the clock; negative before it."]
+    at_s: Annotated[
+        list[float], "Time of the scrape, s from the start of the clock; negative before it."
+    ]
     took_ms: Annotated[list[float], "Duration of the scrape, ms."]
     moments: Annotated[
-        list[Literal["first", "tick", "last"]], "Before the clock started, while it ran, after the last request."
+        list[Literal["first", "tick", "last"]],
+        "Before the clock started, while it ran, after the last request.",
     ]
     failed: Annotated[list[str | None], "Why a scrape failed; null: it did not."]
     names: Annotated[
         dict[str, str],
         "The server's name of each quantity.",
-        Meta(extra_json_schema={"propertyNames": {"anyOf": [{"enum": [*QUANTITIES, "ttft"]}, PATTERN]}}),
+        Meta(
+            extra_json_schema={
+                "propertyNames": {"anyOf": [{"enum": [*QUANTITIES, "ttft"]}, PATTERN]}
+            }
+        ),
     ]
     series: Annotated[
         dict[str, Readings],
-        "By quantity, the reported values: levels as read, counts since the first scrape; null: none. Levels: running "
-        "and waiting requests, share of the KV cache in use (0 to 1), share of drafted tokens that were accepted in "
-        "the last batch, and the tokens of one of its steps. Counts: requests that ended, those that the server gave "
-        "up, prompt and output tokens, preemptions, prompt tokens looked up in the prefix cache with hits and misses, "
+        "By quantity, the reported values: levels as read, counts since the first scrape; null: "
+        "none. Levels: running "
+        "and waiting requests, share of the KV cache in use (0 to 1), share of drafted tokens "
+        "that were accepted in "
+        "the last batch, and the tokens of one of its steps. Counts: requests that ended, those "
+        "that the server gave "
+        "up, prompt and output tokens, preemptions, prompt tokens looked up in the prefix cache "
+        "with hits and misses, "
         "drafts, drafted and accepted tokens, accepted tokens at each position of a draft.",
         Meta(extra_json_schema={"propertyNames": {"anyOf": [{"enum": [*QUANTITIES]}, PATTERN]}}),
     ]
@@ -89,7 +103,9 @@ class Level(Struct, frozen=True, kw_only=True):
     def of(cls, series: Iterable[float | None]) -> Self:
         """Summarize a series; None in it: nothing was reported."""
         values = [value for value in series if value is not None]
-        return cls(mean=sum(values) / len(values) if values else None, max=max(values, default=None))
+        return cls(
+            mean=sum(values) / len(values) if values else None, max=max(values, default=None)
+        )
 
 
 class ServerLevels(Struct, frozen=True, kw_only=True):
@@ -113,7 +129,11 @@ class GpuLevels(Struct, frozen=True, kw_only=True):
         """Summarize the readings while the clock ran."""
 
         def level(quantity: str) -> Level:
-            return Level.of(value for at_s, value in zip(gpu.at_s, gpu.series[quantity], strict=True) if at_s >= 0)
+            return Level.of(
+                value
+                for at_s, value in zip(gpu.at_s, gpu.series[quantity], strict=True)
+                if at_s >= 0
+            )
 
         return cls(**{quantity: level(quantity) for quantity in cls.__struct_fields__})
 
@@ -133,8 +153,12 @@ class ServerTtft(Struct, frozen=True, kw_only=True):
 
     count: Annotated[float, "Requests."]
     mean: Annotated[float, "Their mean, exactly."]
-    p50: Annotated[Bounds | None, "The bounds of its bucket; the second is null above the last bucket."]
-    p99: Annotated[Bounds | None, "The bounds of its bucket; the second is null above the last bucket."]
+    p50: Annotated[
+        Bounds | None, "The bounds of its bucket; the second is null above the last bucket."
+    ]
+    p99: Annotated[
+        Bounds | None, "The bounds of its bucket; the second is null above the last bucket."
+    ]
 
 
 class MeasuredTtft(Struct, frozen=True, kw_only=True):
@@ -164,7 +188,9 @@ class TtftComparison(Struct, frozen=True, kw_only=True):
             return between and [None if bound is None else bound * 1e3 for bound in between]
 
         return cls(
-            server=ServerTtft(count=buckets.count, mean=buckets.mean * 1e3, p50=bounds(50), p99=bounds(99)),
+            server=ServerTtft(
+                count=buckets.count, mean=buckets.mean * 1e3, p50=bounds(50), p99=bounds(99)
+            ),
             ours=MeasuredTtft(
                 count=measured.count,
                 mean=to_ms(measured.mean),
@@ -182,26 +208,36 @@ class OutputTokens(Struct, frozen=True, kw_only=True):
 
 
 class ServerMetrics(Struct, frozen=True, kw_only=True):
-    """What servers and GPUs reported (docs/server-metrics.md). Several sources are combined like one server."""
+    """What servers and GPUs reported (docs/server-metrics.md).
+
+    Several sources are combined like one server.
+    """
 
     sources: Annotated[list[MetricsSource], "The sources that reported something."]
     gpus: Annotated[list[GpuReadings], "GPUs of this machine, if the server is on it."]
-    missing: Annotated[list[str], "Servers without metrics, and sources without values, if others had some."] = []
+    missing: Annotated[
+        list[str], "Servers without metrics, and sources without values, if others had some."
+    ] = []
     covers_run: Annotated[
-        bool, "Whether each source reported before and after the run, so that differences belong to the run."
+        bool,
+        "Whether each source reported before and after the run, so that differences belong to the "
+        "run.",
     ]
     restarts: Annotated[int, "How often counters were reset."]
     levels: ServerLevels
     counts: ServerCounts
     prefix_hit_rate: Annotated[
         float | None,
-        "Share of prompt tokens that were in the prefix cache, 0 to 1; null: none was looked up, or unknown.",
+        "Share of prompt tokens that were in the prefix cache, 0 to 1; null: none was looked up, "
+        "or unknown.",
     ]
     spec_acceptance: Annotated[
-        float | None, "Share of drafted tokens that were accepted, 0 to 1; null: none was drafted, or unknown."
+        float | None,
+        "Share of drafted tokens that were accepted, 0 to 1; null: none was drafted, or unknown.",
     ]
     ttft_ms: Annotated[
-        TtftComparison | None, "The server's own TTFT and the measured one from sent, ms; null: the server has none."
+        TtftComparison | None,
+        "The server's own TTFT and the measured one from sent, ms; null: the server has none.",
     ]
     output_tokens: OutputTokens
     gpu_levels: Annotated[list[GpuLevels], "Levels of each GPU, in the order of `gpus`."]
@@ -219,12 +255,20 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
             | {
                 "covers_run": telemetry.covers,
                 "restarts": telemetry.restarts,
-                "levels": {name: Level.of(telemetry.levels(name)) for name in ServerLevels.__struct_fields__},
-                "counts": {name: telemetry.increase(name) for name in ServerCounts.__struct_fields__},
+                "levels": {
+                    name: Level.of(telemetry.levels(name))
+                    for name in ServerLevels.__struct_fields__
+                },
+                "counts": {
+                    name: telemetry.increase(name) for name in ServerCounts.__struct_fields__
+                },
                 "prefix_hit_rate": telemetry.prefix_hit_rate,
                 "spec_acceptance": telemetry.spec_acceptance,
                 "ttft_ms": TtftComparison.of(run),
-                "output_tokens": {"server": telemetry.increase("generation_tokens"), "ours": counted},
+                "output_tokens": {
+                    "server": telemetry.increase("generation_tokens"),
+                    "ours": counted,
+                },
                 "gpu_levels": list(map(GpuLevels.of, telemetry.gpus)),
             },
             cls,
@@ -236,30 +280,44 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
 
 
 class PrefixCache(Struct, frozen=True, kw_only=True):
-    """The server's prefix cache: its state when the clock started, and how much of the input it gave back."""
+    """The server's prefix cache: its state when the clock started, and how much of the input it
+    gave back.
+    """
 
     protocol: Annotated[
-        CacheProtocol, "The state that --cache asked for; `server_calls` has the calls that emptied a cold one."
+        CacheProtocol,
+        "The state that --cache asked for; `server_calls` has the calls that emptied a cold one.",
     ]
-    salt: Annotated[str | None, "What the first words of the prompts depend on; null: they have no salt."]
-    warm_requests: Annotated[int | None, "Requests that were to warm it up, to each server; null: none."]
+    salt: Annotated[
+        str | None, "What the first words of the prompts depend on; null: they have no salt."
+    ]
+    warm_requests: Annotated[
+        int | None, "Requests that were to warm it up, to each server; null: none."
+    ]
     warmed: Annotated[int | None, "Requests that warmed it up, of all servers; null: none were to."]
-    warmed_by: Annotated[Literal["prefix", "prompt"] | None, "What each of these requests sent; null: there were none."]
+    warmed_by: Annotated[
+        Literal["prefix", "prompt"] | None,
+        "What each of these requests sent; null: there were none.",
+    ]
     block_size: Annotated[int | None, "Tokens of a block of the cache; null: unknown."]
     block_size_from: Annotated[str | None, "Where that is from: a flag, a metric, or the default."]
     best_hit_rate: Annotated[
         float | None,
-        "Share of the input that a cache could give back which keeps all it has seen of the run, 0 to 1; null: "
+        "Share of the input that a cache could give back which keeps all it has seen of the run, "
+        "0 to 1; null: "
         "unknown.",
     ]
     unpredicted_share: Annotated[
         float | None,
-        "Share of the input that the server counted beyond the prediction, and that `best_hit_rate` does not "
-        "cover: a chat template that is unknown here; null: there is no prediction, or not all requests succeeded.",
+        "Share of the input that the server counted beyond the prediction, and that "
+        "`best_hit_rate` does not "
+        "cover: a chat template that is unknown here; null: there is no prediction, or not all "
+        "requests succeeded.",
     ]
     best_unknown: Annotated[str | None, "Why that is unknown; null: it is known."]
     hit_rate: Annotated[
-        float | None, "Share of the input that the server says it took from the cache, 0 to 1; null: unknown."
+        float | None,
+        "Share of the input that the server says it took from the cache, 0 to 1; null: unknown.",
     ]
     hit_rate_from: Annotated[prefix_cache.Source | None, "Where the server says so; null: nowhere."]
 
@@ -269,14 +327,18 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
         prompts, settings = run.header.provenance["prompts"], run.settings
         plan, best = prompts.get("prefix_cache", {}), prefix_cache.BestHits.of(prompts)
         rate, source = prefix_cache.hit_rate(run) or (None, None)
-        unknown = plan.get("unknown", "no --cache was given, and the server's metrics do not describe a cache")
+        unknown = plan.get(
+            "unknown", "no --cache was given, and the server's metrics do not describe a cache"
+        )
         if "further" in prompts:
             unknown = "prompts were made while the run went on"
         return cls(
             protocol=settings.cache,
             salt=prompts.get("salt"),
             warm_requests=plan.get("warm_requests"),
-            warmed=sum(worker.cache_warmed for worker in run.workers) if settings.cache == WARM else None,
+            warmed=sum(worker.cache_warmed for worker in run.workers)
+            if settings.cache == WARM
+            else None,
             warmed_by=plan.get("warmed_by"),
             block_size=plan.get("block_size"),
             block_size_from=plan.get("block_size_from"),

@@ -1,4 +1,6 @@
-"""The numbers that SGLang's `bench_serving` keeps of a run, besides those that `vllm bench serve` names alike."""
+"""The numbers that SGLang's `bench_serving` keeps of a run, besides those that `vllm bench
+serve` names alike.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,20 @@ STATISTICS = ("mean", "median", "std", *PERCENTILES)
 # The keys of its result, in its order.
 KEYS = (
     *("tag", "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"),
-    *("random_input_len", "random_output_len", "random_range_ratio", "server_info", "duration", "completed"),
-    *("total_input_tokens", "total_input_text_tokens", "total_input_vision_tokens", "total_output_tokens"),
-    *("total_output_tokens_retokenized", "request_throughput", "input_throughput", "output_throughput"),
+    "random_input_len",
+    "random_output_len",
+    "random_range_ratio",
+    "server_info",
+    "duration",
+    "completed",
+    "total_input_tokens",
+    "total_input_text_tokens",
+    "total_input_vision_tokens",
+    "total_output_tokens",
+    "total_output_tokens_retokenized",
+    "request_throughput",
+    "input_throughput",
+    "output_throughput",
     "total_throughput",
     *(f"{statistic}_{latency}_ms" for latency in LATENCIES for statistic in STATISTICS),
     *("concurrency", "accept_length", "max_output_tokens_per_s", "max_concurrent_requests"),
@@ -34,7 +47,9 @@ GOODPUT = {"ttft": "ttft_sent", "tpot": "tpot_n1", "e2el": "e2el_sent"}
 
 
 class SglangNumbers(Struct, frozen=True, kw_only=True):
-    """What `--sglang-result` adds: the keys of SGLang's `bench_serving` that `vllm bench serve` does not have."""
+    """What `--sglang-result` adds: the keys of SGLang's `bench_serving` that `vllm bench serve`
+    does not have.
+    """
 
     tag: Annotated[str | None, "`--tag`; null: none was given."]
     dataset_name: Annotated[str | None, "The data set, by SGLang's name."]
@@ -44,8 +59,12 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
     random_range_ratio: Annotated[float | str | None, "`--random-range-ratio`, as SGLang means it."]
     server_info: Annotated[None, "Always null: loadgen does not ask for `/server_info`."] = None
     total_input_text_tokens: Annotated[int | None, "As `total_input_tokens`."]
-    total_input_vision_tokens: Annotated[int, "Always 0: only the server knows the tokens of images."] = 0
-    total_output_tokens_retokenized: Annotated[None, "Always null: loadgen tokenizes no answer."] = None
+    total_input_vision_tokens: Annotated[
+        int, "Always 0: only the server knows the tokens of images."
+    ] = 0
+    total_output_tokens_retokenized: Annotated[
+        None, "Always null: loadgen tokenizes no answer."
+    ] = None
     total_throughput: Annotated[float | None, "As `total_token_throughput`."]
     mean_e2e_latency_ms: Annotated[float | None, "As `mean_e2el_ms`."]
     median_e2e_latency_ms: Annotated[float | None, "As `median_e2el_ms`."]
@@ -53,16 +72,22 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
     p90_e2e_latency_ms: Annotated[float | None, "As `p90_e2el_ms`."]
     p95_e2e_latency_ms: Annotated[float | None, "As `p95_e2el_ms`."]
     p99_e2e_latency_ms: Annotated[float | None, "As `p99_e2el_ms`."]
-    concurrency: Annotated[float | None, "Mean number of ok requests in flight: the sum of their E2EL over `duration`."]
+    concurrency: Annotated[
+        float | None, "Mean number of ok requests in flight: the sum of their E2EL over `duration`."
+    ]
     accept_length: Annotated[
-        float | None, "Mean output tokens of a step with a draft, by the server's metrics; null: unknown."
+        float | None,
+        "Mean output tokens of a step with a draft, by the server's metrics; null: unknown.",
     ] = None
-    goodput_slos_ms: Annotated[dict[str, float] | UnsetType, "The limits of `--goodput`, ms."] = UNSET
+    goodput_slos_ms: Annotated[dict[str, float] | UnsetType, "The limits of `--goodput`, ms."] = (
+        UNSET
+    )
     slo_attainment: Annotated[
         float | UnsetType | None, "Share of the requests that met every limit of `--goodput`."
     ] = UNSET
     slo_attainment_by_metric: Annotated[
-        dict[str, float | None] | UnsetType, "Share of the requests that met each limit of `--goodput`."
+        dict[str, float | None] | UnsetType,
+        "Share of the requests that met each limit of `--goodput`.",
     ] = UNSET
 
     @classmethod
@@ -79,9 +104,13 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
         rates, counters = PerSecond.of(snapshot), snapshot.counters
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
         outputs = counters["output_tokens"]
-        arguments: dict[str, Any] = {name: settings.sglang_result.get(name) for name in cls.__struct_fields__[:6]}
+        arguments: dict[str, Any] = {
+            name: settings.sglang_result.get(name) for name in cls.__struct_fields__[:6]
+        }
         drafts = SpecDecode.of(run.telemetry)
-        percentiles: dict[str, Any] = {f"{name}_e2e_latency_ms": e2el.percentiles_ms[name] for name in PERCENTILES}
+        percentiles: dict[str, Any] = {
+            f"{name}_e2e_latency_ms": e2el.percentiles_ms[name] for name in PERCENTILES
+        }
         return cls(
             **arguments,
             total_input_text_tokens=inputs,
@@ -106,7 +135,9 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
 
 
 def _attainment(run: RunData) -> dict[str, Any]:
-    """Compute the shares of the requests that met the limits of --goodput; an answer of one token has a TPOT of 0."""
+    """Compute the shares of the requests that met the limits of --goodput; an answer of one
+    token has a TPOT of 0.
+    """
     limits, snapshot = slo.parse_goodput(run.settings.goodput), run.snapshot
     if not limits:
         return {}
@@ -119,7 +150,9 @@ def _attainment(run: RunData) -> dict[str, Any]:
     return {
         "goodput_slos_ms": {metric: to_ms(limit) for metric, limit in limits.items()},
         "slo_attainment": _share(snapshot.counters["good_sent"], snapshot.scheduled),
-        "slo_attainment_by_metric": {metric: met(metric, limit) for metric, limit in limits.items()},
+        "slo_attainment_by_metric": {
+            metric: met(metric, limit) for metric, limit in limits.items()
+        },
     }
 
 

@@ -1,4 +1,6 @@
-"""Timeline: what happened in each stretch of a run; a sample of its single requests, and all that is kept of each."""
+"""Timeline: what happened in each stretch of a run; a sample of its single requests, and all
+that is kept of each.
+"""
 
 from __future__ import annotations
 
@@ -36,21 +38,32 @@ class PercentileCourse(Struct, frozen=True, kw_only=True):
 class HeatMap(PercentileCourse, frozen=True, kw_only=True):
     """Gaps between events with tokens, of ok requests, by when they ended, ms."""
 
-    edges: Annotated[list[float], "Edges of the rows of `counts`, ascending, ms: one more than there are rows."]
-    counts: Annotated[list[list[int]], "Number of gaps: for each column, a list of rows, the shortest gaps first."]
+    edges: Annotated[
+        list[float], "Edges of the rows of `counts`, ascending, ms: one more than there are rows."
+    ]
+    counts: Annotated[
+        list[list[int]], "Number of gaps: for each column, a list of rows, the shortest gaps first."
+    ]
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """The run over time, in columns from the start of the clock. Each list has an item for each column."""
+    """The run over time, in columns from the start of the clock.
 
-    width_s: Annotated[float, "Width of a column, s: 0.25 times a power of two, so that there are at most 256 columns."]
+    Each list has an item for each column.
+    """
+
+    width_s: Annotated[
+        float,
+        "Width of a column, s: 0.25 times a power of two, so that there are at most 256 columns.",
+    ]
     sent: Annotated[list[int], "Requests sent."]
     ended: Annotated[list[int], "Requests that ended, ok or not."]
     failed: Annotated[list[int], "Requests that ended and were not ok."]
     in_flight: Annotated[list[int], "Peak number of requests in flight in the column."]
     output_tokens: Annotated[list[int], "Output tokens of ok requests, by time of arrival."]
     ttft_ms: Annotated[
-        PercentileCourse, "TTFT of ok requests by when their first token came, on the clock of `latency_from`, ms."
+        PercentileCourse,
+        "TTFT of ok requests by when their first token came, on the clock of `latency_from`, ms.",
     ]
     icl_ms: HeatMap
 
@@ -65,12 +78,16 @@ class Timeline(Struct, frozen=True, kw_only=True):
             return None
         was_sent = snapshot.sent >= 0
         closed = np.sort(snapshot.closed)
-        counts = snapshot.timeline.of_width(sketch.width_for(int(closed[-1]), snapshot.timeline.width_ns))
+        counts = snapshot.timeline.of_width(
+            sketch.width_for(int(closed[-1]), snapshot.timeline.width_ns)
+        )
         columns = int(closed[-1]) // counts.width_ns + 1
         edges = np.arange(columns + 1) * counts.width_ns
 
         def per_column(at_ns: Int64s) -> list[int]:
-            counts_per_column: list[int] = np.diff(np.searchsorted(at_ns, edges, side="left")).tolist()
+            counts_per_column: list[int] = np.diff(
+                np.searchsorted(at_ns, edges, side="left")
+            ).tolist()
             return counts_per_column
 
         icl_counts = _dense(counts.icl, columns)
@@ -84,7 +101,9 @@ class Timeline(Struct, frozen=True, kw_only=True):
             sent=per_column(np.sort(snapshot.sent[was_sent])),
             ended=per_column(closed),
             failed=per_column(snapshot.failed),
-            in_flight=most_in_each(snapshot.sent[was_sent], snapshot.closed[was_sent], edges).tolist(),
+            in_flight=most_in_each(
+                snapshot.sent[was_sent], snapshot.closed[was_sent], edges
+            ).tolist(),
             output_tokens=bins.reshape(columns, bins_per_column).sum(axis=1).tolist(),
             ttft_ms=PercentileCourse(p50=ttft[0], p99=ttft[1]),
             icl_ms=HeatMap(p50=icl[0], p99=icl[1], edges=rows, counts=gaps),
@@ -101,13 +120,18 @@ def _dense(cells: sketch.Cells, columns: int) -> Int64s:
 
 def _percentiles(counts: Int64s) -> tuple[list[float | None], list[float | None]]:
     sketches = [
-        Sketch({coarse_lowest(row): int(column[row]) for row in map(int, np.flatnonzero(column))}) for column in counts
+        Sketch({coarse_lowest(row): int(column[row]) for row in map(int, np.flatnonzero(column))})
+        for column in counts
     ]
-    return [sketch.percentile_ms(50) for sketch in sketches], [sketch.percentile_ms(99) for sketch in sketches]
+    return [sketch.percentile_ms(50) for sketch in sketches], [
+        sketch.percentile_ms(99) for sketch in sketches
+    ]
 
 
 def _heat_map(counts: Int64s) -> tuple[list[float], list[list[int]]]:
-    """Count by time and value, from the lowest row that has any to the highest: edges, ms, and columns of rows."""
+    """Count by time and value, from the lowest row that has any to the highest: edges, ms, and
+    columns of rows.
+    """
     rows = np.add.reduceat(counts, range(0, counts.shape[1], ROWS_JOINED), axis=1)
     filled = np.flatnonzero(rows.any(axis=0))
     first, end = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
@@ -116,17 +140,25 @@ def _heat_map(counts: Int64s) -> tuple[list[float], list[list[int]]]:
 
 
 class RequestSample(Struct, frozen=True, kw_only=True):
-    """Requests over time: all of up to 1,000. Each list has an item for each request, in the order of `sent_s`.
+    """Requests over time: all of up to 1,000. Each list has an item for each request, in the order
+    of `sent_s`.
 
-    Of more requests, each of 200 stretches keeps five: the ones with the longest TTFT and the longest E2EL, the first
-    that failed, and two others. Requests that were cancelled, or whose users left, are left out.
+    Of more requests, each of 200 stretches keeps five: the ones with the longest TTFT and the
+    longest E2EL, the first that failed, and two others. Requests that were cancelled, or whose
+    users left, are left out.
     """
 
     requests: Annotated[int, "Number of requests that the sample stands for."]
-    sent_s: Annotated[list[float], "When it was sent, s on the clock of the run; else when it ended."]
-    ttft_ms: Annotated[list[float | None], "TTFT on the clock of `latency_from`, ms; null: the request failed."]
+    sent_s: Annotated[
+        list[float], "When it was sent, s on the clock of the run; else when it ended."
+    ]
+    ttft_ms: Annotated[
+        list[float | None], "TTFT on the clock of `latency_from`, ms; null: the request failed."
+    ]
     e2el_ms: Annotated[
-        list[float], "E2EL on the clock of `latency_from`, ms; of a failed request, the time from sent to its end."
+        list[float],
+        "E2EL on the clock of `latency_from`, ms; of a failed request, the time from sent to its "
+        "end.",
     ]
 
     @classmethod
@@ -145,20 +177,26 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         took = np.where(ttft == FAILED, closed - at, e2el)
         order = np.lexsort((snapshot.index[ended], at))
         if len(order) > STRETCHES * A_STRETCH:
-            order = np.concatenate([_kept(stretch, ttft, e2el) for stretch in np.array_split(order, STRETCHES)])
+            order = np.concatenate(
+                [_kept(stretch, ttft, e2el) for stretch in np.array_split(order, STRETCHES)]
+            )
         return cls(
             requests=int(ended.sum()),
             sent_s=_rounded(at[order], 1e9),
             ttft_ms=[
                 None if failed else ms
-                for ms, failed in zip(_rounded(ttft[order], 1e6), ttft[order] == FAILED, strict=True)
+                for ms, failed in zip(
+                    _rounded(ttft[order], 1e6), ttft[order] == FAILED, strict=True
+                )
             ],
             e2el_ms=_rounded(took[order], 1e6),
         )
 
 
 def _kept(stretch: Int64s, ttft: Int64s, e2el: Int64s) -> Int64s:
-    """Select the requests of a stretch, in its order: the slowest, one that failed, the first, and the middle one."""
+    """Select the requests of a stretch, in its order: the slowest, one that failed, the first,
+    and the middle one.
+    """
     failed = np.flatnonzero(ttft[stretch] == FAILED)[:1]
     slowest = [np.argmax(ttft[stretch]), np.argmax(e2el[stretch])]
     kept: Int64s = stretch[np.unique([*slowest, *failed, 0, len(stretch) // 2])]
@@ -166,17 +204,22 @@ def _kept(stretch: Int64s, ttft: Int64s, e2el: Int64s) -> Int64s:
 
 
 def _rounded(ns: Int64s, unit: float) -> list[float]:
-    """Convert to a unit of so many ns, with three decimals: the sample is for a picture, and stays small."""
+    """Convert to a unit of so many ns, with three decimals: the sample is for a picture, and
+    stays small.
+    """
     numbers: list[float] = np.round(ns / unit, 3).tolist()
     return numbers
 
 
 class RequestColumns(Struct, frozen=True, kw_only=True):
-    """What `--save-detailed` keeps: lists with an item for each request, in the order of the schedule."""
+    """What `--save-detailed` keeps: lists with an item for each request, in the order of the
+    schedule.
+    """
 
     input_lens: Annotated[list[int], "Prompt tokens, as the server counts them, else as planned."]
     output_lens: Annotated[
-        list[int] | UnsetType, "Output tokens; 0 where the request failed. Missing where answers have no tokens."
+        list[int] | UnsetType,
+        "Output tokens; 0 where the request failed. Missing where answers have no tokens.",
     ] = UNSET
     ttfts: Annotated[
         list[float] | UnsetType,
@@ -187,16 +230,23 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
         "Gaps between the events with tokens, s. Missing where answers come in one piece.",
     ] = UNSET
     latencies: Annotated[list[float], "E2EL from sent, s; 0 where the request failed."]
-    start_times: Annotated[list[float], "When it was sent, s on CLOCK_MONOTONIC; 0 where it never was."]
+    start_times: Annotated[
+        list[float], "When it was sent, s on CLOCK_MONOTONIC; 0 where it never was."
+    ]
     queue_times: Annotated[list[float], "From due to sent, s."]
     generated_texts: Annotated[
         list[str] | UnsetType,
-        "The text of the answer, without reasoning; empty where the request failed. Missing where answers have no "
+        "The text of the answer, without reasoning; empty where the request failed. Missing where "
+        "answers have no "
         "tokens.",
     ] = UNSET
     errors: Annotated[list[str], "Why the request failed; empty where it did not."]
-    targets: Annotated[list[int] | UnsetType, "With several targets, the number of its target, from 0."] = UNSET
-    classes: Annotated[list[int] | UnsetType, "With classes of requests, the number of its class, from 0."] = UNSET
+    targets: Annotated[
+        list[int] | UnsetType, "With several targets, the number of its target, from 0."
+    ] = UNSET
+    classes: Annotated[
+        list[int] | UnsetType, "With classes of requests, the number of its class, from 0."
+    ] = UNSET
 
     @classmethod
     def of(cls, snapshot: Snapshot, *, streams: bool = True, generates: bool = True) -> Self | None:
@@ -210,7 +260,9 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
         if snapshot.details is None:
             return None
         order = sorted(range(len(snapshot.index)), key=snapshot.index.__getitem__)
-        columns: dict[str, Any] = {name: [items[i] for i in order] for name, items in vars(snapshot.details).items()}
+        columns: dict[str, Any] = {
+            name: [items[i] for i in order] for name, items in vars(snapshot.details).items()
+        }
         absent = () if streams else TIME_COLUMNS if generates else TOKEN_COLUMNS
         columns = {name: items for name, items in columns.items() if name not in absent}
         for name, parts in (("targets", snapshot.targets), ("classes", snapshot.classes)):

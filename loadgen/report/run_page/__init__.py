@@ -31,7 +31,8 @@ def document(results: Sequence[Saved]) -> Document:
     for number, result in enumerate(results, 1):
         blocks.append(Heading(2, f"{number}. {_title(result)}"))
         blocks += [
-            replace(block, level=block.level + 1) if isinstance(block, Heading) else block for block in _blocks(result)
+            replace(block, level=block.level + 1) if isinstance(block, Heading) else block
+            for block in _blocks(result)
         ]
     return Document(f"{len(results)} results", tuple(blocks))
 

@@ -1,4 +1,6 @@
-"""Charts of latencies: by percentile, on the axis on which HdrHistogram plots them, and of each request over time."""
+"""Charts of latencies: by percentile, on the axis on which HdrHistogram plots them, and of each
+request over time.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,7 +9,19 @@ from typing import Literal
 
 from loadgen.config import slo
 from loadgen.core.histogram import Histogram
-from loadgen.report.html import Band, Chart, Curve, Drawing, Limit, Linear, Log, Mark, Nines, Panel, Scatter
+from loadgen.report.html import (
+    Band,
+    Chart,
+    Curve,
+    Drawing,
+    Limit,
+    Linear,
+    Log,
+    Mark,
+    Nines,
+    Panel,
+    Scatter,
+)
 from loadgen.report.html.charts.scale import Scale
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import percentiles_by_nines
@@ -15,7 +29,8 @@ from loadgen.report.result.timeline import RequestSample
 from loadgen.report.sections.latencies import TITLES, client_errors, measured
 from loadgen.util.number_format import four_digits
 
-FAR_LIMIT = 3  # times the greatest value: a limit beyond would press all values to the bottom of a linear axis
+# times the greatest value: a limit beyond would press all values to the bottom of a linear axis
+FAR_LIMIT = 3
 LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing
 A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
 LOG_ABOVE = 20  # times the median: where a latency is further above it, the axis is logarithmic
@@ -23,15 +38,24 @@ SCATTER_HEIGHT = 120
 
 
 def percentile_drawing(result: RunResult) -> Drawing | None:
-    """Draw a panel for each latency, on the clock of --latency-from; None where nothing was measured."""
+    """Draw a panel for each latency, on the clock of --latency-from; None where nothing was
+    measured.
+    """
     histograms = {name: result.histograms.named(name).recorded() for name, _ in measured(result)}
     if not histograms:
         return None
     most = max(1.0, math.log10(max(histogram.count for histogram in histograms.values())))
     places = [LOWEST, *(number / A_DECADE for number in range(1, math.ceil(most * A_DECADE))), most]
-    panels = tuple(_panel(name, histogram, places, result) for name, histogram in histograms.items())
-    about = "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
-    return Drawing("distributions", Chart("Latency by percentile", about, "percentile", Nines(most), panels, places))
+    panels = tuple(
+        _panel(name, histogram, places, result) for name, histogram in histograms.items()
+    )
+    about = (
+        "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
+    )
+    return Drawing(
+        "distributions",
+        Chart("Latency by percentile", about, "percentile", Nines(most), panels, places),
+    )
 
 
 def scatter_panel(
@@ -41,7 +65,8 @@ def scatter_panel(
     reach: float,
     *curves: Curve,
 ) -> Panel | None:
-    """Draw a dot for each ok request, a cross where a failed one ended, and the SLO; None where no request was ok.
+    """Draw a dot for each ok request, a cross where a failed one ended, and the SLO; None where no
+    request was ok.
 
     Args:
         metric: TTFT or E2EL, over when the request was sent.
@@ -62,11 +87,17 @@ def scatter_panel(
         marks.append(_scatter("failed, by the time it took", failed, reach, failed=True))
     scale = scale_for([*(value for _, value in ok), *(limit.y for limit in lines)])
     shown = len(sample.sent_s)
-    requests = "each request" if shown == sample.requests else f"{shown} of {sample.requests} requests"
-    return Panel(f"{metric.upper()} of {requests}, {unit(scale)}{far}", scale, tuple(marks), SCATTER_HEIGHT)
+    requests = (
+        "each request" if shown == sample.requests else f"{shown} of {sample.requests} requests"
+    )
+    return Panel(
+        f"{metric.upper()} of {requests}, {unit(scale)}{far}", scale, tuple(marks), SCATTER_HEIGHT
+    )
 
 
-def limits_in_panel(metric: str, result: RunResult, values: Iterable[float | None]) -> tuple[list[Limit], str]:
+def limits_in_panel(
+    metric: str, result: RunResult, values: Iterable[float | None]
+) -> tuple[list[Limit], str]:
     """Select the limits of a latency that its panel shows.
 
     Args:
@@ -75,7 +106,8 @@ def limits_in_panel(metric: str, result: RunResult, values: Iterable[float | Non
         values: What else is in the panel, ms.
 
     Returns:
-        The lines, and what the title of the panel says of limits far above all values; empty if there are none.
+        The lines, and what the title of the panel says of limits far above all values; empty if
+        there are none.
     """
     text = result.provenance.settings.slo
     limits = [limit for limit in slo.parse(text) if limit.metric == metric] if text else []
@@ -104,7 +136,9 @@ def _panel(name: str, histogram: Histogram, places: Sequence[float], result: Run
     errors = client_errors(name, result)
     limits, far = limits_in_panel(metric, result, curve.ys)
     scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
-    return Panel(f"{curve.name}, ms{far}", scale, (*_band(curve, errors), *limits, curve), height=80)
+    return Panel(
+        f"{curve.name}, ms{far}", scale, (*_band(curve, errors), *limits, curve), height=80
+    )
 
 
 def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
@@ -120,17 +154,23 @@ def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
     ]
     if points:
         name = f"client error, at most {four_digits(max(error for _, _, error in points))} ms"
-        xs, lows, highs = zip(*((at, value - error, value + error) for at, value, error in points), strict=True)
+        xs, lows, highs = zip(
+            *((at, value - error, value + error) for at, value, error in points), strict=True
+        )
         yield Band(name, xs, lows, highs)
 
 
 def _error_at(at: float, errors: Sequence[tuple[float, float]]) -> float | None:
-    """Return the greater of the errors that are known next below and next above a place; None beyond them."""
+    """Return the greater of the errors that are known next below and next above a place; None
+    beyond them.
+    """
     below = [error for place, error in errors if place <= at][-1:]
     above = [error for place, error in errors if place >= at][:1]
     return max(*below, *above) if below and above else None
 
 
-def _scatter(name: str, points: list[tuple[float, float]], reach: float, *, failed: bool = False) -> Scatter:
+def _scatter(
+    name: str, points: list[tuple[float, float]], reach: float, *, failed: bool = False
+) -> Scatter:
     xs, ys = zip(*points, strict=True)
     return Scatter(name, xs, ys, reach, failed)

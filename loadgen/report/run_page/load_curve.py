@@ -1,7 +1,8 @@
-"""Charts of a series: the values that the SLO limits over the levels of the load, and throughput over interactivity.
+"""Charts of a series: the values that the SLO limits over the levels of the load, and throughput
+over interactivity.
 
-The load curve has TTFT and TPOT where there is no SLO. The Pareto chart has tokens per second and GPU against tokens
-per second for a user.
+The load curve has TTFT and TPOT where there is no SLO. The Pareto chart has tokens per second and
+GPU against tokens per second for a user.
 """
 
 import math
@@ -11,12 +12,31 @@ from typing import NamedTuple
 
 from loadgen.checks import Verdict
 from loadgen.config import slo
-from loadgen.report.html import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel, Whiskers, fitting_scale
+from loadgen.report.html import (
+    Chart,
+    Curve,
+    Dots,
+    Limit,
+    Linear,
+    Log,
+    Mark,
+    Panel,
+    Whiskers,
+    fitting_scale,
+)
 from loadgen.report.html.charts.chart import Look
 from loadgen.report.html.charts.scale import Scale
 from loadgen.report.result.series import Series
 from loadgen.report.series import UNITS, level_text
-from loadgen.report.series_rows import INTERVAL, SWEEP_LATENCIES, WHOLE_LATENCIES, Row, heading, rows, streams
+from loadgen.report.series_rows import (
+    INTERVAL,
+    SWEEP_LATENCIES,
+    WHOLE_LATENCIES,
+    Row,
+    heading,
+    rows,
+    streams,
+)
 from loadgen.util.number_format import plural
 
 LOOKS: dict[bool | None, tuple[Look, str]] = {
@@ -25,7 +45,8 @@ LOOKS: dict[bool | None, tuple[Look, str]] = {
     None: ("open", "not judged"),
 }
 DEFAULT_LATENCIES = ("ttft_p99", "tpot_p99")  # of a sweep without an SLO
-HIGH, MIDDLE, LOW = 190, 150, 80  # of the first panel, alone or beside one; of it beside more; of the others
+# Of the first panel, alone or beside one; of it beside more; of the others.
+HIGH, MIDDLE, LOW = (190, 150, 80)
 LOG_AXIS_RATIO = 20  # times: levels beyond that stand on a logarithmic axis
 PERCENT = 100.0
 PARETO_HEIGHT = 190
@@ -64,10 +85,11 @@ class _Place(NamedTuple):
 
 
 def load_chart(series: Series) -> Chart | None:
-    """Draw a panel for each value that the SLO limits, first those that the level above the answer misses.
+    """Draw a panel for each value that the SLO limits, first those that the level above the answer
+    misses.
 
-    A sweep has a panel of its throughput, too. The level that was found, or the knee, has a ring and its name; a search
-    has the bounds of all values. None where no run has such a value.
+    A sweep has a panel of its throughput, too. The level that was found, or the knee, has a ring
+    and its name; a search has the bounds of all values. None where no run has such a value.
     """
     shown = [row for row in rows(series) if math.isfinite(row.level) and row.level > 0]
     levels = sorted({row.level for row in shown})
@@ -81,7 +103,9 @@ def load_chart(series: Series) -> Chart | None:
     heights = (HIGH if len(panels) < 3 else MIDDLE, *[LOW] * (len(panels) - 1))
     panels = [replace(panel, height=height) for panel, height in zip(panels, heights, strict=True)]
     unit = UNITS[series.over]
-    about = f"{', '.join(panel.title for panel in panels)} at {plural(len(levels), 'level')} of {unit}"
+    about = (
+        f"{', '.join(panel.title for panel in panels)} at {plural(len(levels), 'level')} of {unit}"
+    )
     axis: Scale = Log.over(unit, levels)
     if levels[-1] <= LOG_AXIS_RATIO * levels[0]:
         around = Linear.around(unit, levels)
@@ -90,16 +114,22 @@ def load_chart(series: Series) -> Chart | None:
 
 
 def pareto_chart(series: Series) -> Chart | None:
-    """Draw output tokens/s per GPU over tokens/s for a user, with the levels that no other level exceeds in both.
+    """Draw output tokens/s per GPU over tokens/s for a user, with the levels that no other level
+    exceeds in both.
 
-    None for a search, and where fewer than two levels have both numbers. An INVALID run is never on the front.
+    None for a search, and where fewer than two levels have both numbers. An INVALID run is never on
+    the front.
     """
     shown = rows(series) if series.kind == "sweep" else []
     per_gpu = all(row.efficiency is not None and row.efficiency.gpus is not None for row in shown)
     places = []
     for row in shown:
         speed = row.efficiency
-        gpu = speed.output_tokens_per_s_per_gpu if speed and per_gpu else row.throughput("output_throughput")
+        gpu = (
+            speed.output_tokens_per_s_per_gpu
+            if speed and per_gpu
+            else row.throughput("output_throughput")
+        )
         if speed and speed.output_tokens_per_s_per_user and gpu:
             places.append(_Place(speed.output_tokens_per_s_per_user, gpu, row))
     if len(places) < 2:
@@ -109,7 +139,9 @@ def pareto_chart(series: Series) -> Chart | None:
     xs = sorted({place.user for place in places})
     scale = Linear.over(unit, [place.gpu for place in places])
     panel = Panel(f"Output {unit}", scale, tuple(_marks(places, front, scale)), PARETO_HEIGHT)
-    about = f"output {unit} against {USER} at {plural(len(places), 'level')} of {UNITS[series.over]}"
+    about = (
+        f"output {unit} against {USER} at {plural(len(places), 'level')} of {UNITS[series.over]}"
+    )
     return Chart("Throughput and interactivity", about, USER, Linear.over(USER, xs), (panel,), xs)
 
 
@@ -123,16 +155,23 @@ def front_of(places: Sequence[_Place]) -> list[_Place]:
 
 
 def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | None]]:
-    """List what has a panel: the limits of the SLO, those first that the level above the answer does not meet."""
+    """List what has a panel: the limits of the SLO, those first that the level above the answer
+    does not meet.
+    """
     if not series.slo:
-        return [(name, None) for name in (DEFAULT_LATENCIES if streams(series) else WHOLE_LATENCIES)]
+        return [
+            (name, None) for name in (DEFAULT_LATENCIES if streams(series) else WHOLE_LATENCIES)
+        ]
     limits = slo.required_limits(series.slo)
     failing = series.found.fails if series.found is not None else None
     edge: dict[str, bool | None] = {}
     for row in shown:
         if row.level == failing:
             edge |= {bounded.limit: bounded.met for bounded in row.judged.slo}
-    return [(limit.name, limit) for limit in sorted(limits, key=lambda limit: edge.get(limit.text, False) is True)]
+    return [
+        (limit.name, limit)
+        for limit in sorted(limits, key=lambda limit: edge.get(limit.text, False) is True)
+    ]
 
 
 def _panel(
@@ -144,34 +183,52 @@ def _panel(
         return
     numbers: list[float] = []
     for value in values:
-        numbers += [end for end in (value.value, *(value.bounds or ())) if end is not None and math.isfinite(end)]
+        numbers += [
+            end
+            for end in (value.value, *(value.bounds or ()))
+            if end is not None and math.isfinite(end)
+        ]
     marks: list[Mark] = []
     if limit is not None:
         threshold = limit.threshold * (PERCENT if is_rate else 1.0)
         numbers.append(threshold)
         marks.append(Limit(f"limit: {limit.text}", threshold))
     scale = fitting_scale("%" if is_rate else "ms", numbers)
-    ys = [None if value.value is None or math.isinf(value.value) else value.value for value in values]
-    marks += [Curve("", [value.row.level for value in values], ys), *_whiskers(values), *_ring(values, series)]
+    ys = [
+        None if value.value is None or math.isinf(value.value) else value.value for value in values
+    ]
+    marks += [
+        Curve("", [value.row.level for value in values], ys),
+        *_whiskers(values),
+        *_ring(values, series),
+    ]
     marks += [*_dots(values, scale), *(_level_names(values, series) if names_levels else ())]
     title = "Failed requests" if is_rate else heading(name)
     yield Panel(f"{title}, {scale.unit}", scale, tuple(marks))
 
 
 def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Value:
-    bounded = next((item for item in row.judged.slo if limit is not None and item.limit == limit.text), None)
+    bounded = next(
+        (item for item in row.judged.slo if limit is not None and item.limit == limit.text), None
+    )
     if bounded is None or limit is None:
         usual = name.replace("median", "p50")
         return _Value(
             row,
-            row.runs[0].latency_ms.named(usual) if usual in (*SWEEP_LATENCIES, *WHOLE_LATENCIES) else None,
+            row.runs[0].latency_ms.named(usual)
+            if usual in (*SWEEP_LATENCIES, *WHOLE_LATENCIES)
+            else None,
             None,
             row.judged.met,
         )
     ends = tuple(math.inf if end is None else factor * end for end in (bounded.low, bounded.high))
-    value = factor * bounded.value if bounded.value is not None else math.inf if row.failed else None
+    value = (
+        factor * bounded.value if bounded.value is not None else math.inf if row.failed else None
+    )
     is_beyond = value is None or value > factor * limit.threshold
-    misses_anyway = bounded.met is None and row.judged.met is False and row.judged.why is not None and is_beyond
+    misses_anyway = (
+        bounded.met is None and row.judged.met is False and row.judged.why is not None and is_beyond
+    )
     unjudged = row.judged.met is None and not row.confirms
     met = False if misses_anyway else None if unjudged else bounded.met
     return _Value(row, value, None if math.isinf(ends[0]) else (ends[0], ends[1]), met)
@@ -206,7 +263,9 @@ def _level_names(values: Sequence[_Value], series: Series) -> Iterator[Whiskers]
 
 
 def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:
-    """Draw the values: of each kind of outcome with a shape of its own, and those on failed requests at the top."""
+    """Draw the values: of each kind of outcome with a shape of its own, and those on failed
+    requests at the top.
+    """
     for met, (look, name) in LOOKS.items():
         alike = [value for value in values if value.value is not None and value.met is met]
         if not alike:
@@ -214,7 +273,13 @@ def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:
         confirms = met is None and alike[0].row.confirms
         ys = [value.value or 0.0 for value in alike]
         texts = ["on failed requests" if math.isinf(y) else scale.written(y) for y in ys]
-        yield Dots("not confirmed" if confirms else name, [value.row.level for value in alike], ys, look, texts=texts)
+        yield Dots(
+            "not confirmed" if confirms else name,
+            [value.row.level for value in alike],
+            ys,
+            look,
+            texts=texts,
+        )
 
 
 def _throughput(shown: Sequence[Row]) -> Iterator[Panel]:
@@ -223,7 +288,9 @@ def _throughput(shown: Sequence[Row]) -> Iterator[Panel]:
     if points:
         levels, ys = zip(*points, strict=True)
         scale = Linear.over("tok/s", ys)
-        yield Panel("Output tokens/s", scale, (Curve("output", levels, ys), Dots("", levels, ys, "first")))
+        yield Panel(
+            "Output tokens/s", scale, (Curve("output", levels, ys), Dots("", levels, ys, "first"))
+        )
 
 
 def _marks(places: Sequence[_Place], front: Sequence[_Place], scale: Linear) -> Iterator[Mark]:
@@ -237,6 +304,19 @@ def _marks(places: Sequence[_Place], front: Sequence[_Place], scale: Linear) -> 
     )
     for name, look, alike in kinds:
         if alike:
-            labels = [level_text(place.row.level) for place in alike] if len(places) <= MAX_LABELS else ()
-            texts = [f"{level_text(place.row.level)}: {scale.written(place.gpu)}" for place in alike]
-            yield Dots(name, [place.user for place in alike], [place.gpu for place in alike], look, labels, texts)
+            labels = (
+                [level_text(place.row.level) for place in alike]
+                if len(places) <= MAX_LABELS
+                else ()
+            )
+            texts = [
+                f"{level_text(place.row.level)}: {scale.written(place.gpu)}" for place in alike
+            ]
+            yield Dots(
+                name,
+                [place.user for place in alike],
+                [place.gpu for place in alike],
+                look,
+                labels,
+                texts,
+            )

@@ -1,4 +1,6 @@
-"""Charts over time: requests in flight with TTFT, rates, latencies, tokens, gaps, and the metrics of the server."""
+"""Charts over time: requests in flight with TTFT, rates, latencies, tokens, gaps, and the
+metrics of the server.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -6,7 +8,19 @@ from typing import Self
 
 from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heat, Linear, Log, Mark, Panel, Paragraph
+from loadgen.report.html import (
+    Block,
+    Chart,
+    Curve,
+    Dots,
+    Drawing,
+    Heat,
+    Linear,
+    Log,
+    Mark,
+    Panel,
+    Paragraph,
+)
 from loadgen.report.result import RunResult
 from loadgen.report.result.timeline import HeatMap, PercentileCourse, Timeline
 from loadgen.report.run_page import latency_charts
@@ -15,13 +29,17 @@ from loadgen.util.number_format import percent
 ALONG = "seconds since the start of the run"
 MIN_REQUESTS = 10  # of a column, on average: the rate of fewer is a comb
 Numbers = Sequence[float | None]
-OLDER = "There are no charts over time: the loadgen version that saved this result kept no time series."
+OLDER = (
+    "There are no charts over time: the loadgen version that saved this result kept no time series."
+)
 NONE_ENDED = "There are no charts over time: no request has ended."
-SHORTEST = 0.02  # of all gaps: those of events that were read together would take most of the height of the map
+# of all gaps: those of events that were read together would take most of the height of the map
+SHORTEST = 0.02
 SHORT = 32  # times: gaps that are so much shorter than the median are left out too
 RAMP_POINTS = 40  # of the curve of a ramp
 LEVELS = {"running": ("running (server)", 3), "waiting": ("waiting (server)", 2)}
-NEEDED = {"p50": 10, "p99": 100}  # requests of a column, for its percentile to be drawn over those of a sample
+# Requests of a column, for its percentile to be drawn over those of a sample.
+NEEDED = {"p50": 10, "p99": 100}
 
 
 class TimeColumns:
@@ -32,11 +50,7 @@ class TimeColumns:
         parts: How many columns of the timeline each of these has; the last one may have fewer.
     """
 
-    def __init__(
-        self,
-        ends: Sequence[float],
-        parts: int = 1,
-    ) -> None:
+    def __init__(self, ends: Sequence[float], parts: int = 1) -> None:
         self.ends, self._parts = ends, parts
         self.middles = [(begin + end) / 2 for begin, end in pairwise(ends)]
         self.reach = (ends[1] - ends[0]) / 2  # from the middle of a column to its ends
@@ -54,8 +68,13 @@ class TimeColumns:
 
     def rates(self, counts: Sequence[int]) -> list[float]:
         """Divide counts of the columns of the timeline by the time that they took."""
-        sums = (sum(counts[first : first + self._parts]) for first in range(0, len(counts), self._parts))
-        return [total / (end - begin) for total, (begin, end) in zip(sums, pairwise(self.ends), strict=True)]
+        sums = (
+            sum(counts[first : first + self._parts]) for first in range(0, len(counts), self._parts)
+        )
+        return [
+            total / (end - begin)
+            for total, (begin, end) in zip(sums, pairwise(self.ends), strict=True)
+        ]
 
     def steps(self, name: str, values: Numbers, colour: int) -> Curve:
         """Draw what held all along each column."""
@@ -77,7 +96,9 @@ def in_flight_drawing(result: RunResult) -> Drawing | None:
     scale = Linear.over("", (y for curve in flying for y in curve.ys))
     ttft = _ttft(result, timeline, columns) if result.streams else None
     panels = (Panel("Requests", scale, flying, height=110), *([ttft] if ttft else []))
-    about = "Over the seconds of the run: requests in flight, those running and waiting at the server"
+    about = (
+        "Over the seconds of the run: requests in flight, those running and waiting at the server"
+    )
     about += ", and TTFT" if ttft else ""
     title = f"In flight{' and TTFT' if ttft else ''} over time"
     chart = Chart(title, about, ALONG, columns.scale, panels, columns.middles)
@@ -97,11 +118,21 @@ def blocks(result: RunResult) -> Iterator[Block]:
         panels += [e2el] if e2el else []
     if result.streams:
         tokens = columns.rates(timeline.output_tokens)
-        panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), (columns.steps("output tokens", tokens, 1),)))
+        panels.append(
+            Panel(
+                "Output tokens/s",
+                Linear.over("/s", tokens),
+                (columns.steps("output tokens", tokens, 1),),
+            )
+        )
     panels += _server(telemetry, columns.ends[-1])
     about = "Over the seconds of the run: requests sent, ended and failed, E2EL"
     about += ", output tokens" if result.streams else ""
-    about += ", and the metrics of the server and its GPUs" if telemetry.sources or telemetry.gpus else ""
+    about += (
+        ", and the metrics of the server and its GPUs"
+        if telemetry.sources or telemetry.gpus
+        else ""
+    )
     chart = Chart("The run over time", about, ALONG, columns.scale, tuple(panels), columns.middles)
     yield Drawing("course", chart)
     if any(map(sum, timeline.icl_ms.counts)):
@@ -128,14 +159,18 @@ def level_curves(
         in_unit: Converts a level to the unit of the axis.
     """
     for quantity, (name, colour) in names.items():
-        points = [(at, in_unit(level)) for at, level in telemetry.course(quantity) if 0 <= at <= end_s]
+        points = [
+            (at, in_unit(level)) for at, level in telemetry.course(quantity) if 0 <= at <= end_s
+        ]
         if points:
             places, values = zip(*points, strict=True)
             yield Curve(name, places, values, colour)
 
 
 def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel | None:
-    """Draw TTFT of each request, with percentiles over a sample; of a result without single requests, by columns."""
+    """Draw TTFT of each request, with percentiles over a sample; of a result without single
+    requests, by columns.
+    """
     sample, course = result.request_sample, timeline.ttft_ms
     if sample is None:
         return _in_columns(result, course, columns)
@@ -150,13 +185,21 @@ def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel 
 
 
 def _in_columns(result: RunResult, course: PercentileCourse, columns: TimeColumns) -> Panel | None:
-    curves = [columns.points(f"TTFT {p}", course.percentile(p), colour) for colour, p in enumerate(NEEDED, 1)]
+    curves = [
+        columns.points(f"TTFT {p}", course.percentile(p), colour)
+        for colour, p in enumerate(NEEDED, 1)
+    ]
     values = [y for curve in curves for y in curve.ys]
     if all(value is None for value in values):
         return None
     limits, far = latency_charts.limits_in_panel("ttft", result, values)
     scale = latency_charts.scale_for([*values, *(limit.y for limit in limits)])
-    return Panel(f"TTFT, {latency_charts.unit(scale)}{far}", scale, (*limits, *curves), latency_charts.SCATTER_HEIGHT)
+    return Panel(
+        f"TTFT, {latency_charts.unit(scale)}{far}",
+        scale,
+        (*limits, *curves),
+        latency_charts.SCATTER_HEIGHT,
+    )
 
 
 def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel:
@@ -166,9 +209,15 @@ def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Pa
     values = [*sent, *ended, *(y for curve in planned for y in curve.ys)]
     scale = Linear.over("/s", values)
     marks: list[Mark] = [wide.steps("sent", sent, 1), wide.steps("ended", ended, 2), *planned]
-    if failed := [(at, count) for at, count in zip(columns.middles, timeline.failed, strict=True) if count]:
+    if failed := [
+        (at, count) for at, count in zip(columns.middles, timeline.failed, strict=True) if count
+    ]:
         places, counts = zip(*failed, strict=True)
-        marks.append(Dots("failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))))
+        marks.append(
+            Dots(
+                "failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))
+            )
+        )
     return Panel("Requests/s", scale, tuple(marks))
 
 
@@ -181,7 +230,10 @@ def _planned_rate(result: RunResult, end_s: float) -> list[Curve]:
     if first is not None and last is not None:
         shares = [number / RAMP_POINTS for number in range(RAMP_POINTS + 1)]
         is_linear = settings.ramp_up_strategy == "linear"
-        rates = [first + share * (last - first) if is_linear else first * (last / first) ** share for share in shares]
+        rates = [
+            first + share * (last - first) if is_linear else first * (last / first) ** share
+            for share in shares
+        ]
         return [Curve("asked", [*(due_s * share for share in shares), due_s], [*rates, None], 6)]
     return [] if rate == "inf" else [Curve("asked", [0.0, due_s, due_s], [rate, rate, None], 6)]
 
@@ -193,7 +245,11 @@ def _planned_profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
     for phase, (start_s, _) in zip(profile.phases, profile.windows_s(), strict=True):
         steps = RAMP_POINTS if phase.period_s else 1
         offsets = [phase.length_s * number / steps for number in range(steps + 1)]
-        points += [(start_s + offset, phase.value_at(offset)) for offset in offsets if start_s + offset <= end_s]
+        points += [
+            (start_s + offset, phase.value_at(offset))
+            for offset in offsets
+            if start_s + offset <= end_s
+        ]
     return [Curve("asked", [at_s for at_s, _ in points], [value for _, value in points], 6)]
 
 
@@ -234,9 +290,18 @@ def _gaps(icl: HeatMap, columns: TimeColumns, result: RunResult) -> Chart:
     edges = icl.edges[first:]
     heat = Heat("gaps", 0.0, columns.ends[-1], edges, [column[first:] for column in icl.counts])
     limits, far = latency_charts.limits_in_panel("icl", result, edges)
-    curves = [columns.points(f"ICL {p}", icl.percentile(p), colour) for p, colour in (("p50", 6), ("p99", 2))]
+    curves = [
+        columns.points(f"ICL {p}", icl.percentile(p), colour)
+        for p, colour in (("p50", 6), ("p99", 2))
+    ]
     scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in limits)))
-    left_out = f", without the {percent(below[first - 1] / below[-1], 1)} below {edges[0]:.2g} ms" if first else ""
+    left_out = (
+        f", without the {percent(below[first - 1] / below[-1], 1)} below {edges[0]:.2g} ms"
+        if first
+        else ""
+    )
     about = f"Gaps between events with tokens, counted by time and by length in ms{left_out}"
     panel = Panel(f"ICL, ms{left_out}{far}", scale, (heat, *limits, *curves), height=200)
-    return Chart("Gaps between tokens over time", about, ALONG, columns.scale, (panel,), columns.middles)
+    return Chart(
+        "Gaps between tokens over time", about, ALONG, columns.scale, (panel,), columns.middles
+    )

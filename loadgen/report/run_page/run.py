@@ -48,7 +48,8 @@ from loadgen.report.summary_line import (
 from loadgen.util.number_format import latency, three_digits
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
-# Of the settings that say what is reported and kept, those that change what a report says; the others name files.
+# Of the settings that say what is reported and kept, those that change what a report says; the
+# others name files.
 KEPT_OUTPUT_SETTINGS = ("percentile_metrics", "metric_percentiles", "label", "metadata")
 PARTS = {
     "asked": "Settings that were given",
@@ -128,10 +129,16 @@ def command(changes: Mapping[str, Any]) -> str:
         changes: The settings that differ from the defaults, as provenance has them.
     """
     settings = restored(changes)
-    fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
-    unnamed: dict[str, Any] = {field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS}
+    fields = (
+        field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT
+    )
+    unnamed: dict[str, Any] = {
+        field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS
+    }
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
-    return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))])
+    return shlex.join(
+        ["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))]
+    )
 
 
 def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
@@ -139,12 +146,17 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"# {KEY_VARIABLE} must hold the API key."
     if changes.get("header"):
         yield f"# FILE must contain the value of {flag('header')}: one file for each header."
-    if any(MARK in json.dumps(changes[name]) for name in ("base_url", "engine_arg") if name in changes):
+    if any(
+        MARK in json.dumps(changes[name]) for name in ("base_url", "engine_arg") if name in changes
+    ):
         yield f"# Put what was left out in place of {MARK}."
 
 
 def _badge(result: RunResult) -> Badge:
-    """Write verdict, outcomes, SLO and caveats. Red: failures, a missed SLO; amber: caveats; blue: the simulator."""
+    """Write verdict, outcomes, SLO and caveats.
+
+    Red: failures, a missed SLO; amber: caveats; blue: the simulator.
+    """
     parts = [*verdict_and_outcomes(result), *users_who_left(result)]
     if result.slo:
         parts.append((named_slo(result), SLO_COLOURS[all_met(result.slo)]))
@@ -169,8 +181,14 @@ def _headline(result: RunResult) -> Facts:
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
     beside_rate = "" if isinstance(requested, str) else f"asked: {requested:g} req/s"
     gone_s = result.no_answer_since_s
-    tokens_per_s = numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
-    beside_tokens = "" if peak is None or numbers.duration < 1 else f"{three_digits(peak, 'tok/s')} in the best second"
+    tokens_per_s = (
+        numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
+    )
+    beside_tokens = (
+        ""
+        if peak is None or numbers.duration < 1
+        else f"{three_digits(peak, 'tok/s')} in the best second"
+    )
     if gone_s is not None:
         until = f"until {gone_s:.1f} s"
         beside_rate = f"{until}; {beside_rate}" if beside_rate else until
@@ -184,17 +202,33 @@ def _headline(result: RunResult) -> Facts:
     facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), rate]
     if result.generates:
         facts.append(
-            Fact(term("output_throughput", "Output tokens"), three_digits(tokens_per_s, "tok/s"), beside_tokens)
+            Fact(
+                term("output_throughput", "Output tokens"),
+                three_digits(tokens_per_s, "tok/s"),
+                beside_tokens,
+            )
         )
     else:
-        facts.append(Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), ""))
+        facts.append(
+            Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), "")
+        )
     for metric in groups.metrics(result):
         name = slo.distribution(metric, result.latency_from)
         distribution = result.latency(metric)
-        few = " (few values)" if latencies.few_mark("p99", latencies.request_count(name, result)) else ""
+        few = (
+            " (few values)"
+            if latencies.few_mark("p99", latencies.request_count(name, result))
+            else ""
+        )
         p99 = f"p99 {latency(distribution.p99_ms)}{few}" if distribution.count else ""
-        beside = filter(None, (p99, latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS)))
-        facts.append(Fact(term(name, f"{metric.upper()} p50"), latency(distribution.p50_ms), "; ".join(beside)))
+        beside = filter(
+            None, (p99, latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS))
+        )
+        facts.append(
+            Fact(
+                term(name, f"{metric.upper()} p50"), latency(distribution.p50_ms), "; ".join(beside)
+            )
+        )
     return Facts(tuple(facts))
 
 

@@ -1,4 +1,6 @@
-"""Series: the page of several runs at one server: the answer, the chart, a row for each level, and each run."""
+"""Series: the page of several runs at one server: the answer, the chart, a row for each level,
+and each run.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -25,13 +27,23 @@ from loadgen.report.run_page.load_curve import load_chart, pareto_chart
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
-from loadgen.report.series_rows import FEW_VALUES, INTERVAL, MARK, Column, has_tokens, heading, sweep_latencies, table
+from loadgen.report.series_rows import (
+    FEW_VALUES,
+    INTERVAL,
+    MARK,
+    Column,
+    has_tokens,
+    heading,
+    sweep_latencies,
+    table,
+)
 from loadgen.report.summary_line import Colour
 from loadgen.util.number_format import fixed, plural
 
 TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
 SLO_RULE = (
-    "A level meets the SLO if every confidence interval is below its limit, and misses it if one is above its limit"
+    "A level meets the SLO if every confidence interval is below its limit, and misses it "
+    "if one is above its limit"
 )
 
 
@@ -64,7 +76,16 @@ def blocks(runs: Series) -> Iterator[Block]:
     if notes := [prose(remark) for remark in remarks(runs)]:
         yield Note("note", "About the runs", (Items(tuple(notes)),))
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
-    head = ("run", runs.over, "verdict", "why", "kept in", *rates, "peak", *map(heading, sweep_latencies(runs)))
+    head = (
+        "run",
+        runs.over,
+        "verdict",
+        "why",
+        "kept in",
+        *rates,
+        "peak",
+        *map(heading, sweep_latencies(runs)),
+    )
     rows = (_run(number, point, runs) for number, point in enumerate(runs.points, 1))
     yield Note("note", "Every run", (Table.of(head, rows, text_columns=5),), folded=True)
 

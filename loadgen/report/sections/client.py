@@ -14,9 +14,15 @@ def lines(result: RunResult) -> Iterator[str]:
     client = result.client
     users = result.provenance.settings.users
     if users is not None:
-        yield "Closed loop: each request was due when its user had thought; no user has two requests in flight."
+        yield (
+            "Closed loop: each request was due when its user had thought; no user has two "
+            "requests in flight."
+        )
     elif result.closed_loop:
-        yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
+        yield (
+            "Closed loop: each request was due when a slot was free; no wait in front of the "
+            "server is measured."
+        )
     yield f"Client: {_loop_and_connections(result)}"
     tokens = result.tokens
     if (events := tokens.token_events) and not tokens.unbounded_events:
@@ -25,7 +31,10 @@ def lines(result: RunResult) -> Iterator[str]:
         exact = percent(1 - tokens.inexact_events / events, 1)
         yield f"Arrival times: {by_kernel} of the {what} stamped by the kernel, {exact} exact"
     if result.provenance.engine.continuous_usage == "refused":
-        yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
+        yield (
+            "The server refuses to count tokens with every event (--continuous-usage): it was "
+            "not asked to."
+        )
     if client.connections_reused is False and not result.outcomes.get("refused"):
         yield "The server closes its connections soon after each response: none was used twice."
     if client.records_error:
@@ -40,16 +49,25 @@ def lines(result: RunResult) -> Iterator[str]:
 def _loop_and_connections(result: RunResult) -> str:
     """Write the known facts: how busy a killed process was, and what it had opened, is unknown."""
     client, workers = result.client, len(result.workers)
-    ahead, late, spare = client.warm_connections, client.late_connections, client.spare_connections or 0
+    ahead, late, spare = (
+        client.warm_connections,
+        client.late_connections,
+        client.spare_connections or 0,
+    )
     loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
     busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
     if ahead is None:
         return f"{busy}{plural(late, 'connection')} opened by requests"
-    return f"{busy}connections opened: {ahead} before the clock, {spare} in the background, {late} by requests"
+    return (
+        f"{busy}connections opened: {ahead} before the clock, {spare} in the background, "
+        f"{late} by requests"
+    )
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write the resource use and the disturbances that are known, then each worker if there were several."""
+    """Write the resource use and the disturbances that are known, then each worker if there were
+    several.
+    """
     yield Items.of(lines(result))
     client = result.client
     facts: list[tuple[Span | str, str]] = [
@@ -58,10 +76,17 @@ def blocks(result: RunResult) -> Iterator[Block]:
         ("time of the cores that the host gave to others", percent(client.stolen_share, 1)),
         ("held back by a CPU limit for", fixed(client.throttled_s, 1, "s")),
     ]
-    for name, title in (("lag", "lag"), ("loop_stall", "loop stall"), ("gc_pause", "pause of the garbage collector")):
+    for name, title in (
+        ("lag", "lag"),
+        ("loop_stall", "loop stall"),
+        ("gc_pause", "pause of the garbage collector"),
+    ):
         distribution = result.latency_ms.named(name)
         if distribution.count:
-            p99, highest = fixed(distribution.p99_ms, unit="ms"), fixed(distribution.max_ms, unit="ms")
+            p99, highest = (
+                fixed(distribution.p99_ms, unit="ms"),
+                fixed(distribution.max_ms, unit="ms"),
+            )
             facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
     if rows := [(what, value) for what, value in facts if value != UNKNOWN]:
         yield Table.of(("", ""), rows, text_columns=1)

@@ -1,4 +1,6 @@
-"""Terms: what each number means, as a page of a run says it beside the number; docs/numbers.md defines more."""
+"""Terms: what each number means, as a page of a run says it beside the number; docs/numbers.md
+defines more.
+"""
 
 from loadgen.report.html import Span
 
@@ -6,30 +8,43 @@ DUE = "when the schedule wants the request sent"
 SENT = "when its last byte leaves this machine"
 FROM = {"due": f"from due, {DUE},", "sent": f"from sent, {SENT},"}
 ABOUT = {  # where a text says {clock}, the number is counted from due and from sent
-    "requests": "A request is ok when it was answered with status 200, a token and a finish reason, and no error.",
+    "requests": "A request is ok when it was answered with status 200, a token and a finish "
+    "reason, and no error.",
     "ttft": "Time to first token: {clock} until the first event with tokens.",
-    "ttfo": "Time to first output: {clock} until the first event of the answer itself, after any reasoning. It is "
+    "ttfo": "Time to first output: {clock} until the first event of the answer itself, after any "
+    "reasoning. It is "
     "printed if the model sent reasoning.",
-    "tpot": "Time per output token of a request: the time from its first to its last event with tokens, divided by the "
-    "number of output tokens after the first event. Tokens that were never streamed are not counted. A request "
+    "tpot": "Time per output token of a request: the time from its first to its last event with "
+    "tokens, divided by the "
+    "number of output tokens after the first event. Tokens that were never streamed are not "
+    "counted. A request "
     "whose tokens came in one event has no TPOT.",
-    "itl": "Inter-token latency: the gap between two tokens. If an event has k tokens, the gap before it is divided "
-    "into k equal gaps; the report says how many gaps were imputed in this way. ITL is printed if any event had "
+    "itl": "Inter-token latency: the gap between two tokens. If an event has k tokens, the gap "
+    "before it is divided "
+    "into k equal gaps; the report says how many gaps were imputed in this way. ITL is printed if "
+    "any event had "
     "several tokens.",
-    "icl": "Inter-chunk latency: the measured gap between two events with tokens. vLLM calls it ITL.",
+    "icl": "Inter-chunk latency: the measured gap between two events with tokens. vLLM calls it "
+    "ITL.",
     "e2el": "End-to-end latency: {clock} until the last event with tokens.",
-    "lag": "How late loadgen itself sent a request: sent minus due, minus the wait for a slot, minus the time to "
+    "lag": "How late loadgen itself sent a request: sent minus due, minus the wait for a slot, "
+    "minus the time to "
     "connect.",
     "pool_wait": "From due until --max-concurrency allows the request to be sent.",
     "connect": "The time to open a connection; 0 if a connection was already open.",
     "request_throughput": "Ok requests per second of the duration.",
     "output_throughput": "Output tokens per second of the duration.",
-    "answer_rate": "Ok answers per second from the end of the first to the end of the last: (n - 1) / the time between "
-    "them. It is near the asked rate if the server keeps up, and the server's capacity if it does not, since the time "
-    "in which the last answers are awaited does not lower it. The page and the last line of a run, and the table "
-    "of a sweep or search over rates, show it. Below 10 ok answers there is none. In closed loops and bursts it "
+    "answer_rate": "Ok answers per second from the end of the first to the end of the last: (n - "
+    "1) / the time between "
+    "them. It is near the asked rate if the server keeps up, and the server's capacity if it does "
+    "not, since the time "
+    "in which the last answers are awaited does not lower it. The page and the last line of a "
+    "run, and the table "
+    "of a sweep or search over rates, show it. Below 10 ok answers there is none. In closed loops "
+    "and bursts it "
     "would be wrong, since answers end in waves; there the request throughput is shown.",
-    "loop_stall": "How late the client's event loop read data that had arrived. Tokens without a stamp of the kernel's "
+    "loop_stall": "How late the client's event loop read data that had arrived. Tokens without a "
+    "stamp of the kernel's "
     "may be late by as much.",
     "gc_pause": "How long Python's garbage collector stopped the client.",
 }

@@ -1,4 +1,6 @@
-"""Groups: what became of the requests of each target, class, phase of a load profile, and turn of sessions."""
+"""Groups: what became of the requests of each target, class, phase of a load profile, and turn
+of sessions.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,8 @@ class GroupTable:
         head: What the groups are.
         columns: The titles between name and latencies, each with its width on the console.
         metrics: The latencies, without a clock, such as ttft.
-        rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each latency.
+        rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each
+            latency.
     """
 
     head: str
@@ -33,10 +36,16 @@ class GroupTable:
         """Write the table for the console."""
         width = max(map(len, (self.head, *(name for name, _, _ in self.rows))))
         titles = "".join(f"{title:>{wide}}" for title, wide in self.columns.items())
-        yield f"{self.head:<{width}}{titles}" + "".join(f"{metric.upper():>20}" for metric in self.metrics)
+        yield f"{self.head:<{width}}{titles}" + "".join(
+            f"{metric.upper():>20}" for metric in self.metrics
+        )
         for name, cells, latencies in self.rows:
-            line = "".join(f"{cell:>{wide}}" for cell, wide in zip(cells, self.columns.values(), strict=True))
-            line += "".join(f"{text:>20}" if text.endswith("*") else f"{text:>19} " for text in latencies)
+            line = "".join(
+                f"{cell:>{wide}}" for cell, wide in zip(cells, self.columns.values(), strict=True)
+            )
+            line += "".join(
+                f"{text:>20}" if text.endswith("*") else f"{text:>19} " for text in latencies
+            )
             yield f"{name:<{width}}{line}".rstrip()
 
 
@@ -74,13 +83,23 @@ def targets(result: RunResult) -> GroupTable:
     rows = []
     for target in result.targets:
         throughput = fixed(target.output_throughput, 2)
-        cells = (target.requests, target.ok, target.failed, throughput, target.max_concurrent_requests)
-        rows.append((target.base_url, [*map(str, cells)], _distributions(target.latency_ms, result)))
+        cells = (
+            target.requests,
+            target.ok,
+            target.failed,
+            throughput,
+            target.max_concurrent_requests,
+        )
+        rows.append(
+            (target.base_url, [*map(str, cells)], _distributions(target.latency_ms, result))
+        )
     return GroupTable("target", columns, metrics(result), rows)
 
 
 def classes(result: RunResult) -> GroupTable:
-    """Make a row for each class, with columns of users who left and of goodput where there are any."""
+    """Make a row for each class, with columns of users who left and of goodput where there are
+    any.
+    """
     columns = {"share": 8, "requests": 9, "ok": 8, "failed": 8, "tok/s": 11}
     if any(part.left for part in result.classes):
         columns["left"] = 8
@@ -97,13 +116,21 @@ def classes(result: RunResult) -> GroupTable:
             "left": part.left,
             "good": percent(part.good_share, 1),
         }
-        rows.append((part.name, [str(cells[title]) for title in columns], _distributions(part.latency_ms, result)))
+        rows.append(
+            (
+                part.name,
+                [str(cells[title]) for title in columns],
+                _distributions(part.latency_ms, result),
+            )
+        )
     return GroupTable("class", columns, metrics(result), rows)
 
 
 def phases(result: RunResult) -> GroupTable:
     """Make a row for each phase of a load profile."""
-    return _groups(result, "phase", [(phase.load, phase) for phase in result.phases], {"ok/s": 9, "tok/s": 10})
+    return _groups(
+        result, "phase", [(phase.load, phase) for phase in result.phases], {"ok/s": 9, "tok/s": 10}
+    )
 
 
 def turns(result: RunResult, most: int | None = None) -> GroupTable:
@@ -134,13 +161,20 @@ def blocks(result: RunResult) -> Iterator[Block]:
 def block_table(of: GroupTable) -> Table:
     """Write a row for each group, as a block of a page."""
     head = (of.head, *of.columns, *(f"{metric.upper()} p50 / p99, ms" for metric in of.metrics))
-    return Table.of(head, ((name, *cells, *latencies) for name, cells, latencies in of.rows), text_columns=1)
+    return Table.of(
+        head, ((name, *cells, *latencies) for name, cells, latencies in of.rows), text_columns=1
+    )
 
 
 def _groups(
-    result: RunResult, head: str, groups: Sequence[tuple[str, RequestGroup]], further: Mapping[str, int]
+    result: RunResult,
+    head: str,
+    groups: Sequence[tuple[str, RequestGroup]],
+    further: Mapping[str, int],
 ) -> GroupTable:
-    """Make a row for each group, with columns of users who left and of the cache where there are any."""
+    """Make a row for each group, with columns of users who left and of the cache where there are
+    any.
+    """
     columns = {"requests": 9, "ok": 7, "failed": 7}
     if any(group.left for _, group in groups):
         columns["left"] = 7
@@ -157,7 +191,10 @@ def _groups(
         }
         cells |= {"cached": percent(group.cached_share, 1)}
         if isinstance(group, PhaseResult):
-            cells |= {"ok/s": fixed(group.answers_per_s, 2), "tok/s": fixed(group.output_throughput, 1)}
+            cells |= {
+                "ok/s": fixed(group.answers_per_s, 2),
+                "tok/s": fixed(group.output_throughput, 1),
+            }
         latencies = (getattr(group, f"{metric}_ms") for metric in metrics(result))
         texts = [_percentiles(latency.p50, latency.p99, latency.count) for latency in latencies]
         rows.append((name, [str(cells[title]) for title in columns], texts))
@@ -168,7 +205,10 @@ def _recoveries(result: RunResult) -> Iterator[str]:
     """Write when the backlog of each burst had gone."""
     for phase in result.phases:
         if phase.recovered_after_s is not None:
-            yield f"Backlog recovered {phase.recovered_after_s:.3g} s after the burst (phase {phase.load})"
+            yield (
+                f"Backlog recovered {phase.recovered_after_s:.3g} s after the burst (phase "
+                f"{phase.load})"
+            )
 
 
 def _sessions_line(result: RunResult) -> str:
@@ -177,7 +217,8 @@ def _sessions_line(result: RunResult) -> str:
     if sessions is None:
         return ""
     text = (
-        f"{sessions.complete} of {sessions.count} sessions complete, {sessions.turns_mean:.3g} turns planned on average"
+        f"{sessions.complete} of {sessions.count} sessions complete, {sessions.turns_mean:.3g} "
+        "turns planned on average"
     )
     for title, ms in (("median time", sessions.time_ms.p50), ("p99", sessions.time_ms.p99)):
         text += "" if ms is None else f", {title} of a session {duration(ms / 1000)}"
@@ -186,7 +227,9 @@ def _sessions_line(result: RunResult) -> str:
 
 def _distributions(latencies: Latencies, result: RunResult) -> list[str]:
     distributions = (latencies.latency(metric, result.latency_from) for metric in metrics(result))
-    return [_percentiles(latency.p50_ms, latency.p99_ms, latency.count) for latency in distributions]
+    return [
+        _percentiles(latency.p50_ms, latency.p99_ms, latency.count) for latency in distributions
+    ]
 
 
 def _percentiles(p50: float | None, p99: float | None, count: int) -> str:

@@ -44,24 +44,39 @@ def notes(result: RunResult) -> Iterator[str]:
         yield f"{FEW_REQUESTS}: {', '.join(intervals)}"
     if not result.streams:
         return
-    yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
+    yield (
+        "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block "
+        "above, call it ITL"
+    )
     # Gaps between events are no gaps between tokens where an event has several.
     tokens = result.tokens
     bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
     values = {check.name: check.value for check in result.checks if check.ok is False}
-    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != TOKENS_PER_EVENT)]
+    reasons = [
+        values[name]
+        for name in BUNDLING
+        if name in values and (bundled or name != TOKENS_PER_EVENT)
+    ]
     if reasons:
-        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {'; '.join(reasons)}"
+        yield (
+            "  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: "
+            f"{'; '.join(reasons)}"
+        )
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write every latency: percentiles, mean and maximum, and the intervals of those that are of few values."""
+    """Write every latency: percentiles, mean and maximum, and the intervals of those that are of
+    few values.
+    """
     names = statistics(result)
     columns = [*HEADLINE_COLUMNS, *(name for name in names if name not in HEADLINE_COLUMNS)]
     rows, intervals, errors = list[list[Span | str]](), list[str](), list[str]()
     for name, title in distributions(result):
         distribution, requests = result.latency_ms.named(name), request_count(name, result)
-        cells = [f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}" for column in columns]
+        cells = [
+            f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}"
+            for column in columns
+        ]
         rows.append([term(name, title), *cells, str(distribution.count)])
         intervals += _interval_text(name, title, result)
         if error := large_client_errors(name, result, names):
@@ -106,14 +121,17 @@ def client_errors(name: str, result: RunResult) -> Errors:
 
 
 def large_client_errors(name: str, result: RunResult, statistics: Sequence[str]) -> str:
-    """Say how far the client may have moved statistics of a latency, where that is more than the verdict allows."""
+    """Say how far the client may have moved statistics of a latency, where that is more than the
+    verdict allows.
+    """
     if name not in LATENCIES:
         return ""
     values, errors = result.latency_ms.named(name), client_errors(name, result)
     beyond = [
         f"{four_digits(error)} at {statistic}"
         for statistic in statistics
-        if (error := errors.get(statistic)) is not None and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
+        if (error := errors.get(statistic)) is not None
+        and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
     ]
     return f"client at most {', '.join(beyond)}" if beyond else ""
 
@@ -145,14 +163,17 @@ def _row(title: str, distribution: Distribution, columns: list[str], requests: i
     line, star = f"{title:<18}", ""
     for column in columns:
         value = distribution.statistic_ms(column)
-        line += f"{fixed(value):>{10 - len(star)}}"  # the mark stands in the space before the next column
+        # the mark stands in the space before the next column
+        line += f"{fixed(value):>{10 - len(star)}}"
         star = few_mark(column, requests)
         line += star
     return line
 
 
 def _interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
-    """Write the interval of the highest marked percentile in a row; of one clock alone, and not of waits."""
+    """Write the interval of the highest marked percentile in a row; of one clock alone, and not
+    of waits.
+    """
     if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
         return
     intervals = result.intervals_ms.named(name)

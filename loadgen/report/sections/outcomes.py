@@ -1,4 +1,6 @@
-"""Outcomes: how the requests ended, who left and who came again, and what of their bodies makes figures differ."""
+"""Outcomes: how the requests ended, who left and who came again, and what of their bodies makes
+figures differ.
+"""
 
 from collections.abc import Iterator
 
@@ -16,7 +18,9 @@ MAX_DETAIL = 160  # characters of a text of a server
 def lines(result: RunResult) -> Iterator[str]:
     """Write how the requests ended, where not all were ok, with examples of those that failed."""
     if set(result.outcomes) != {Outcome.OK}:
-        yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in result.outcomes.items()) or "none")
+        yield "Outcomes: " + (
+            ", ".join(f"{name} {count}" for name, count in result.outcomes.items()) or "none"
+        )
     for name, examples in result.examples.items():
         for example in examples:
             yield f"  {name}: {_example_text(example, result)}"
@@ -28,9 +32,14 @@ def departure_lines(result: RunResult) -> Iterator[str]:
     if departures is not None:
         left, before = departures.disconnected, departures.drawn - departures.disconnected
         yield (
-            f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no error rate"
+            f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no "
+            "error rate"
             + (f"; of {departures.drawn} drawn, {before} ended before that" if before else "")
-            + (f"; {plural(departures.never_sent, 'further turn')} not sent" if departures.never_sent else "")
+            + (
+                f"; {plural(departures.never_sent, 'further turn')} not sent"
+                if departures.never_sent
+                else ""
+            )
         )
         if left:
             yield f"  Did the server stop for them? {_stop(departures.server, left)}"
@@ -43,10 +52,18 @@ def body_lines(result: RunResult) -> Iterator[str]:
     settings = result.provenance.settings
     api, body = endpoints.find(settings), settings.extra_body or {}
     if api is CHAT and settings.render_chat_template is not None:
-        yield "The prompts have the chat template around them, and the server of a chat applies it again."
-    if api is COMPLETIONS and settings.repetition_penalty is None and "repetition_penalty" not in body:
         yield (
-            "No repetition_penalty was sent, so the model's own applied; vllm bench serve sends 1.0 with completions "
+            "The prompts have the chat template around them, and the server of a chat applies "
+            "it again."
+        )
+    if (
+        api is COMPLETIONS
+        and settings.repetition_penalty is None
+        and "repetition_penalty" not in body
+    ):
+        yield (
+            "No repetition_penalty was sent, so the model's own applied; vllm bench serve sends "
+            "1.0 with completions "
             "(--repetition-penalty 1)."
         )
 
@@ -57,7 +74,13 @@ def blocks(result: RunResult) -> Iterator[Block]:
         rows = []
         for name, count in result.outcomes.items():
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
-            rows.append((outcome, str(count), percent(count / result.scheduled if result.scheduled else None, 2)))
+            rows.append(
+                (
+                    outcome,
+                    str(count),
+                    percent(count / result.scheduled if result.scheduled else None, 2),
+                )
+            )
         yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
         items = []
         for name, examples in result.examples.items():
@@ -70,7 +93,9 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if departures := list(departure_lines(result)):
         yield Items.of(departures)
     if result.finish_reasons:
-        reasons = ", ".join(f"{name or 'none'} {count}" for name, count in result.finish_reasons.items())
+        reasons = ", ".join(
+            f"{name or 'none'} {count}" for name, count in result.finish_reasons.items()
+        )
         yield Paragraph.of(f"Finish reasons of those that are ok: {reasons}.")
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
@@ -86,9 +111,15 @@ def _stop(server: ServerStop, left: int) -> str:
     elif server.finished is not None:
         findings.append("it counts no answers as complete beyond those that were read")
     if server.unread_tokens is not None:
-        findings.append(f"it generated {plural(round(server.unread_tokens), 'token')} that nobody read")
+        findings.append(
+            f"it generated {plural(round(server.unread_tokens), 'token')} that nobody read"
+        )
     if server.unfinished is not None and server.scraped_after_s is not None:
-        busy = f"{plural(round(server.unfinished), 'request')} unfinished" if server.unfinished else "it was idle"
+        busy = (
+            f"{plural(round(server.unfinished), 'request')} unfinished"
+            if server.unfinished
+            else "it was idle"
+        )
         findings.append(f"{busy} {server.scraped_after_s:.1f} s after the last request ended")
     answer = {True: "Yes", False: "No", None: "Not known"}[server.stopped]
     if server.stopped is None and not server.aborted:
@@ -101,7 +132,11 @@ def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
     others = retries.requests - retries.ok - retries.failed
     yield (
         f"Sent again (--retry {retries.asked}): {plural(retries.requests, 'request')}"
-        + (f" ({refusals}), {retries.ok} ok in the end, {retries.failed} failed" if retries.requests else "")
+        + (
+            f" ({refusals}), {retries.ok} ok in the end, {retries.failed} failed"
+            if retries.requests
+            else ""
+        )
         + (f", {others} left or cut off" if others else "")
         + f"; {retries.attempts} attempts in all, at most {retries.most_attempts} of one request"
     )

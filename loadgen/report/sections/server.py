@@ -11,7 +11,9 @@ from loadgen.report.sections import groups
 from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
 
 HEADINGS = ("server", "loadgen")
-NO_METRICS = "No server metrics: --server-metrics was off, or the server has no metrics that are known."
+NO_METRICS = (
+    "No server metrics: --server-metrics was off, or the server has no metrics that are known."
+)
 UNKNOWN_METRICS = "Server metrics are unknown: the run was killed before its end."
 
 
@@ -34,10 +36,12 @@ def metric_lines(result: RunResult) -> Iterator[str]:
 
 
 def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str]]:
-    """List what the server reported, with what loadgen measured of the same; without what the server does not report.
+    """List what the server reported, with what loadgen measured of the same; without what the
+    server does not report.
 
     Returns:
-        Rows of a name, the value of the server, and that of loadgen; the last is empty if only the server knows it.
+        Rows of a name, the value of the server, and that of loadgen; the last is empty if only the
+        server knows it.
     """
     ttft, counts, levels, tokens = metrics.ttft_ms, metrics.counts, metrics.levels, result.tokens
     rows: list[tuple[str, str, str]] = []
@@ -49,7 +53,8 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
     left = result.departures
     never_sent = result.cancelled.never_sent + result.never_due + (left.never_sent if left else 0)
     ended = sum(result.outcomes.values()) - never_sent
-    has_batches = tokens.results > result.numbers.completed  # a server counts each input as a request
+    # A server counts each input as a request.
+    has_batches = tokens.results > result.numbers.completed
     for what, count, measured in (
         (
             "inputs ended" if has_batches else "requests ended",
@@ -58,7 +63,11 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         ),
         ("requests aborted", counts.aborted or None, left.disconnected if left else None),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
-        ("output tokens", counts.generation_tokens if result.generates else None, tokens.output_tokens),
+        (
+            "output tokens",
+            counts.generation_tokens if result.generates else None,
+            tokens.output_tokens,
+        ),
         ("preemptions", counts.preemptions, None),
     ):
         if count is not None:
@@ -80,18 +89,24 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
 
 
 def call_lines(result: RunResult) -> Iterator[str]:
-    """Name the calls to the servers beside the load that succeeded; nothing where there are none."""
+    """Name the calls to the servers beside the load that succeeded; nothing where there are
+    none.
+    """
     paths: dict[str, list[str]] = {}
     for call in result.server_calls:
         path = urlsplit(call.url).path
         if call.error is None and path not in paths.setdefault(call.moment, []):
             paths[call.moment].append(path)
-    if calls := [f"{' and '.join(names)} {moment} the run" for moment, names in paths.items() if names]:
+    if calls := [
+        f"{' and '.join(names)} {moment} the run" for moment, names in paths.items() if names
+    ]:
         yield f"Calls to the server: {', '.join(calls)}"
 
 
 def cache_lines(result: RunResult) -> Iterator[str]:
-    """Write what was done to the cache, what it gave back, and what it could; nothing where none of it is known."""
+    """Write what was done to the cache, what it gave back, and what it could; nothing where none
+    of it is known.
+    """
     cache = result.prefix_cache
     if cache is None or (cache.protocol == AS_IS and cache.hit_rate is None):
         return
@@ -102,10 +117,15 @@ def cache_lines(result: RunResult) -> Iterator[str]:
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write the targets, the prefix cache, then the metrics of the server, or that there are none."""
+    """Write the targets, the prefix cache, then the metrics of the server, or that there are
+    none.
+    """
     if result.targets:
         balance, clock = result.provenance.settings.balance, result.latency_from
-        about = f"{len(result.targets)} targets shared the requests ({balance}); latencies are counted from {clock}."
+        about = (
+            f"{len(result.targets)} targets shared the requests ({balance}); latencies are "
+            f"counted from {clock}."
+        )
         yield Paragraph.of(about)
         yield groups.block_table(groups.targets(result))
     for text in cache_lines(result):
@@ -125,7 +145,10 @@ def blocks(result: RunResult) -> Iterator[Block]:
 
 def _missing_servers(missing: list[str]) -> str:
     """Name the servers without metrics, where others have some."""
-    return f"No server metrics from {', '.join(missing)}: the metrics of the other servers do not cover the whole run."
+    return (
+        f"No server metrics from {', '.join(missing)}: the metrics of the other servers do not "
+        "cover the whole run."
+    )
 
 
 def _heading(sources: list[MetricsSource]) -> str:
@@ -133,7 +156,9 @@ def _heading(sources: list[MetricsSource]) -> str:
     scrapes = sum(len(source.failed) for source in sources)
     failed = sum(why is not None for source in sources for why in source.failed)
     where = sources[0].url if len(sources) == 1 else f"{len(sources)} sources"
-    return f"Server metrics ({where}; {plural(scrapes, 'scrape')}" + (f", {failed} failed):" if failed else "):")
+    return f"Server metrics ({where}; {plural(scrapes, 'scrape')}" + (
+        f", {failed} failed):" if failed else "):"
+    )
 
 
 def _bucket(ends: list[float | None] | None) -> str:
@@ -171,8 +196,13 @@ def _cache_state(cache: PrefixCache) -> str:
         return "cold, emptied before the clock started"
     if cache.protocol == SALTED:
         return f"salted ({cache.salt})"
-    prompts = {"prefix": "distinct prefixes", "prompt": "distinct prompts"}[cache.warmed_by or "prompt"]
-    return f"warm, {cache.warm_requests or 0} {prompts} sent before, {plural(cache.warmed or 0, 'request')} ok"
+    prompts = {"prefix": "distinct prefixes", "prompt": "distinct prompts"}[
+        cache.warmed_by or "prompt"
+    ]
+    return (
+        f"warm, {cache.warm_requests or 0} {prompts} sent before, "
+        f"{plural(cache.warmed or 0, 'request')} ok"
+    )
 
 
 def _best_hits(cache: PrefixCache) -> str:
@@ -181,5 +211,11 @@ def _best_hits(cache: PrefixCache) -> str:
     size = plural(cache.block_size or 0, "token")
     template = ""
     if cache.unpredicted_share:
-        template = f", without the {percent(cache.unpredicted_share, 1)} of the input that its chat template added"
-    return f"at best: {percent(cache.best_hit_rate, 1)} in blocks of {size} ({cache.block_size_from}){template}"
+        template = (
+            f", without the {percent(cache.unpredicted_share, 1)} of the input that its "
+            "chat template added"
+        )
+    return (
+        f"at best: {percent(cache.best_hit_rate, 1)} in blocks of {size} "
+        f"({cache.block_size_from}){template}"
+    )

@@ -24,7 +24,9 @@ def token_counts(result: RunResult) -> Iterator[str]:
         yield f"Embeddings or scores: {tokens.results}"
         return
     yield f"Output tokens counted by {tokens.output_counted_by}: {tokens.output_tokens}" + (
-        f" ({plural(tokens.reasoning_events, 'reasoning event')})" if tokens.reasoning_events else ""
+        f" ({plural(tokens.reasoning_events, 'reasoning event')})"
+        if tokens.reasoning_events
+        else ""
     )
     if result.streams:
         yield from _count_differences(result)
@@ -38,7 +40,11 @@ def structured_output(result: RunResult) -> Iterator[str]:
     output = result.structured_output
     if output is None:
         return
-    checked = f"{output.matching} of {output.checked} match their schema" if output.checked else "no schema was checked"
+    checked = (
+        f"{output.matching} of {output.checked} match their schema"
+        if output.checked
+        else "no schema was checked"
+    )
     yield f"Structured output: {output.json} of {output.answers} answers are JSON, {checked}"
 
 
@@ -54,26 +60,46 @@ def rates(result: RunResult) -> Iterator[str]:
         yield f"Uncached input throughput: {fixed(rates.uncached_input_tokens_per_s, 2, 'tok/s')}"
     if rates.good_share is not None:
         goodput = fixed(rates.goodput_requests_per_s, 2, "req/s")
-        yield f"Goodput from {result.latency_from}: {goodput}, {percent(rates.good_share, 2)} of all requests"
+        yield (
+            f"Goodput from {result.latency_from}: {goodput}, {percent(rates.good_share, 2)} of "
+            "all requests"
+        )
 
 
 def efficiency(result: RunResult) -> Iterator[str]:
-    """Write the speed for a user and per GPU; energy and cost only where they were measured or asked for."""
+    """Write the speed for a user and per GPU; energy and cost only where they were measured or
+    asked for.
+    """
     figures = result.efficiency
     if figures is None:
         return
     if figures.output_tokens_per_s_per_user is not None:
-        yield f"Interactivity: {fixed(figures.output_tokens_per_s_per_user, 2)} tok/s for a user (1 / median TPOT)"
+        yield (
+            f"Interactivity: {fixed(figures.output_tokens_per_s_per_user, 2)} tok/s for a user "
+            "(1 / median TPOT)"
+        )
     if figures.gpus is not None:
-        output, total = fixed(figures.output_tokens_per_s_per_gpu, 2), fixed(figures.total_tokens_per_s_per_gpu, 2)
+        output, total = (
+            fixed(figures.output_tokens_per_s_per_gpu, 2),
+            fixed(figures.total_tokens_per_s_per_gpu, 2),
+        )
         yield f"Per GPU ({plural(figures.gpus, 'GPU')}): {output} output tok/s, {total} total tok/s"
     if figures.energy_j is not None:
         share = figures.energy_coverage or 0.0
         covered = "" if share >= FULL else f", power read in {percent(share)} of the time"
-        output, total = fixed(figures.joules_per_output_token, 4), fixed(figures.joules_per_token, 4)
-        yield f"Energy: {fixed(figures.energy_j, 1)} J; {output} J per output token, {total} J per token{covered}"
+        output, total = (
+            fixed(figures.joules_per_output_token, 4),
+            fixed(figures.joules_per_token, 4),
+        )
+        yield (
+            f"Energy: {fixed(figures.energy_j, 1)} J; {output} J per output token, {total} J "
+            f"per token{covered}"
+        )
     if figures.cost_per_million_output_tokens is not None:
-        output, total = fixed(figures.cost_per_million_output_tokens, 4), fixed(figures.cost_per_million_tokens, 4)
+        output, total = (
+            fixed(figures.cost_per_million_output_tokens, 4),
+            fixed(figures.cost_per_million_tokens, 4),
+        )
         yield f"Cost: {output} per million output tokens, {total} per million tokens"
     elif result.provenance.settings.gpu_hour_price is not None:
         yield "Cost: not known, since the number of GPUs is not; give --gpus"
@@ -86,11 +112,14 @@ def blocks(result: RunResult) -> Iterator[Block]:
         "input, as the data set planned it": tokens.planned_input_tokens,
         "input, as the server was expected to count it": tokens.predicted_server_input_tokens,
         "input, as it was counted": None if tokens.unknown_input else tokens.input_tokens,
-        "of that, from the server's prefix cache": tokens.cached_tokens if tokens.cached_counted else None,
+        "of that, from the server's prefix cache": tokens.cached_tokens
+        if tokens.cached_counted
+        else None,
         "output, as it was asked for": tokens.planned_output_tokens,
         f"output, counted by {tokens.output_counted_by}": tokens.output_tokens,
         "events with tokens": tokens.token_events,
-        "events with tokens of failed requests, not counted above": tokens.lost_token_events or None,
+        "events with tokens of failed requests, not counted above": tokens.lost_token_events
+        or None,
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table.of(("of requests that are ok", "tokens"), shown, text_columns=1)
@@ -103,7 +132,8 @@ def _count_differences(result: RunResult) -> Iterator[str]:
     tokens = result.tokens
     if tokens.unseen_tokens or tokens.surplus_events:
         yield (
-            f"  usage and stream differ: {plural(tokens.unseen_tokens, 'token')} counted but not seen as events, "
+            f"  usage and stream differ: {plural(tokens.unseen_tokens, 'token')} counted but not "
+            "seen as events, "
             f"{plural(tokens.surplus_events, 'event')} beyond the count"
         )
     yield from _hidden(tokens)
@@ -115,7 +145,8 @@ def _count_differences(result: RunResult) -> Iterator[str]:
         yield f"  {prompts} without a planned length: only the server counted them"
     if tokens.imputed_gaps:
         yield (
-            f"  gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap before an event "
+            f"  gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap "
+            "before an event "
             f"of several tokens, counted by {tokens.itl_counted_by}"
         )
     if result.tpot_token_weighted_ms is not None:
@@ -130,20 +161,36 @@ def _hidden(tokens: Tokens) -> Iterator[str]:
         yield f"  {count} never streamed: in throughput, and not in TPOT; {block}"
     if (sample := tokens.text_sample) is not None:
         yield (
-            f"  text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} were counted "
-            f"(medians of {plural(sample.answers, 'answer')}; {sample.difference:g} per answer were not streamed)"
+            f"  text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} "
+            "were counted "
+            f"(medians of {plural(sample.answers, 'answer')}; {sample.difference:g} per answer "
+            "were not streamed)"
         )
     if tokens.tpot_over == OVER_SAMPLE:
-        yield f"  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them; {block}"
+        yield (
+            "  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts "
+            f"them; {block}"
+        )
 
 
 def _steady_state(state: SteadyState) -> str:
-    """Write the throughput and the latencies while nearly all slots were in use, and what speaks against them."""
+    """Write the throughput and the latencies while nearly all slots were in use, and what speaks
+    against them.
+    """
     window = state.window
     throughput = fixed(state.output_throughput, 2, "tok/s")
     slots = f"{window.threshold_abs} or more of {window.target_concurrency} in flight"
     warning = f", {window.warning}" if window.warning else ""
-    medians = (("TTFT", state.median_ttft_ms), ("TPOT", state.median_tpot_ms), ("E2EL", state.median_e2el_ms))
-    latencies = ", ".join(f"{name} {fixed(value, 2)}" for name, value in medians if value is not None)
-    line = f"Steady-state output throughput: {throughput} ({slots}, {window.duration_s:.1f} s{warning})"
+    medians = (
+        ("TTFT", state.median_ttft_ms),
+        ("TPOT", state.median_tpot_ms),
+        ("E2EL", state.median_e2el_ms),
+    )
+    latencies = ", ".join(
+        f"{name} {fixed(value, 2)}" for name, value in medians if value is not None
+    )
+    line = (
+        f"Steady-state output throughput: {throughput} ({slots}, {window.duration_s:.1f} "
+        f"s{warning})"
+    )
     return f"{line}; medians in ms: {latencies}" if latencies else line

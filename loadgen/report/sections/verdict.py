@@ -1,4 +1,6 @@
-"""Verdict: banners, the verdict with its checks, and the limits of the SLO, with what a run shows of each."""
+"""Verdict: banners, the verdict with its checks, and the limits of the SLO, with what a run
+shows of each.
+"""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -8,11 +10,32 @@ from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.metrics.failures import Failures, lost_text
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report.html import Block, Items, Line, Note, NoteKind, Paragraph, Span, Table, Tone, line, prose
+from loadgen.report.html import (
+    Block,
+    Items,
+    Line,
+    Note,
+    NoteKind,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    line,
+    prose,
+)
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import LimitResult, judge_limits
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
-from loadgen.util.number_format import UNKNOWN, bounds, four_digits, ms, percent, percentile, plural, rounded_up
+from loadgen.util.number_format import (
+    UNKNOWN,
+    bounds,
+    four_digits,
+    ms,
+    percent,
+    percentile,
+    plural,
+    rounded_up,
+)
 
 MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
 
@@ -42,7 +65,10 @@ def banners(result: RunResult) -> Iterator[str]:
             f"request {silence.index} from {silence.since_s:.1f} s on for {silence.for_s:.1f} s"
             for silence in silent.examples
         )
-        yield f"SILENT STREAMS: {plural(silent.count, 'stream')} had no token for 60 s or more ({examples})."
+        yield (
+            f"SILENT STREAMS: {plural(silent.count, 'stream')} had no token for 60 s or more "
+            f"({examples})."
+        )
     if result.overloaded:
         yield "OVERLOADED: requests came faster than they were answered."
 
@@ -70,7 +96,10 @@ def _verdict_summary(result: RunResult) -> str:
     if worst := result.max_client_error:
         figure, error_ms = worst
         client = f", client at most {rounded_up(error_ms)} ms ({figure} of the whole run)"
-    return f"{result.verdict}{client}; {len(applied) - len(wrong)} of {len(applied)} checks passed{noted}"
+    return (
+        f"{result.verdict}{client}; {len(applied) - len(wrong)} of {len(applied)} checks "
+        f"passed{noted}"
+    )
 
 
 def _explanation(result: RunResult) -> str:
@@ -82,7 +111,8 @@ def slo_lines(result: RunResult) -> Iterator[str]:
     """Write each limit of the SLO, and whether it was met."""
     for row in result.slo:
         is_rate = "_rate" in row.limit
-        bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"  # what a limit without a unit means
+        # What a limit without a unit means.
+        bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"
         if row.beyond:
             value = _failed_of(result, row)
         else:
@@ -93,10 +123,15 @@ def slo_lines(result: RunResult) -> Iterator[str]:
 
 
 def _failed_of(result: RunResult, row: LimitResult) -> str:
-    """Write the share of failed requests because of which a limit is missed: of all, or of its class."""
+    """Write the share of failed requests because of which a limit is missed: of all, or of its
+    class.
+    """
     for part in result.classes:
         if row in part.named_limits:
-            return f"{percent(part.failed / part.requests, 2)} of {plural(part.requests, 'request')} failed"
+            return (
+                f"{percent(part.failed / part.requests, 2)} of "
+                f"{plural(part.requests, 'request')} failed"
+            )
     failures = Failures.among(result.outcomes, result.never_due)
     return f"{percent(failures.failed / failures.of, 2)} of {plural(failures.of, 'request')} failed"
 
@@ -113,8 +148,12 @@ def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str
         BadInput: A limit is not understood.
     """
     failures = snapshot.failures
-    outcomes = ", ".join(f"{name} {count}" for name, count in snapshot.outcomes.items()) or "none ended"
-    for limit, row in zip(slo.required_limits(limits), judge_limits(limits, snapshot, clock), strict=True):
+    outcomes = (
+        ", ".join(f"{name} {count}" for name, count in snapshot.outcomes.items()) or "none ended"
+    )
+    for limit, row in zip(
+        slo.required_limits(limits), judge_limits(limits, snapshot, clock), strict=True
+    ):
         if row.met:
             continue
         if row.beyond:
@@ -136,7 +175,11 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
         return f"{UNKNOWN}: nothing was measured"
     histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
     shown = f"{ms(value * 1e6)} of {histogram.count} values"
-    if limit.metric not in slo.GAPS and (failed := snapshot.failures.failed) and limit.statistic != "mean":
+    if (
+        limit.metric not in slo.GAPS
+        and (failed := snapshot.failures.failed)
+        and limit.statistic != "mean"
+    ):
         return f"{shown} and {plural(failed, 'failed request')}"
     if p is None:
         return shown
@@ -144,7 +187,10 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
     few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
     if limit.metric in slo.GAPS:
         return f"{shown} of {plural(requests, 'request')}{few}"
-    return f"{shown}{few}, at 99 % confidence {bounds(*interval(histogram, p), ms)} if requests were independent"
+    return (
+        f"{shown}{few}, at 99 % confidence {bounds(*interval(histogram, p), ms)} if requests "
+        "were independent"
+    )
 
 
 def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
@@ -166,8 +212,18 @@ def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
     for check in result.checks:
         state = Span("passed") if check.ok else Span("does not apply", Tone.QUIET)
         if check.ok is False:
-            state = Span("failed" if check.counts else "explains" if check.explains else "noted", Tone.BAD)
-        rows.append((f"{check.group} {GROUPS[check.group].about}", check.name, state, check.value, check.limit))
+            state = Span(
+                "failed" if check.counts else "explains" if check.explains else "noted", Tone.BAD
+            )
+        rows.append(
+            (
+                f"{check.group} {GROUPS[check.group].about}",
+                check.name,
+                state,
+                check.value,
+                check.limit,
+            )
+        )
     table = Table.of(("group", "check", "", "value", "limit"), rows)
     yield Note("note", f"All checks: {_verdict_summary(result)}", (table,), folded=True)
 

@@ -20,12 +20,18 @@ def first_tokens(request: Request, tokens: int) -> Iterator[bytes]:
 def good(request: Request, *headers: bytes) -> list[bytes | Step]:
     """Return the steps of a correct answer with additional headers."""
     head = STREAM.removesuffix(b"\r\n") + b"".join(header + b"\r\n" for header in headers) + b"\r\n"
-    return [head, *map(chunk, GoodAnswer.to(request).events(with_usage=request.wants_usage)), LAST_CHUNK]
+    return [
+        head,
+        *map(chunk, GoodAnswer.to(request).events(with_usage=request.wants_usage)),
+        LAST_CHUNK,
+    ]
 
 
 def after_tokens(name: str, does: str, end: Step) -> None:
     """Add a fault that sends NUMBER tokens, and then ends an answer in this way."""
-    FAULTS[name] = Fault(name, does, 2, lambda request, tokens: itertools.chain(first_tokens(request, tokens), [end]))
+    FAULTS[name] = Fault(
+        name, does, 2, lambda request, tokens: itertools.chain(first_tokens(request, tokens), [end])
+    )
 
 
 @fault
@@ -40,13 +46,19 @@ always("silence", "Never says anything.", Step.SILENCE)
 always("headers-silence", "Sends the headers, and falls silent.", STREAM, Step.SILENCE)
 after_tokens("stall", "Falls silent after NUMBER tokens.", Step.SILENCE)
 always("cut-head", "Closes the connection inside the headers.", STREAM[:30], Step.CLOSE)
-after_tokens("eof", "Closes the connection after NUMBER tokens, before the finish reason.", Step.CLOSE)
+after_tokens(
+    "eof", "Closes the connection after NUMBER tokens, before the finish reason.", Step.CLOSE
+)
 
 
 @fault
 def eof_before_done(request: Request) -> Steps:
     """Closes the connection after the finish reason, before [DONE]."""
-    return [*first_tokens(request, request.tokens), chunk(GoodAnswer.to(request).finish), Step.CLOSE]
+    return [
+        *first_tokens(request, request.tokens),
+        chunk(GoodAnswer.to(request).finish),
+        Step.CLOSE,
+    ]
 
 
 after_tokens("rst", "Resets the connection after NUMBER tokens.", Step.RESET)
@@ -85,4 +97,7 @@ def close_on_reuse(request: Request) -> Steps:
 @fault
 def after_end(request: Request) -> Steps:
     """Answers well, and sends a second, unrequested response with the end of it."""
-    return [*good(request)[:-1], LAST_CHUNK + b"HTTP/1.1 500 Unrequested\r\nContent-Length: 0\r\n\r\n"]
+    return [
+        *good(request)[:-1],
+        LAST_CHUNK + b"HTTP/1.1 500 Unrequested\r\nContent-Length: 0\r\n\r\n",
+    ]

@@ -1,4 +1,6 @@
-"""Faults of events: the content of a stream, its form, and streams that go on for as long as the client reads."""
+"""Faults of events: the content of a stream, its form, and streams that go on for as long as the
+client reads.
+"""
 
 import itertools
 import zlib
@@ -8,14 +10,27 @@ import orjson
 
 from loadgen.engines.sim.http1 import CONTINUE, LAST_CHUNK, Request, chunk
 from loadgen.testing.faults.fault import FAULTS, Fault, Steps, always, fault
-from loadgen.testing.replies import DONE, GZIP, HEAD, STREAM, GoodAnswer, delta, event, good_body, streamed, usage
+from loadgen.testing.replies import (
+    DONE,
+    GZIP,
+    HEAD,
+    STREAM,
+    GoodAnswer,
+    delta,
+    event,
+    good_body,
+    streamed,
+    usage,
+)
 
 BLOCK = 1 << 16  # bytes of a write
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 ERROR = b"HTTP/1.1 500 Internal Server Error\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def endless(name: str, does: str, begin: bytes, unit: bytes, frame: Callable[[bytes], bytes] = bytes) -> None:
+def endless(
+    name: str, does: str, begin: bytes, unit: bytes, frame: Callable[[bytes], bytes] = bytes
+) -> None:
     """Add a fault that sends `begin`, and then blocks of the same unit, each framed by `frame`."""
 
     def play(request: Request) -> Steps:
@@ -29,7 +44,13 @@ endless("endless-pings", "Sends comments without end, and no token.", STREAM, b"
 endless("endless-header", "Sends headers without end.", HEAD, b"X-More: and more\r\n")
 endless("endless-interim", "Sends interim responses (100) without end.", CONTINUE, CONTINUE)
 endless("endless-line", "Sends one line without end.", STREAM + chunk(b"data: "), b"x", chunk)
-endless("endless-event", "Sends one event of lines without end.", STREAM, b"data: more of the same\n", chunk)
+endless(
+    "endless-event",
+    "Sends one event of lines without end.",
+    STREAM,
+    b"data: more of the same\n",
+    chunk,
+)
 endless("endless-json", "Sends a JSON text without end.", JSON + chunk(b"["), b'"x",', chunk)
 endless("endless-error", "Sends the body of a status 500 without end.", ERROR, b"x", chunk)
 endless("endless-chunk-size", "Sends a chunk size without end.", STREAM, b"0")
@@ -41,8 +62,11 @@ def endless_gzip(request: Request) -> Steps:
     packer = zlib.compressobj(wbits=31)
     yield GZIP + chunk(packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH))
     packer.compress(b": ping\n\n")
-    packer.flush(zlib.Z_FULL_FLUSH)  # what follows depends on nothing before it, and can be sent again and again
-    yield from itertools.repeat(chunk(packer.compress(b": ping\n\n" * (1 << 17)) + packer.flush(zlib.Z_FULL_FLUSH)))
+    # What follows depends on nothing before it, and can be sent again and again.
+    packer.flush(zlib.Z_FULL_FLUSH)
+    yield from itertools.repeat(
+        chunk(packer.compress(b": ping\n\n" * (1 << 17)) + packer.flush(zlib.Z_FULL_FLUSH))
+    )
 
 
 def streaming(*events: bytes) -> tuple[bytes, ...]:
@@ -53,12 +77,21 @@ def streaming(*events: bytes) -> tuple[bytes, ...]:
 def with_odd(request: Request, odd: bytes) -> Steps:
     """Return the steps of a correct answer with another event after its first token."""
     answer = GoodAnswer.to(request)
-    return streaming(answer.role + answer.tokens[0], odd, *answer.tokens[1:], answer.finish, answer.usage, answer.done)
+    return streaming(
+        answer.role + answer.tokens[0],
+        odd,
+        *answer.tokens[1:],
+        answer.finish,
+        answer.usage,
+        answer.done,
+    )
 
 
 def written(name: str, does: str, old: bytes, new: bytes) -> None:
     """Add a fault that answers well, but writes one thing of events in another way."""
-    FAULTS[name] = Fault(name, does, None, lambda request: [streamed(good_body(request).replace(old, new))])
+    FAULTS[name] = Fault(
+        name, does, None, lambda request: [streamed(good_body(request).replace(old, new))]
+    )
 
 
 @fault
@@ -78,7 +111,9 @@ def no_done(request: Request) -> Steps:
 @fault
 def after_done(request: Request) -> Steps:
     """Sends further events, broken ones too, after [DONE]."""
-    return streaming(*GoodAnswer.to(request).events(with_usage=True), b"data: {broken\n\n", delta(content="late"))
+    return streaming(
+        *GoodAnswer.to(request).events(with_usage=True), b"data: {broken\n\n", delta(content="late")
+    )
 
 
 @fault
@@ -90,7 +125,9 @@ def stream_error(request: Request) -> Steps:
 
 @fault
 def error_after_end(request: Request) -> Steps:
-    """Sends an error as an event after the last token to a request with ignore_eos; else a good answer."""
+    """Sends an error as an event after the last token to a request with ignore_eos; else a good
+    answer.
+    """
     answer = GoodAnswer.to(request)
     end = [answer.finish, answer.usage, answer.done]
     if request.fields.get("ignore_eos"):
@@ -100,7 +137,9 @@ def error_after_end(request: Request) -> Steps:
 
 @fault
 def stream_error_done(request: Request) -> Steps:
-    """Sends an error as an event after the first token, then finish reason and [DONE] as if all were well."""
+    """Sends an error as an event after the first token, then finish reason and [DONE] as if all
+    were well.
+    """
     return with_odd(request, GoodAnswer.to(request).error("the fault stream-error-done"))
 
 
@@ -122,7 +161,9 @@ def reasoning(request: Request) -> Steps:
 @fault
 def tool_calls(request: Request) -> Steps:
     """Answers well, with the arguments of a tool's call instead of text."""
-    name = delta(tool_calls=[{"index": 0, "id": "call", "function": {"name": "find", "arguments": ""}}])
+    name = delta(
+        tool_calls=[{"index": 0, "id": "call", "function": {"name": "find", "arguments": ""}}]
+    )
     parts = [delta(tool_calls=[{"index": 0, "function": {"arguments": " 1"}}])] * request.tokens
     return streaming(delta(role="assistant"), name, *parts, delta("tool_calls"), DONE)
 
@@ -140,7 +181,9 @@ def usage_each(request: Request) -> Steps:
     counted = []
     for number in range(request.tokens):
         choices = [{"index": 0, "delta": {"content": f" word{number}"}}]
-        counted.append(event(choices=choices, usage={"prompt_tokens": 1, "completion_tokens": number + 1}))
+        counted.append(
+            event(choices=choices, usage={"prompt_tokens": 1, "completion_tokens": number + 1})
+        )
     return streaming(answer.role, *counted, answer.finish, answer.usage, DONE)
 
 
@@ -158,7 +201,11 @@ def many_tokens(request: Request, tokens: int = 3) -> Steps:
     size = max(1, tokens)
     groups = [min(size, request.tokens - start) for start in range(0, request.tokens, size)]
     return streaming(
-        answer.role, *(delta(content=" word" * group) for group in groups), answer.finish, answer.usage, DONE
+        answer.role,
+        *(delta(content=" word" * group) for group in groups),
+        answer.finish,
+        answer.usage,
+        DONE,
     )
 
 
@@ -177,7 +224,10 @@ def byte_by_byte(request: Request) -> Steps:
 @fault
 def split_utf8(request: Request) -> Steps:
     """Answers well, each write ending inside a character of several bytes."""
-    data = streamed(b"".join([*(delta(content=" é€😀") for _ in range(request.tokens)), delta("stop"), DONE]), BLOCK)
+    data = streamed(
+        b"".join([*(delta(content=" é€😀") for _ in range(request.tokens)), delta("stop"), DONE]),
+        BLOCK,
+    )
     while data:
         cut = next((i for i in range(1, len(data)) if data[i] & 0xC0 == 0x80), len(data))
         yield data[:cut]
@@ -227,7 +277,14 @@ def many_events(request: Request, count: int = 100_000) -> Steps:
     yield STREAM
     for start in range(0, count, at_once):
         yield chunk(token * min(at_once, count - start))
-    yield chunk(delta("stop") + usage(prompt_tokens=request.prompt_tokens, completion_tokens=count) + DONE) + LAST_CHUNK
+    yield (
+        chunk(
+            delta("stop")
+            + usage(prompt_tokens=request.prompt_tokens, completion_tokens=count)
+            + DONE
+        )
+        + LAST_CHUNK
+    )
 
 
 @fault
@@ -244,8 +301,10 @@ def null_delta(request: Request) -> Steps:
 
 @fault
 def wrong_shape(request: Request, which: int = 0) -> Steps:
-    """Sends, after the first token, JSON of a wrong shape: 0 choices no list, 1 a choice no object, 2 content no text,
-    3 a delta no object, 4 usage no object, 5 not an object at all, 6 a count below 0."""
+    """Sends, after the first token, JSON of a wrong shape: 0 choices no list, 1 a choice no object,
+    2 content no text, 3 a delta no object, 4 usage no object, 5 not an object at all, 6 a count
+    below 0.
+    """
     shapes: list[object] = [
         {"choices": {}},
         {"choices": [3]},
@@ -262,6 +321,8 @@ def wrong_shape(request: Request, which: int = 0) -> Steps:
 def choice_index(request: Request) -> Steps:
     """Answers with a second choice (index 1) beside the first, one event for each token of each."""
     answer = GoodAnswer.to(request)
-    second = event(id="x", choices=[{"index": 1, "delta": {"content": " other"}, "finish_reason": None}])
+    second = event(
+        id="x", choices=[{"index": 1, "delta": {"content": " other"}, "finish_reason": None}]
+    )
     ends = [answer.finish, event(choices=[{"index": 1, "delta": {}, "finish_reason": "stop"}])]
     return streaming(answer.role, *(token + second for token in answer.tokens), *ends, DONE)

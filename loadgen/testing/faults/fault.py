@@ -1,4 +1,6 @@
-"""Fault: one way in which a server can answer, as steps; the table of all faults, and the shares of requests."""
+"""Fault: one way in which a server can answer, as steps; the table of all faults, and the shares
+of requests.
+"""
 
 import inspect
 import random
@@ -34,8 +36,8 @@ class Together:
     count: int
 
 
-# Bytes are one write; the next step follows in a later turn of the event loop. After the last step, the connection
-# reads its next request.
+# Bytes are one write; the next step follows in a later turn of the event loop. After the last step,
+# the connection reads its next request.
 Steps = Iterable[bytes | Step | Together]
 
 
@@ -70,10 +72,12 @@ FAULTS: dict[str, Fault] = {}
 
 
 def fault(play: Callable[..., Steps]) -> Callable[..., Steps]:
-    """Add a function of a Request to the table, with its name, its docstring and the default of its second argument.
+    """Add a function of a Request to the table, with its name, its docstring and the default of its
+    second argument.
 
     Args:
-        play: Returns the steps that answer a request; its docstring is one sentence, which --help prints.
+        play: Returns the steps that answer a request; its docstring is one sentence, which --help
+            prints.
     """
     name = play.__name__.strip("_").replace("_", "-")
     defaults: list[Any] = [p.default for p in list(inspect.signature(play).parameters.values())[1:]]
@@ -105,7 +109,9 @@ def chosen(choice: str, field: str) -> tuple[Fault, int | None]:
     """
     name, colon, number = choice.partition(":")
     if name not in FAULTS:
-        raise BadInput(field, f"unknown fault {name!r}", "see `python -m loadgen.testing.faulty --help`")
+        raise BadInput(
+            field, f"unknown fault {name!r}", "see `python -m loadgen.testing.faulty --help`"
+        )
     entry = FAULTS[name]
     if not colon:
         return entry, None
@@ -116,7 +122,10 @@ def chosen(choice: str, field: str) -> tuple[Fault, int | None]:
 
 
 FLAG = "--plan"
-REMEDY = "write NAME=SHARE or NAME:NUMBER=SHARE, separated by commas, with shares that add up to at most 1"
+REMEDY = (
+    "write NAME=SHARE or NAME:NUMBER=SHARE, separated by commas, with shares that add up to "
+    "at most 1"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +165,9 @@ class Shares:
         return cls(tuple(shares), seed)
 
     def of(self, number: int) -> tuple[Fault, int | None] | None:
-        """Return the fault of request `number` (from 0, by arrival), with the fault's number; None: no fault."""
+        """Return the fault of request `number` (from 0, by arrival), with the fault's number;
+        None: no fault.
+        """
         if not self.shares:
             return None
         drawn = random.Random(f"{self.seed}/{number}").random()

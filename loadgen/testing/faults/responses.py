@@ -1,4 +1,6 @@
-"""Faults of one response: its framing by lengths, chunks and encodings, its status, and bodies that are no stream."""
+"""Faults of one response: its framing by lengths, chunks and encodings, its status, and bodies
+that are no stream.
+"""
 
 import gzip as gz
 import zlib
@@ -11,7 +13,11 @@ from loadgen.testing.faults.fault import Step, Steps, always, fault
 from loadgen.testing.replies import GZIP, HEAD, STREAM, GoodAnswer, chunked, good_body, streamed
 
 RETRY_AFTER = {429, 503}
-CHOICE = {"index": 0, "message": {"role": "assistant", "content": "all of it"}, "finish_reason": "stop"}
+CHOICE = {
+    "index": 0,
+    "message": {"role": "assistant", "content": "all of it"},
+    "finish_reason": "stop",
+}
 
 
 def _head_of(length: int) -> bytes:
@@ -19,7 +25,9 @@ def _head_of(length: int) -> bytes:
 
 
 def _begun(request: Request, then: bytes) -> Steps:
-    """Return the steps of a stream that sends these bytes after its first token, and falls silent."""
+    """Return the steps of a stream that sends these bytes after its first token, and falls
+    silent.
+    """
     answer = GoodAnswer.to(request)
     return [STREAM + chunk(answer.role + answer.tokens[0]), then, Step.SILENCE]
 
@@ -117,7 +125,11 @@ def redirect(request: Request, code: int = 307) -> Steps:
     return [whole(code, b"{}", "location: /elsewhere/v1/chat/completions")]
 
 
-always("json-error", "Answers 200 with an error as JSON.", whole(200, error_body("the fault json-error", 500)))
+always(
+    "json-error",
+    "Answers 200 with an error as JSON.",
+    whole(200, error_body("the fault json-error", 500)),
+)
 always(
     "json-answer",
     "Answers 200 with the whole answer as one JSON object, although a stream was requested.",

@@ -1,4 +1,6 @@
-"""`TokenPrediction`: the input tokens that the server will count of each prompt, with its chat template."""
+"""`TokenPrediction`: the input tokens that the server will count of each prompt, with its chat
+template.
+"""
 
 import asyncio
 import dataclasses
@@ -41,12 +43,16 @@ class SizedToServer(Dataset, Protocol):
     def probes(self) -> list[str]:
         """Return texts like the beginnings and ends of its prompts."""
 
-    def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+    def with_template_tokens(
+        self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None
+    ) -> Self:
         """Return the data set with the chat template's tokens known.
 
         Args:
-            template_counts: The distinct numbers of tokens that the template adds to `probes()`, ascending.
-            subtract: Whether to make prompts shorter by these tokens: lengths are then those that the server counts.
+            template_counts: The distinct numbers of tokens that the template adds to `probes()`,
+                ascending.
+            subtract: Whether to make prompts shorter by these tokens: lengths are then those that
+                the server counts.
             measure: Counts texts like the server; None if only the numbers are known.
 
         Raises:
@@ -59,7 +65,8 @@ class TokenPrediction:
     """Predicts how many input tokens the server counts.
 
     Attributes:
-        template_tokens: Tokens beyond those of a prompt, the maximum of `template_counts`; None if unknown.
+        template_tokens: Tokens beyond those of a prompt, the maximum of `template_counts`; None if
+            unknown.
         template_counts: The distinct numbers of template tokens that were found, ascending.
         template: The chat template, for exact counts; None if it is not available.
         options: Variables of the template beside the messages.
@@ -82,18 +89,20 @@ class TokenPrediction:
         *,
         asks: bool = True,
     ) -> Self:
-        """Create the prediction from the template beside the tokenizer, or if the settings need it, from the server.
+        """Create the prediction from the template beside the tokenizer, or if the settings need it,
+        from the server.
 
         Args:
-            dataset: The data set. Without a `tokenizer`, no template is looked for; `unpredicted` may say why.
+            dataset: The data set. Without a `tokenizer`, no template is looked for; `unpredicted`
+                may say why.
             settings: The settings of the run.
             target: The endpoint, with the fields of every request.
             template_tokens: The chat template's tokens, if they are known beforehand.
             asks: Whether the server may be asked.
 
         Raises:
-            BadInput: The settings need the template's tokens and they cannot be found, or the data set cannot size its
-                prompts.
+            BadInput: The settings need the template's tokens and they cannot be found, or the data
+                set cannot size its prompts.
         """
         if not target.chat:
             return cls.by_tokens(TemplateTokens(0, "a completions endpoint has no chat template"))
@@ -104,14 +113,20 @@ class TokenPrediction:
         tokenizer = getattr(dataset, "tokenizer", None)
         if not isinstance(tokenizer, Tokenizer):
             return cls(unknown=getattr(dataset, "unpredicted", "the data set has no tokenizer"))
-        # A chat that is embedded has no answer that would start. Else nothing is said, as where the facts were found.
+        # A chat that is embedded has no answer that would start. Else nothing is said, as where the
+        # facts were found.
         fields = {} if target.generates else {GENERATION_PROMPT: False}
         prediction = cls._by_template(dataset, tokenizer, fields | target.fields)
         if needed and prediction.template is None:
             if not asks:
-                problem = f"the tokenizer {tokenizer.name} has no chat template, and no server is asked here"
+                problem = (
+                    f"the tokenizer {tokenizer.name} has no chat template, and no server is "
+                    "asked here"
+                )
                 raise BadInput(
-                    INPUT_LEN_COUNTS, problem, "give the folder of a tokenizer with its chat template, or leave it out"
+                    INPUT_LEN_COUNTS,
+                    problem,
+                    "give the folder of a tokenizer with its chat template, or leave it out",
                 )
             (raw,) = tokenizer.count([PROBE], special=True)
             return cls.by_tokens(asyncio.run(ask_server(target, base_url(settings), raw)))
@@ -134,10 +149,16 @@ class TokenPrediction:
             )
         except BadInput as error:
             return cls(unknown=error.problem)
-        return cls(TemplateTokens(counts[-1], f"the chat template {template.name}"), counts, template, options)
+        return cls(
+            TemplateTokens(counts[-1], f"the chat template {template.name}"),
+            counts,
+            template,
+            options,
+        )
 
     def sized(self, dataset: Dataset, settings: RunSettings) -> Dataset:
-        """Return the data set with its template tokens known, and if the settings say so, sized to the server's count.
+        """Return the data set with its template tokens known, and if the settings say so, sized to
+        the server's count.
 
         Raises:
             BadInput: The shortest prompts are too short.
@@ -155,10 +176,11 @@ class TokenPrediction:
         return self.template.count(([user_message(text)] for text in texts), **self.options)
 
     def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
-        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory.
+        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time
+        is in memory.
 
-        They cannot for prompts with images, of which only the server knows the tokens, and for prompts with tools or
-        other template variables of their own.
+        They cannot for prompts with images, of which only the server knows the tokens, and for
+        prompts with tools or other template variables of their own.
         """
         waiting = iter(prompts)
         while batch := list(itertools.islice(waiting, BATCH)):
@@ -170,7 +192,9 @@ class TokenPrediction:
                 and not has_images(prompt.messages)
                 and not template_variables(prompt.fields)
             ]
-            counts = dict(zip(map(id, unknown), self._counts(unknown), strict=True)) if unknown else {}
+            counts = (
+                dict(zip(map(id, unknown), self._counts(unknown), strict=True)) if unknown else {}
+            )
             for prompt in batch:
                 count = counts.get(id(prompt))
                 yield prompt if count is None else dataclasses.replace(prompt, server_tokens=count)
@@ -192,13 +216,16 @@ class TokenPrediction:
             return self.template.count(chats, **self.options)
         template_tokens = self.template_tokens
         return [
-            None if template_tokens is None or prompt.messages else prompt.input_tokens + template_tokens.tokens
+            None
+            if template_tokens is None or prompt.messages
+            else prompt.input_tokens + template_tokens.tokens
             for prompt in prompts
         ]
 
 
 def require_sized(dataset: Dataset, settings: RunSettings) -> None:
-    """Check that the data set can make prompts of a length by the server's count, where the settings want such.
+    """Check that the data set can make prompts of a length by the server's count, where the
+    settings want such.
 
     Raises:
         BadInput: It cannot.
@@ -208,7 +235,10 @@ def require_sized(dataset: Dataset, settings: RunSettings) -> None:
     if settings.dataset_rule is not None:
         problem = f"the rule {settings.dataset_rule} counts tokens like its tool"
         raise BadInput(INPUT_LEN_COUNTS, problem, f"leave out {INPUT_LEN_COUNTS} or --dataset-rule")
-    problem = f"the data set {settings.dataset_name} cannot make prompts of a length by the server's count"
+    problem = (
+        f"the data set {settings.dataset_name} cannot make prompts of a length by the "
+        "server's count"
+    )
     remedy = "leave it out, or use --dataset-name random, prefix_repetition or prose"
     raise BadInput(INPUT_LEN_COUNTS, problem, remedy)
 

@@ -1,4 +1,6 @@
-"""`ChatTemplate`: renders the chat template of a tokenizer, and counts the tokens of chats as a server does."""
+"""`ChatTemplate`: renders the chat template of a tokenizer, and counts the tokens of chats as a
+server does.
+"""
 
 import datetime
 import hashlib
@@ -22,11 +24,20 @@ VERSION = 1  # of the cached counts, and of the cached ends of tokens
 MARK = "\x1d"  # around the number of a message, in a template that is rendered without its texts
 CLOCK = "strftime_now"  # the function by which a template asks for the date
 REMEDY = "give the folder of the served model's tokenizer, with its chat template"
-SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+SPECIAL = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+)
 
 
 class ChatTemplate:
-    """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers that use it do.
+    """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers
+    that use it do.
 
     Args:
         text: The template, in Jinja.
@@ -40,7 +51,9 @@ class ChatTemplate:
         bos: The beginning-of-sequence token; empty if it is not known.
     """
 
-    def __init__(self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None
+    ) -> None:
         self.name, self.sha256 = name, hashlib.sha256(text.encode()).hexdigest()
         self._text, self._tokenizer, self._special = text, tokenizer, special or {}
         self.bos = self._special.get("bos_token", "")
@@ -52,11 +65,14 @@ class ChatTemplate:
         try:
             return _environment().from_string(self._text)
         except TemplateError as error:
-            raise BadInput(TOKENIZER, f"{self.name} is not a chat template ({_one_line(error)})", REMEDY) from error
+            raise BadInput(
+                TOKENIZER, f"{self.name} is not a chat template ({_one_line(error)})", REMEDY
+            ) from error
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, *, tools: bool = False) -> "ChatTemplate | None":
-        """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there is none.
+        """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there
+        is none.
 
         Args:
             tokenizer: The tokenizer.
@@ -86,12 +102,13 @@ class ChatTemplate:
         return cls(source, tokenizer, str(path), special)
 
     def render(self, messages: Sequence[Message], **options: Any) -> str:
-        """Render messages to the text that a server makes of them, up to the start of the answer if there is one.
+        """Render messages to the text that a server makes of them, up to the start of the answer if
+        there is one.
 
         Args:
             messages: Each with `role` and `content`.
-            options: Further variables of the template: `tools`, `add_generation_prompt` (true), and the
-                `chat_template_kwargs` of the request.
+            options: Further variables of the template: `tools`, `add_generation_prompt` (true), and
+                the `chat_template_kwargs` of the request.
 
         Raises:
             BadInput: The text is not a template, or it refuses them.
@@ -99,10 +116,21 @@ class ChatTemplate:
         from jinja2 import TemplateError
 
         template = self._template
-        variables = {"tools": None, "documents": None, "add_generation_prompt": True} | self._special | options
+        variables = (
+            {"tools": None, "documents": None, "add_generation_prompt": True}
+            | self._special
+            | options
+        )
         try:
             return template.render(messages=messages, **variables)
-        except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (
+            TemplateError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
             problem = f"the chat template {self.name} cannot be rendered ({_one_line(error)})"
             raise BadInput(TOKENIZER, problem, REMEDY) from error
 
@@ -115,15 +143,17 @@ class ChatTemplate:
         return self._tokenizer.count([self.render(chat, **options) for chat in chats])
 
     def added_tokens(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
-        """Count the tokens that the template adds: a text as the only message of a chat, less the text alone.
+        """Count the tokens that the template adds: a text as the only message of a chat, less the
+        text alone.
 
         Args:
             probes: Texts to try, at least one.
             options: The options of `render`.
 
         Returns:
-            The distinct differences between chats and their texts with special tokens, ascending. There is a single
-            one unless tokens of template and text join. Below 0 if a template leaves special tokens out.
+            The distinct differences between chats and their texts with special tokens, ascending.
+            There is a single one unless tokens of template and text join. Below 0 if a template
+            leaves special tokens out.
 
         Raises:
             BadInput: The template refuses a text.
@@ -140,7 +170,8 @@ class ChatTemplate:
         return tuple(cache.get_or_make_fact("template", self._tokenizer.sha256, key, count))
 
     def frame(self, roles: Sequence[str], **options: Any) -> list[str] | None:
-        """Return the texts before, between and after messages of these roles; None if the template changes messages.
+        """Return the texts before, between and after messages of these roles; None if the template
+        changes messages.
 
         Args:
             roles: The role of each message.
@@ -150,7 +181,9 @@ class ChatTemplate:
             BadInput: The template refuses such messages.
         """
         marks = [f"{MARK}{number}{MARK}" for number in range(len(roles))]
-        messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
+        messages = [
+            {"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)
+        ]
         rest, pieces = self.render(messages, **options), []
         for mark in marks:
             piece, separator, rest = rest.partition(mark)
@@ -160,16 +193,22 @@ class ChatTemplate:
         return [*pieces, rest]
 
     def piece_ends(self, piece: str) -> list[int]:
-        """Return the character at which each token of a part of a frame ends, from the cache if it is there."""
+        """Return the character at which each token of a part of a frame ends, from the cache if
+        it is there.
+        """
         if not piece:
             return []
         tokenizer, key = self._tokenizer, [VERSION, piece]
-        ends: list[int] = cache.get_or_make_fact("ends", tokenizer.sha256, key, lambda: tokenizer.ends([piece])[0])
+        ends: list[int] = cache.get_or_make_fact(
+            "ends", tokenizer.sha256, key, lambda: tokenizer.ends([piece])[0]
+        )
         return ends
 
 
 def _environment() -> "ImmutableSandboxedEnvironment":
-    """Create the Jinja environment of chat templates, sandboxed because templates come from untrusted models."""
+    """Create the Jinja environment of chat templates, sandboxed because templates come from
+    untrusted models.
+    """
     from jinja2 import nodes
     from jinja2.exceptions import TemplateError
     from jinja2.ext import Extension, loopcontrols
@@ -222,7 +261,9 @@ def _text(path: Path) -> str:
 
 def _named(templates: Any, tools: bool) -> str | None:
     if isinstance(templates, list):
-        by_name = {row.get("name"): row.get("template") for row in templates if isinstance(row, dict)}
+        by_name = {
+            row.get("name"): row.get("template") for row in templates if isinstance(row, dict)
+        }
         templates = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
     return templates if isinstance(templates, str) else None
 

@@ -13,13 +13,15 @@ from loadgen.workload.target import Target
 PROBE = "Hello"  # the text of the one message that a server is asked to count
 KWARGS = "chat_template_kwargs"  # field of a request: further variables of the template
 GENERATION_PROMPT = "add_generation_prompt"  # whether the text ends with the start of an answer
-OPTIONS = (KWARGS, "tools", GENERATION_PROMPT)  # fields of a request that change the tokens of the template
+# Fields of a request that change the tokens of the template.
+OPTIONS = (KWARGS, "tools", GENERATION_PROMPT)
 INPUT_LEN_COUNTS = "--input-len-counts"
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateTokens:
-    """Tokens of a chat with one message beyond those of its text with the tokenizer's special tokens.
+    """Tokens of a chat with one message beyond those of its text with the tokenizer's special
+    tokens.
 
     Attributes:
         tokens: The number; below 0 if a template leaves special tokens out.
@@ -60,8 +62,14 @@ async def ask_server(target: Target, base_url: str, raw: int) -> TemplateTokens:
             continue
         if type(counted) is int and counted > 0:
             return TemplateTokens(counted - raw, source)
-    problem = f"the tokenizer has no chat template, and {base_url} does not count the tokens of a chat"
-    raise BadInput(INPUT_LEN_COUNTS, problem, "give the folder of a tokenizer with its chat template, or use raw")
+    problem = (
+        f"the tokenizer has no chat template, and {base_url} does not count the tokens of a chat"
+    )
+    raise BadInput(
+        INPUT_LEN_COUNTS,
+        problem,
+        "give the folder of a tokenizer with its chat template, or use raw",
+    )
 
 
 async def _by_tokenize(target: Target, base_url: str) -> Any:
@@ -84,7 +92,9 @@ async def _by_usage(target: Target, base_url: str) -> Any:
     body = orjson.loads(target.body(Prompt(PROBE, 1, 1, "probe"))) | {"stream": False}
     body.pop("stream_options", None)
     usage = (await _post(target, target.url, body)).get("usage")
-    return usage.get("prompt_tokens", usage.get("input_tokens")) if isinstance(usage, dict) else None
+    return (
+        usage.get("prompt_tokens", usage.get("input_tokens")) if isinstance(usage, dict) else None
+    )
 
 
 def _chat(target: Target) -> dict[str, Any]:
@@ -92,6 +102,8 @@ def _chat(target: Target) -> dict[str, Any]:
 
 
 async def _post(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
-    reply = await http_client.send_json(url, orjson.dumps(body), headers=target.headers, verify_tls=target.verify_tls)
+    reply = await http_client.send_json(
+        url, orjson.dumps(body), headers=target.headers, verify_tls=target.verify_tls
+    )
     answer = reply.json() if reply.status == 200 else None
     return answer if isinstance(answer, dict) else {}

@@ -1,7 +1,8 @@
 """The registry of data sets, by the name in `--dataset-name`.
 
-A data set is a class with `from_settings(settings)` that implements the `Dataset` protocol. The built-in ones are
-listed here; other packages add theirs through the entry-point group `loadgen.datasets`.
+A data set is a class with `from_settings(settings)` that implements the `Dataset` protocol. The
+built-in ones are listed here; other packages add theirs through the entry-point group
+`loadgen.datasets`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,28 +77,36 @@ USED_BY = {
     "max_think_time": (AGENTIC,),
     "trajectory_start": (AGENTIC,),
     "custom_ensure_client_side_data": (CUSTOM_IMAGE,),
-    **dict.fromkeys(("images", "image_sizes", "image_format", "image_content", "image_position"), (RANDOM_IMAGES,)),
-    **dict.fromkeys(("trace_column", "trace_time_unit", "trace_block_size", "trace_times"), (TRACE,)),
+    **dict.fromkeys(
+        ("images", "image_sizes", "image_format", "image_content", "image_position"),
+        (RANDOM_IMAGES,),
+    ),
+    **dict.fromkeys(
+        ("trace_column", "trace_time_unit", "trace_block_size", "trace_times"), (TRACE,)
+    ),
     "hf_name": HUB,
     "hf_where": HUB,
 }
-INSTEAD = {("think_time", AGENTIC): "max_think_time"}  # what such a data set uses instead of a field
+# What such a data set uses instead of a field.
+INSTEAD = {("think_time", AGENTIC): "max_think_time"}
 OF_SESSIONS = ("session_header", "session_token")  # fields of a run that need sessions
 
 
 class DatasetClass(Protocol):
     """The class of a data set, as the registry returns it.
 
-    If its prompts cost more to make than to read, it may have `made_of(settings)`: the paths of the files that they
-    depend on beside the settings, or None. Prompts are then cached between runs
-    (`loadgen.workload.datasets.prompt_cache`), unless they have sessions, due times or server tokens.
+    If its prompts cost more to make than to read, it may have `made_of(settings)`: the paths of the
+    files that they depend on beside the settings, or None. Prompts are then cached between runs
+    (`loadgen.workload.datasets.prompt_cache`), unless they have sessions, due times or server
+    tokens.
 
-    A data set of a package may have options of its own in a mapping `options`: the help of each by its name.
-    `settings.dataset_options` has their values.
+    A data set of a package may have options of its own in a mapping `options`: the help of each by
+    its name. `settings.dataset_options` has their values.
     """
 
     def from_settings(self, settings: RunSettings) -> Dataset:
-        """Create the data set: read its files, and raise `BadInput` for settings that it cannot use.
+        """Create the data set: read its files, and raise `BadInput` for settings that it cannot
+        use.
 
         `find` has checked what all data sets refuse.
         """
@@ -113,17 +122,20 @@ def create(settings: RunSettings) -> Dataset:
 
 
 def check(settings: RunSettings) -> None:
-    """Refuse settings that no data set can use, as far as this is seen before the data set is imported and made.
+    """Refuse settings that no data set can use, as far as this is seen before the data set is
+    imported and made.
 
     Raises:
-        BadInput: The name is unknown, a setting has no effect or is invalid, or its file is not a regular file.
+        BadInput: The name is unknown, a setting has no effect or is invalid, or its file is not a
+            regular file.
     """
     if settings.dataset_name not in BUILT_IN:
         _entry(settings.dataset_name)
     settings.check_data()
     _require_used(settings)
     if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
-        checked_path(DATASET_PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
+        # First: the cache opens the file before the data set does.
+        checked_path(DATASET_PATH, settings.dataset_path)
 
 
 def check_sessions(settings: RunSettings, datasets: Sequence[RunSettings]) -> None:
@@ -149,13 +161,20 @@ def find(settings: RunSettings) -> DatasetClass:
     """Find the class of a data set by name, or by its rule.
 
     Raises:
-        BadInput: As `check`; or the data set cannot be imported, or it or its rule does not have an option.
+        BadInput: As `check`; or the data set cannot be imported, or it or its rule does not have an
+            option.
     """
     check(settings)
     name = settings.dataset_name
-    kind = packages.built_in(BUILT_IN[name]) if name in BUILT_IN else packages.load("--dataset-name", _entry(name))
+    kind = (
+        packages.built_in(BUILT_IN[name])
+        if name in BUILT_IN
+        else packages.load("--dataset-name", _entry(name))
+    )
     _check_options(kind, settings)
-    dataset: DatasetClass = kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
+    dataset: DatasetClass = (
+        kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
+    )
     return _Batched(dataset) if name == "random" and settings.random_batch_size > 1 else dataset
 
 
@@ -168,14 +187,18 @@ class _Batched:
     def from_settings(self, settings: RunSettings) -> Dataset:
         from loadgen.workload.datasets.random_rerank import TextBatches
 
-        return TextBatches(self._texts.from_settings(settings), settings.random_batch_size, settings.num_prompts)
+        return TextBatches(
+            self._texts.from_settings(settings), settings.random_batch_size, settings.num_prompts
+        )
 
 
 def _check_options(kind: DatasetClass, settings: RunSettings) -> None:
     options: Mapping[str, str] = getattr(kind, "options", {})
     for name in settings.dataset_options.keys() - options.keys():
         listed = ", ".join(f"{option} ({about})" for option, about in options.items())
-        remedy = f"choose from {listed}" if options else "leave it out: this data set has no options"
+        remedy = (
+            f"choose from {listed}" if options else "leave it out: this data set has no options"
+        )
         problem = f"unknown option {name!r} of the data set {settings.dataset_name}"
         raise BadInput("--dataset-arg", problem, remedy)
 
@@ -185,7 +208,11 @@ def _require_used(settings: RunSettings) -> None:
     for field, users in USED_BY.items():
         if field == "think_time" and settings.users is not None:
             continue  # they think between sessions, too
-        if name in BUILT_IN and name not in users and getattr(settings, field) != getattr(defaults, field):
+        if (
+            name in BUILT_IN
+            and name not in users
+            and getattr(settings, field) != getattr(defaults, field)
+        ):
             remedy = f"leave it out, or use {' or '.join(users)}"
             if (field, name) in INSTEAD:
                 remedy = f"use {flag(INSTEAD[field, name])}"
@@ -195,7 +222,9 @@ def _require_used(settings: RunSettings) -> None:
         raise BadInput("--sharegpt-input-len", problem, "leave it out, or give that rule")
     if settings.dataset_rule is not None and settings.timed_by_data:
         raise BadInput(
-            rules.FLAG, "rules do not support sessions of several turns, or traces", "leave it or --turns out"
+            rules.FLAG,
+            "rules do not support sessions of several turns, or traces",
+            "leave it or --turns out",
         )
 
 
@@ -208,7 +237,9 @@ def _entry(name: str) -> "EntryPoint":
     from loadgen.workload.datasets.trace import FORMATS
 
     if name in SOUNDS:
-        raise BadInput("--dataset-name", f"{name}: audio is not supported", "use vLLM's own tool for it")
+        raise BadInput(
+            "--dataset-name", f"{name}: audio is not supported", "use vLLM's own tool for it"
+        )
     remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
     if name in FORMATS:
         remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"

@@ -1,7 +1,7 @@
 """`HubFolder`: the files of a data set, in a local copy, in the cache of the hub, or on the hub.
 
-`split_files` finds the files with the records of a subset and a split. `records` reads the records of a file: the
-objects of a JSON list or of JSON lines, the lines of CSV, or the rows of Parquet.
+`split_files` finds the files with the records of a subset and a split. `records` reads the records
+of a file: the objects of a JSON list or of JSON lines, the lines of CSV, or the rows of Parquet.
 """
 
 import contextlib
@@ -31,7 +31,8 @@ CONVERTED = "refs/convert/parquet"  # where the hub has the rows of data sets th
 README = "README.md"
 SUFFIXES = (".parquet", ".jsonl", ".json", ".csv")
 SUBSET, SPLIT = "--hf-subset", "--hf-split"
-WORDS = {  # of the splits, as they stand in paths; the first split that a data set has is the default
+# of the splits, as they stand in paths; the first split that a data set has is the default
+WORDS = {
     "train": ("train", "training"),
     "test": ("test", "testing", "eval", "evaluation"),
     "validation": ("validation", "valid", "val", "dev"),
@@ -61,10 +62,12 @@ class HubFolder:
     def of(cls, name: str) -> "HubFolder":
         """Find the files of a data set: a file, a folder, or a name on the hub.
 
-        Without network, or with HF_HUB_OFFLINE=1, a name on the hub means the files in the hub's cache.
+        Without network, or with HF_HUB_OFFLINE=1, a name on the hub means the files in the hub's
+        cache.
 
         Raises:
-            BadInput: There is no such file, folder or name, or neither the hub nor its cache has it.
+            BadInput: There is no such file, folder or name, or neither the hub nor its cache has
+                it.
         """
         path = Path(name).expanduser()
         if path.is_file():
@@ -77,14 +80,17 @@ class HubFolder:
 
     def data_files(self) -> list[str]:
         """Return the names of those with records, all of one format: that of most of them."""
-        data_names = [name for name in self.names if name.endswith(SUFFIXES) and not _is_about(name)]
+        data_names = [
+            name for name in self.names if name.endswith(SUFFIXES) and not _is_about(name)
+        ]
         suffixes = [Path(name).suffix for name in data_names]
         usual = max(SUFFIXES, key=suffixes.count)
         return [name for name, suffix in zip(data_names, suffixes, strict=True) if suffix == usual]
 
 
 def downloaded(name: str, file: str) -> Path | None:
-    """Return the local path of a file of the hub, downloaded if it is not in the cache; None without a connection.
+    """Return the local path of a file of the hub, downloaded if it is not in the cache; None
+    without a connection.
 
     Raises:
         BadInput: It cannot be downloaded.
@@ -103,8 +109,8 @@ def downloaded(name: str, file: str) -> Path | None:
 def split_files(folder: HubFolder, subset: str | None, split: str | None) -> list[str]:
     """Return the names of the files with the records of a subset and a split, in order.
 
-    They are those that the data set's README declares, else those whose paths contain the words. The only data file of
-    a local copy is used for any subset and split.
+    They are those that the data set's README declares, else those whose paths contain the words.
+    The only data file of a local copy is used for any subset and split.
 
     Args:
         folder: The files of the data set.
@@ -117,7 +123,9 @@ def split_files(folder: HubFolder, subset: str | None, split: str | None) -> lis
     files = folder.data_files()
     if not files:
         raise BadInput(
-            DATASET_PATH, f"{folder.name} has no file of {', '.join(SUFFIXES)}", "give a folder with such files"
+            DATASET_PATH,
+            f"{folder.name} has no file of {', '.join(SUFFIXES)}",
+            "give a folder with such files",
         )
     if len(files) == 1 and Path(folder.name).expanduser().exists():
         _mention_others(folder, files[0], subset, split)
@@ -126,7 +134,9 @@ def split_files(folder: HubFolder, subset: str | None, split: str | None) -> lis
     if declared:
         return _by_readme(folder, declared, subset, split)
     if subset is not None:
-        files = _required(SUBSET, folder, subset, [name for name in files if _contains(name, subset)], files)
+        files = _required(
+            SUBSET, folder, subset, [name for name in files if _contains(name, subset)], files
+        )
     by_split = {
         word_split: split_names
         for word_split, words in WORDS.items()
@@ -144,7 +154,8 @@ def records(path: Path) -> Iterator[Record]:
     """Yield the records of a file in its order, reading only as far as they are needed.
 
     Raises:
-        BadInput: The file cannot be read, is not of its format, or needs a package that is not installed.
+        BadInput: The file cannot be read, is not of its format, or needs a package that is not
+            installed.
     """
     if path.suffix == ".parquet":
         yield from _parquet_records(path)
@@ -161,11 +172,15 @@ def records(path: Path) -> Iterator[Record]:
 
 def _is_about(name: str) -> bool:
     """Return whether a file is about the data set: hidden, or of the package that made it."""
-    return any(part.startswith(".") for part in name.split("/")) or name.endswith(("_info.json", "_infos.json"))
+    return any(part.startswith(".") for part in name.split("/")) or name.endswith(
+        ("_info.json", "_infos.json")
+    )
 
 
 def _in(folder: Path, name: str) -> HubFolder:
-    walked = (Path(root, file) for root, _, files in os.walk(folder, followlinks=True) for file in files)
+    walked = (
+        Path(root, file) for root, _, files in os.walk(folder, followlinks=True) for file in files
+    )
     names = sorted(path.relative_to(folder).as_posix() for path in walked)
     return HubFolder(name, tuple(names), lambda file: folder / file)
 
@@ -182,7 +197,10 @@ def _of_hub(name: str) -> HubFolder:
         except Exception as error:  # noqa: BLE001 - its errors, and those of its HTTP library, have no common class
             cause, problem = error, f"{name} cannot be loaded from the hub ({first_line(error)})"
     else:
-        problem = f"{name} is not a file or folder, not in the cache of the hub, and the hub cannot be reached"
+        problem = (
+            f"{name} is not a file or folder, not in the cache of the hub, and the hub "
+            "cannot be reached"
+        )
         problem += f" ({trouble})"
     if (cached := _cached(name)) is None:
         raise BadInput(
@@ -192,7 +210,9 @@ def _of_hub(name: str) -> HubFolder:
 
 
 def _listed(name: str) -> HubFolder:
-    """List the files on the hub: of a data set without data files, those that the hub has converted."""
+    """List the files on the hub: of a data set without data files, those that the hub has
+    converted.
+    """
     from huggingface_hub import HfApi
 
     def listed(revision: str | None) -> HubFolder:
@@ -221,7 +241,9 @@ def _cached(name: str) -> HubFolder | None:
 
     for revision in (None, CONVERTED):
         with contextlib.suppress(OSError, ValueError):
-            folder = snapshot_download(name, repo_type=KIND, revision=revision, local_files_only=True)
+            folder = snapshot_download(
+                name, repo_type=KIND, revision=revision, local_files_only=True
+            )
             if (cached := _in(Path(folder), name)).data_files():
                 return cached
     return None
@@ -234,7 +256,9 @@ def _list_records(path: Path, data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
             number += 1
             yield f"record {number}", data[start:end]
     if structure.end is None:
-        raise BadInput(DATASET_PATH, f"{path} is cut off after record {number}", "copy the file again")
+        raise BadInput(
+            DATASET_PATH, f"{path} is cut off after record {number}", "copy the file again"
+        )
 
 
 def _line_records(data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
@@ -245,7 +269,9 @@ def _line_records(data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
 
 def _csv_records(path: Path, data: mmap.mmap) -> Iterator[Record]:
     try:
-        yield from csv.DictReader(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=""))
+        yield from csv.DictReader(
+            io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+        )
     except (csv.Error, UnicodeDecodeError) as error:
         raise BadInput(DATASET_PATH, f"{path} is not CSV ({error})", RECORDS_REMEDY) from error
 
@@ -262,12 +288,18 @@ def _parquet_records(path: Path) -> Iterator[Record]:
         raise BadInput(DATASET_PATH, f"{path} is not Parquet ({error})", RECORDS_REMEDY) from error
 
 
-def _by_readme(folder: HubFolder, declared: Declared, subset: str | None, split: str | None) -> list[str]:
+def _by_readme(
+    folder: HubFolder, declared: Declared, subset: str | None, split: str | None
+) -> list[str]:
     config = subset or next((name for name in declared if name == "default"), next(iter(declared)))
     splits = _required(SUBSET, folder, config, declared.get(config), list(declared))
     chosen = split or next((name for name in WORDS if name in splits), next(iter(splits)))
     patterns = _required(SPLIT, folder, chosen, splits.get(chosen), list(splits))
-    files = [name for name in folder.names if name.endswith(SUFFIXES) and any(fnmatchcase(name, p) for p in patterns)]
+    files = [
+        name
+        for name in folder.names
+        if name.endswith(SUFFIXES) and any(fnmatchcase(name, p) for p in patterns)
+    ]
     return _required(SPLIT, folder, chosen, files, list(splits))
 
 
@@ -295,12 +327,20 @@ def _patterns(data_files: Any) -> dict[str, list[str]]:
     entries = data_files if isinstance(data_files, list) else [data_files]
     by_split = dict[str, list[str]]()
     for entry in entries:
-        split, paths = (entry.get("split", "train"), entry.get("path")) if isinstance(entry, dict) else ("train", entry)
-        by_split.setdefault(split, []).extend(path for path in (paths if isinstance(paths, list) else [paths]) if path)
+        split, paths = (
+            (entry.get("split", "train"), entry.get("path"))
+            if isinstance(entry, dict)
+            else ("train", entry)
+        )
+        by_split.setdefault(split, []).extend(
+            path for path in (paths if isinstance(paths, list) else [paths]) if path
+        )
     return {split: paths for split, paths in by_split.items() if paths}
 
 
-def _required(field: str, folder: HubFolder, name: str, files: Files | None, there: list[str]) -> Files:
+def _required(
+    field: str, folder: HubFolder, name: str, files: Files | None, there: list[str]
+) -> Files:
     if files:
         return files
     what = "subset" if field == SUBSET else "split"
@@ -309,9 +349,15 @@ def _required(field: str, folder: HubFolder, name: str, files: Files | None, the
 
 
 def _mention_others(folder: HubFolder, only: str, subset: str | None, split: str | None) -> None:
-    other = split and any(_is_of(only, words) for words in WORDS.values()) and not _is_of(only, WORDS.get(split, ()))
+    other = (
+        split
+        and any(_is_of(only, words) for words in WORDS.values())
+        and not _is_of(only, WORDS.get(split, ()))
+    )
     if other or (subset and not _contains(only, subset)):
-        choice = ", ".join(f"{what} {name}" for what, name in (("subset", subset), ("split", split)) if name)
+        choice = ", ".join(
+            f"{what} {name}" for what, name in (("subset", subset), ("split", split)) if name
+        )
         logger.warning("%s has a single file, %s: it is used as %s", folder.name, only, choice)
 
 
@@ -320,5 +366,7 @@ def _is_of(name: str, words: tuple[str, ...]) -> bool:
 
 
 def _contains(name: str, word: str) -> bool:
-    """Return whether a path contains a word, between characters that are neither letters nor digits."""
+    """Return whether a path contains a word, between characters that are neither letters nor
+    digits.
+    """
     return re.search(rf"(?<![a-zA-Z0-9]){re.escape(word)}(?![a-zA-Z0-9])", name) is not None

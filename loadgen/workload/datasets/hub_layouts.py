@@ -1,8 +1,9 @@
-"""`Layout`: how the records of a data set of the hub become prompts, and how long their answers are.
+"""`Layout`: how the records of a data set of the hub become prompts, and how long their answers
+are.
 
-KNOWN has those that `vllm bench serve` (0.33), `vllm-rs` and SGLang (0.5.23) know by name, as they read them: prompts,
-default lengths, splits and bounds are those of these tools. `layout_of` makes one by columns: those that the user
-names, else those of well-known names, as in vllm-rs.
+KNOWN has those that `vllm bench serve` (0.33), `vllm-rs` and SGLang (0.5.23) know by name, as they
+read them: prompts, default lengths, splits and bounds are those of these tools. `layout_of` makes
+one by columns: those that the user names, else those of well-known names, as in vllm-rs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +25,13 @@ CHATS = ("conversation", "conversations")  # columns whose first question is ask
 PROMPTS = ("prompt", "turns", "question", "problem", "input", "text", "content", "instruction")
 ANSWERS = ("completion", "response", "answer", "output", "solution", "answers")
 ASKS, REPLIES = ("user", "human"), ("assistant", "gpt")  # names of speakers
-SPEC_BENCH, SPEED_BENCH, LONGBENCH_V2 = "hemingkx/Spec-Bench", "nvidia/SPEED-Bench", "THUDM/LongBench-v2"
-MASKED = "FULL BENCHMARK DATA SHOULD BE FETCHED"  # the beginning of texts that SPEED-Bench does not contain itself
+SPEC_BENCH, SPEED_BENCH, LONGBENCH_V2 = (
+    "hemingkx/Spec-Bench",
+    "nvidia/SPEED-Bench",
+    "THUDM/LongBench-v2",
+)
+# the beginning of texts that SPEED-Bench does not contain itself
+MASKED = "FULL BENCHMARK DATA SHOULD BE FETCHED"
 REGION = "<|editable_region_start|>"  # where the part of a file begins that Zeta's answers repeat
 EDIT = """Given a code file, please apply the change requests and generate the new file.
 
@@ -39,12 +45,18 @@ Change request:
 
 Please generate the new code file in the "New file" section below."""
 ZETA = (
-    "### Instruction:\nYou are a code completion assistant and your task is to analyze user edits and then rewrite an "
-    "excerpt that the user provides, suggesting the appropriate edits within the excerpt, taking into account the "
-    "cursor location.\n\n### User Edits:\n\n{events}\n\n### User Excerpt:\n\n{input}\n\n### Response:\n\n"
+    "### Instruction:\nYou are a code completion assistant and your task is to analyze user edits "
+    "and then rewrite an "
+    "excerpt that the user provides, suggesting the appropriate edits within the excerpt, taking "
+    "into account the "
+    "cursor location.\n\n### User Edits:\n\n{events}\n\n### User Excerpt:\n\n{input}\n\n### "
+    "Response:\n\n"
 )
 CODE = "{input}\n\n{instruction} Just output the code, do not include any explanation."
-CHOICES = "{context}\n\nQuestion: {question}\nA. {choice_A}\nB. {choice_B}\nC. {choice_C}\nD. {choice_D}\nAnswer:"
+CHOICES = (
+    "{context}\n\nQuestion: {question}\nA. {choice_A}\nB. {choice_B}\nC. {choice_C}\nD. "
+    "{choice_D}\nAnswer:"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +75,11 @@ class Bounds:
 
     def hold(self, prompt: int, answer: int) -> bool:
         """Return whether lengths are within the bounds."""
-        return MIN_TOKENS <= prompt <= self.prompt and answer >= MIN_TOKENS and prompt + answer <= self.total
+        return (
+            MIN_TOKENS <= prompt <= self.prompt
+            and answer >= MIN_TOKENS
+            and prompt + answer <= self.total
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +87,18 @@ class Layout:
     """How the records of a data set become prompts.
 
     Attributes:
-        read: Makes the row of a record, given its source; None: the record is left out. Raises LookupError, TypeError,
-            ValueError or AttributeError for a record of another form.
+        read: Makes the row of a record, given its source; None: the record is left out. Raises
+            LookupError, TypeError, ValueError or AttributeError for a record of another form.
         answer: Returns the recorded answer of a record; "" for none. None: the data set has none.
         output_len: Maximum tokens of an answer without a recorded one.
         subset, split: Those to read if the user names none.
         bounds: The usable lengths; None: all.
         special: Whether special tokens count in the length of an answer.
         rendered: Whether vLLM puts the chat template around the prompts itself.
-        by_buffer: Whether the order is that of the package `datasets`, which shuffles a part at a time; else that of a
-            list that is shuffled as a whole.
-        columns: The column of each field, if prompts are made from columns that the user can choose.
+        by_buffer: Whether the order is that of the package `datasets`, which shuffles a part at a
+            time; else that of a list that is shuffled as a whole.
+        columns: The column of each field, if prompts are made from columns that the user can
+            choose.
     """
 
     read: Callable[[Record, str], Row | None]
@@ -102,7 +119,11 @@ def layout_of(settings: RunSettings, first: Record) -> Layout:
     Raises:
         BadInput: A column is unknown, or none has prompts.
     """
-    if not settings.hf_column and {"context", "input"} <= first.keys() and not {"messages", *CHATS} & first.keys():
+    if (
+        not settings.hf_column
+        and {"context", "input"} <= first.keys()
+        and not {"messages", *CHATS} & first.keys()
+    ):
         return READING
     columns = _mapped_columns(settings, first)
 
@@ -118,18 +139,24 @@ def layout_of(settings: RunSettings, first: Record) -> Layout:
 
 
 def known_name(name: str) -> str | None:
-    """Return the name of the known data set that a hub name, or the path of a local copy, ends with; None: unknown.
+    """Return the name of the known data set that a hub name, or the path of a local copy, ends
+    with; None: unknown.
 
-    A copy has the owner and the name of the data set as its last two folders, as in `copies/openai/gsm8k`; a folder in
-    the cache of the hub is known, too.
+    A copy has the owner and the name of the data set as its last two folders, as in
+    `copies/openai/gsm8k`; a folder in the cache of the hub is known, too.
     """
     parts = name.rstrip("/").split("/")
-    names = {"/".join(parts[-2:]), *(part.removeprefix("datasets--").replace("--", "/", 1) for part in parts)}
+    names = {
+        "/".join(parts[-2:]),
+        *(part.removeprefix("datasets--").replace("--", "/", 1) for part in parts),
+    }
     return next((known_set for known_set in (*KNOWN, *NOT_SENT) if known_set in names), None)
 
 
 def asking(prompt: str | Callable[[Record], Any]) -> Callable[[Record, str], Row | None]:
-    """Return a `Layout.read` for a format of columns, or for what makes text or messages; None leaves a record out."""
+    """Return a `Layout.read` for a format of columns, or for what makes text or messages; None
+    leaves a record out.
+    """
 
     def read(record: Record, source: str) -> Row | None:
         content = prompt.format_map(record) if isinstance(prompt, str) else prompt(record)
@@ -187,7 +214,8 @@ def _is_answered(chat: Any) -> bool:
 
 
 def _text(value: Any, speakers: Sequence[str]) -> str:
-    """Return a text, the first of several, or the first message of some speakers; "" if there is none.
+    """Return a text, the first of several, or the first message of some speakers; "" if there is
+    none.
 
     Raises:
         ValueError: The value is something else.
@@ -214,7 +242,9 @@ def _first_of_turn(record: Record) -> str:
 
 
 def _speed_bench(record: Record) -> str | None:
-    """Return the first turn of a prepared row, which has messages, or of a published one, which has turns."""
+    """Return the first turn of a prepared row, which has messages, or of a published one, which
+    has turns.
+    """
     if "messages" in record:
         return str(record["messages"][0]["content"])
     turns = record["turns"]
@@ -256,25 +286,41 @@ READING = Layout(asking("{context}\n\n{input}"), split=None)
 KNOWN: Mapping[str, Layout] = {
     "philschmid/mt-bench": Layout(asking(_first_turn), output_len=256, rendered=True),
     "likaixin/InstructCoder": Layout(asking(CODE), output_len=200, rendered=True),
-    "openai/openai_humaneval": Layout(asking(itemgetter("prompt")), output_len=256, split="test", rendered=True),
-    "openai/gsm8k": Layout(asking(itemgetter("question")), output_len=256, subset="main", split="test", rendered=True),
+    "openai/openai_humaneval": Layout(
+        asking(itemgetter("prompt")), output_len=256, split="test", rendered=True
+    ),
+    "openai/gsm8k": Layout(
+        asking(itemgetter("question")), output_len=256, subset="main", split="test", rendered=True
+    ),
     "Aeala/ShareGPT_Vicuna_unfiltered": Layout(
-        asking(_first_of_two), lambda record: record["conversations"][1]["value"], bounds=Bounds(1024, 2048)
+        asking(_first_of_two),
+        lambda record: record["conversations"][1]["value"],
+        bounds=Bounds(1024, 2048),
     ),
     "zed-industries/zeta": Layout(
-        asking(ZETA),
-        lambda record: record["output"][record["output"].find(REGION) :],
+        asking(ZETA), lambda record: record["output"][record["output"].find(REGION) :]
     ),
-    **dict.fromkeys(("AI-MO/aimo-validation-aime", "AI-MO/NuminaMath-1.5", "AI-MO/NuminaMath-CoT"), _MATHS),
+    **dict.fromkeys(
+        ("AI-MO/aimo-validation-aime", "AI-MO/NuminaMath-1.5", "AI-MO/NuminaMath-CoT"), _MATHS
+    ),
     **dict.fromkeys(("vdaita/edit_5k_char", "vdaita/edit_10k_char"), _EDITS),
-    **dict.fromkeys(("mgoin/mlperf-inference-llama2-data", "mgoin/mlperf-inference-llama3.1-data"), _EXAM),
+    **dict.fromkeys(
+        ("mgoin/mlperf-inference-llama2-data", "mgoin/mlperf-inference-llama3.1-data"), _EXAM
+    ),
     **dict.fromkeys(("THUDM/LongBench", "zai-org/LongBench"), READING),
     LONGBENCH_V2: Layout(asking(CHOICES), output_len=10, by_buffer=False),
-    "lmarena-ai/VisionArena-Chat": Layout(asking(_pictured(lambda record: record["conversation"][0][0]["content"]))),
+    "lmarena-ai/VisionArena-Chat": Layout(
+        asking(_pictured(lambda record: record["conversation"][0][0]["content"]))
+    ),
     "lmarena-ai/vision-arena-bench-v0.1": Layout(asking(_pictured(_first_of_turn))),
     SPEC_BENCH: Layout(asking(_first_turn), output_len=256, rendered=True, by_buffer=False),
     SPEED_BENCH: Layout(
-        asking(_speed_bench), output_len=4096, subset="qualitative", split=None, rendered=True, by_buffer=False
+        asking(_speed_bench),
+        output_len=4096,
+        subset="qualitative",
+        split=None,
+        rendered=True,
+        by_buffer=False,
     ),
 }
 PICTURES, VIDEOS, SPEECH, TOOLS = (
@@ -289,7 +335,9 @@ NOT_SENT: Mapping[str, str] = {  # data sets that vLLM knows, and what loadgen c
     **dict.fromkeys(
         (
             *("openslr/librispeech_asr", "facebook/voxpopuli", "LIUM/tedlium", "edinburghcstr/ami"),
-            *("speechcolab/gigaspeech", "kensho/spgispeech", "ArtificialAnalysis/Earnings22-Cleaned-AA"),
+            "speechcolab/gigaspeech",
+            "kensho/spgispeech",
+            "ArtificialAnalysis/Earnings22-Cleaned-AA",
             "D4nt3/esb-datasets-earnings22-validation-tiny-filtered",
         ),
         SPEECH,

@@ -22,7 +22,13 @@ from loadgen.workload.datasets.hub_layouts import (
     known_name,
     layout_of,
 )
-from loadgen.workload.datasets.prompt_rows import Row, count_tokens, shuffled_by_buffer, shuffled_files, shuffled_list
+from loadgen.workload.datasets.prompt_rows import (
+    Row,
+    count_tokens,
+    shuffled_by_buffer,
+    shuffled_files,
+    shuffled_list,
+)
 from loadgen.workload.files import cache
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import Prompt
@@ -39,10 +45,12 @@ Keeps = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """The records of one split, shuffled as vLLM shuffles them; random ones are repeated if there are too few.
+    """The records of one split, shuffled as vLLM shuffles them; random ones are repeated if there
+    are too few.
 
-    Records are read when they are needed, and files of the hub are downloaded when the first of their records is. A
-    last answer in a chat is not sent; recorded answers decide the lengths of the requested ones.
+    Records are read when they are needed, and files of the hub are downloaded when the first of
+    their records is. A last answer in a chat is not sent; recorded answers decide the lengths of
+    the requested ones.
 
     Attributes:
         folder: The files of the data set.
@@ -60,7 +68,8 @@ class HubDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--hf-*`, `--disable-shuffle` and `--tokenizer`.
+        """Create the data set from `--dataset-path`, `--hf-*`, `--disable-shuffle` and
+        `--tokenizer`.
 
         Raises:
             BadInput: The data set cannot be found or read, or no column has prompts.
@@ -69,16 +78,30 @@ class HubDataset:
         if name is None and settings.dataset_name == "speed_bench":
             name = SPEED_BENCH
         if name is None:
-            raise BadInput(DATASET_PATH, "is missing", "give a local copy of the data set, or its name on the hub")
+            raise BadInput(
+                DATASET_PATH,
+                "is missing",
+                "give a local copy of the data set, or its name on the hub",
+            )
         row_filter(settings.hf_where)
-        layout = known_layout(settings.dataset_name, settings.hf_name or name) if not settings.hf_column else None
+        layout = (
+            known_layout(settings.dataset_name, settings.hf_name or name)
+            if not settings.hf_column
+            else None
+        )
         folder = HubFolder.of(name)
         split = settings.hf_split or (layout.split if layout else None)
-        files = tuple(split_files(folder, settings.hf_subset or (layout.subset if layout else None), split))
+        files = tuple(
+            split_files(folder, settings.hf_subset or (layout.subset if layout else None), split)
+        )
         first = next(iter(records(folder.fetch(files[0]))), None)
         if first is None:
-            raise BadInput(DATASET_PATH, f"{files[0]} of {name} has no records", "give another split")
-        return cls(folder, files, layout or layout_of(settings, first), settings, LazyTokenizer(settings))
+            raise BadInput(
+                DATASET_PATH, f"{files[0]} of {name} has no records", "give another split"
+            )
+        return cls(
+            folder, files, layout or layout_of(settings, first), settings, LazyTokenizer(settings)
+        )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the first k of which are those of `prompts(k)`.
@@ -93,7 +116,11 @@ class HubDataset:
         if made < count:
             prompts = list(self._generate(BATCH))
             if not prompts:
-                meeting = f" that meets {' and '.join(self.settings.hf_where)}" if self.settings.hf_where else ""
+                meeting = (
+                    f" that meets {' and '.join(self.settings.hf_where)}"
+                    if self.settings.hf_where
+                    else ""
+                )
                 problem = f"{self.folder.name} has no usable record{meeting}"
                 raise BadInput(DATASET_PATH, problem, "give another split or --hf-where")
             repeats = random.Random(seed_of(self.settings, "prompts"))
@@ -110,7 +137,11 @@ class HubDataset:
     def provenance(self) -> dict[str, Any]:
         """As `Dataset.provenance`."""
         shuffled = not self.settings.disable_shuffle
-        hashed = {"file_sha256": cache.file_sha256(self.folder.fetch(self.files[0]))} if len(self.files) == 1 else {}
+        hashed = (
+            {"file_sha256": cache.file_sha256(self.folder.fetch(self.files[0]))}
+            if len(self.files) == 1
+            else {}
+        )
         return {
             "name": self.settings.dataset_name,
             "rule": "in a shuffled order" if shuffled else "in the split's order",
@@ -129,11 +160,17 @@ class HubDataset:
 
     def _generate(self, size: int) -> Iterator[Prompt]:
         rows, bounds = self._rows(), self.layout.bounds
-        if self.settings.hf_output_len is not None and bounds is not None and not bounds.of_any_answer:
+        if (
+            self.settings.hf_output_len is not None
+            and bounds is not None
+            and not bounds.of_any_answer
+        ):
             bounds = None  # it holds only where recorded answers give the lengths
         while batch := list(islice(rows, size)):
             answers = [answer for _, answer in batch if answer]
-            counted = self.tokenizer().count(answers, special=self.layout.special) if answers else []
+            counted = (
+                self.tokenizer().count(answers, special=self.layout.special) if answers else []
+            )
             lengths = iter(counted)
             inputs = count_tokens([row for row, _ in batch], self.tokenizer)
             for (row, answer), tokens in zip(batch, inputs, strict=True):
@@ -143,7 +180,10 @@ class HubDataset:
                     yield row.prompt(tokens, output_tokens)
 
     def _rows(self) -> Iterator[tuple[Row, str]]:
-        read, answer = self.layout.read, self.layout.answer if self.settings.hf_output_len is None else None
+        read, answer = (
+            self.layout.read,
+            self.layout.answer if self.settings.hf_output_len is None else None,
+        )
         for number, record in self._ordered():
             source = f"{self.settings.dataset_name}/{number}"
             try:
@@ -151,8 +191,13 @@ class HubDataset:
                 recorded = answer(record) if row is not None and answer else ""
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 problem = f"has no column {error}" if isinstance(error, KeyError) else str(error)
-                remedy = f"give its columns: {COLUMN} prompt=COLUMN answer=COLUMN, of {', '.join(record)}"
-                raise BadInput(DATASET_PATH, f"{source} of {self.folder.name} {problem}", remedy) from error
+                remedy = (
+                    f"give its columns: {COLUMN} prompt=COLUMN answer=COLUMN, of "
+                    f"{', '.join(record)}"
+                )
+                raise BadInput(
+                    DATASET_PATH, f"{source} of {self.folder.name} {problem}", remedy
+                ) from error
             if row is not None:
                 yield row, recorded
 
@@ -183,7 +228,9 @@ def known_layout(dataset_name: str, name: str | None) -> Layout | None:
     hub_name = NAMED.get(dataset_name) or (None if name is None else known_name(name))
     if hub_name is not None and hub_name in NOT_SENT:
         problem = f"{hub_name} has {NOT_SENT[hub_name]}, which loadgen does not send"
-        raise BadInput(DATASET_PATH, problem, "use another data set, or vLLM's own tool for this one")
+        raise BadInput(
+            DATASET_PATH, problem, "use another data set, or vLLM's own tool for this one"
+        )
     return KNOWN.get(hub_name or "")
 
 
@@ -194,7 +241,8 @@ def row_filter(conditions: Sequence[str]) -> Keeps:
         conditions: Each `COLUMN=TEXT`, `COLUMN<=NUMBER` or `COLUMN>=NUMBER`.
 
     Raises:
-        BadInput: A condition has another form. The function raises it for a record without the column.
+        BadInput: A condition has another form. The function raises it for a record without the
+            column.
     """
     tests = [_condition(condition) for condition in conditions]
     return lambda record: all(test(record) for test in tests)
@@ -223,6 +271,8 @@ def _condition(condition: str) -> Keeps:
         try:
             return COMPARE[sign](float(value(record)), bound)
         except (TypeError, ValueError) as error:
-            raise BadInput(WHERE, f"{record[column]!r} in {column!r} is not a number", remedy) from error
+            raise BadInput(
+                WHERE, f"{record[column]!r} in {column!r} is not a number", remedy
+            ) from error
 
     return holds

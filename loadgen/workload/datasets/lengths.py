@@ -22,7 +22,10 @@ MIN_SHARE = 0.01  # minimum share of a distribution within its bounds; the rest 
 DRAW_AT_ONCE = 1 << 20  # numbers drawn at a time
 MAX_SHOWN = 40  # characters of invalid text in an error
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
-FORMS = "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if wanted), 10,20 or @FILE"
+FORMS = (
+    "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if "
+    "wanted), 10,20 or @FILE"
+)
 INPUT_LEN = "--random-input-len"
 
 
@@ -37,7 +40,8 @@ class Lengths:
         mean: The mean of a normal or lognormal distribution without bounds, tokens.
         stdev: Its standard deviation without bounds, tokens.
         listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
-        less: Tokens subtracted from every length; `low`, `high` and `listed` are already reduced by it.
+        less: Tokens subtracted from every length; `low`, `high` and `listed` are already reduced by
+            it.
     """
 
     low: int
@@ -50,7 +54,13 @@ class Lengths:
 
     @classmethod
     def parse(
-        cls, flag: str, value: int | str, ratio: float = 0.0, *, less: int = 0, clamped: bool = False
+        cls,
+        flag: str,
+        value: int | str,
+        ratio: float = 0.0,
+        *,
+        less: int = 0,
+        clamped: bool = False,
     ) -> "Lengths":
         """Parse lengths of `--random-input-len`; FORMS shows the forms.
 
@@ -59,7 +69,8 @@ class Lengths:
             value: The lengths, in tokens.
             ratio: Relative half width of the range around a single number; 0 with any other form.
             less: Tokens to subtract: the special tokens of the tokenizer.
-            clamped: Whether a range that the ratio makes begins at one token where it would begin below.
+            clamped: Whether a range that the ratio makes begins at one token where it would begin
+                below.
 
         Raises:
             BadInput: The text is invalid, or lengths are below one token or above MAX_TOKENS.
@@ -71,7 +82,11 @@ class Lengths:
             return cls.around(flag, int(text), ratio, less=less, clamped=clamped)
         if ratio:
             remedy = f'write the range itself, or {{"input": r, "output": r}} with 0 for {flag}'
-            raise BadInput(data.RANGE_RATIO, f"{ratio:g} applies only to a single number, and {flag} is {text}", remedy)
+            raise BadInput(
+                data.RANGE_RATIO,
+                f"{ratio:g} applies only to a single number, and {flag} is {text}",
+                remedy,
+            )
         name, *rest = text.split(":")
         if name in ("normal", "lognormal"):
             made = cls._by_law(flag, text, name, rest)
@@ -82,13 +97,20 @@ class Lengths:
         else:
             ends = _numbers(flag, [name, *rest])
             if len(ends) != 2 or ends[0] > ends[1]:
-                raise BadInput(flag, f"invalid range of lengths {text!r}", "write MIN:MAX, for example 900:1100")
+                raise BadInput(
+                    flag,
+                    f"invalid range of lengths {text!r}",
+                    "write MIN:MAX, for example 900:1100",
+                )
             made = cls(ends[0], ends[1])
         return made.shorter(flag, less, f"{less} special tokens")
 
     @classmethod
-    def around(cls, flag: str, mean: int, ratio: float = 0.0, *, less: int = 0, clamped: bool = False) -> "Lengths":
-        """Return the range [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve`.
+    def around(
+        cls, flag: str, mean: int, ratio: float = 0.0, *, less: int = 0, clamped: bool = False
+    ) -> "Lengths":
+        """Return the range [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as
+        `vllm bench serve`.
 
         Args:
             flag: The flag of the mean, for the error.
@@ -112,7 +134,8 @@ class Lengths:
         return cls(low, high, less=less)
 
     def shorter(self, flag: str, by: int, what: str) -> "Lengths":
-        """Return the lengths reduced by a number of tokens. The minimum of a distribution stays at one token.
+        """Return the lengths reduced by a number of tokens. The minimum of a distribution stays at
+        one token.
 
         Args:
             flag: The flag of the lengths, for the error.
@@ -126,7 +149,11 @@ class Lengths:
         if self.law != "uniform" and self.low == 1:
             low = 1
         if low < 1:
-            raise BadInput(flag, f"{self.low + self.less} leaves no token after {what}", f"give at least {less + 1}")
+            raise BadInput(
+                flag,
+                f"{self.low + self.less} leaves no token after {what}",
+                f"give at least {less + 1}",
+            )
         listed = tuple(length - by for length in self.listed)
         return replace(self, low=low, high=self.high - by, listed=listed, less=less)._drawable(flag)
 
@@ -152,7 +179,9 @@ class Lengths:
         """A short description for the result."""
         if self.listed:
             numbers = ",".join(str(length + self.less) for length in self.listed)
-            return f"{len(self.listed)} listed, sha256 {hashlib.sha256(numbers.encode()).hexdigest()}"
+            return (
+                f"{len(self.listed)} listed, sha256 {hashlib.sha256(numbers.encode()).hexdigest()}"
+            )
         return "uniform" if self.law == "uniform" else f"{self.law}:{self.mean:g}:{self.stdev:g}"
 
     @classmethod
@@ -165,9 +194,15 @@ class Lengths:
             raise BadInput(flag, f"invalid distribution of lengths {text!r}", remedy) from error
         if not (1 <= mean <= MAX_TOKENS and 0 < stdev <= MAX_TOKENS):
             problem = f"{text!r} has a mean or deviation out of range"
-            raise BadInput(flag, problem, f"give a mean from 1 and a deviation above 0, up to {MAX_TOKENS:,} tokens")
+            raise BadInput(
+                flag,
+                problem,
+                f"give a mean from 1 and a deviation above 0, up to {MAX_TOKENS:,} tokens",
+            )
         if low > high:
-            raise BadInput(flag, f"{text!r} has no length from {low} to {high}", "write MIN before MAX")
+            raise BadInput(
+                flag, f"{text!r} has no length from {low} to {high}", "write MIN before MAX"
+            )
         return cls(low, high, law, mean, stdev)._drawable(flag)
 
     @classmethod
@@ -178,7 +213,9 @@ class Lengths:
         except OSError as error:
             raise BadInput(flag, f"{path}: {error.strerror}", remedy) from error
         except UnicodeDecodeError as error:
-            raise BadInput(flag, f"{path} contains text that is not a whole number", remedy) from error
+            raise BadInput(
+                flag, f"{path} contains text that is not a whole number", remedy
+            ) from error
         if not words:
             raise BadInput(flag, f"{path} is empty", remedy)
         try:
@@ -204,21 +241,30 @@ class Lengths:
         """Return itself, after a check that drawing within the bounds ends."""
         if self.law != "uniform":
             ends = [self.low + self.less - 0.5, self.high + self.less + 0.5]
-            below, within = (self._normal().cdf(math.log(end) if self.law == "lognormal" else end) for end in ends)
+            below, within = (
+                self._normal().cdf(math.log(end) if self.law == "lognormal" else end)
+                for end in ends
+            )
             if within - below < MIN_SHARE:
-                problem = f"{self.rule} draws almost no length from {self.low + self.less} to {self.high + self.less}"
+                problem = (
+                    f"{self.rule} draws almost no length from {self.low + self.less} to "
+                    f"{self.high + self.less}"
+                )
                 raise BadInput(flag, problem, "choose MIN and MAX around the mean")
         return self
 
 
 def plain_length(flag: str, value: int | str, rule: str) -> int:
-    """Parse a length that must be a single number of tokens, for rules without ranges and distributions.
+    """Parse a length that must be a single number of tokens, for rules without ranges and
+    distributions.
 
     Raises:
         BadInput: It is not a whole number from 1 to MAX_TOKENS.
     """
     if not WHOLE.fullmatch(str(value)):
-        raise BadInput(flag, f"{value} is not a single number, as {rule} needs", "write a number of tokens")
+        raise BadInput(
+            flag, f"{value} is not a single number, as {rule} needs", "write a number of tokens"
+        )
     return Lengths.around(flag, int(value)).low
 
 
@@ -237,4 +283,8 @@ def _numbers(flag: str, words: list[str]) -> list[int]:
 
 def _require_at_most(flag: str, tokens: int) -> None:
     if tokens > MAX_TOKENS:
-        raise BadInput(flag, f"{tokens} tokens are more than any model supports", f"give at most {MAX_TOKENS:,}")
+        raise BadInput(
+            flag,
+            f"{tokens} tokens are more than any model supports",
+            f"give at most {MAX_TOKENS:,}",
+        )

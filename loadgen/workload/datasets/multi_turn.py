@@ -1,4 +1,6 @@
-"""`MultiTurnDataset`: sessions of random questions of exact length, each repeating the turns before it."""
+"""`MultiTurnDataset`: sessions of random questions of exact length, each repeating the turns
+before it.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -26,8 +28,9 @@ class MultiTurnDataset:
     Listed lengths are those of the turns of a session: each session begins with the first.
 
     Attributes:
-        questions: Draws questions and the tokens of their answers: as many for each session as the longest has. Its
-            prefixes are the system messages, one of which each session begins with.
+        questions: Draws questions and the tokens of their answers: as many for each session as the
+            longest has. Its prefixes are the system messages, one of which each session begins
+            with.
         turns: Questions in each session.
         think_times: The times from an answer to the next question.
     """
@@ -38,10 +41,12 @@ class MultiTurnDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--turns`, `--think-time`, `--random-*` (of each turn), `--prefix-buckets`, seeds.
+        """Create the data set from `--turns`, `--think-time`, `--random-*` (of each turn),
+        `--prefix-buckets`, seeds.
 
         Raises:
-            BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few words.
+            BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few
+                words.
         """
         return cls.of(replace(RandomDataset.from_settings(settings), name=MULTI_TURN), settings)
 
@@ -53,10 +58,14 @@ class MultiTurnDataset:
             BadInput: A value is out of range.
         """
         if settings.turns == "all":
-            raise BadInput(TURNS, "all is not possible for random sessions", "give a number, or MIN:MAX")
+            raise BadInput(
+                TURNS, "all is not possible for random sessions", "give a number, or MIN:MAX"
+            )
         turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))
         if settings.history == "recorded":
-            raise BadInput("--history", "recorded is not possible for random sessions", "leave it out")
+            raise BadInput(
+                "--history", "recorded is not possible for random sessions", "leave it out"
+            )
         return cls(questions, turns, ThinkTimes.from_settings(settings))
 
     @property
@@ -90,7 +99,11 @@ class MultiTurnDataset:
         prefixes = self.questions.prefixes.draw(self.questions.drawing)
         for number in numbers:
             turns = [
-                Turn((user_message(question.text),), question.input_tokens - special, question.output_tokens)
+                Turn(
+                    (user_message(question.text),),
+                    question.input_tokens - special,
+                    question.output_tokens,
+                )
                 for question in itertools.islice(questions, self.turns.high)
             ]
             (group,) = self.questions.prefixes.numbers_of(np.array([number]))

@@ -25,9 +25,11 @@ class Overview:
     Attributes:
         about: The provenance of the data set.
         input_tokens: Tokens of each prompt of known length, shape (k,).
-        unplanned: The number of prompts of unknown length, because they repeat answers of the server: n - k.
+        unplanned: The number of prompts of unknown length, because they repeat answers of the
+            server: n - k.
         output_tokens: Maximum tokens of each answer, shape (n,).
-        server_tokens: Expected input tokens by the server's count, shape (n,); None unless all are known.
+        server_tokens: Expected input tokens by the server's count, shape (n,); None unless all are
+            known.
         distinct: The number of distinct prompts.
         images: The number of images in all prompts.
         samples: The first few prompts.
@@ -91,19 +93,29 @@ class Overview:
 
     @property
     def added_tokens(self) -> tuple[int, int] | None:
-        """The minimum and maximum of tokens that the server counts beyond those of a prompt; None if unknown."""
+        """The minimum and maximum of tokens that the server counts beyond those of a prompt;
+        None if unknown.
+        """
         if self.server_tokens is None:
             return None
         added = self.server_tokens - self.input_tokens
         return int(added.min()), int(added.max())
 
     def hashes(self) -> dict[str, str | None]:
-        """Return SHA-256 in hex of `file`, `tokenizer` and `prompts`; None for what does not exist."""
+        """Return SHA-256 in hex of `file`, `tokenizer` and `prompts`; None for what does not
+        exist.
+        """
         about = self.about
-        return {"file": about.get("file_sha256"), "tokenizer": about.get("tokenizer_sha256"), "prompts": self.sha256}
+        return {
+            "file": about.get("file_sha256"),
+            "tokenizer": about.get("tokenizer_sha256"),
+            "prompts": self.sha256,
+        }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the overview as JSON, without samples; `percentiles` has PERCENTILES, min, max and mean in tokens."""
+        """Return the overview as JSON, without samples; `percentiles` has PERCENTILES, min, max
+        and mean in tokens.
+        """
         server = self.server_tokens
         return {
             "dataset": self.about.get("name"),
@@ -135,12 +147,16 @@ def summary(lengths: Int64s) -> dict[str, float]:
 
 
 def bins(lengths: Int64s) -> list[tuple[int, int, int]]:
-    """Return a histogram of at most `MAX_BINS` + 1 equal bins with round bounds: (first length, last length, count)."""
+    """Return a histogram of at most `MAX_BINS` + 1 equal bins with round bounds: (first length,
+    last length, count).
+    """
     low, high = int(lengths.min()), int(lengths.max())
     width = _round_up(-(-(high - low + 1) // MAX_BINS))
     start = low // width * width
     counts = np.bincount((lengths - start) // width).tolist()
-    return [(start + i * width, start + (i + 1) * width - 1, count) for i, count in enumerate(counts)]
+    return [
+        (start + i * width, start + (i + 1) * width - 1, count) for i, count in enumerate(counts)
+    ]
 
 
 def _round_up(width: int) -> int:

@@ -1,4 +1,6 @@
-"""`PrefixGroups`: the prefixes with which prompts begin, and which of them a prompt or a session has."""
+"""`PrefixGroups`: the prefixes with which prompts begin, and which of them a prompt or a session
+has.
+"""
 
 import re
 from dataclasses import dataclass
@@ -45,9 +47,10 @@ class PrefixGroups:
     Attributes:
         common: Tokens of the prefix of all prompts; 0: there is none.
         buckets: The prefixes of the groups, which follow it; empty: there are no groups.
-        in_turn: Whether the groups take turns, so that they are equal up to one prompt; else each is drawn.
-        zipf: The exponent of Zipf's law: group k, from 1, has a share proportional to 1 / k**zipf. None: the weights of
-            the buckets say it.
+        in_turn: Whether the groups take turns, so that they are equal up to one prompt; else each
+            is drawn.
+        zipf: The exponent of Zipf's law: group k, from 1, has a share proportional to 1 / k**zipf.
+            None: the weights of the buckets say it.
         seed: The seed of lengths and draws.
     """
 
@@ -59,20 +62,35 @@ class PrefixGroups:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the groups from `--random-prefix-len`, `--prefix-buckets`, `--prefix-zipf`, `--prefix-repetition-*`.
+        """Create the groups from `--random-prefix-len`, `--prefix-buckets`, `--prefix-zipf`,
+        `--prefix-repetition-*`.
 
         Raises:
-            BadInput: A bucket is not written as FORM or is empty, there are too many prefixes, or fields exclude each
-                other.
+            BadInput: A bucket is not written as FORM or is empty, there are too many prefixes, or
+                fields exclude each other.
         """
-        common, zipf, seed = settings.random_prefix_len, settings.prefix_zipf, seed_of(settings, "prompts")
+        common, zipf, seed = (
+            settings.random_prefix_len,
+            settings.prefix_zipf,
+            seed_of(settings, "prompts"),
+        )
         repeated = settings.dataset_name == PREFIX_REPETITION
         if settings.prefix_buckets is not None:
-            fields = [field for field in REPLACED if getattr(settings, field) != getattr(DataSettings, field)]
+            fields = [
+                field
+                for field in REPLACED
+                if getattr(settings, field) != getattr(DataSettings, field)
+            ]
             if repeated and fields:
-                raise BadInput(BUCKETS, f"cannot be combined with {flag(fields[0])}", "leave one of the two out")
+                raise BadInput(
+                    BUCKETS,
+                    f"cannot be combined with {flag(fields[0])}",
+                    "leave one of the two out",
+                )
             if zipf is not None and ":" in settings.prefix_buckets:
-                raise BadInput(ZIPF, f"excludes the weights of {BUCKETS}", "leave the weights or this flag out")
+                raise BadInput(
+                    ZIPF, f"excludes the weights of {BUCKETS}", "leave the weights or this flag out"
+                )
             buckets = _parse(settings.prefix_buckets)
             return cls(common, buckets, repeated and zipf is None and len(buckets) == 1, zipf, seed)
         tokens = settings.prefix_repetition_prefix_len if repeated else 0
@@ -100,20 +118,29 @@ class PrefixGroups:
         lengths = [
             int(length)
             for bucket in self.buckets
-            for length in generator.integers(bucket.low, bucket.high, size=bucket.count, endpoint=True)
+            for length in generator.integers(
+                bucket.low, bucket.high, size=bucket.count, endpoint=True
+            )
         ]
         first = int(self.common > 0)  # number 0 is the common one
         rows = prefix_rows(range(first, first + len(lengths)))
         texts = drawing.texts(rows, lengths, [common] * len(lengths))
-        return [Prefix(text, self.common + tokens) for text, tokens in zip(texts, lengths, strict=True)]
+        return [
+            Prefix(text, self.common + tokens) for text, tokens in zip(texts, lengths, strict=True)
+        ]
 
     def numbers_of(self, rows: NDArray[np.int64]) -> list[int]:
-        """Return the numbers of the groups of these rows or sessions, each drawn from the seed and the row alone."""
+        """Return the numbers of the groups of these rows or sessions, each drawn from the seed
+        and the row alone.
+        """
         if self.in_turn or self.count == 1:
             numbers: list[int] = (rows % self.count).tolist()
             return numbers
         shares, last = self._cumulative, self.count - 1
-        drawn = (np.random.default_rng([self.seed, *b"prefix", row]).random() * shares[-1] for row in rows.tolist())
+        drawn = (
+            np.random.default_rng([self.seed, *b"prefix", row]).random() * shares[-1]
+            for row in rows.tolist()
+        )
         return [min(int(np.searchsorted(shares, draw, side="right")), last) for draw in drawn]
 
     def provenance(self) -> dict[str, Any]:
@@ -126,8 +153,16 @@ class PrefixGroups:
             }
             for bucket in self.buckets
         ]
-        chosen = "in turn" if self.in_turn else "by weight" if self.zipf is None else f"zipf {self.zipf:g}"
-        return {"prefix_tokens": self.common} | ({"prefixes": prefixes, "prefix_choice": chosen} if prefixes else {})
+        chosen = (
+            "in turn"
+            if self.in_turn
+            else "by weight"
+            if self.zipf is None
+            else f"zipf {self.zipf:g}"
+        )
+        return {"prefix_tokens": self.common} | (
+            {"prefixes": prefixes, "prefix_choice": chosen} if prefixes else {}
+        )
 
     @cached_property
     def _cumulative(self) -> NDArray[np.float64]:
@@ -145,7 +180,9 @@ def _parse(text: str) -> tuple[PrefixBucket, ...]:
         for match in matches
         if match
     )
-    if len(buckets) < len(matches) or not all(b.count and 0 < b.low <= b.high and b.weight for b in buckets):
+    if len(buckets) < len(matches) or not all(
+        b.count and 0 < b.low <= b.high and b.weight for b in buckets
+    ):
         raise BadInput(BUCKETS, f"invalid buckets {text!r}", FORM)
     if sum(bucket.count for bucket in buckets) > MAX_PREFIXES:
         raise BadInput(BUCKETS, "too many prefixes", f"give at most {MAX_PREFIXES:,}")

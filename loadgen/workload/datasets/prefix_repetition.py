@@ -1,4 +1,6 @@
-"""`PrefixRepetitionDataset`: prompts that begin with one of a few long prefixes, like the requests of a service."""
+"""`PrefixRepetitionDataset`: prompts that begin with one of a few long prefixes, like the
+requests of a service.
+"""
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.workload.datasets.lengths import Lengths
@@ -13,8 +15,9 @@ SUFFIX_LEN, OUTPUT_LEN = "--prefix-repetition-suffix-len", "--prefix-repetition-
 class PrefixRepetitionDataset:
     """The class of this data set, whose prompts are those of `RandomDataset`, or sessions of them.
 
-    Groups are equal up to one prompt, unless `--prefix-buckets` or `--prefix-zipf` says how unequal they are. `vllm
-    bench serve` drops the remainder of the division by the number of prefixes; here all prompts are sent.
+    Groups are equal up to one prompt, unless `--prefix-buckets` or `--prefix-zipf` says how unequal
+    they are. `vllm bench serve` drops the remainder of the division by the number of prefixes; here
+    all prompts are sent.
     """
 
     @classmethod
@@ -22,7 +25,8 @@ class PrefixRepetitionDataset:
         """Create the data set from `--tokenizer`, the `--prefix-repetition-*` fields and the seeds.
 
         Raises:
-            BadInput: The suffix has no room for special tokens, or the tokenizer cannot be loaded or has too few words.
+            BadInput: The suffix has no room for special tokens, or the tokenizer cannot be loaded
+                or has too few words.
         """
         drawing = RandomText.of(settings)
         suffix = settings.prefix_repetition_suffix_len

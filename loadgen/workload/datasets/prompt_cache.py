@@ -1,8 +1,9 @@
 """The cache of prompts: data sets whose prompts cost more to make than to read.
 
-An entry is a file of rows, one JSON line for each prompt, and a last line about them with the hash of everything. Its
-name is the hash of all that the prompts depend on: the data settings, the seeds, their number, the files read, and the
-versions of the code. A damaged entry is removed and made again.
+An entry is a file of rows, one JSON line for each prompt, and a last line about them with the hash
+of everything. Its name is the hash of all that the prompts depend on: the data settings, the seeds,
+their number, the files read, and the versions of the code. A damaged entry is removed and made
+again.
 """
 
 import contextlib
@@ -38,7 +39,8 @@ VERSION = 2  # of the entries and of the rules that made them
 SUFFIX = ".rows"
 LAST_BYTES = 1 << 16  # maximum length of the last line
 BLOCK = 1 << 20
-MORE_THAN_PROMPTS = (Sessions, Timed, SizedToServer)  # protocols whose further facts rows cannot hold
+# Protocols whose further facts rows cannot hold.
+MORE_THAN_PROMPTS = (Sessions, Timed, SizedToServer)
 DAMAGED = (ValueError, KeyError, TypeError)  # errors of a damaged entry
 
 logger = logging.getLogger("loadgen")
@@ -69,12 +71,15 @@ def entries() -> list[Entry]:
     for path in folder().glob(f"*{SUFFIX}"):
         with contextlib.suppress(OSError, *DAMAGED), open(path, "rb") as file:
             about, state = _last(file)["about"], os.fstat(file.fileno())
-            items.append(Entry(path, about["dataset"], about["prompts"], state.st_size, state.st_mtime))
+            items.append(
+                Entry(path, about["dataset"], about["prompts"], state.st_size, state.st_mtime)
+            )
     return sorted(items, key=lambda entry: -entry.used_s)
 
 
 def cached_dataset(settings: RunSettings) -> Dataset:
-    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper.
+    """Create the data set that the settings name; it reads its prompts from the cache where that is
+    cheaper.
 
     Raises:
         BadInput: As `loadgen.workload.datasets.create`.
@@ -89,7 +94,9 @@ def cached_dataset(settings: RunSettings) -> Dataset:
         hashes = [cache.file_sha256(file) for file in files]
     except OSError:
         return kind.from_settings(settings)  # which reports the unreadable file
-    if settings.dataset_name not in datasets.BUILT_IN:  # a built-in one names no files where it is more than prompts
+    if (
+        settings.dataset_name not in datasets.BUILT_IN
+    ):  # a built-in one names no files where it is more than prompts
         dataset = kind.from_settings(settings)
         if isinstance(dataset, MORE_THAN_PROMPTS):
             return dataset
@@ -99,8 +106,15 @@ def cached_dataset(settings: RunSettings) -> Dataset:
 class _CachedDataset:
     """A data set that reads its prompts from the cache, or makes and stores them."""
 
-    def __init__(self, kind: datasets.DatasetClass, settings: RunSettings, hashes: list[str], max_bytes: int) -> None:
-        self._kind, self._settings, self._hashes, self._max_bytes = kind, settings, hashes, max_bytes
+    def __init__(
+        self, kind: datasets.DatasetClass, settings: RunSettings, hashes: list[str], max_bytes: int
+    ) -> None:
+        self._kind, self._settings, self._hashes, self._max_bytes = (
+            kind,
+            settings,
+            hashes,
+            max_bytes,
+        )
         self._provenance: dict[str, Any] = {}
 
     @cached_property
@@ -135,7 +149,8 @@ class _CachedDataset:
                 yield row.prompt(row.input_tokens or 0, row.output_tokens or 0)
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        dataset = self._kind.from_settings(self._settings)  # only when the first of these prompts is wanted
+        # Only when the first of these prompts is wanted.
+        dataset = self._kind.from_settings(self._settings)
         if isinstance(dataset, Continued):
             yield from dataset.beyond(count)
 
@@ -161,7 +176,9 @@ class _CachedDataset:
 
     def _key(self, count: int) -> str:
         settings = self._settings
-        fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(DataSettings)}
+        fields = {
+            field.name: getattr(settings, field.name) for field in dataclasses.fields(DataSettings)
+        }
         parts = {
             "version": [VERSION, __version__, package_version("tokenizers")],
             "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
@@ -170,7 +187,9 @@ class _CachedDataset:
             "count": count,
             "files": self._hashes,
         }
-        return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=repr)).hexdigest()
+        return hashlib.sha256(
+            orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=repr)
+        ).hexdigest()
 
 
 class _RecordedWarnings(logging.Handler):

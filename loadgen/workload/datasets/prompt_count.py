@@ -1,4 +1,6 @@
-"""The number of prompts of a run if the data set limits it: with `--num-prompts -1`, or `--no-oversample`."""
+"""The number of prompts of a run if the data set limits it: with `--num-prompts -1`, or
+`--no-oversample`.
+"""
 
 from itertools import islice
 
@@ -15,7 +17,8 @@ FLAG = "--num-prompts"
 
 
 def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> RunSettings:
-    """Return settings whose `num_prompts` is at most the number of prompts in the data set, if they ask for that.
+    """Return settings whose `num_prompts` is at most the number of prompts in the data set, if they
+    ask for that.
 
     Args:
         settings: The settings of a run.
@@ -26,11 +29,17 @@ def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> R
     """
     asks_all = settings.num_prompts == ALL_PROMPTS
     bounded = settings.num_prompts is not None or settings.duration is not None
-    is_file_of_requests = settings.dataset_name == TRACE and not settings.timed_by_data and not bounded
+    is_file_of_requests = (
+        settings.dataset_name == TRACE and not settings.timed_by_data and not bounded
+    )
     if not (asks_all or settings.no_oversample or is_file_of_requests):
         return settings
     if settings.no_oversample and settings.duration is not None:
-        raise BadInput("--no-oversample", "given together with --duration", "give --num-prompts in place of --duration")
+        raise BadInput(
+            "--no-oversample",
+            "given together with --duration",
+            "give --num-prompts in place of --duration",
+        )
     if dataset is None and settings.dataset_name in datasets.ENDLESS and not asks_all:
         return settings.replace(no_oversample=False)
     limit = None if asks_all or is_file_of_requests else settings.num_prompts or DEFAULT_COUNT
@@ -40,12 +49,20 @@ def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> R
 def _available(settings: RunSettings, limit: int | None, dataset: Dataset | None) -> int:
     name = settings.dataset_name
     if dataset is None and name in datasets.ENDLESS:
-        raise BadInput(FLAG, f"is -1, and the data set {name} has no end", "give a number, or a data set with a file")
+        raise BadInput(
+            FLAG,
+            f"is -1, and the data set {name} has no end",
+            "give a number, or a data set with a file",
+        )
     prompts = datasets.create(settings) if dataset is None else dataset
     if isinstance(prompts, Timed):
         return prompts.requests if limit is None else min(prompts.requests, limit)
     if not isinstance(prompts, Continued):
-        raise BadInput(FLAG, "is -1, and the number of prompts in the data set is not known", "give a number")
+        raise BadInput(
+            FLAG, "is -1, and the number of prompts in the data set is not known", "give a number"
+        )
     if available := sum(1 for _ in islice(prompts.beyond(0), limit)):
         return available
-    raise BadInput(DATASET_PATH, f"{settings.dataset_path} has no usable prompt", "give another file")
+    raise BadInput(
+        DATASET_PATH, f"{settings.dataset_path} has no usable prompt", "give another file"
+    )

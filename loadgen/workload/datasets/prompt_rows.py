@@ -1,8 +1,9 @@
 """`Row`: a ready prompt in a file, with at most six fields, and the export of prompts as rows.
 
-The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens`, `output_tokens` and
-`extra_body`. `RowFile` has the rows of a JSON lines or CSV file of any size, each read when it is needed. Rows are
-shuffled as the package `datasets` and Python's `random` shuffle them.
+The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens`,
+`output_tokens` and `extra_body`. `RowFile` has the rows of a JSON lines or CSV file of any size,
+each read when it is needed. Rows are shuffled as the package `datasets` and Python's `random`
+shuffle them.
 """
 
 import mmap
@@ -64,12 +65,14 @@ class Row:
             source: The source of a row without an id.
 
         Raises:
-            ValueError: A field has the wrong type, or there are none or both of prompt and messages.
+            ValueError: A field has the wrong type, or there are none or both of prompt and
+                messages.
         """
         prompt, messages, name = (values.get(field) for field in ("prompt", "messages", "id"))
         if (prompt is None) == (messages is None):
             raise ValueError(
-                f"has {'neither' if prompt is None else 'both'} prompt {'nor' if prompt is None else 'and'} messages"
+                f"has {'neither' if prompt is None else 'both'} prompt "
+                f"{'nor' if prompt is None else 'and'} messages"
             )
         if prompt is not None and not (isinstance(prompt, str) and prompt):
             raise ValueError("has a prompt that is not a text")
@@ -88,13 +91,17 @@ class Row:
 
     def prompt(self, input_tokens: int, output_tokens: int) -> Prompt:
         """Create the prompt, with its lengths."""
-        return Prompt(self.text, input_tokens, output_tokens, self.source, self.messages, fields=self.fields)
+        return Prompt(
+            self.text, input_tokens, output_tokens, self.source, self.messages, fields=self.fields
+        )
 
 
 class RowFile:
-    """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC 4180) with a header.
+    """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC
+    4180) with a header.
 
-    The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
+    The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty
+    lines are ignored.
 
     Attributes:
         path: The file.
@@ -151,7 +158,11 @@ class RowFile:
             BadInput: The row is invalid.
         """
         location = f"row {number + 1}"
-        values = self._object(location, number) if self._kind == "jsonl" else self._record(location, number)
+        values = (
+            self._object(location, number)
+            if self._kind == "jsonl"
+            else self._record(location, number)
+        )
         self._refuse_unknown(location, values)
         try:
             return Row.of(self._convert(values), f"{self._kind}/{number + 1}")
@@ -159,7 +170,10 @@ class RowFile:
             raise self._bad(location, str(error)) from error
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file and the number of its rows, as JSON. Reads the whole file."""
+        """Return name, size and hash of the file and the number of its rows, as JSON.
+
+        Reads the whole file.
+        """
         return provenance(self.path) | {"rows": len(self)}
 
     def _object(self, location: str, number: int) -> dict[str, Any]:
@@ -175,15 +189,21 @@ class RowFile:
     def _record(self, location: str, number: int) -> dict[str, Any]:
         cells = self._cells(location, number)
         if len(cells) != len(self.columns):
-            raise self._bad(location, f"has {len(cells)} columns, and the header has {len(self.columns)}")
-        record: dict[str, Any] = {name: cell for name, cell in zip(self.columns, cells, strict=True) if cell}
+            raise self._bad(
+                location, f"has {len(cells)} columns, and the header has {len(self.columns)}"
+            )
+        record: dict[str, Any] = {
+            name: cell for name, cell in zip(self.columns, cells, strict=True) if cell
+        }
         try:
             for name in record.keys() & {"input_tokens", "output_tokens"}:
                 record[name] = int(record[name])
             for name in record.keys() & {"messages", "extra_body"}:
                 record[name] = orjson.loads(record[name])
         except ValueError as error:
-            raise self._bad(location, f"has a number, messages or extra_body that cannot be read ({error})") from error
+            raise self._bad(
+                location, f"has a number, messages or extra_body that cannot be read ({error})"
+            ) from error
         return record
 
     def _cells(self, location: str, number: int) -> list[str]:
@@ -219,8 +239,9 @@ class RowFile:
 def count_tokens(rows: Sequence[Row], tokenizer: LazyTokenizer) -> list[int]:
     """Return the input tokens of each row: its own number, else the count of the tokenizer.
 
-    The count of a prompt includes special tokens. That of a chat covers the texts of its messages alone, because the
-    chat template adds its own. If every row has a number, the tokenizer is not loaded.
+    The count of a prompt includes special tokens. That of a chat covers the texts of its messages
+    alone, because the chat template adds its own. If every row has a number, the tokenizer is not
+    loaded.
     """
     if tokenizer.absent:
         return [UNPLANNED if row.input_tokens is None else row.input_tokens for row in rows]
@@ -241,7 +262,12 @@ def line(prompt: Prompt) -> bytes:
     """Write a prompt as a JSON line, from which the data set jsonl makes the same prompt."""
     content = {"messages": prompt.messages} if prompt.messages else {"prompt": prompt.text}
     lengths = {"input_tokens": prompt.input_tokens, "output_tokens": prompt.output_tokens}
-    row = {"id": prompt.source} | content | lengths | ({"extra_body": prompt.fields} if prompt.fields else {})
+    row = (
+        {"id": prompt.source}
+        | content
+        | lengths
+        | ({"extra_body": prompt.fields} if prompt.fields else {})
+    )
     return orjson.dumps(row, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS) + b"\n"
 
 
@@ -253,15 +279,24 @@ def export_rows(prompts: Iterable[Prompt], file: BinaryIO) -> Iterator[Prompt]:
     """
     for prompt in prompts:
         if prompt.follows or prompt.due_ns is not None or prompt.texts:
-            what = "sessions" if prompt.follows else "several texts" if prompt.texts else "due times"
+            what = (
+                "sessions" if prompt.follows else "several texts" if prompt.texts else "due times"
+            )
             raise BadInput("--export", f"rows cannot hold {what}", "send the data set itself")
         file.write(line(prompt))
         yield prompt
 
 
 def is_whole_in_a_row(prompt: Prompt) -> bool:
-    """Return whether a row can hold everything of a prompt: no sessions, due times, server tokens or several texts."""
-    return not prompt.texts and not prompt.follows and prompt.due_ns is None and prompt.server_tokens is None
+    """Return whether a row can hold everything of a prompt: no sessions, due times, server
+    tokens or several texts.
+    """
+    return (
+        not prompt.texts
+        and not prompt.follows
+        and prompt.due_ns is None
+        and prompt.server_tokens is None
+    )
 
 
 def message_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -270,7 +305,11 @@ def message_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     for message in messages:
         content = message.get("content")
         parts = content if isinstance(content, list) else [{"text": content}]
-        texts += [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+        texts += [
+            part["text"]
+            for part in parts
+            if isinstance(part, dict) and isinstance(part.get("text"), str)
+        ]
     return texts
 
 
@@ -282,7 +321,9 @@ def shuffled_list(records: Iterable[T], seed: int) -> list[T]:
 
 
 def shuffled_files(names: Sequence[str], seed: int) -> list[str]:
-    """Return the files of a split in the order in which `IterableDataset.shuffle(seed)` opens them."""
+    """Return the files of a split in the order in which `IterableDataset.shuffle(seed)` opens
+    them.
+    """
     files = list(names)
     np.random.default_rng(seed).shuffle(files)
     return files
@@ -291,8 +332,9 @@ def shuffled_files(names: Sequence[str], seed: int) -> list[str]:
 def shuffled_by_buffer(records: Iterable[T], seed: int) -> Iterator[T]:
     """Yield the records of a file in the order of `IterableDataset.shuffle(seed)` of `datasets` 5.
 
-    A full buffer is shuffled, and half of it yielded. Fewer records than BUFFER have this order in all its releases.
-    The records of several files are mixed beforehand by `datasets` 5, and are not by earlier releases.
+    A full buffer is shuffled, and half of it yielded. Fewer records than BUFFER have this order in
+    all its releases. The records of several files are mixed beforehand by `datasets` 5, and are not
+    by earlier releases.
     """
     random_numbers, buffer = np.random.default_rng(seed), list[T]()
     for record in records:
@@ -311,20 +353,28 @@ def _chat(messages: object) -> tuple[dict[str, Any], ...]:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise ValueError("has a message that is not an object with a role")
         content = message.get("content")
-        calls = message["role"] == "assistant" and message.get("tool_calls")  # then the content may be missing
+        # Then the content may be missing.
+        calls = message["role"] == "assistant" and message.get("tool_calls")
         if not isinstance(content, str | list) and not (content is None and calls):
             raise ValueError("has a message whose content is neither a text nor a list of parts")
     return tuple(messages)
 
 
 def _count(name: str, value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TOKENS):
+    if value is None or (
+        isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TOKENS
+    ):
         return value
-    raise ValueError(f"has {name} {value!r}, which is not a number of tokens from 1 to {MAX_TOKENS:,}")
+    raise ValueError(
+        f"has {name} {value!r}, which is not a number of tokens from 1 to {MAX_TOKENS:,}"
+    )
 
 
 def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return start and end offsets of non-empty lines. With `quoted`, line ends between quotes are ignored."""
+    """Return start and end offsets of non-empty lines.
+
+    With `quoted`, line ends between quotes are ignored.
+    """
     begin = len(MARK) if data[: len(MARK)] == MARK else 0
     ends = np.concatenate([*_line_ends(data, quoted), [len(data)]])
     starts = np.concatenate([[begin], ends[:-1] + 1])

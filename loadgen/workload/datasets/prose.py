@@ -45,9 +45,9 @@ class Line:
 class ProseDataset:
     """Prompts of lines: a shared prefix from the start of the text, then random lines.
 
-    Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row) alone; `seed_order`
-    draws the order of the rows. Unlike random words, a model continues this text sensibly, and speculative decoding
-    works on it.
+    Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row)
+    alone; `seed_order` draws the order of the rows. Unlike random words, a model continues this
+    text sensibly, and speculative decoding works on it.
 
     Attributes:
         tokenizer: Counts the tokens.
@@ -70,13 +70,15 @@ class ProseDataset:
         """Create the data set from `--sonnet-*-len`, `--dataset-path`, `--tokenizer` and the seeds.
 
         Raises:
-            BadInput: The text or the tokenizer cannot be used, or the prefix is too long for the prompt.
+            BadInput: The text or the tokenizer cannot be used, or the prefix is too long for the
+                prompt.
         """
         tokenizer = tokenizer_of(settings)
         room = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
         if room < 2:
             problem = (
-                f"{settings.sonnet_input_len} leaves no room after a prefix of {settings.sonnet_prefix_len} tokens"
+                f"{settings.sonnet_input_len} leaves no room after a prefix of "
+                f"{settings.sonnet_prefix_len} tokens"
             )
             raise BadInput("--sonnet-input-len", problem, "raise it, or lower --sonnet-prefix-len")
         path = _path(settings)
@@ -84,9 +86,15 @@ class ProseDataset:
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """Return the file of the text and the tokenizer's file; None if it has none, or lengths are the server's."""
+        """Return the file of the text and the tokenizer's file; None if it has none, or lengths
+        are the server's.
+        """
         tokenizer = tokenizer_file(settings)
-        return None if tokenizer is None or settings.input_len_counts == "server" else [_path(settings), tokenizer]
+        return (
+            None
+            if tokenizer is None or settings.input_len_counts == "server"
+            else [_path(settings), tokenizer]
+        )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """As `Dataset.prompts`.
@@ -97,7 +105,11 @@ class ProseDataset:
             BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
         """
         return self._generate(
-            iter(np.random.default_rng([seed_of(self.settings, "order"), ORDER]).permutation(count).tolist())
+            iter(
+                np.random.default_rng([seed_of(self.settings, "order"), ORDER])
+                .permutation(count)
+                .tolist()
+            )
         )
 
     def beyond(self, count: int) -> Iterator[Prompt]:
@@ -114,12 +126,18 @@ class ProseDataset:
             (prefix,) = cut_to_tokens([lines], prefix_tokens, self.tokenizer)
         while rows := list(islice(order, BATCH)):
             drawn = [
-                _join_lines(self._drawn(seed, row), text_tokens - settings.sonnet_prefix_len, prefix) for row in rows
+                _join_lines(
+                    self._drawn(seed, row), text_tokens - settings.sonnet_prefix_len, prefix
+                )
+                for row in rows
             ]
             texts = cut_to_tokens(drawn, text_tokens, self.tokenizer)
             tokens = [plain] * len(rows)
             if self.measure is not None:
-                texts = [self._fitted(text, cut, text_tokens) for (text, _), cut in zip(drawn, texts, strict=True)]
+                texts = [
+                    self._fitted(text, cut, text_tokens)
+                    for (text, _), cut in zip(drawn, texts, strict=True)
+                ]
                 tokens = self.tokenizer.count(texts, special=True)
             for row, text, count in zip(rows, texts, tokens, strict=True):
                 yield Prompt(text, count, settings.sonnet_output_len, f"prose/{seed}/{row}")
@@ -128,11 +146,14 @@ class ProseDataset:
         """As `SizedToServer.probes`."""
         return [line.text.strip() for line in self.lines[:PROBES]]
 
-    def with_template_tokens(self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+    def with_template_tokens(
+        self, template_counts: Sequence[int], *, subtract: bool, measure: Count | None
+    ) -> Self:
         """As `SizedToServer.with_template_tokens`.
 
         Raises:
-            BadInput: There is no room after the prefix, or the template adds a varying number and nothing counts them.
+            BadInput: There is no room after the prefix, or the template adds a varying number and
+                nothing counts them.
         """
         if not subtract:
             return self
@@ -141,10 +162,18 @@ class ProseDataset:
         prefix = self.settings.sonnet_prefix_len
         if length - prefix - self.tokenizer.special_tokens - most < 2:
             problem = f"{length} leaves no room after {prefix} tokens of the prefix and {most} "
-            raise BadInput("--sonnet-input-len", f"{problem}of the chat template", "raise it, or lower the prefix")
+            raise BadInput(
+                "--sonnet-input-len",
+                f"{problem}of the chat template",
+                "raise it, or lower the prefix",
+            )
         if measure is None and len(template_counts) > 1:
             problem = "the chat template adds a varying number of tokens"
-            raise BadInput("--input-len-counts", problem, "give the folder of a tokenizer with its chat template")
+            raise BadInput(
+                "--input-len-counts",
+                problem,
+                "give the folder of a tokenizer with its chat template",
+            )
         return replace(self, template_tokens=most, measure=measure)
 
     def provenance(self) -> dict[str, Any]:
@@ -165,7 +194,8 @@ class ProseDataset:
         }
 
     def _fitted(self, text: str, cut: str, tokens: int) -> str:
-        """Return a text that was cut to `tokens`, cut anew until it has the requested tokens with the template.
+        """Return a text that was cut to `tokens`, cut anew until it has the requested tokens with
+        the template.
 
         Raises:
             BadInput: That is not possible.
@@ -183,11 +213,16 @@ class ProseDataset:
     def _drawn(self, seed: int, row: int) -> Iterator[Line]:
         draw = np.random.default_rng([seed, LINES, row])
         while True:
-            yield from (self.lines[number] for number in draw.integers(0, len(self.lines), LINES_AT_ONCE).tolist())
+            yield from (
+                self.lines[number]
+                for number in draw.integers(0, len(self.lines), LINES_AT_ONCE).tolist()
+            )
 
 
 def _join_lines(lines: Iterator[Line], tokens: int, prefix: str = "") -> tuple[str, int]:
-    """Join lines after a prefix until they exceed the tokens; returns the text, and the offset to cut it at."""
+    """Join lines after a prefix until they exceed the tokens; returns the text, and the offset
+    to cut it at.
+    """
     parts, length, cut_at, held = [prefix], len(prefix), 0, 0
     while held < tokens + SPARE_TOKENS:
         line = next(lines)
@@ -253,7 +288,10 @@ def _lines(path: Path, tokenizer: Tokenizer) -> list[Line]:
         raise BadInput(DATASET_PATH, f"{path} is not a text: it contains NUL bytes", REMEDY)
     stripped = [line.strip() for line in text.splitlines() if line.strip()]
     first = tokenizer.ends([FIRST])[0]
-    ends = [word_ends[len(first) :] for word_ends in tokenizer.ends([f"{FIRST} {line}" for line in stripped])]
+    ends = [
+        word_ends[len(first) :]
+        for word_ends in tokenizer.ends([f"{FIRST} {line}" for line in stripped])
+    ]
     lines = [
         Line(f" {line}", [end - len(FIRST) for end in word_ends])
         for line, word_ends in zip(stripped, ends, strict=True)

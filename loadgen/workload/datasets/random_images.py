@@ -1,4 +1,5 @@
-"""`RandomImagesDataset`: prompts of random words and random images, as `random-mm` of `vllm bench serve`.
+"""`RandomImagesDataset`: prompts of random words and random images, as `random-mm` of `vllm bench
+serve`.
 
 `ImageShapes` says how many images a prompt has, and how large they are.
 """
@@ -28,7 +29,10 @@ MAX_IMAGES = 1000
 MAX_SIDE = 65_535  # pixels, the most of a JPEG
 SIDES = re.compile(r"([0-9]{1,5})x([0-9]{1,5})", re.ASCII)
 COUNT_FORMS = f"write a number of images, or MIN:MAX, up to {MAX_IMAGES}"
-SIZE_FORMS = "write HEIGHTxWIDTH, a range such as 256x256-1024x1024, or several with shares: 256x256:0.7,720x1280:0.3"
+SIZE_FORMS = (
+    "write HEIGHTxWIDTH, a range such as 256x256-1024x1024, or several with shares: "
+    "256x256:0.7,720x1280:0.3"
+)
 TAG = "<image>"
 SHAPES = 5  # the random stream of the numbers and sizes of the images of a seed
 Size = tuple[int, int]  # height and width, pixels
@@ -40,7 +44,8 @@ class ImageShapes:
 
     Attributes:
         fewest, most: Bounds of the number of images, inclusive; it is uniformly distributed.
-        smallest, largest: Bounds of each kind of size, inclusive; height and width are uniformly distributed.
+        smallest, largest: Bounds of each kind of size, inclusive; height and width are uniformly
+            distributed.
         shares: The share of each kind of size; the sum is 1.
     """
 
@@ -72,7 +77,9 @@ class ImageShapes:
         """Draw the sizes of the images of one prompt."""
         count = int(generator.integers(self.fewest, self.most, endpoint=True))
         for kind in generator.choice(len(self.shares), size=count, p=self.shares).tolist():
-            height, width = generator.integers(self.smallest[kind], self.largest[kind], endpoint=True).tolist()
+            height, width = generator.integers(
+                self.smallest[kind], self.largest[kind], endpoint=True
+            ).tolist()
             yield height, width
 
     @property
@@ -89,8 +96,8 @@ class ImageShapes:
 class RandomImagesDataset:
     """The prompts of `random`, each with images of its own in the same message of a chat.
 
-    The images of a row are functions of (`seed_prompts`, row), as its words are. Lengths are those of the text, because
-    only the server knows how many tokens an image has.
+    The images of a row are functions of (`seed_prompts`, row), as its words are. Lengths are those
+    of the text, because only the server knows how many tokens an image has.
 
     Attributes:
         unpredicted: Why the server's count of input tokens is unknown.
@@ -98,8 +105,8 @@ class RandomImagesDataset:
         shapes: The number and sizes of the images.
         encoding: png, or jpeg:QUALITY.
         settings: The settings of the run: the content of images, and where they stand in a message.
-        placed: Makes a text with placeholders from the content parts of a message: SGLang's own API applies no chat
-            template. None: the server does.
+        placed: Makes a text with placeholders from the content parts of a message: SGLang's own API
+            applies no chat template. None: the server does.
     """
 
     unpredicted: ClassVar[str] = "only the server counts the tokens of images"
@@ -120,10 +127,16 @@ class RandomImagesDataset:
         api = endpoints.find(settings)
         words = RandomDataset.from_settings(settings)
         if not api.takes_images:
-            raise BadInput("--dataset-name", "random-mm has images, which need a chat", "use --backend openai-chat")
+            raise BadInput(
+                "--dataset-name",
+                "random-mm has images, which need a chat",
+                "use --backend openai-chat",
+            )
         shapes = ImageShapes.parse(settings.images, settings.image_sizes)
         encoding = parse_format(settings.image_format)
-        return cls(words, shapes, encoding, settings, _placed(words.tokenizer) if api is GENERATE else None)
+        return cls(
+            words, shapes, encoding, settings, _placed(words.tokenizer) if api is GENERATE else None
+        )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the same in every call. No image is encoded."""
@@ -149,12 +162,16 @@ class RandomImagesDataset:
         for row, prompt in numbered:
             sizes = self.shapes.draw(np.random.default_rng([seed, SHAPES, row]))
             images = [
-                RandomImage(height, width, self.encoding, self.settings.image_content, seed, row, number)
+                RandomImage(
+                    height, width, self.encoding, self.settings.image_content, seed, row, number
+                )
                 for number, (height, width) in enumerate(sizes)
             ]
             texts = [{"type": "text", "text": prompt.text}]
             parts = [part(image) for image in images]
-            content: list[Any] = [*parts, *texts] if self.settings.image_position == "first" else [*texts, *parts]
+            content: list[Any] = (
+                [*parts, *texts] if self.settings.image_position == "first" else [*texts, *parts]
+            )
             chat = ({"role": "user", "content": content},)
             text = self.placed(content) if self.placed and images else prompt.text
             source = f"random-mm/{seed}/{row}"
@@ -188,7 +205,9 @@ def _parse_kind(text: str) -> tuple[Size, Size, float]:
         largest = _parse_size(high) if dash else smallest
     except ValueError as error:
         raise BadInput(SIZES, f"invalid size {text!r}", SIZE_FORMS) from error
-    if not all(1 <= least <= most <= MAX_SIDE for least, most in zip(smallest, largest, strict=True)):
+    if not all(
+        1 <= least <= most <= MAX_SIDE for least, most in zip(smallest, largest, strict=True)
+    ):
         raise BadInput(SIZES, f"{sides} is out of range", f"give sides from 1 to {MAX_SIDE} pixels")
     if not 0 <= weight < float("inf"):
         raise BadInput(SIZES, f"the share {share} is out of range", SIZE_FORMS)

@@ -1,4 +1,5 @@
-"""`random-rerank`: a query of random words, and documents to be scored with it, as in `vllm bench serve`.
+"""`random-rerank`: a query of random words, and documents to be scored with it, as in `vllm bench
+serve`.
 
 `TextBatches` makes requests of several texts from the prompts of another data set.
 """
@@ -46,7 +47,9 @@ class TextBatches:
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the requests after the first `count`; none if the data set has no further texts."""
-        return self._batches(self.texts.beyond(self._texts_of(count)) if isinstance(self.texts, Continued) else ())
+        return self._batches(
+            self.texts.beyond(self._texts_of(count)) if isinstance(self.texts, Continued) else ()
+        )
 
     def provenance(self) -> dict[str, Any]:
         """As `Dataset.provenance`."""
@@ -59,22 +62,28 @@ class TextBatches:
     def _batches(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
         waiting = iter(prompts)
         while batch := list(islice(waiting, self.size)):
-            tokens = sum(prompt.input_tokens + self.tokens_per_text for prompt in batch) + self.query_tokens
+            tokens = (
+                sum(prompt.input_tokens + self.tokens_per_text for prompt in batch)
+                + self.query_tokens
+            )
             texts = tuple(prompt.text for prompt in batch)
-            yield Prompt("", tokens, 0, batch[0].source, texts=(self.query, *texts) if self.query else texts)
+            yield Prompt(
+                "", tokens, 0, batch[0].source, texts=(self.query, *texts) if self.query else texts
+            )
 
 
 class RandomRerankDataset:
     """Creates the data set: one query in all requests, with --random-batch-size documents each.
 
-    A reranker reads the query with each document: both together have --random-input-len tokens, half of them the
-    query's. With --no-reranker a model embeds each text alone: each has --random-input-len tokens, and the query is one
-    of the texts of the batch and of --num-prompts.
+    A reranker reads the query with each document: both together have --random-input-len tokens,
+    half of them the query's. With --no-reranker a model embeds each text alone: each has
+    --random-input-len tokens, and the query is one of the texts of the batch and of --num-prompts.
     """
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> TextBatches:
-        """Create the data set from `--random-input-len`, `--random-range-ratio`, the batch size and the seeds.
+        """Create the data set from `--random-input-len`, `--random-range-ratio`, the batch size and
+        the seeds.
 
         Raises:
             BadInput: A length is no number or too small, or a setting of other data sets is given.
@@ -83,8 +92,13 @@ class RandomRerankDataset:
             problem = "has no effect on random-rerank, whose query all requests share"
             raise BadInput("--random-prefix-len", problem, "leave it out")
         if not WHOLE.fullmatch(str(settings.random_input_len)):
-            problem = f"{settings.random_input_len!r} is not a number, which random-rerank needs to divide it"
-            raise BadInput(INPUT_LEN, problem, "give one number, and --random-range-ratio for a range")
+            problem = (
+                f"{settings.random_input_len!r} is not a number, which random-rerank needs "
+                "to divide it"
+            )
+            raise BadInput(
+                INPUT_LEN, problem, "give one number, and --random-range-ratio for a range"
+            )
         length = int(settings.random_input_len)
         together = not settings.no_reranker
         ratio, _ = parse_ratios(settings.random_range_ratio)
@@ -92,7 +106,9 @@ class RandomRerankDataset:
         special = drawing.tokenizer.special_tokens
         least = 2 * (special + 1 + SEPARATOR) if together else special + 1
         if length < least:
-            raise BadInput(INPUT_LEN, f"{length} leaves no token for the query", f"give at least {least}")
+            raise BadInput(
+                INPUT_LEN, f"{length} leaves no token for the query", f"give at least {least}"
+            )
         query_mean = length // 2 - SEPARATOR if together else length
         drawn = Lengths.around(INPUT_LEN, query_mean, ratio, less=special).draw(
             generator(drawing.seed, QUERY_LENGTH), 1

@@ -1,7 +1,8 @@
 """`ReadyDataset`: ready prompts from the rows of a file.
 
-`ChatSessions` are the chats of a file as sessions, with several messages in a turn where the chat has them. Rows of
-`custom_image` have a prompt with image files, or content parts in any order, as `vllm bench serve` reads them.
+`ChatSessions` are the chats of a file as sessions, with several messages in a turn where the chat
+has them. Rows of `custom_image` have a prompt with image files, or content parts in any order, as
+`vllm bench serve` reads them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,15 @@ from loadgen.config.data import CUSTOM_IMAGE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints, image
-from loadgen.workload.datasets.prompt_rows import REMEDY, Kind, Row, RowFile, count_tokens, message_texts, shuffled_list
+from loadgen.workload.datasets.prompt_rows import (
+    REMEDY,
+    Kind,
+    Row,
+    RowFile,
+    count_tokens,
+    message_texts,
+    shuffled_list,
+)
 from loadgen.workload.datasets.session import (
     NO_ANSWER,
     TURNS,
@@ -33,20 +42,25 @@ from loadgen.workload.tokenizer.tokenizer import LazyTokenizer, tokenizer_file
 OF_IMAGES = "give JSON lines with prompt and image_files, or with content"
 BATCH = 256  # rows read and encoded at a time
 IMAGE_ROW_FIELDS = ("id", "input_tokens", "output_tokens", "extra_body")
-TURNS_REMEDY = "give rows of messages in which each answer (assistant) follows what asks for it (user, tool, ...)"
+TURNS_REMEDY = (
+    "give rows of messages in which each answer (assistant) follows what asks for it "
+    "(user, tool, ...)"
+)
 Exchange = tuple[list[Message], Message]  # what is new in a turn, and its answer
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyDataset:
-    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by `seed_order`.
+    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by
+    `seed_order`.
 
-    They are shuffled as in `vllm bench serve`. If the file has too few rows, they are repeated. Lengths of a row are
-    not counted.
+    They are shuffled as in `vllm bench serve`. If the file has too few rows, they are repeated.
+    Lengths of a row are not counted.
 
     Attributes:
         rows: The file.
-        settings: The settings of the run: the name of the data set, lengths of answers, and the order of rows.
+        settings: The settings of the run: the name of the data set, lengths of answers, and the
+            order of rows.
         tokenizer: Loaded for the first row without `input_tokens`.
     """
 
@@ -56,7 +70,8 @@ class ReadyDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ReadyDataset | ChatSessions":
-        """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and `--tokenizer`.
+        """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and
+        `--tokenizer`.
 
         With `--turns`, the chats of `jsonl` and `csv` are sessions.
 
@@ -66,7 +81,13 @@ class ReadyDataset:
         name = settings.dataset_name
         if name == CUSTOM_IMAGE:
             convert = partial(image_message, embeds=settings.custom_ensure_client_side_data)
-            rows = RowFile(dataset_path(settings, OF_IMAGES), "jsonl", strict=False, convert=convert, remedy=OF_IMAGES)
+            rows = RowFile(
+                dataset_path(settings, OF_IMAGES),
+                "jsonl",
+                strict=False,
+                convert=convert,
+                remedy=OF_IMAGES,
+            )
         else:
             kind: Kind = "csv" if name == "csv" else "jsonl"
             rows = RowFile(dataset_path(settings, REMEDY), kind, strict=name != "custom")
@@ -76,7 +97,8 @@ class ReadyDataset:
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """Return the file and the tokenizer's file; None if the first row has its length: nothing is counted then.
+        """Return the file and the tokenizer's file; None if the first row has its length: nothing
+        is counted then.
 
         Sessions are not cached either, nor rows with images: those would be in the cache, too.
         """
@@ -84,10 +106,15 @@ class ReadyDataset:
             return None
         tokenizer = tokenizer_file(settings)
         rows = cls.from_settings(settings).rows
-        return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
+        return (
+            None
+            if tokenizer is None or rows[0].input_tokens is not None
+            else [rows.path, tokenizer]
+        )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a
+        time is in memory.
 
         Raises:
             BadInput: A row cannot be used, or has no length and there is no tokenizer.
@@ -106,7 +133,11 @@ class ReadyDataset:
         while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
             for row, tokens in zip(batch, count_tokens(batch, self.tokenizer), strict=True):
                 if row.output_tokens is None and self.settings.custom_output_len < 0:
-                    raise BadInput("--custom-output-len", "is -1, and a row has no output_tokens", "give a length")
+                    raise BadInput(
+                        "--custom-output-len",
+                        "is -1, and a row has no output_tokens",
+                        "give a length",
+                    )
                 if row.fields:
                     where = f"extra_body of {row.source} in {self.rows.path}"
                     endpoints.check_row_fields(where, row.fields, self.settings)
@@ -125,7 +156,10 @@ class ReadyDataset:
 
     @property
     def _is_shuffled(self) -> bool:
-        return self.settings.dataset_name in ("custom", CUSTOM_IMAGE) and not self.settings.disable_shuffle
+        return (
+            self.settings.dataset_name in ("custom", CUSTOM_IMAGE)
+            and not self.settings.disable_shuffle
+        )
 
     def _order(self) -> "range | list[int]":
         order = range(len(self.rows))
@@ -134,7 +168,8 @@ class ReadyDataset:
 
 @dataclass(frozen=True, slots=True)
 class ChatSessions(EndlessSessions):
-    """The rows of a file in its order, each a session: all messages between two answers are one turn.
+    """The rows of a file in its order, each a session: all messages between two answers are one
+    turn.
 
     If the file has too few rows, they are repeated.
 
@@ -154,7 +189,8 @@ class ChatSessions(EndlessSessions):
 
     @classmethod
     def of(cls, rows: RowFile, settings: RunSettings) -> Self:
-        """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len` and `--tokenizer`.
+        """Create the data set from `--turns`, `--think-time`, `--history`, `--custom-output-len`
+        and `--tokenizer`.
 
         Args:
             rows: The file.
@@ -194,17 +230,29 @@ class ChatSessions(EndlessSessions):
         if row.fields:
             endpoints.check_row_fields(f"extra_body of {where}", row.fields, self.settings)
         if row.input_tokens is not None:
-            raise BadInput(DATASET_PATH, f"{where} has input_tokens, which its turns do not share", "leave them out")
-        turns = [self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]]
+            raise BadInput(
+                DATASET_PATH,
+                f"{where} has input_tokens, which its turns do not share",
+                "leave them out",
+            )
+        turns = [
+            self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]
+        ]
         recorded = self.settings.history == "recorded"
-        return session_prompts(number, row.source, turns, self.think_times, recorded=recorded, fields=row.fields)
+        return session_prompts(
+            number, row.source, turns, self.think_times, recorded=recorded, fields=row.fields
+        )
 
     def _turn(self, row: Row, messages: list[Message], answer: Message, where: str) -> Turn:
         tokens = self._count(messages)
         answer_tokens = self._count([answer])
-        output_tokens = row.output_tokens or max(answer_tokens, 0) or self.settings.custom_output_len
+        output_tokens = (
+            row.output_tokens or max(answer_tokens, 0) or self.settings.custom_output_len
+        )
         if output_tokens < 0:
-            raise BadInput("--custom-output-len", f"is -1, and {where} has no output_tokens", "give a length")
+            raise BadInput(
+                "--custom-output-len", f"is -1, and {where} has no output_tokens", "give a length"
+            )
         return Turn(tuple(messages), tokens, output_tokens, answer, answer_tokens)
 
     def _count(self, messages: Sequence[Message]) -> int:
@@ -215,10 +263,12 @@ class ChatSessions(EndlessSessions):
 
 
 def image_message(fields: Mapping[str, Any], *, embeds: bool) -> dict[str, Any]:
-    """Return the fields of a row with a chat of one message in place of prompt, image_files or content.
+    """Return the fields of a row with a chat of one message in place of prompt, image_files or
+    content.
 
     Args:
-        fields: The fields: `content`, or `prompt` and `image_files`; others than those of rows are left out.
+        fields: The fields: `content`, or `prompt` and `image_files`; others than those of rows are
+            left out.
         embeds: Whether image files are sent in the body.
 
     Raises:
@@ -237,7 +287,9 @@ def image_message(fields: Mapping[str, Any], *, embeds: bool) -> dict[str, Any]:
         pictures = [image.part(referred(file, embeds=embeds)) for file in files]
         parts = [{"type": "text", "text": prompt}, *pictures]
     message = {"role": "user", "content": parts}
-    return {name: fields[name] for name in IMAGE_ROW_FIELDS if name in fields} | {"messages": [message]}
+    return {name: fields[name] for name in IMAGE_ROW_FIELDS if name in fields} | {
+        "messages": [message]
+    }
 
 
 def _exchanges(row: Row, where: str) -> list[Exchange]:
@@ -249,13 +301,19 @@ def _exchanges(row: Row, where: str) -> list[Exchange]:
             new.append(message)
             continue
         if not new:
-            raise BadInput(DATASET_PATH, f"{where} has an answer to nothing, so {TURNS} cannot divide it", TURNS_REMEDY)
+            raise BadInput(
+                DATASET_PATH,
+                f"{where} has an answer to nothing, so {TURNS} cannot divide it",
+                TURNS_REMEDY,
+            )
         exchanges.append((new, message))
         new = []
     if new:
         exchanges.append((new, NO_ANSWER))
     if not exchanges:
-        raise BadInput(DATASET_PATH, f"{where} has no messages, which {TURNS} divides", TURNS_REMEDY)
+        raise BadInput(
+            DATASET_PATH, f"{where} has no messages, which {TURNS} divides", TURNS_REMEDY
+        )
     return exchanges
 
 
@@ -271,4 +329,7 @@ def _image_part(part: object, embeds: bool) -> image.Part:
     if kind == "image" or not isinstance(reference, dict):
         return image.part(referred(reference, embeds=embeds))
     # The URL stands first, before further fields such as `detail`.
-    return {"type": kind, kind: {"url": None} | reference | {"url": referred(reference.get("url"), embeds=embeds)}}
+    return {
+        "type": kind,
+        kind: {"url": None} | reference | {"url": referred(reference.get("url"), embeds=embeds)},
+    }

@@ -1,7 +1,8 @@
-"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results.
+"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published
+results.
 
-A rule is a data set that replaces the one of its kind. Rules are entry points of the group `loadgen.dataset_rules`;
-`random.vllm-0.11` is the rule `vllm-0.11` of the data set `random`.
+A rule is a data set that replaces the one of its kind. Rules are entry points of the group
+`loadgen.dataset_rules`; `random.vllm-0.11` is the rule `vllm-0.11` of the data set `random`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,7 @@
 """Sessions: turns of a conversation as prompts, with think times between them.
 
-`EndlessSessions` is a data set of sessions that has no end. `ThinkTimes` are the times before the turns of sessions.
+`EndlessSessions` is a data set of sessions that has no end. `ThinkTimes` are the times before the
+turns of sessions.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +31,8 @@ class ThinkTimes:
 
     Attributes:
         law: The distribution of the times.
-        seed: The seed of the draws: that of the arrivals, because both decide when requests are due.
+        seed: The seed of the draws: that of the arrivals, because both decide when requests are
+            due.
     """
 
     law: ThinkTime
@@ -99,14 +101,20 @@ class TurnCounts:
         """
         bounds = (default, default) if text is None else parse_range(text, parse_whole_number)
         if bounds is None or bounds[0] < 1:
-            raise BadInput(TURNS, f"invalid number of turns {text!r}", "give 1 or more, or MIN:MAX such as 2:8")
+            raise BadInput(
+                TURNS, f"invalid number of turns {text!r}", "give 1 or more, or MIN:MAX such as 2:8"
+            )
         return cls(*bounds, seed)
 
     def of(self, session: int) -> int:
         """Return the turns of the session with this number."""
         if self.low == self.high:
             return self.low
-        return int(np.random.default_rng([self.seed, *b"turns", session]).integers(self.low, self.high, endpoint=True))
+        return int(
+            np.random.default_rng([self.seed, *b"turns", session]).integers(
+                self.low, self.high, endpoint=True
+            )
+        )
 
     def sessions_with(self, turns: int) -> int:
         """Return how many of the first sessions it takes to have so many turns together."""
@@ -131,7 +139,8 @@ class EndlessSessions(ABC):
         """
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session
+        may be incomplete.
 
         Raises:
             BadInput: As `endless`.
@@ -197,5 +206,9 @@ def parse_recorded_turns(text: str | None) -> int | None:
     if text == "all":
         return None
     if text is not None and not text.isdecimal():
-        raise BadInput(TURNS, f"{text!r} is not a number of turns of recorded conversations", "give 1 or more, or all")
+        raise BadInput(
+            TURNS,
+            f"{text!r} is not a number of turns of recorded conversations",
+            "give 1 or more, or all",
+        )
     return TurnCounts.parse(text, 1, 0).low

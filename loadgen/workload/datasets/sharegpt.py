@@ -1,4 +1,5 @@
-"""`ShareGPTDataset`: first questions of ShareGPT conversations, sampled by the rule of `vllm bench serve`.
+"""`ShareGPTDataset`: first questions of ShareGPT conversations, sampled by the rule of `vllm bench
+serve`.
 
 `ShareGPTSessions` are conversations that are sent turn by turn.
 """
@@ -14,7 +15,13 @@ from typing import Any, ClassVar
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prompt_rows import shuffled_list
-from loadgen.workload.datasets.session import EndlessSessions, ThinkTimes, Turn, parse_recorded_turns, session_prompts
+from loadgen.workload.datasets.session import (
+    EndlessSessions,
+    ThinkTimes,
+    Turn,
+    parse_recorded_turns,
+    session_prompts,
+)
 from loadgen.workload.datasets.sharegpt_file import (
     REMEDY,
     Conversation,
@@ -34,11 +41,13 @@ SESSION_BATCH = 64  # conversations read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class ShareGPTDataset:
-    """Conversations in an order that `seed_order` shuffles, reduced to first question and length of its answer.
+    """Conversations in an order that `seed_order` shuffles, reduced to first question and length of
+    its answer.
 
-    The rule of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns of any
-    speaker, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, and stop at `count`.
-    If the file has fewer, repeat random ones. With a single seed, the rows are those of vLLM.
+    The rule of `vllm bench serve`: shuffle the conversations of at least two turns, take the first
+    two turns of any speaker, keep those with at least 4 tokens each, at most 1024 in the prompt and
+    2048 together, and stop at `count`. If the file has fewer, repeat random ones. With a single
+    seed, the rows are those of vLLM.
 
     Attributes:
         conversations: The file.
@@ -59,10 +68,12 @@ class ShareGPTDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ShareGPTDataset | ShareGPTSessions":
-        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`; with `--turns`, of sessions.
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`; with
+        `--turns`, of sessions.
 
         Raises:
-            BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
+            BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be
+                read.
         """
         path = sharegpt_path(settings)
         turns = parse_recorded_turns(settings.turns)
@@ -87,7 +98,8 @@ class ShareGPTDataset:
         One batch at a time is in memory.
 
         Raises:
-            BadInput: The part of the file that is read is not JSON, or no conversation in it is of a usable length.
+            BadInput: The part of the file that is read is not JSON, or no conversation in it is of
+                a usable length.
         """
         rows = iter(shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order")))
         used: list[int] = []
@@ -129,15 +141,23 @@ class ShareGPTDataset:
         }
 
     def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:
-        numbered = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
-        inputs = self.tokenizer.count([conversation.prompt for _, conversation in numbered], special=True)
+        numbered = [
+            (row, conversation) for row in rows if (conversation := self.conversations[row])
+        ]
+        inputs = self.tokenizer.count(
+            [conversation.prompt for _, conversation in numbered], special=True
+        )
         # Count answers of usable prompts only: the longest ones follow prompts that are too long.
         usable = [
-            pair for pair in zip(numbered, inputs, strict=True) if self.MIN_TOKENS <= pair[1] <= self.MAX_PROMPT_TOKENS
+            pair
+            for pair in zip(numbered, inputs, strict=True)
+            if self.MIN_TOKENS <= pair[1] <= self.MAX_PROMPT_TOKENS
         ]
         length = self.settings.sharegpt_output_len
         if length is None:
-            outputs = self.tokenizer.count([conversation.answer for (_, conversation), _ in usable], special=True)
+            outputs = self.tokenizer.count(
+                [conversation.answer for (_, conversation), _ in usable], special=True
+            )
         else:
             outputs = [length] * len(usable)
         for ((row, conversation), tokens), output_tokens in zip(usable, outputs, strict=True):
@@ -146,11 +166,18 @@ class ShareGPTDataset:
                 chat = self._chat(conversation)
                 yield (
                     row,
-                    Prompt(conversation.prompt, tokens, output_tokens, f"{self.NAME}/{conversation.source}", chat),
+                    Prompt(
+                        conversation.prompt,
+                        tokens,
+                        output_tokens,
+                        f"{self.NAME}/{conversation.source}",
+                        chat,
+                    ),
                 )
 
     def _chat(self, conversation: Conversation) -> tuple[dict[str, Any], ...]:
-        """Return the messages of a conversation with an image; empty without one, and by the rules of other tools.
+        """Return the messages of a conversation with an image; empty without one, and by the rules
+        of other tools.
 
         Raises:
             BadInput: It has a video, or what names the image is no text.
@@ -165,15 +192,18 @@ class ShareGPTDataset:
             picture = part(referred(conversation.image))
         except ValueError as error:
             raise BadInput(DATASET_PATH, f"{location} {error}", REMEDY) from error
-        return ({"role": "user", "content": [{"type": "text", "text": conversation.prompt}, picture]},)
+        return (
+            {"role": "user", "content": [{"type": "text", "text": conversation.prompt}, picture]},
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ShareGPTSessions(EndlessSessions):
-    """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions.
+    """Conversations in an order that `seed_order` shuffles, each a session of up to `turns`
+    questions.
 
-    A conversation is used if human (user) and gpt (assistant) alternate from the start and every text can be sent. A
-    last question without an answer is left out. Lengths are not limited.
+    A conversation is used if human (user) and gpt (assistant) alternate from the start and every
+    text can be sent. A last question without an answer is left out. Lengths are not limited.
 
     Attributes:
         conversations: The file.
@@ -208,7 +238,8 @@ class ShareGPTSessions(EndlessSessions):
         """Yield the prompts of each session: after the end of the file, random ones are repeated.
 
         Raises:
-            BadInput: The part of the file that is read is not JSON, or no conversation in it can be used.
+            BadInput: The part of the file that is read is not JSON, or no conversation in it can be
+                used.
         """
         rows = shuffled_list(range(len(self.conversations)), seed_of(self.settings, "order"))
         numbers = itertools.count()
@@ -218,24 +249,42 @@ class ShareGPTSessions(EndlessSessions):
                 used.append(row)
                 yield session
         if not used:
-            problem = f"{self.conversations.path} has no conversation in which human and gpt alternate"
+            problem = (
+                f"{self.conversations.path} has no conversation in which human and gpt alternate"
+            )
             raise BadInput(DATASET_PATH, problem, REMEDY)
         repeats = random.Random(seed_of(self.settings, "prompts"))
         while True:
             for _, session in self._read(repeats.choices(used, k=SESSION_BATCH), numbers):
                 yield session
 
-    def _read(self, rows: Sequence[int], numbers: Iterator[int]) -> Iterator[tuple[int, list[Prompt]]]:
-        conversations = [(row, *taken) for row in rows if (taken := self.conversations.exchanges(row))]
+    def _read(
+        self, rows: Sequence[int], numbers: Iterator[int]
+    ) -> Iterator[tuple[int, list[Prompt]]]:
+        conversations = [
+            (row, *taken) for row in rows if (taken := self.conversations.exchanges(row))
+        ]
         conversations = [(row, source, pairs[: self.turns]) for row, source, pairs in conversations]
-        counts = iter(self.tokenizer.count([text for _, _, pairs in conversations for pair in pairs for text in pair]))
+        counts = iter(
+            self.tokenizer.count(
+                [text for _, _, pairs in conversations for pair in pairs for text in pair]
+            )
+        )
         for row, source, pairs in conversations:
             turns = []
             for question, answer in pairs:
                 question_tokens, answer_tokens = next(counts), next(counts)
                 output_tokens = self.settings.sharegpt_output_len or answer_tokens
                 message = {"role": "assistant", "content": answer}
-                turns.append(Turn((user_message(question),), question_tokens, output_tokens, message, answer_tokens))
+                turns.append(
+                    Turn(
+                        (user_message(question),),
+                        question_tokens,
+                        output_tokens,
+                        message,
+                        answer_tokens,
+                    )
+                )
             session = session_prompts(
                 next(numbers),
                 f"sharegpt/{source}",

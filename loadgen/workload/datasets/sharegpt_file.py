@@ -1,4 +1,6 @@
-"""`Conversations` of a ShareGPT file, each read when it is needed; `ConversationLines` of a file of JSON lines."""
+"""`Conversations` of a ShareGPT file, each read when it is needed; `ConversationLines` of a file
+of JSON lines.
+"""
 
 import contextlib
 import json
@@ -18,9 +20,15 @@ from loadgen.workload.files.json_index import UNKNOWN, Structure
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path, map_file, provenance
 
 ENCODING_REMEDY = "save it as UTF-8"
-REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
+REMEDY = (
+    "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of "
+    "conversations"
+)
 LINES_REMEDY = 'give JSON lines of {"conversations": [{"content": QUESTION}, {"content": ANSWER}]}'
-PUBLISHED = ("anon8231489123/ShareGPT_Vicuna_unfiltered", "ShareGPT_V3_unfiltered_cleaned_split.json")
+PUBLISHED = (
+    "anon8231489123/ShareGPT_Vicuna_unfiltered",
+    "ShareGPT_V3_unfiltered_cleaned_split.json",
+)
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # after an optional byte order mark
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks, which also begin those of UTF-32
@@ -32,9 +40,11 @@ logger = logging.getLogger("loadgen")
 
 
 def sharegpt_path(settings: RunSettings) -> Path:
-    """Return the path of --dataset-path; without it, that of the published file in the cache of the hub.
+    """Return the path of --dataset-path; without it, that of the published file in the cache of the
+    hub.
 
-    If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and vllm-rs do.
+    If the cache does not have it and the hub can be reached, the file is downloaded, as SGLang and
+    vllm-rs do.
 
     Raises:
         BadInput: There is no file.
@@ -111,7 +121,9 @@ class ConversationsInOrder:
     def _parsed(self, start: int, end: int) -> dict[str, Any]:
         content = self._data[start:end]
         entry: dict[str, Any]
-        with contextlib.suppress(orjson.JSONDecodeError):  # json reads half a surrogate pair, and places an error
+        with contextlib.suppress(
+            orjson.JSONDecodeError
+        ):  # json reads half a surrogate pair, and places an error
             entry = orjson.loads(content)
             return entry
         try:
@@ -126,17 +138,21 @@ class ConversationsInOrder:
 
     def _require_nothing_after(self, end: int | None) -> None:
         if end is not None and self._data[end:].strip(SPACE):
-            raise BadInput(DATASET_PATH, f"{self.path} has more after its list, from byte {end}", REMEDY)
+            raise BadInput(
+                DATASET_PATH, f"{self.path} has more after its list, from byte {end}", REMEDY
+            )
 
     def _warn_of_cut(self, whole: int) -> None:
-        logger.warning("%s: the file is truncated; its %d complete conversations are used", self.path, whole)
+        logger.warning(
+            "%s: the file is truncated; its %d complete conversations are used", self.path, whole
+        )
 
 
 class Conversations(ConversationsInOrder):
     """The conversations of at least two turns in a ShareGPT file, by number.
 
-    The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
-    truncated, its complete conversations are used, and a warning is logged.
+    The file is memory-mapped and its structure scanned; a conversation is parsed when it is read.
+    If the file is truncated, its complete conversations are used, and a warning is logged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -150,7 +166,9 @@ class Conversations(ConversationsInOrder):
             turns[number] = len(_turns(self._entry(number)))
         self._numbers: list[int] = np.flatnonzero(turns >= 2).tolist()
         if not self._numbers:
-            raise BadInput(DATASET_PATH, f"{path} has no complete conversation of two turns", REMEDY)
+            raise BadInput(
+                DATASET_PATH, f"{path} has no complete conversation of two turns", REMEDY
+            )
         if self._cut_off:
             self._warn_of_cut(len(self._places))
 
@@ -158,8 +176,14 @@ class Conversations(ConversationsInOrder):
         return len(self._numbers)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file and the number of conversations, as JSON. Reads the whole file."""
-        return super().provenance() | {"file_cut_off": self._cut_off, "conversations": len(self._places)}
+        """Return name, size and hash of the file and the number of conversations, as JSON.
+
+        Reads the whole file.
+        """
+        return super().provenance() | {
+            "file_cut_off": self._cut_off,
+            "conversations": len(self._places),
+        }
 
     def __getitem__(self, index: int) -> Conversation | None:
         """Parse one conversation; None if its first two turns have no text that can be sent.
@@ -171,10 +195,11 @@ class Conversations(ConversationsInOrder):
         return _first_turns(self._entry(number), number)
 
     def exchanges(self, index: int) -> tuple[str, list[tuple[str, str]]] | None:
-        """Return the source of a conversation with its questions and answers; None if it is not usable.
+        """Return the source of a conversation with its questions and answers; None if it is not
+        usable.
 
-        Questions and answers must alternate from the first turn on, and each must be a text that is not empty and can
-        be sent. A last question without an answer is left out.
+        Questions and answers must alternate from the first turn on, and each must be a text that is
+        not empty and can be sent. A last question without an answer is left out.
 
         Raises:
             BadInput: It is not JSON, or has an image or a video.
@@ -183,11 +208,17 @@ class Conversations(ConversationsInOrder):
         entry = self._entry(number)
         if entry.get("image") or entry.get("video"):
             problem = f"{self.path} has images or videos in conversation {entry.get('id', number)}"
-            raise BadInput("--turns", f"{problem}, which sessions do not support", "leave it out, or them")
+            raise BadInput(
+                "--turns", f"{problem}, which sessions do not support", "leave it out, or them"
+            )
         texts = list[str]()
         for place, turn in enumerate(_turns(entry)):
             text = turn.get("value") if isinstance(turn, dict) else None
-            if not is_text(text) or not text or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
+            if (
+                not is_text(text)
+                or not text
+                or turn.get("from") not in (ANSWERS if place % 2 else ASKS)
+            ):
                 return None
             texts.append(text)
         pairs = list(zip(texts[::2], texts[1::2], strict=False))
@@ -199,7 +230,8 @@ class Conversations(ConversationsInOrder):
 
 
 class ConversationLines:
-    """The conversations of at least two turns in a file of JSON lines. Lines that are not JSON are left out, as there.
+    """The conversations of at least two turns in a file of JSON lines. Lines that are not JSON are
+    left out, as there.
 
     Attributes:
         path: The file.
@@ -239,7 +271,14 @@ def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
     if not (is_text(prompt) and is_text(answer)):
         return None
     speakers = (turns[0].get("from"), turns[1].get("from"))
-    return Conversation(str(entry.get("id", number)), prompt, answer, speakers, entry.get("image"), entry.get("video"))
+    return Conversation(
+        str(entry.get("id", number)),
+        prompt,
+        answer,
+        speakers,
+        entry.get("image"),
+        entry.get("video"),
+    )
 
 
 def _turns(entry: dict[str, Any]) -> list[Any]:
@@ -254,4 +293,6 @@ def _conversation(row: Any, number: int) -> Conversation | None:
     if len(turns) < 2 or not all(isinstance(turn, dict) for turn in turns):
         return None
     prompt, answer = (next((turn[key] for key in LINE_TEXTS if key in turn), "") for turn in turns)
-    return Conversation(str(number), prompt, answer) if is_text(prompt) and is_text(answer) else None
+    return (
+        Conversation(str(number), prompt, answer) if is_text(prompt) and is_text(answer) else None
+    )

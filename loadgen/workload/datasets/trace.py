@@ -100,7 +100,8 @@ class TraceFile:
     Args:
         path: The file.
         format_name: One of FORMATS, or `auto` to recognise it by the first line.
-        columns: The names of fields in this file, by those in COLUMNS, if they are not those of the format.
+        columns: The names of fields in this file, by those in COLUMNS, if they are not those of the
+            format.
         unit_s: Seconds of a time of 1, if it is not the unit of the format.
 
     Raises:
@@ -115,7 +116,11 @@ class TraceFile:
         unit_s: float | None = None,
     ) -> None:
         if format_name not in ("auto", *FORMATS):
-            raise BadInput("--trace-format", f"{format_name} has sessions of agents", "give --dataset-name agentic")
+            raise BadInput(
+                "--trace-format",
+                f"{format_name} has sessions of agents",
+                "give --dataset-name agentic",
+            )
         self.path = path
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -129,13 +134,19 @@ class TraceFile:
                 if unit_s is not None:
                     changes["unit_ns"] = round(unit_s * NS_PER_S)
                 form = replace(FORMATS[self.format], **changes)
-                lines = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, form)
+                lines = (
+                    _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, form)
+                )
                 rows = [_row(path, line, record, form) for line, record in lines]
         except OSError as error:
-            raise BadInput(DATASET_PATH, f"{path}: {error.strerror}", "give the file of a trace") from error
+            raise BadInput(
+                DATASET_PATH, f"{path}: {error.strerror}", "give the file of a trace"
+            ) from error
         except UnicodeDecodeError as error:
             raise BadInput(
-                DATASET_PATH, f"{path} is not a text ({error.reason})", "give the unpacked file of a trace"
+                DATASET_PATH,
+                f"{path} is not a text ({error.reason})",
+                "give the unpacked file of a trace",
             ) from error
         # its requests in the order of their times, without those of 0 input or output tokens
         self.rows = sorted((row for row in rows if row is not None), key=lambda row: row.at_ns)
@@ -147,10 +158,12 @@ class TraceFile:
 
 @dataclass(frozen=True)
 class TraceDataset:
-    """The requests of a trace in the order of their times; texts are random words, exact to the token.
+    """The requests of a trace in the order of their times; texts are random words, exact to the
+    token.
 
-    The prompt of a row with blocks consists of these blocks, so prompts share the prefixes that they shared in the
-    trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
+    The prompt of a row with blocks consists of these blocks, so prompts share the prefixes that
+    they shared in the trace. A block is the prefix of its number: its words do not depend on how
+    many of them a prompt uses.
 
     Attributes:
         file: The trace.
@@ -168,7 +181,8 @@ class TraceDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and `--tokenizer`.
+        """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and
+        `--tokenizer`.
 
         Raises:
             BadInput: The file or the tokenizer cannot be used.
@@ -183,7 +197,13 @@ class TraceDataset:
         if settings.duration is not None and keeps_times:
             end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S
             rows = list(itertools.takewhile(lambda row: row.at_ns < end_ns, rows))
-        return cls(file, rows, drawing, settings.time_scale if keeps_times else None, settings.trace_block_size)
+        return cls(
+            file,
+            rows,
+            drawing,
+            settings.time_scale if keeps_times else None,
+            settings.trace_block_size,
+        )
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -212,10 +232,14 @@ class TraceDataset:
                 problem = f"{self.file.path}, line {row.line}: {error}"
                 remedy = "give the size of its blocks: --trace-block-size TOKENS"
                 raise BadInput(DATASET_PATH, problem, remedy) from error
-            due_ns = None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
+            due_ns = (
+                None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
+            )
             sizes = [self.block_tokens] * len(row.blocks)
             text = blocks.text(prefix_rows(row.blocks).tolist(), sizes, tokens, row.line)
-            yield Prompt(text, tokens + special, row.output_tokens, f"trace/{row.line}", due_ns=due_ns)
+            yield Prompt(
+                text, tokens + special, row.output_tokens, f"trace/{row.line}", due_ns=due_ns
+            )
 
     def provenance(self) -> dict[str, Any]:
         """As `Dataset.provenance`."""
@@ -257,7 +281,9 @@ def _recognised(path: Path, first: str) -> str:
         if {form.time, form.input, form.output} <= names:
             return name
     formats = ", ".join(FORMATS)
-    raise BadInput(DATASET_PATH, f"{path}, line 1: unknown format, none of {formats}", "give --trace-format")
+    raise BadInput(
+        DATASET_PATH, f"{path}, line 1: unknown format, none of {formats}", "give --trace-format"
+    )
 
 
 def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -268,16 +294,24 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[st
 
 def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, dict[str, Any]]]:
     reader = csv.DictReader(lines, skipinitialspace=True)
-    missing = [name for name in (form.time, form.input, form.output) if name not in (reader.fieldnames or ())]
+    missing = [
+        name
+        for name in (form.time, form.input, form.output)
+        if name not in (reader.fieldnames or ())
+    ]
     if missing:
         raise BadInput(
-            DATASET_PATH, f"{path}, line 1: missing column {missing[0]!r}", "give --trace-format, or correct the file"
+            DATASET_PATH,
+            f"{path}, line 1: missing column {missing[0]!r}",
+            "give --trace-format, or correct the file",
         )
     try:
         for record in reader:
             yield reader.line_num, record
     except csv.Error as error:
-        raise BadInput(DATASET_PATH, f"{path}, line {reader.line_num}: not CSV ({error})", LINE_REMEDY) from error
+        raise BadInput(
+            DATASET_PATH, f"{path}, line {reader.line_num}: not CSV ({error})", LINE_REMEDY
+        ) from error
 
 
 def _row(path: Path, line: int, record: dict[str, Any], form: Format) -> TraceRow | None:
@@ -296,11 +330,15 @@ def _row(path: Path, line: int, record: dict[str, Any], form: Format) -> TraceRo
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise _refusal(path, line, form.time, record, "time") from error
     blocks = record.get(form.blocks) or ()
-    if not isinstance(blocks, list | tuple) or not all(type(block) is int and block >= 0 for block in blocks):
+    if not isinstance(blocks, list | tuple) or not all(
+        type(block) is int and block >= 0 for block in blocks
+    ):
         raise _refusal(path, line, form.blocks, record, "list of numbers")
     return TraceRow(line, at_ns, lengths[0], lengths[1], tuple(blocks)) if all(lengths) else None
 
 
 def _refusal(path: Path, line: int, name: str, record: dict[str, Any], kind: str) -> BadInput:
     value = repr(record[name])[:40] if record.get(name) is not None else "missing"
-    return BadInput(DATASET_PATH, f"{path}, line {line}: {name!r} is {value}, not a {kind}", LINE_REMEDY)
+    return BadInput(
+        DATASET_PATH, f"{path}, line {line}: {name!r} is {value}, not a {kind}", LINE_REMEDY
+    )

@@ -1,7 +1,7 @@
 """The registry of APIs, by the name in `--backend`.
 
-An API is an `Api`. The built-in ones are listed here; other packages add theirs through the entry-point group
-`loadgen.endpoints`.
+An API is an `Api`. The built-in ones are listed here; other packages add theirs through the
+entry-point group `loadgen.endpoints`.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,8 @@ GROUP = "loadgen.endpoints"
 NOT_MEASURED = {  # backends of vLLM that loadgen does not have, and what their requests hold
     "openai-audio": "audio",
     **dict.fromkeys(
-        ("openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings-clip"), "embeddings of images"
+        ("openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings-clip"),
+        "embeddings of images",
     ),
 }
 COMPLETIONS = "loadgen.workload.endpoints.generation:COMPLETIONS"
@@ -52,7 +53,9 @@ def name_of(settings: RunSettings) -> str:
     """Return the backend of the settings, or the built-in one that their path means."""
     if settings.backend is not None or settings.endpoint is None:
         return settings.backend or "openai"
-    return next((name for name, ending in _endings() if settings.endpoint.endswith(ending)), "openai")
+    return next(
+        (name for name, ending in _endings() if settings.endpoint.endswith(ending)), "openai"
+    )
 
 
 def checked(settings: RunSettings) -> RunSettings:
@@ -72,7 +75,9 @@ def checked(settings: RunSettings) -> RunSettings:
     _check_fields("--extra-body", settings.extra_body or {}, api)
     if settings.disable_stream and api.dialect is not None:
         problem = f"answers of {name_of(settings)} are read as streams alone"
-        raise BadInput("--disable-stream", problem, "leave it out, or use openai-chat, openai or sglang-native")
+        raise BadInput(
+            "--disable-stream", problem, "leave it out, or use openai-chat, openai or sglang-native"
+        )
     if settings.continuous_usage and api.counts is Counts.AT_END:
         problem = f"{name_of(settings)} counts the tokens of an answer only at its end"
         raise BadInput("--continuous-usage", problem, "leave it out")
@@ -91,7 +96,9 @@ def check_row_fields(where: str, body: dict[str, Any], settings: RunSettings) ->
 
 def _check_fields(where: str, body: dict[str, Any], api: Api) -> None:
     for field in api.prompt_fields & body.keys():
-        raise BadInput(where, f"{field} would replace every prompt", "give prompts with --dataset-name")
+        raise BadInput(
+            where, f"{field} would replace every prompt", "give prompts with --dataset-name"
+        )
     if api.length_field in body | body.get("sampling_params", {}):
         problem = f"{api.length_field} would replace the output length that is asked"
         raise BadInput(where, problem, "give --random-output-len, or output_tokens in a row")

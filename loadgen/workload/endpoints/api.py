@@ -1,4 +1,6 @@
-"""`Api`: the path of one API of a server, the bodies of its requests, and the events of its answers."""
+"""`Api`: the path of one API of a server, the bodies of its requests, and the events of its
+answers.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,15 @@ from loadgen.errors import BadInput
 from loadgen.workload.prompt import Prompt
 
 # Settings that are fields of every request.
-SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
+SAMPLING = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "frequency_penalty",
+    "presence_penalty",
+    "repetition_penalty",
+)
 
 LORA_PATH = "lora_path"  # field of a body in which SGLang takes the adapter
 
@@ -29,17 +39,21 @@ class Counts(Enum):
 class Api:
     """One API: what `--backend` chooses.
 
-    An object of another package is an entry point of the group `loadgen.endpoints` (docs/add-endpoint.md).
+    An object of another package is an entry point of the group `loadgen.endpoints`
+    (docs/add-endpoint.md).
 
     Attributes:
         path: Its usual path.
-        body: Makes the body of a request from a prompt, the model's name and further fields: those of the sampling
-            settings, of `--extra-body`, and `stream: true`.
-        takes_messages: Whether a request has the messages of a chat, so that the server applies its chat template.
+        body: Makes the body of a request from a prompt, the model's name and further fields: those
+            of the sampling settings, of `--extra-body`, and `stream: true`.
+        takes_messages: Whether a request has the messages of a chat, so that the server applies its
+            chat template.
         counts: When the server counts the tokens of an answer.
-        dialect: The events of its answers; None: those of chat completions, completions or /generate.
+        dialect: The events of its answers; None: those of chat completions, completions or
+            /generate.
         ending: How each of its paths ends, and no path of another API; empty: its path may be any.
-        length_field: The field of a body, or of its sampling parameters, that limits the answer; empty: there is none.
+        length_field: The field of a body, or of its sampling parameters, that limits the answer;
+            empty: there is none.
         prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
         headers: Headers of every request.
         takes_images: Whether a request may have images.
@@ -80,7 +94,9 @@ def text_of(prompt: Prompt) -> str:
         BadInput: It is a chat, or several texts.
     """
     if prompt.messages:
-        raise BadInput("--endpoint", f"{prompt.source} is a chat", "use a chat endpoint: --backend openai-chat")
+        raise BadInput(
+            "--endpoint", f"{prompt.source} is a chat", "use a chat endpoint: --backend openai-chat"
+        )
     refuse_several(prompt)
     return prompt.text
 
@@ -102,4 +118,6 @@ def refuse_several(prompt: Prompt) -> None:
     """
     if prompt.texts:
         problem = f"{prompt.source} is several texts"
-        raise BadInput("--backend", problem, "use openai-embeddings, or another API that takes them")
+        raise BadInput(
+            "--backend", problem, "use openai-embeddings, or another API that takes them"
+        )

@@ -2,7 +2,8 @@
 
 - Chat completions and completions of OpenAI.
 - Responses of OpenAI: events with a type, the counts with the last one, and no [DONE].
-- Messages of Anthropic: blocks of text, thinking and tool calls, the counts at both ends, and no [DONE].
+- Messages of Anthropic: blocks of text, thinking and tool calls, the counts at both ends, and no
+  [DONE].
 - `/generate`, SGLang's own API.
 """
 
@@ -12,14 +13,27 @@ from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import CHOICE, CONTENT, FINISH, OTHER, REASONING, ROLE, TOOL, USAGE
 from loadgen.core.json_fields import count_of, object_of, to_json, word_of
-from loadgen.workload.endpoints.api import LORA_PATH, SAMPLING, Api, Counts, Fields, asked_of, messages_of, text_of
+from loadgen.workload.endpoints.api import (
+    LORA_PATH,
+    SAMPLING,
+    Api,
+    Counts,
+    Fields,
+    asked_of,
+    messages_of,
+    text_of,
+)
 from loadgen.workload.image import images
 from loadgen.workload.prompt import Prompt
 
 MESSAGE_START, MESSAGE_END = "message_start", "message_delta"
 SAMPLED = frozenset((*SAMPLING, "ignore_eos"))  # what it takes as sampling parameters
 ANTHROPIC_VERSION = "2023-06-01"  # of the API; servers other than Anthropic's do not look at it
-MESSAGE_TEXTS = {"delta.text": CONTENT, "delta.thinking": REASONING, "delta.partial_json": OTHER | TOOL}
+MESSAGE_TEXTS = {
+    "delta.text": CONTENT,
+    "delta.thinking": REASONING,
+    "delta.partial_json": OTHER | TOOL,
+}
 # Input tokens that were in the cache are not among `input_tokens`.
 CACHED = "cache_read_input_tokens"
 INPUT = ("input_tokens", "cache_creation_input_tokens", CACHED)
@@ -34,17 +48,25 @@ RESPONSE_TEXTS = {
     "response.mcp_call_arguments.delta": OTHER | TOOL,
     "response.code_interpreter_call_code.delta": OTHER | TOOL,
 }
-# What a text belongs to begins and ends with an event of its own, and each text comes once more as a whole.
+# What a text belongs to begins and ends with an event of its own, and each text comes once more as
+# a whole.
 RESPONSE_PARTS = ("output_item", "content_part", "reasoning_summary_part", "reasoning_part")
 SILENT_RESPONSE_EVENTS = (
-    *("response.created", "response.queued", "response.in_progress", "response.output_text.annotation.added"),
+    "response.created",
+    "response.queued",
+    "response.in_progress",
+    "response.output_text.annotation.added",
     *(name.removesuffix("delta") + "done" for name in RESPONSE_TEXTS),
     *(f"response.{part}.{step}" for part in RESPONSE_PARTS for step in ("added", "done")),
 )
 
 
 def _chat(prompt: Prompt, model: str, fields: Fields) -> Fields:
-    return {"model": model, "messages": messages_of(prompt), "max_completion_tokens": prompt.output_tokens} | fields
+    return {
+        "model": model,
+        "messages": messages_of(prompt),
+        "max_completion_tokens": prompt.output_tokens,
+    } | fields
 
 
 def _completions(prompt: Prompt, model: str, fields: Fields) -> Fields:
@@ -54,7 +76,12 @@ def _completions(prompt: Prompt, model: str, fields: Fields) -> Fields:
 def _response_body(prompt: Prompt, model: str, fields: Fields) -> Fields:
     """Make a body. Nothing is stored: vLLM would keep every answer for as long as it runs."""
     content = [*prompt.messages] or text_of(prompt)
-    return {"model": model, "input": content, "max_output_tokens": prompt.output_tokens, "store": False} | fields
+    return {
+        "model": model,
+        "input": content,
+        "max_output_tokens": prompt.output_tokens,
+        "store": False,
+    } | fields
 
 
 def _read_response_event(event: dict[str, Any]) -> Delta:
@@ -64,7 +91,8 @@ def _read_response_event(event: dict[str, Any]) -> Delta:
     if name not in RESPONSE_ENDS:
         return Delta()
     usage = object_of(answer, "usage")
-    # An answer that is cut at its limit has the status incomplete, also where the event is response.completed.
+    # An answer that is cut at its limit has the status incomplete, also where the event is
+    # response.completed.
     cut = word_of(object_of(answer, "incomplete_details"), "reason")
     return Delta(
         says=CHOICE | FINISH | USAGE * (answer.get("usage") is not None),
@@ -82,8 +110,14 @@ def _message_body(prompt: Prompt, model: str, fields: Fields) -> Fields:
     system = [message["content"] for message in messages if message["role"] == "system"]
     body = {"model": model, "max_tokens": prompt.output_tokens}
     if system:
-        body["system"] = system[0] if len(system) == 1 else [{"type": "text", "text": text} for text in system]
-    return body | {"messages": [message for message in messages if message["role"] != "system"]} | fields
+        body["system"] = (
+            system[0] if len(system) == 1 else [{"type": "text", "text": text} for text in system]
+        )
+    return (
+        body
+        | {"messages": [message for message in messages if message["role"] != "system"]}
+        | fields
+    )
 
 
 def _read_message_event(event: dict[str, Any]) -> Delta:
@@ -92,7 +126,10 @@ def _read_message_event(event: dict[str, Any]) -> Delta:
         return Delta(error=to_json(event))
     if name not in (MESSAGE_START, MESSAGE_END):
         return Delta()
-    message, ended = object_of(event, "message") if name == MESSAGE_START else event, object_of(event, "delta")
+    message, ended = (
+        object_of(event, "message") if name == MESSAGE_START else event,
+        object_of(event, "delta"),
+    )
     usage, reason = object_of(message, "usage"), word_of(ended, "stop_reason")
     return Delta(
         says=CHOICE
@@ -116,10 +153,15 @@ def _generate(prompt: Prompt, model: str, fields: Fields) -> Fields:
     """
     sampling = {name: value for name, value in fields.items() if name in SAMPLED}
     others = {name: value for name, value in fields.items() if name not in SAMPLED}
-    sampling = {"max_new_tokens": prompt.output_tokens} | sampling | others.pop("sampling_params", {})
+    sampling = (
+        {"max_new_tokens": prompt.output_tokens} | sampling | others.pop("sampling_params", {})
+    )
     if pictures := list(images(prompt.messages)):
         return {"text": prompt.text, "sampling_params": sampling, "image_data": pictures} | others
-    return {"input_ids" if prompt.token_ids else "text": asked_of(prompt), "sampling_params": sampling} | others
+    return {
+        "input_ids" if prompt.token_ids else "text": asked_of(prompt),
+        "sampling_params": sampling,
+    } | others
 
 
 CHAT = Api(

@@ -1,4 +1,7 @@
-"""Embeddings, pooling and rerank: answers in one piece, without tokens. The bodies are those of vLLM's client."""
+"""Embeddings, pooling and rerank: answers in one piece, without tokens.
+
+The bodies are those of vLLM's client.
+"""
 
 from collections.abc import Callable
 
@@ -7,7 +10,8 @@ from loadgen.errors import BadInput
 from loadgen.workload.endpoints.api import Api, Fields, refuse_several, text_of
 from loadgen.workload.prompt import Prompt
 
-TRUNCATED: Fields = {"truncate_prompt_tokens": -1}  # the server cuts a prompt that is longer than the model takes
+# The server cuts a prompt that is longer than the model takes.
+TRUNCATED: Fields = {"truncate_prompt_tokens": -1}
 
 
 def _embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
@@ -16,7 +20,9 @@ def _embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
 
 def _chat_embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
     refuse_several(prompt)
-    messages = [*prompt.messages] or [{"role": "user", "content": [{"type": "text", "text": prompt.text}]}]
+    messages = [*prompt.messages] or [
+        {"role": "user", "content": [{"type": "text", "text": prompt.text}]}
+    ]
     return {"model": model, "messages": messages} | TRUNCATED | fields
 
 
@@ -40,7 +46,12 @@ def _input(prompt: Prompt) -> str | list[str]:
     return list(prompt.texts) or text_of(prompt)
 
 
-def _api(path: str, body: Callable[[Prompt, str, Fields], Fields], *prompt_fields: str, messages: bool = False) -> Api:
+def _api(
+    path: str,
+    body: Callable[[Prompt, str, Fields], Fields],
+    *prompt_fields: str,
+    messages: bool = False,
+) -> Api:
     return Api(
         path,
         body,

@@ -1,10 +1,12 @@
-"""The cache folder of data sets: prompts, hashes of large files, and facts of tokenizers, kept between runs.
+"""The cache folder of data sets: prompts, hashes of large files, and facts of tokenizers, kept
+between runs.
 
-Each entry is a file. It is written under another name and renamed when it is complete. Reading an entry updates its
-time; `make_room` removes the entries that were unused for the longest time.
+Each entry is a file. It is written under another name and renamed when it is complete. Reading an
+entry updates its time; `make_room` removes the entries that were unused for the longest time.
 
-`file_sha256` uses a cached hash while the file's size, times and inode are the same. It is stored only for a file that
-has not changed for a while, because a file's clock is too coarse to show two changes in a row.
+`file_sha256` uses a cached hash while the file's size, times and inode are the same. It is stored
+only for a file that has not changed for a while, because a file's clock is too coarse to show two
+changes in a row.
 
 Facts follow from a tokenizer: its sizes, its words, the tokens that its chat template adds.
 """
@@ -41,18 +43,25 @@ _made_here: set[str] = set()  # hashes of the tokenizers whose facts this proces
 def folder() -> Path:
     """Return the cache folder, by the XDG base directory specification. It need not exist."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "loadgen" / "datasets"
+    return (
+        (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "loadgen" / "datasets"
+    )
 
 
 def limit() -> int:
-    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept.
+    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no
+    prompts are kept.
 
     Raises:
         BadInput: The value is not a number of bytes.
     """
     value = os.environ.get(LIMIT) or str(DEFAULT_LIMIT_BYTES)
     if not value.isdecimal():
-        raise BadInput(LIMIT, f"invalid number of bytes {value!r}", "write digits only, or 0 to keep no prompts")
+        raise BadInput(
+            LIMIT,
+            f"invalid number of bytes {value!r}",
+            "write digits only, or 0 to keep no prompts",
+        )
     return int(value)
 
 
@@ -78,12 +87,15 @@ def write(name: str, content: bytes) -> None:
 def locked(name: str) -> Iterator[None]:
     """Hold a lock, so that one process at a time makes an entry.
 
-    The context is entered without the lock where the folder cannot be written, or another process holds it for long.
+    The context is entered without the lock where the folder cannot be written, or another process
+    holds it for long.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = stack.enter_context(open(folder() / f"{name}{LOCK}", "wb", opener=files.private_opener))
+            file = stack.enter_context(
+                open(folder() / f"{name}{LOCK}", "wb", opener=files.private_opener)
+            )
             deadline = time.monotonic() + LOCKED_S
             while not _lock(file) and time.monotonic() < deadline:
                 time.sleep(POLL_S)
@@ -97,7 +109,8 @@ def mark_used(path: Path) -> None:
 
 
 def make_room(max_bytes: int) -> None:
-    """Remove the entries unused for longest until the rest has at most `max_bytes`, and abandoned drafts.
+    """Remove the entries unused for longest until the rest has at most `max_bytes`, and abandoned
+    drafts.
 
     Raises:
         OSError: A file cannot be removed.
@@ -129,7 +142,8 @@ class Draft:
 
     Args:
         path: The entry.
-        max_bytes: Size above which the entry is discarded; the limit of the whole cache at `commit`. None: no limit.
+        max_bytes: Size above which the entry is discarded; the limit of the whole cache at
+            `commit`. None: no limit.
 
     Attributes:
         digest: SHA-256 of everything written.
@@ -173,8 +187,14 @@ class Draft:
             return
         try:
             self._file.flush()
-            if not self._draft_path.exists():  # src_dir_fd: without one, the link in /proc is not followed
-                os.link(f"/proc/self/fd/{self._file.fileno()}", self._draft_path, src_dir_fd=self._file.fileno())
+            if (
+                not self._draft_path.exists()
+            ):  # src_dir_fd: without one, the link in /proc is not followed
+                os.link(
+                    f"/proc/self/fd/{self._file.fileno()}",
+                    self._draft_path,
+                    src_dir_fd=self._file.fileno(),
+                )
             self._file.close()
             self._draft_path.replace(self._path)
             if self._max_bytes is not None:
@@ -216,13 +236,14 @@ def file_sha256(path: Path) -> str:
 
 
 def get_or_make_fact(kind: str, tokenizer: str, key: Sequence[Any], make: Callable[[], Any]) -> Any:
-    """Return a fact from the cache, or make and store it; where another process makes it, wait for that one.
+    """Return a fact from the cache, or make and store it; where another process makes it, wait for
+    that one.
 
     Args:
         kind: What the fact is: the suffix of its entry.
         tokenizer: The hash of the tokenizer.
-        key: All else that it depends on besides the version of the package `tokenizers`, as JSON: the version of the
-            rule, and so on.
+        key: All else that it depends on besides the version of the package `tokenizers`, as JSON:
+            the version of the rule, and so on.
         make: Makes the fact, as JSON other than null.
     """
     if (cached := find_fact(kind, tokenizer, key)) is not None:
@@ -236,7 +257,10 @@ def get_or_make_fact(kind: str, tokenizer: str, key: Sequence[Any], make: Callab
 
 
 def find_fact(kind: str, tokenizer: str, key: Sequence[Any]) -> Any:
-    """Return a fact from the cache; None if it is not there. The arguments are those of `get_or_make_fact`."""
+    """Return a fact from the cache; None if it is not there.
+
+    The arguments are those of `get_or_make_fact`.
+    """
     with contextlib.suppress(ValueError):  # there is none
         return orjson.loads(read(_fact_entry(kind, tokenizer, key)) or b"")
     return None
@@ -265,7 +289,8 @@ def _lock(file: IO[bytes]) -> bool:
 
 
 def _open_nameless(path: str, flags: int) -> int:
-    """Open a file without a name, which the system removes if the process is killed: an opener for `open`.
+    """Open a file without a name, which the system removes if the process is killed: an opener for
+    `open`.
 
     Where the system has no such files, the file has its name from the start.
     """
@@ -276,9 +301,13 @@ def _open_nameless(path: str, flags: int) -> int:
 
 
 def _stamp(state: os.stat_result) -> str:
-    return " ".join(map(str, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)))
+    return " ".join(
+        map(str, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+    )
 
 
 def _fact_entry(kind: str, tokenizer: str, key: Sequence[Any]) -> str:
-    digest = hashlib.sha256(orjson.dumps([package_version("tokenizers"), tokenizer, *key])).hexdigest()
+    digest = hashlib.sha256(
+        orjson.dumps([package_version("tokenizers"), tokenizer, *key])
+    ).hexdigest()
     return f"{digest}.{kind}"

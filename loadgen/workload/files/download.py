@@ -1,10 +1,13 @@
-"""Download of a large published file over HTTP, which resumes after a cut connection and between commands.
+"""Download of a large published file over HTTP, which resumes after a cut connection and between
+commands.
 
-The received part stays in `.part` beside the final file, and the ETag of the content in `.part.etag`. A later attempt
-requests the rest (RFC 9110: Range, section 14.2, and If-Range, section 13.1.5), and starts again if the content has
-changed. It does not use `huggingface_hub`, whose 2.4 resumes only within one call: it writes to a temporary name that
-is new in each call, and deletes that file when the call fails or is interrupted (`_download_to_tmp_and_move` in its
-file_download.py). The data set has 673 MB. The standard library's client follows the proxies of the environment.
+The received part stays in `.part` beside the final file, and the ETag of the content in
+`.part.etag`. A later attempt requests the rest (RFC 9110: Range, section 14.2, and If-Range,
+section 13.1.5), and starts again if the content has changed. It does not use `huggingface_hub`,
+whose 2.4 resumes only within one call: it writes to a temporary name that is new in each call, and
+deletes that file when the call fails or is interrupted (`_download_to_tmp_and_move` in its
+file_download.py). The data set has 673 MB. The standard library's client follows the proxies of the
+environment.
 """
 
 import fcntl
@@ -60,10 +63,11 @@ class Published:
         return round(size / 1e6) == self.megabytes
 
 
-# The file of published results of `vllm bench serve --dataset-name sharegpt`, with the URL and size that they give. Its
-# hash is not pinned: `fetch` prints it for a comparison.
+# The file of published results of `vllm bench serve --dataset-name sharegpt`, with the URL and size
+# that they give. Its hash is not pinned: `fetch` prints it for a comparison.
 SHAREGPT = Published(
-    "/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/ShareGPT_V3_unfiltered_cleaned_split.json", 673
+    "/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/ShareGPT_V3_unfiltered_cleaned_split.json",
+    673,
 )
 
 
@@ -80,7 +84,12 @@ class Fetched:
     sha256: str | None
 
 
-def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress = lambda done, total: None) -> Fetched:
+def fetch(
+    published: Published,
+    folder: Path,
+    hub: str = HUB,
+    progress: Progress = lambda done, total: None,
+) -> Fetched:
     """Download a published file into `folder`, unless it exists there.
 
     Args:
@@ -90,7 +99,8 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
         progress: Called after each read with the bytes received and the total.
 
     Raises:
-        BadInput: The URL is invalid; the folder cannot be used, has no room, or has another file of that name.
+        BadInput: The URL is invalid; the folder cannot be used, has no room, or has another file of
+            that name.
         Unreachable: The server does not respond, or not with this file.
     """
     if server_url(hub) is None:
@@ -99,7 +109,10 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     path = folder / published.name
     if path.exists():
         if not published.has_size(path.stat().st_size):
-            problem = f"{path} exists with {path.stat().st_size:,} bytes, and {published.megabytes} MB are published"
+            problem = (
+                f"{path} exists with {path.stat().st_size:,} bytes, and "
+                f"{published.megabytes} MB are published"
+            )
             raise BadInput("--to", problem, "move it away, or give another folder")
         return Fetched(path, None)
     try:
@@ -108,7 +121,9 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
             _receive(published, hub.rstrip("/") + published.path, part, progress)
             return Fetched(path, part.finish())
     except OSError as error:
-        raise BadInput("--to", f"{folder} cannot be written ({error.strerror})", "give another folder") from error
+        raise BadInput(
+            "--to", f"{folder} cannot be written ({error.strerror})", "give another folder"
+        ) from error
 
 
 class Part:
@@ -127,7 +142,9 @@ class Part:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             self._file.close()
-            raise BadInput("--to", f"another process is downloading {self._path}", "wait for it") from error
+            raise BadInput(
+                "--to", f"another process is downloading {self._path}", "wait for it"
+            ) from error
         self.size = self._file.tell()
 
     def __enter__(self) -> Self:
@@ -187,7 +204,8 @@ def _receive(published: Published, url: str, part: Part, progress: Progress) -> 
         if part.size == total:
             return
     raise Unreachable(
-        f"{url}: the connection was cut {ATTEMPTS} times, the last time after {part.size:,} bytes; {AGAIN}"
+        f"{url}: the connection was cut {ATTEMPTS} times, the last time after {part.size:,} "
+        f"bytes; {AGAIN}"
     )
 
 
@@ -203,12 +221,14 @@ def _attempt(published: Published, url: str, part: Part, progress: Progress) -> 
         headers |= {"Range": f"bytes={part.size}-", "If-Range": part.tag}
     try:
         request = urllib.request.Request(url, headers=headers)
-        response = urllib.request.build_opener().open(request, timeout=TIMEOUT_S)  # with the proxies of the environment
+        # With the proxies of the environment.
+        response = urllib.request.build_opener().open(request, timeout=TIMEOUT_S)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code != 416 or not part.size:
             raise Unreachable(f"{url}: {_status(error)}; {REMEDY}") from error
-        _, total = _range(error.headers["Content-Range"])  # nothing is left: the part is complete, or too long
+        # Nothing is left: the part is complete, or too long.
+        _, total = _range(error.headers["Content-Range"])
         if total != part.size or not published.has_size(total):
             part.begin(None)
         return total
@@ -230,7 +250,9 @@ def _start(published: Published, url: str, part: Part, response: http.client.HTT
         start, total = _range(response.headers["Content-Range"])
     if start not in (0, part.size) or not published.has_size(total):
         offered = f"{total:,} bytes" if total >= 0 else "content of unknown size"
-        problem = f"{url}: {offered} from byte {start:,} on, and {published.megabytes} MB are published"
+        problem = (
+            f"{url}: {offered} from byte {start:,} on, and {published.megabytes} MB are published"
+        )
         raise Unreachable(f"{problem}; open the URL in a browser to see the response; {REMEDY}")
     if part.room() < total - start:
         problem = f"{total - start:,} bytes are needed, and {part.room():,} are free"

@@ -1,8 +1,9 @@
 """Structure: where the objects of a JSON list lie, found without parsing them.
 
-Only what stands outside strings is looked at byte by byte, for its brackets: 1 deep is inside the list, 2 inside one of
-its objects, 3 inside an object's own list or object. A string is left in one step, by looking for the quote that ends
-it; most bytes of a file of conversations are inside strings.
+Only what stands outside strings is looked at byte by byte, for its brackets: 1 deep is inside the
+list, 2 inside one of its objects, 3 inside an object's own list or object. A string is left in one
+step, by looking for the quote that ends it; most bytes of a file of conversations are inside
+strings.
 """
 
 import numpy as np
@@ -18,7 +19,8 @@ cdef enum:
 
 
 cdef const uint8_t *past_string(const uint8_t *content, const uint8_t *end) noexcept nogil:
-    """Where a string goes on that begins at `content`: one past its quote, of which escaped ones do not count.
+    """Where a string goes on that begins at `content`: one past its quote, of which escaped ones do
+    not count.
 
     NULL: it does not end before `end`.
     """
@@ -37,19 +39,21 @@ cdef const uint8_t *past_string(const uint8_t *content, const uint8_t *end) noex
 
 
 cdef class Structure:
-    """A walk through data that begins with a JSON list, after any white space, a block of its objects at a time.
+    """A walk through data that begins with a JSON list, after any white space, a block of its
+    objects at a time.
 
     Args:
         data: The bytes; they are not copied.
         key: The key of a list, in every object, whose own objects are counted.
 
     Yields:
-        An int64 array (objects, 3): where each object begins, one past its closing bracket, and how many objects its
+        An int64 array (objects, 3): where each object begins, one past its closing bracket, and how
+            many objects its
         list at `key` holds; UNKNOWN where any other list or object lies in it.
 
     Attributes:
-        end: One past the bracket that closes the list; None for as long as it has not been met, and so in the end for
-            data that is cut off.
+        end: One past the bracket that closes the list; None for as long as it has not been met, and
+            so in the end for data that is cut off.
     """
 
     cdef Py_buffer data
@@ -83,10 +87,13 @@ cdef class Structure:
             filled = self.fill(rows, key, key_size)
         if not filled:
             raise StopIteration
-        return np.frombuffer((<char *>rows)[: filled * <int64_t>sizeof(rows[0])], dtype=np.int64).reshape(-1, 3)
+        return np.frombuffer((<char *>rows)[: filled * <int64_t>sizeof(rows[0])],
+                             dtype=np.int64).reshape(-1, 3)
 
     cdef int64_t fill(self, int64_t[3] *rows, const uint8_t *key, int64_t key_size) noexcept nogil:
-        """Go on until all rows are filled, the list is closed or the data ends; returns how many are filled."""
+        """Go on until all rows are filled, the list is closed or the data ends; returns how many
+        are filled.
+        """
         cdef const uint8_t *begin = <const uint8_t *>self.data.buf
         cdef const uint8_t *end = begin + self.data.len
         cdef const uint8_t *at = begin + self.at
@@ -112,7 +119,8 @@ cdef class Structure:
                 elif self.depth == 3:
                     self.children += 1
                     self.named = (
-                        byte == b"[" and self.name_size == key_size and memcmp(self.name, key, key_size) == 0
+                        byte == b"[" and self.name_size == key_size
+                        and memcmp(self.name, key, key_size) == 0
                     )
                 elif self.depth == 4 and byte == b"{":
                     self.listed += 1

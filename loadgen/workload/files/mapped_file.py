@@ -18,7 +18,8 @@ def checked_path(field: str, text: str) -> Path:
     """Check the path of a file in a setting, and expand its user folder. The file need not exist.
 
     Raises:
-        BadInput: The path is invalid, or names a pipe, device or socket: files are read more than once.
+        BadInput: The path is invalid, or names a pipe, device or socket: files are read more than
+            once.
     """
     if "\0" in text:
         raise BadInput(field, f"the path {text!r} contains a NUL byte", "give the path of a file")
@@ -27,7 +28,9 @@ def checked_path(field: str, text: str) -> Path:
     except RuntimeError as error:
         raise BadInput(field, f"{text}: unknown home folder", "write the full path") from error
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        raise BadInput(field, f"{path} is not a regular file", "copy its content into a file, and give that")
+        raise BadInput(
+            field, f"{path} is not a regular file", "copy its content into a file, and give that"
+        )
     return path
 
 
@@ -38,7 +41,9 @@ def dataset_path(settings: RunSettings, remedy: str) -> Path:
         BadInput: It is not given; `remedy` says what to give.
     """
     if settings.dataset_path is None:
-        raise BadInput(DATASET_PATH, f"is missing: the data set {settings.dataset_name} needs a file", remedy)
+        raise BadInput(
+            DATASET_PATH, f"is missing: the data set {settings.dataset_name} needs a file", remedy
+        )
     return checked_path(DATASET_PATH, settings.dataset_path)
 
 
@@ -54,7 +59,9 @@ def map_file(path: Path, remedy: str) -> mmap.mmap:
                 raise BadInput(DATASET_PATH, f"{path} is empty", remedy)
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except PermissionError as error:
-        raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", "make it readable") from error
+        raise BadInput(
+            DATASET_PATH, f"{path} cannot be read ({error.strerror})", "make it readable"
+        ) from error
     except OSError as error:
         raise BadInput(DATASET_PATH, f"{path} cannot be read ({error.strerror})", remedy) from error
 
@@ -75,9 +82,14 @@ def parse_object(path: Path, location: str, data: bytes | str, remedy: str) -> d
 
 
 def provenance(path: Path) -> dict[str, Any]:
-    """Return name, size and hash of a file for the provenance of a data set, as JSON. Reads the whole file.
+    """Return name, size and hash of a file for the provenance of a data set, as JSON. Reads the
+    whole file.
 
     Raises:
         OSError: The file can no longer be read.
     """
-    return {"file": str(path), "file_bytes": path.stat().st_size, "file_sha256": cache.file_sha256(path)}
+    return {
+        "file": str(path),
+        "file_bytes": path.stat().st_size,
+        "file_sha256": cache.file_sha256(path),
+    }

@@ -1,7 +1,8 @@
-"""`CachePlan`: the prompts that warm a prefix cache up, and what a cache can give back of those of a run.
+"""`CachePlan`: the prompts that warm a prefix cache up, and what a cache can give back of those of
+a run.
 
-`SharedPrompts` watches the prompts of a run on their way to its files, to know what they share; `SharedBlocks` counts
-it block by block.
+`SharedPrompts` watches the prompts of a run on their way to its files, to know what they share;
+`SharedBlocks` counts it block by block.
 """
 
 from array import array
@@ -28,7 +29,9 @@ KIND, VERSION = "shared", 1
 MAX_KEPT = 1 << 26  # characters of prompts that are kept, to be counted once all are known
 MAX_BLOCKS = 10_000_000  # 90 MB of names, and seconds to sort them
 TOO_MANY = f"the prompts have more than {MAX_BLOCKS:,} blocks"
-UNKNOWN_TOKENS = "only the server knows the tokens of images, of tools, and of several texts in a request"
+UNKNOWN_TOKENS = (
+    "only the server knows the tokens of images, of tools, and of several texts in a request"
+)
 UNKNOWN_TEMPLATE = "prompts have tools, or the chat template leaves messages out"
 NO_TOKENIZER = "the data set uses no tokenizer"
 
@@ -57,7 +60,9 @@ class CachePlan:
         self._warms = protocol == WARM
         self._folder = folder
         self._body = target.body
-        self._shared = SharedPrompts(ends, block, [request_class.model for request_class in target.each_class])
+        self._shared = SharedPrompts(
+            ends, block, [request_class.model for request_class in target.each_class]
+        )
         self._prefixes = list(prefixes) if self._warms else []
         self._files = ExitStack()
         self._sent = 0
@@ -69,7 +74,8 @@ class CachePlan:
         self._files.close()
 
     def watch(self, prompts: Iterable[Prompt], *, further: bool) -> Iterator[Prompt]:
-        """Yield the prompts of the run; where the cache is to be warm, write those that are sent before.
+        """Yield the prompts of the run; where the cache is to be warm, write those that are sent
+        before.
 
         Args:
             prompts: The prompts.
@@ -87,15 +93,23 @@ class CachePlan:
             return self._shared.watch(prompts)
         if further:
             problem = "warm cannot send prompts that are made while the run goes on"
-            remedy = "give --num-prompts and --max-concurrency instead of a time, or a data set with prefixes"
+            remedy = (
+                "give --num-prompts and --max-concurrency instead of a time, or a data set "
+                "with prefixes"
+            )
             raise BadInput(CACHE, problem, remedy)
         return self._distinct(files, self._shared.watch(prompts, sent_before=True))
 
     def about(self, sha256: str) -> dict[str, Any]:
-        """Return what a cache can give back of the prompts with this hash, and what is sent to warm it up, as JSON."""
+        """Return what a cache can give back of the prompts with this hash, and what is sent to
+        warm it up, as JSON.
+        """
         facts = self._shared.about(sha256)
         if self._warms:
-            facts |= {"warm_requests": self._sent, "warmed_by": "prefix" if self._prefixes else "prompt"}
+            facts |= {
+                "warm_requests": self._sent,
+                "warmed_by": "prefix" if self._prefixes else "prompt",
+            }
         return {"prefix_cache": facts}
 
     def _distinct(self, files: RequestFiles, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
@@ -115,8 +129,9 @@ class CachePlan:
 class SharedPrompts:
     """Counts what a prefix cache can give back of the prompts that pass it, at best.
 
-    Prompts are kept until all have passed, for what they share may be known from an earlier run: to encode a million
-    tokens of text takes seconds. Where there are too many to keep, they are counted at once.
+    Prompts are kept until all have passed, for what they share may be known from an earlier run: to
+    encode a million tokens of text takes seconds. Where there are too many to keep, they are
+    counted at once.
 
     Args:
         ends: Tokenizes the prompts; None: there is no tokenizer.
@@ -124,7 +139,9 @@ class SharedPrompts:
         models: The model or adapter of each class of requests; a cache keeps their prompts apart.
     """
 
-    def __init__(self, ends: TokenEnds | None, block: CacheBlock, models: Sequence[str] = ("",)) -> None:
+    def __init__(
+        self, ends: TokenEnds | None, block: CacheBlock, models: Sequence[str] = ("",)
+    ) -> None:
         self._ends = ends
         self._block = block
         self._blocks = SharedBlocks(block.tokens)
@@ -154,7 +171,8 @@ class SharedPrompts:
             yield prompt
 
     def about(self, sha256: str) -> dict[str, Any]:
-        """Return what is known, as JSON: the block, and what is shared of how many tokens; or why it is unknown.
+        """Return what is known, as JSON: the block, and what is shared of how many tokens; or why
+        it is unknown.
 
         Args:
             sha256: The hash of the prompts of the run.
@@ -173,12 +191,19 @@ class SharedPrompts:
         if self._unknown is not None:
             return
         calls_tools = any(message.get("tool_calls") for message in prompt.messages)
-        if prompt.texts or has_images(prompt.messages) or template_variables(prompt.fields) or calls_tools:
+        if (
+            prompt.texts
+            or has_images(prompt.messages)
+            or template_variables(prompt.fields)
+            or calls_tools
+        ):
             self._unknown = UNKNOWN_TOKENS
             self._kept.clear()
             return
         self._kept.append((prompt, before))
-        self._characters += len(prompt.text) or sum(len(str(message.get("content"))) for message in prompt.messages)
+        self._characters += len(prompt.text) or sum(
+            len(str(message.get("content"))) for message in prompt.messages
+        )
         if self._characters > MAX_KEPT:
             self._were_too_many = True
             self._count_kept()
@@ -196,15 +221,18 @@ class SharedPrompts:
             if tokenized is None or self._blocks.count > MAX_BLOCKS:
                 self._unknown = UNKNOWN_TEMPLATE if tokenized is None else TOO_MANY
                 break
-            (self._blocks.keep if before else self._blocks.add)(tokenized, self._models[prompt.class_number])
+            (self._blocks.keep if before else self._blocks.add)(
+                tokenized, self._models[prompt.class_number]
+            )
         self._kept.clear()
 
 
 class SharedBlocks:
     """Names the blocks of prompts, and counts those that an earlier prompt has too.
 
-    A block has a name that depends on all tokens up to its end. A prompt finds a block if the name was seen before. It
-    never finds its last token, which a server computes to have the first one of the answer.
+    A block has a name that depends on all tokens up to its end. A prompt finds a block if the name
+    was seen before. It never finds its last token, which a server computes to have the first one of
+    the answer.
 
     Args:
         block_size: Tokens of a block.
@@ -215,7 +243,8 @@ class SharedBlocks:
 
     def __init__(self, block_size: int) -> None:
         self._size = block_size
-        self._names, self._looked_up = array("q"), array("b")  # 9 bytes a block: sets of names would take a hundred
+        # 9 bytes a block: sets of names would take a hundred
+        self._names, self._looked_up = (array("q"), array("b"))
         self.tokens = 0
 
     def keep(self, prompt: TokenizedPrompt, model: str) -> None:
@@ -223,7 +252,9 @@ class SharedBlocks:
         self._add(self._names_of(prompt, model), 0)
 
     def add(self, prompt: TokenizedPrompt, model: str) -> None:
-        """Add the next prompt of the run; what it repeats up to an answer is there since that answer."""
+        """Add the next prompt of the run; what it repeats up to an answer is there since that
+        answer.
+        """
         names = self._names_of(prompt, model)
         if prompt.answered:
             self._add(names[: prompt.answered // self._size], 0)
@@ -239,7 +270,10 @@ class SharedBlocks:
         """Count the tokens that a cache can give back which keeps all it has seen."""
         if not self._names:
             return 0
-        names, looked_up = np.frombuffer(self._names, np.int64), np.frombuffer(self._looked_up, np.int8)
+        names, looked_up = (
+            np.frombuffer(self._names, np.int64),
+            np.frombuffer(self._looked_up, np.int8),
+        )
         order = np.argsort(names, kind="stable")  # of equal names the earliest first
         is_first = np.ones(len(names), np.bool_)
         is_first[1:] = names[order][1:] != names[order][:-1]

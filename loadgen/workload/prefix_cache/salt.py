@@ -1,4 +1,6 @@
-"""`Salt`: other first words in each run, so that a server finds no prompt in its prefix cache from an earlier run."""
+"""`Salt`: other first words in each run, so that a server finds no prompt in its prefix cache
+from an earlier run.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -13,7 +15,9 @@ from loadgen.workload.prompt import Dataset, Prompt, content_of
 from loadgen.workload.tokenizer.exact_text import Words, words_of
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_for
 
-HEAD_TOKENS = 4  # replaced at the beginning of a text: of 4,096 words, two heads are equal once in 2**48
+HEAD_TOKENS = (
+    4  # replaced at the beginning of a text: of 4,096 words, two heads are equal once in 2**48
+)
 MAX_HEAD_TOKENS = 64  # where the text cannot be divided after fewer tokens
 WINDOW_TOKENS = 16  # after the head: the end of a head must not depend on the text beyond
 REMEDY = "give --cache cold, or another data set"
@@ -23,8 +27,9 @@ REMEDY = "give --cache cold, or another data set"
 class Salt:
     """Replaces the first tokens of each prompt by as many words of one token.
 
-    Word i is a function of the salt and of the first i tokens. So texts that begin alike still do, and to the same
-    token; others begin with other words. The number of tokens of a text stays the same.
+    Word i is a function of the salt and of the first i tokens. So texts that begin alike still do,
+    and to the same token; others begin with other words. The number of tokens of a text stays the
+    same.
 
     Attributes:
         value: The salt, in hex.
@@ -91,11 +96,17 @@ class Salt:
                 salted = self._replaced(text, ends, tokens, words)
                 if salted is not None and self.tokenizer.count([salted]) == [len(ends)]:
                     return salted
-        raise BadInput(CACHE, f"{source} cannot have a salt and keep its {len(ends)} tokens", REMEDY)
+        raise BadInput(
+            CACHE, f"{source} cannot have a salt and keep its {len(ends)} tokens", REMEDY
+        )
 
     def _replaced(self, text: str, ends: list[int], tokens: int, words: int) -> str | None:
-        """Replace the first tokens by words; None if the number of tokens changes, as seen in a window after them."""
-        cut, window = ([0, *ends][min(count, len(ends))] for count in (tokens, tokens + WINDOW_TOKENS))
+        """Replace the first tokens by words; None if the number of tokens changes, as seen in a
+        window after them.
+        """
+        cut, window = (
+            [0, *ends][min(count, len(ends))] for count in (tokens, tokens + WINDOW_TOKENS)
+        )
         keys = [text[:end] for end in ends[:tokens]]
         begin = self._drawn(keys + [f"{text[:cut]}\0{number}" for number in range(words - tokens)])
         salted, same = self.tokenizer.count([begin + text[cut:window], text[:window]])

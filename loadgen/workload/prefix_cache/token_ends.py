@@ -1,4 +1,6 @@
-"""`TokenEnds`: where the tokens of each prompt end in its text, as a server sees it with its chat template."""
+"""`TokenEnds`: where the tokens of each prompt end in its text, as a server sees it with its
+chat template.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +20,9 @@ from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 Ends = NDArray[np.int64]
 VERSION = 1
-ANSWER_TOKEN = "\x1e"  # stands for each token of an answer: what comes before it says which answer it is
+ANSWER_TOKEN = (
+    "\x1e"  # stands for each token of an answer: what comes before it says which answer it is
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class TokenizedPrompt:
         text: The text.
         ends: The character at which each token ends.
         before: Tokens before the text, the same of all prompts.
-        answered: Tokens up to the end of the last answer that it repeats, `before` included; 0: it repeats none.
+        answered: Tokens up to the end of the last answer that it repeats, `before` included; 0: it
+            repeats none.
         tokens: All tokens of the prompt.
     """
 
@@ -44,21 +49,23 @@ class TokenizedPrompt:
 class TokenEnds:
     """Tokenizes prompts, which are added in the order of their rows.
 
-    A text whose words are as many as its tokens is divided at its spaces: each word is then a token, and nothing is
-    encoded.
+    A text whose words are as many as its tokens is divided at its spaces: each word is then a
+    token, and nothing is encoded.
 
     Attributes:
         tokenizer: The tokenizer.
         template: The chat template; None: there is none, or it is unknown.
         options: Variables of the template.
-        before: Tokens before each text, where there is no template: special tokens, and those of an unknown template.
+        before: Tokens before each text, where there is no template: special tokens, and those of an
+            unknown template.
     """
 
     tokenizer: Tokenizer
     template: ChatTemplate | None = None
     options: dict[str, Any] = field(default_factory=dict)
     before: int = 0
-    _answers: list[list[int]] = field(default_factory=list)  # of each prompt of the session: up to its own, in tokens
+    # Of each prompt of the session: up to its own, in tokens.
+    _answers: list[list[int]] = field(default_factory=list)
     _known: dict[str, Ends] = field(default_factory=dict)  # of the texts of the session so far
 
     def __post_init__(self) -> None:
@@ -77,8 +84,8 @@ class TokenEnds:
         """Create it for the prompts of a run; None without a tokenizer.
 
         Args:
-            dataset: The data set, whose tokenizer is used if it has one. If the state of the cache is asked for, that
-                of the run is loaded otherwise.
+            dataset: The data set, whose tokenizer is used if it has one. If the state of the cache
+                is asked for, that of the run is loaded otherwise.
             settings: The settings of the run.
             prediction: What is known of the chat template.
             chat: Whether the server applies its chat template.
@@ -94,7 +101,9 @@ class TokenEnds:
         if chat and prediction is not None and prediction.template is not None:
             return cls(tokenizer, prediction.template, prediction.options)
         added = prediction.template_tokens if chat and prediction is not None else None
-        return cls(tokenizer, before=tokenizer.special_tokens + (added.tokens if added is not None else 0))
+        return cls(
+            tokenizer, before=tokenizer.special_tokens + (added.tokens if added is not None else 0)
+        )
 
     @property
     def key(self) -> list[Any]:
@@ -105,12 +114,14 @@ class TokenEnds:
         """Tokenize the next prompt, which has one text and no images.
 
         Returns:
-            None if it cannot be known: the prompt has tools or calls of them, which each template writes in its own
+            None if it cannot be known: the prompt has tools or calls of them, which each template
+                writes in its own
             way, or the template leaves messages out.
         """
         if not prompt.follows:
             self._answers, self._known = [], {}
-        answers = self._answers[-prompt.after[0]] if prompt.follows else []  # of the conversation that it goes on with
+        # Of the conversation that it goes on with.
+        answers = self._answers[-prompt.after[0]] if prompt.follows else []
         self._answers.append([*answers, prompt.output_tokens])
         if self.template or prompt.messages:
             return self._of_chat(prompt, answers)
@@ -126,8 +137,15 @@ class TokenEnds:
         frame = self._frame(tuple(str(message.get("role")) for message in messages))
         if frame is None:
             return None
-        words = UNPLANNED if prompt.messages else prompt.input_tokens - self.tokenizer.special_tokens
-        text, parts, answered, answers = [frame[0]], [self._piece_ends(frame[0])], 0, iter(answer_tokens)
+        words = (
+            UNPLANNED if prompt.messages else prompt.input_tokens - self.tokenizer.special_tokens
+        )
+        text, parts, answered, answers = (
+            [frame[0]],
+            [self._piece_ends(frame[0])],
+            0,
+            iter(answer_tokens),
+        )
         for message, after in zip(messages, frame[1:], strict=True):
             content = message.get("content")
             if content is ANSWER:
@@ -142,10 +160,14 @@ class TokenEnds:
                 text.append(piece)
         ends = np.concatenate(parts)
         tokens = prompt.server_tokens or self.before + len(ends)
-        return TokenizedPrompt("".join(text), ends, self.before, answered and self.before + answered, tokens)
+        return TokenizedPrompt(
+            "".join(text), ends, self.before, answered and self.before + answered, tokens
+        )
 
     def _word_ends(self, text: str, words: int) -> Ends:
-        """Return the ends of the tokens of a text that has this many tokens; UNPLANNED: it is not known."""
+        """Return the ends of the tokens of a text that has this many tokens; UNPLANNED: it is
+        not known.
+        """
         if words > 0 and text.isascii() and text.count(" ") + 1 == words:
             spaces = np.flatnonzero(np.frombuffer(text.encode(), np.uint8) == ord(" "))
             return np.append(spaces, len(text))
@@ -154,10 +176,16 @@ class TokenEnds:
         return self._known[text]
 
     def _find_frame(self, roles: Sequence[str]) -> Sequence[str] | None:
-        return [""] * (len(roles) + 1) if self.template is None else self.template.frame(roles, **self.options)
+        return (
+            [""] * (len(roles) + 1)
+            if self.template is None
+            else self.template.frame(roles, **self.options)
+        )
 
     def _find_piece_ends(self, piece: str) -> Ends:
-        return np.array([] if self.template is None else self.template.piece_ends(piece), dtype=np.int64)
+        return np.array(
+            [] if self.template is None else self.template.piece_ends(piece), dtype=np.int64
+        )
 
 
 def _text_of(content: Any) -> str:

@@ -1,13 +1,13 @@
 """`Words` of a tokenizer: a text of n of them, joined by spaces, has exactly n tokens.
 
-A word is a token that spells a space and 2-14 ASCII letters, that stays this one token when it follows a word, and that
-is one token also at the beginning of a text. So a text of n words has n tokens with byte-level BPE, SentencePiece,
-WordPiece and WordLevel, trimmed or not.
+A word is a token that spells a space and 2-14 ASCII letters, that stays this one token when it
+follows a word, and that is one token also at the beginning of a text. So a text of n words has n
+tokens with byte-level BPE, SentencePiece, WordPiece and WordLevel, trimmed or not.
 
-This holds for whole texts. After a marker or line end of a chat template, the first word may have more tokens:
-SentencePiece puts a space only before a whole text, so 1,172 of Mistral's 4,096 words are then several tokens; 52 of
-Qwen3's words join with a preceding `>`. `loadgen.workload.chat_template` therefore counts the tokens that a template
-adds with words in it.
+This holds for whole texts. After a marker or line end of a chat template, the first word may have
+more tokens: SentencePiece puts a space only before a whole text, so 1,172 of Mistral's 4,096 words
+are then several tokens; 52 of Qwen3's words join with a preceding `>`.
+`loadgen.workload.chat_template` therefore counts the tokens that a template adds with words in it.
 """
 
 import re
@@ -35,8 +35,8 @@ class Words:
 
     Attributes:
         items: The words; their number is a power of two.
-        additive: Whether the tokens of words always add up. They may not if a token of the vocabulary spans two words;
-            texts then need `fit_texts`.
+        additive: Whether the tokens of words always add up. They may not if a token of the
+            vocabulary spans two words; texts then need `fit_texts`.
     """
 
     items: tuple[str, ...]
@@ -44,7 +44,8 @@ class Words:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Words":
-        """Find the words of a tokenizer, lowest ids first, because vocabularies list common words first.
+        """Find the words of a tokenizer, lowest ids first, because vocabularies list common words
+        first.
 
         Raises:
             BadInput: It has fewer than MIN_WORDS.
@@ -53,21 +54,34 @@ class Words:
         for start in range(0, tokenizer.size, SCAN_IDS):
             if len(candidates) >= MAX_WORDS:
                 break
-            tokens = (WORD.fullmatch(tokenizer.token(number)) for number in range(start, start + SCAN_IDS))
-            fresh = list(dict.fromkeys(token[1] for token in tokens if token and token[1] not in candidates))
+            tokens = (
+                WORD.fullmatch(tokenizer.token(number)) for number in range(start, start + SCAN_IDS)
+            )
+            fresh = list(
+                dict.fromkeys(token[1] for token in tokens if token and token[1] not in candidates)
+            )
             thrice = tokenizer.encode_batch([f"{word} {word} {word}" for word in fresh])
             candidates.update(
-                (word, None) for word, ids in zip(fresh, thrice, strict=True) if _is_word(word, ids, tokenizer)
+                (word, None)
+                for word, ids in zip(fresh, thrice, strict=True)
+                if _is_word(word, ids, tokenizer)
             )
         if len(candidates) < MIN_WORDS:
-            problem = f"{tokenizer.name} has {len(candidates)} words of one token, and random prompts need {MIN_WORDS}"
-            raise BadInput(TOKENIZER, problem, "use another tokenizer, or a data set with its own texts")
+            problem = (
+                f"{tokenizer.name} has {len(candidates)} words of one token, and random "
+                f"prompts need {MIN_WORDS}"
+            )
+            raise BadInput(
+                TOKENIZER, problem, "use another tokenizer, or a data set with its own texts"
+            )
         words = list(candidates)[: min(MAX_WORDS, 1 << (len(candidates).bit_length() - 1))]
         return cls(tuple(words), _tokens_add_up(words, tokenizer))
 
 
 def words_of(tokenizer: Tokenizer) -> Words:
-    """Return the words of a tokenizer from the cache, or find and store them, which takes half a second."""
+    """Return the words of a tokenizer from the cache, or find and store them, which takes half a
+    second.
+    """
 
     def find() -> list[Any]:
         new_words = Words.of(tokenizer)
@@ -90,7 +104,9 @@ def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
 
 
 def _tokens_add_up(words: Sequence[str], tokenizer: Tokenizer) -> bool:
-    """Return whether each word is tokenized alone: the text is split at words first, or no token spans two words."""
+    """Return whether each word is tokenized alone: the text is split at words first, or no token
+    spans two words.
+    """
     text = " ".join(words)
     if tokenizer.count([text]) != [len(words)]:
         return False
@@ -98,9 +114,13 @@ def _tokens_add_up(words: Sequence[str], tokenizer: Tokenizer) -> bool:
 
 
 def fit_texts(
-    rows: Sequence[Sequence[str]], lengths: Sequence[int], tokenizer: Tokenizer, count: Count | None = None
+    rows: Sequence[Sequence[str]],
+    lengths: Sequence[int],
+    tokenizer: Tokenizer,
+    count: Count | None = None,
 ) -> list[str]:
-    """Make texts of exact numbers of tokens: encode them, and take more or fewer words until the counts are right.
+    """Make texts of exact numbers of tokens: encode them, and take more or fewer words until the
+    counts are right.
 
     Args:
         rows: The words of each text in order, with spare ones.
@@ -119,5 +139,7 @@ def fit_texts(
         if not any(missing):
             return texts
         taken = [max(0, take + more) for take, more in zip(taken, missing, strict=True)]
-    problem = f"{tokenizer.name} joins words into tokens, so texts of an exact length cannot be made"
+    problem = (
+        f"{tokenizer.name} joins words into tokens, so texts of an exact length cannot be made"
+    )
     raise BadInput(TOKENIZER, problem, "use another tokenizer, or a data set with its own texts")

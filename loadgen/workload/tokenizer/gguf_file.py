@@ -1,6 +1,8 @@
-"""Read the tokenizer and chat template of a GGUF file, with the pre-tokenizers and merges of llama.cpp.
+"""Read the tokenizer and chat template of a GGUF file, with the pre-tokenizers and merges of
+llama.cpp.
 
-The fields are those of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, under `tokenizer.ggml`.
+The fields are those of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, under
+`tokenizer.ggml`.
 """
 
 from collections.abc import Callable
@@ -102,8 +104,13 @@ def _tokenizer(field_of: Callable[[str], Any]) -> Tokenizer:
     )
     core.pre_tokenizer, core.decoder = PRE_TOKENIZERS[field_of("pre")](), decoders.ByteLevel()
     kinds = list(zip(tokens, field_of("token_type"), strict=True))
-    control, added = ([token for token, kind in kinds if kind == token_kind] for token_kind in (CONTROL, USER_DEFINED))
-    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    control, added = (
+        [token for token, kind in kinds if kind == token_kind]
+        for token_kind in (CONTROL, USER_DEFINED)
+    )
+    core.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False) for token in control]
+    )
     core.add_tokens([AddedToken(token, normalized=False) for token in added])
     if field_of("add_bos_token"):
         first = tokens[field_of("bos_token_id")]

@@ -66,10 +66,11 @@ class RandomText:
 
     @cached_property
     def phrases(self) -> "Phrases":
-        """2**16 phrases of PHRASE words, chosen by 16 bits each: several times faster than single words.
+        """2**16 phrases of PHRASE words, chosen by 16 bits each: several times faster than single
+        words.
 
-        They are drawn for the first text: most data sets are created again once the server is known, before they make
-        any.
+        They are drawn for the first text: most data sets are created again once the server is
+        known, before they make any.
         """
         drawn = generator(self.seed, PHRASES).integers(0, len(self.words.items), (1 << 16, PHRASE))
         return Phrases(self._items, drawn)
@@ -99,7 +100,8 @@ class RandomText:
             lengths: The tokens of each text without its prefix.
             prefixes: The prefix of each text; empty for no prefixes.
             measure: Counts a whole text with its prefix; None: the tokenizer does.
-            added_tokens: Tokens that `measure` counts in addition: special tokens and those of the chat template.
+            added_tokens: Tokens that `measure` counts in addition: special tokens and those of the
+                chat template.
         """
         before = prefixes or [NO_PREFIX] * len(lengths)
         if self.words.additive and measure is None:
@@ -109,9 +111,15 @@ class RandomText:
                 for prefix, text in zip(before, drawn_texts, strict=True)
             ]
         drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
-        spare = [prefix.text.split() + drawn_texts.split() for prefix, drawn_texts in zip(before, drawn, strict=True)]
+        spare = [
+            prefix.text.split() + drawn_texts.split()
+            for prefix, drawn_texts in zip(before, drawn, strict=True)
+        ]
         added = added_tokens if measure else 0
-        targets = [prefix.tokens + added + drawn_texts for prefix, drawn_texts in zip(before, lengths, strict=True)]
+        targets = [
+            prefix.tokens + added + drawn_texts
+            for prefix, drawn_texts in zip(before, lengths, strict=True)
+        ]
         return fit_texts(spare, targets, self.tokenizer, measure)
 
     def probes(self) -> list[str]:
@@ -123,10 +131,11 @@ class RandomText:
         return len(template_counts) == 1 and (self.words.additive or template_counts[0] == 0)
 
     def _draw(self, rows: NDArray[np.uint64], lengths: Sequence[int]) -> Iterator[str]:
-        """Draw the first `lengths` words of each row. The words of a row do not depend on their number.
+        """Draw the first `lengths` words of each row. The words of a row do not depend on their
+        number.
 
-        Each row has a 64-bit key, and its numbers are a splitmix64 sequence that starts there. The first number gives 4
-        words, every other one 4 phrases.
+        Each row has a 64-bit key, and its numbers are a splitmix64 sequence that starts there. The
+        first number gives 4 words, every other one 4 phrases.
         """
         numbers = 1 + np.maximum(-(-(np.array(lengths) - 4) // (4 * PHRASE)), 0)
         ends = np.cumsum(numbers)
@@ -134,7 +143,11 @@ class RandomText:
         step = np.arange(1, ends[-1] + 1) - np.repeat(starts, numbers)
         base = np.random.SeedSequence([self.seed, WORDS]).generate_state(1, np.uint64)
         keys = _splitmix64(rows * GOLDEN + base)
-        drawn = _splitmix64(np.repeat(keys, numbers) + step.astype(np.uint64) * GOLDEN).view(np.uint16).reshape(-1, 4)
+        drawn = (
+            _splitmix64(np.repeat(keys, numbers) + step.astype(np.uint64) * GOLDEN)
+            .view(np.uint16)
+            .reshape(-1, 4)
+        )
         pieces = self.phrases.take(drawn)
         pieces[starts] = self._items.take(drawn[starts] & np.uint16(len(self._items) - 1))
         flat = pieces.ravel().tolist()
@@ -147,7 +160,8 @@ class RandomText:
 
 
 class Phrases:
-    """Phrases of words, each joined when it is first used: all of them take 0.05 s, and a short run needs few.
+    """Phrases of words, each joined when it is first used: all of them take 0.05 s, and a short run
+    needs few.
 
     Args:
         words: The words, shape (words,).
@@ -156,7 +170,10 @@ class Phrases:
 
     def __init__(self, words: NDArray[np.object_], drawn: NDArray[np.int64]) -> None:
         self._words, self._drawn = words, drawn
-        self._joined, self._is_joined = np.full(len(drawn), None, dtype=object), np.zeros(len(drawn), dtype=np.bool_)
+        self._joined, self._is_joined = (
+            np.full(len(drawn), None, dtype=object),
+            np.zeros(len(drawn), dtype=np.bool_),
+        )
 
     def take(self, numbers: NDArray[np.uint16]) -> NDArray[np.object_]:
         """Return the phrases of these numbers, in the same shape."""
@@ -173,8 +190,9 @@ class Phrases:
 class BlockTexts:
     """Makes texts of blocks of random words, exact to the token.
 
-    A block is a row of random words (`RandomText`): its words do not depend on how many of them a prompt uses, nor on
-    what comes before them. The blocks that were used last stay in memory, because later prompts begin with them.
+    A block is a row of random words (`RandomText`): its words do not depend on how many of them a
+    prompt uses, nor on what comes before them. The blocks that were used last stay in memory,
+    because later prompts begin with them.
 
     Args:
         drawing: Draws the words.
@@ -186,7 +204,8 @@ class BlockTexts:
         self._tokens = 0  # of those together
 
     def text(self, rows: Sequence[int], sizes: Sequence[int], tokens: int, rest: int) -> str:
-        """Make a text: the blocks in order, the last one cut at the end of the text, or else words of its own.
+        """Make a text: the blocks in order, the last one cut at the end of the text, or else words
+        of its own.
 
         Args:
             rows: The row of each block.
@@ -200,14 +219,18 @@ class BlockTexts:
             whole += 1
         last = rows[whole] if whole < len(rows) else rest
         prefix = self._blocks(list(zip(rows[:whole], sizes, strict=False)))
-        (text,) = self._drawing.texts(np.array([last], dtype=np.uint64), [tokens - before], [Prefix(prefix, before)])
+        (text,) = self._drawing.texts(
+            np.array([last], dtype=np.uint64), [tokens - before], [Prefix(prefix, before)]
+        )
         return text
 
     def _blocks(self, blocks: list[tuple[int, int]]) -> str:
         missing = [block for block in dict.fromkeys(blocks) if block not in self._texts]
         if missing:
             rows, sizes = zip(*missing, strict=True)
-            self._texts.update(zip(missing, self._drawing.texts(np.array(rows, np.uint64), sizes), strict=True))
+            self._texts.update(
+                zip(missing, self._drawing.texts(np.array(rows, np.uint64), sizes), strict=True)
+            )
             self._tokens += sum(sizes)
         for block in blocks:
             self._texts[block] = self._texts.pop(block)  # the one that was used last is the last
@@ -236,11 +259,16 @@ def check_blocks(blocks: int, block_tokens: int, input_tokens: int) -> None:
         ValueError: With the reason.
     """
     if blocks > math.ceil(input_tokens / block_tokens):
-        raise ValueError(f"{blocks} blocks of {block_tokens} tokens are more than its {input_tokens} input tokens")
+        raise ValueError(
+            f"{blocks} blocks of {block_tokens} tokens are more than its {input_tokens} input "
+            "tokens"
+        )
 
 
 def _splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64-bit numbers in place by splitmix64's finalizer (Steele, Lea, Flood, 2014; Stafford's variant 13)."""
+    """Scramble 64-bit numbers in place by splitmix64's finalizer (Steele, Lea, Flood, 2014;
+    Stafford's variant 13).
+    """
     numbers ^= numbers >> np.uint64(30)
     numbers *= np.uint64(0xBF58476D1CE4E5B9)
     numbers ^= numbers >> np.uint64(27)

@@ -1,4 +1,6 @@
-"""`Tokenizer`, a thin wrapper of Hugging Face's `tokenizers`, and loading it from a file, a folder or the hub."""
+"""`Tokenizer`, a thin wrapper of Hugging Face's `tokenizers`, and loading it from a file, a
+folder or the hub.
+"""
 
 import contextlib
 import hashlib
@@ -31,8 +33,9 @@ TEMPLATES = ("chat_template.jinja", CONFIG)  # files that may contain the chat t
 class Tokenizer:
     """Counts, encodes and decodes text as a server with the same tokenizer.json does.
 
-    Batches are encoded on all cores, or on one where the environment says TOKENIZERS_PARALLELISM=false. A file is
-    parsed when a text is first counted: it takes half a second, and a run of random words needs none.
+    Batches are encoded on all cores, or on one where the environment says
+    TOKENIZERS_PARALLELISM=false. A file is parsed when a text is first counted: it takes half a
+    second, and a run of random words needs none.
 
     Args:
         parse: Makes the tokenizer of `tokenizers`.
@@ -44,7 +47,8 @@ class Tokenizer:
     Attributes:
         name: The path or hub name that the user gave.
         sha256: Hash of its tokenizer.json, in hex.
-        special_tokens: Tokens that it adds to a single text (such as a beginning-of-sequence token).
+        special_tokens: Tokens that it adds to a single text (such as a beginning-of-sequence
+            token).
         size: Tokens in the vocabulary, with added tokens.
         own_size: Tokens in the vocabulary, without added tokens.
         folder: The folder of its file; None if there is no file.
@@ -59,11 +63,17 @@ class Tokenizer:
         folder: Path | None = None,
         gguf: "GgufTokenizer | None" = None,
     ) -> None:
-        self._parse, self.name, self.sha256, self.folder, self.gguf = parse, name, sha256, folder, gguf
+        self._parse, self.name, self.sha256, self.folder, self.gguf = (
+            parse,
+            name,
+            sha256,
+            folder,
+            gguf,
+        )
         sizes = cache.get_or_make_fact("sizes", sha256, [VERSION], self._sizes)
-        # special_tokens: tokens that it adds to a single text (such as a beginning-of-sequence token)
-        # size: tokens in the vocabulary, with added tokens
-        # own_size: tokens in the vocabulary, without added tokens
+        # special_tokens: tokens that it adds to a single text (such as a beginning-of-sequence
+        # token) size: tokens in the vocabulary, with added tokens own_size: tokens in the
+        # vocabulary, without added tokens
         self.special_tokens, self.size, self.own_size = sizes
 
     def _sizes(self) -> list[int]:
@@ -77,7 +87,8 @@ class Tokenizer:
     @cached_property
     def _core(self) -> "Core":
         core = self._parse()
-        core.no_truncation()  # some files truncate at 512 tokens, so that every long text would count 512
+        # some files truncate at 512 tokens, so that every long text would count 512
+        core.no_truncation()
         core.no_padding()
         return core
 
@@ -89,15 +100,27 @@ class Tokenizer:
         return {"tokenizer": self.name, "tokenizer_sha256": self.sha256}
 
     def count(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
-        """Count the tokens of each text; with `special`, including the special tokens that are added."""
-        return [len(encoding) for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
+        """Count the tokens of each text; with `special`, including the special tokens that are
+        added.
+        """
+        return [
+            len(encoding)
+            for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)
+        ]
 
     def encode_batch(self, texts: Sequence[str], *, special: bool = False) -> list[list[int]]:
-        """Return the ids of each text; with `special`, including the special tokens that are added."""
-        return [encoding.ids for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
+        """Return the ids of each text; with `special`, including the special tokens that are
+        added.
+        """
+        return [
+            encoding.ids
+            for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)
+        ]
 
     def ends(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return for each text the character offsets of the ends of its tokens, without special tokens."""
+        """Return for each text the character offsets of the ends of its tokens, without special
+        tokens.
+        """
         batch = self._core.encode_batch(texts, add_special_tokens=False)
         return [[end for _, end in encoding.offsets] for encoding in batch]
 
@@ -106,7 +129,9 @@ class Tokenizer:
         return self._core.decode_batch(rows, skip_special_tokens=not special)
 
     def token(self, number: int) -> str:
-        """Return a token as the vocabulary spells it (a space may be "Ġ" or "▁"); "" for an unused id."""
+        """Return a token as the vocabulary spells it (a space may be "Ġ" or "▁"); "" for an
+        unused id.
+        """
         return self._core.id_to_token(number) or ""
 
     def vocab(self) -> dict[str, int]:
@@ -122,12 +147,16 @@ class Tokenizer:
 
 
 def tokenizer_name(settings: RunSettings) -> str | None:
-    """Return the name of the tokenizer of a run, `--tokenizer` or `--model`; None if neither is given."""
+    """Return the name of the tokenizer of a run, `--tokenizer` or `--model`; None if neither is
+    given.
+    """
     return settings.tokenizer or settings.model
 
 
 def tokenizer_for(dataset: object, settings: RunSettings) -> Tokenizer:
-    """Return the tokenizer of a data set; of one without, load that of the run: see `tokenizer_of`."""
+    """Return the tokenizer of a data set; of one without, load that of the run: see
+    `tokenizer_of`.
+    """
     tokenizer = getattr(dataset, "tokenizer", None)
     return tokenizer if isinstance(tokenizer, Tokenizer) else tokenizer_of(settings)
 
@@ -141,7 +170,11 @@ def tokenizer_of(settings: RunSettings) -> Tokenizer:
     name = tokenizer_name(settings)
     if name == NO_TOKENIZER:
         problem = f"is {name}, and the data set {settings.dataset_name} needs a tokenizer"
-        raise BadInput(TOKENIZER, problem, "give one, or send ready prompts: --dataset-name jsonl, csv or custom")
+        raise BadInput(
+            TOKENIZER,
+            problem,
+            "give one, or send ready prompts: --dataset-name jsonl, csv or custom",
+        )
     if name is None:
         raise BadInput(TOKENIZER, "is missing, and so is --model", f"give a {FILE} or a hub name")
     return load(name)
@@ -171,17 +204,26 @@ class LazyTokenizer:
             except BadInput as error:
                 if self.absent:
                     raise
-                remedy = f"{error.remedy}; or give {TOKENIZER} {NO_TOKENIZER}: only the server then counts tokens"
+                remedy = (
+                    f"{error.remedy}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
+                    "then counts tokens"
+                )
                 raise BadInput(error.field, error.problem, remedy) from error
         return self._loaded
 
     def provenance(self) -> dict[str, Any]:
         """Return name and hash as `Tokenizer.provenance`; both None if it was not used."""
-        return self._loaded.provenance() if self._loaded else {"tokenizer": None, "tokenizer_sha256": None}
+        return (
+            self._loaded.provenance()
+            if self._loaded
+            else {"tokenizer": None, "tokenizer_sha256": None}
+        )
 
 
 def tokenizer_file(settings: RunSettings) -> Path | None:
-    """Return the local file that `tokenizer_of` would read; None if there is none on this machine."""
+    """Return the local file that `tokenizer_of` would read; None if there is none on this
+    machine.
+    """
     name = tokenizer_name(settings)
     if name is None or name == NO_TOKENIZER:
         return None
@@ -202,11 +244,12 @@ def tokenizer_file(settings: RunSettings) -> Path | None:
 def load(name: str) -> Tokenizer:
     """Load a tokenizer from a tokenizer.json, a folder, a .gguf file, or by its name on the hub.
 
-    A tokenizer.json is read as it is. Only a folder, or a model of the hub, without one needs `transformers`, which is
-    slow to import and replaces parts of some tokenizers.
+    A tokenizer.json is read as it is. Only a folder, or a model of the hub, without one needs
+    `transformers`, which is slow to import and replaces parts of some tokenizers.
 
     Raises:
-        BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have it.
+        BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have
+            it.
     """
     path = checked_path(name)
     if path is None:
@@ -215,10 +258,17 @@ def load(name: str) -> Tokenizer:
         from loadgen.workload.tokenizer import gguf_file
 
         gguf = gguf_file.read(path, TOKENIZER)
-        return Tokenizer(lambda: gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
+        return Tokenizer(
+            lambda: gguf.core,
+            name,
+            hashlib.sha256(gguf.core.to_str().encode()).hexdigest(),
+            gguf=gguf,
+        )
     if path.is_file():
         return _from_file(path, name)
-    return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+    return (
+        _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+    )
 
 
 def checked_path(name: str) -> Path | None:
@@ -242,14 +292,18 @@ def _from_file(path: Path, name: str) -> Tokenizer:
     try:
         sha256 = cache.file_sha256(path)
     except OSError as error:
-        raise BadInput(TOKENIZER, f"{path} cannot be read ({error.strerror})", "make it readable") from error
+        raise BadInput(
+            TOKENIZER, f"{path} cannot be read ({error.strerror})", "make it readable"
+        ) from error
 
     def parse() -> "Core":
         from tokenizers import Tokenizer as Core
 
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise BadInput(TOKENIZER, f"{path} changes while it is read", "wait until it is complete")
+            raise BadInput(
+                TOKENIZER, f"{path} changes while it is read", "wait until it is complete"
+            )
         try:
             return Core.from_buffer(content)
         except Exception as error:  # tokenizers raises the bare class
@@ -287,10 +341,15 @@ def _from_hub(name: str) -> Tokenizer:
         except LocalEntryNotFoundError as error:  # it does not answer any more
             absent, trouble = error, first_line(error)
         except (OSError, ValueError) as error:
-            raise BadInput(TOKENIZER, f"the hub does not have {name} ({first_line(error)})", remedy) from error
+            raise BadInput(
+                TOKENIZER, f"the hub does not have {name} ({first_line(error)})", remedy
+            ) from error
     if (folder := _cached_folder(name)) is not None:
         return _from_transformers(folder, name)
-    problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached ({trouble})"
+    problem = (
+        f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached "
+        f"({trouble})"
+    )
     files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
     raise BadInput(TOKENIZER, problem, f"{files} (pip install gguf)") from absent
 
@@ -322,4 +381,8 @@ def _cached_folder(name: str) -> Path | None:
 
     config = try_to_load_from_cache(name, CONFIG)
     folder = Path(config).parent if isinstance(config, str) else None
-    return folder if folder is not None and any(any(folder.glob(pattern)) for pattern in VOCABULARIES) else None
+    return (
+        folder
+        if folder is not None and any(any(folder.glob(pattern)) for pattern in VOCABULARIES)
+        else None
+    )

@@ -24,11 +24,13 @@ def answered(base: str, new: str, *, anyway: bool = False) -> dict[str, Colour]:
 def test_significant_changes_come_first_with_their_word() -> None:
     found = answered(starts(Path("a"), 20.0, 20.2, 19.9), starts(Path("b"), 10.0, 10.1, 9.9))
     assert found == {
-        "new: TTFT p99 -50.1% (20 to 10 ms), TPOT p99 -50.1% (10 to 5 ms) and E2EL p99 -50.1% (50.1 to 25 ms), "
+        "new: TTFT p99 -50.1% (20 to 10 ms), TPOT p99 -50.1% (10 to 5 ms) and E2EL p99 -50.1% "
+        "(50.1 to 25 ms), "
         "all better; "
         "no clear change of throughput (-2.9% to +8.8%)": Colour.GREEN,
         (
-            "95 % intervals: TTFT p99 -51.2% to -48.9%, TPOT p99 -51.5% to -48.7%, E2EL p99 -51.1% to -49.0%, "
+            "95 % intervals: TTFT p99 -51.2% to -48.9%, TPOT p99 -51.5% to -48.7%, E2EL p99 "
+            "-51.1% to -49.0%, "
             "from 3 runs of each"
         ): Colour.NONE,
         "all VALID": Colour.GREEN,
@@ -45,14 +47,18 @@ def test_anything_worse_is_red() -> None:
 def test_interval_near_0_is_the_same() -> None:
     many = FEW.replace(num_prompts=200)
     one, other = (2000.0, 2000.1, 2000.2), (2000.05, 2000.15, 2000.25)
-    found = answered(starts(Path("a"), *one, settings=many), starts(Path("b"), *other, settings=many))
+    found = answered(
+        starts(Path("a"), *one, settings=many), starts(Path("b"), *other, settings=many)
+    )
     first = next(iter(found))
     assert first.startswith("new: throughput, TTFT p99, TPOT p99 and E2EL p99 the same (within 0.")
 
 
 def test_one_run_of_each_is_a_doubt() -> None:
     found = answered(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))
-    assert found["from one run of each: a restart may change as much, give 3 starts"] is Colour.YELLOW
+    assert (
+        found["from one run of each: a restart may change as much, give 3 starts"] is Colour.YELLOW
+    )
     assert ", which may be chance" in next(iter(found))
 
 
@@ -69,7 +75,9 @@ def test_results_alone_may_differ_by_chance() -> None:
 def test_what_prevents_a_comparison_is_red_or_a_doubt() -> None:
     other = FEW.replace(request_rate=40.0)
     found = answered(
-        saved(Path("a"), verdict="SUSPECT"), saved(Path("b"), settings=other, error_rate=0.5, partial="x"), anyway=True
+        saved(Path("a"), verdict="SUSPECT"),
+        saved(Path("b"), settings=other, error_rate=0.5, partial="x"),
+        anyway=True,
     )
     assert found["error rates differ, so that latencies are of other requests"] is Colour.RED
     assert found["different workloads"] is Colour.YELLOW

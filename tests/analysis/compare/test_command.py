@@ -24,7 +24,9 @@ def files() -> tuple[str, str]:
     return saved(Path("a.json")), saved(Path("b.json"), ttft=25.0)
 
 
-def test_table_has_a_line_per_metric(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_a_line_per_metric(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(["compare", *files, "--names", "base,new"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert " new compared with base " in lines[0]
@@ -37,12 +39,16 @@ def test_table_has_a_line_per_metric(files: tuple[str, str], capsys: pytest.Capt
     assert max(map(len, lines[:-1])) <= 80
 
 
-def test_sides_are_named_after_their_files(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_sides_are_named_after_their_files(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(["compare", *files]) == 0
     assert "a  1 run, VALID, a, a.json" in capsys.readouterr().out.splitlines()
 
 
-def test_suspect_run_names_its_checks(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_suspect_run_names_its_checks(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     late = {
         "name": "lag p99",
         "value": "5 ms",
@@ -80,7 +86,10 @@ def test_three_starts_may_be_better(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_significant_difference_is_visible_in_decimals(capsys: pytest.CaptureFixture[str]) -> None:
-    base, new = starts(Path("base"), 2000.0, 2000.01, 2000.02), starts(Path("new"), 2000.4, 2000.41, 2000.42)
+    base, new = (
+        starts(Path("base"), 2000.0, 2000.01, 2000.02),
+        starts(Path("new"), 2000.4, 2000.41, 2000.42),
+    )
     assert dispatch(["compare", base, new]) == 0
     lines = capsys.readouterr().out.splitlines()
     (mean,) = (line.split() for line in lines if line.startswith("ttft_mean"))
@@ -88,8 +97,14 @@ def test_significant_difference_is_visible_in_decimals(capsys: pytest.CaptureFix
     (throughput,) = (line for line in lines if line.startswith("request_throughput"))
     assert throughput.endswith("-5.5% to +5.8%")
     told = " ".join(line.strip() for line in lines)
-    assert "request_throughput to 5.00% (a request), latencies to at most 0.11% (the client error)." in told
-    assert "in every run: output_throughput, total_throughput (request_throughput), ttfo (ttft), itl (icl)." in told
+    assert (
+        "request_throughput to 5.00% (a request), latencies to at most 0.11% (the client error)."
+        in told
+    )
+    assert (
+        "in every run: output_throughput, total_throughput (request_throughput), ttfo (ttft), itl "
+        "(icl)." in told
+    )
 
 
 def test_environment_differences_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +120,9 @@ def test_control_characters_are_not_printed(capsys: pytest.CaptureFixture[str]) 
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_json_has_unrounded_numbers(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_unrounded_numbers(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(["compare", *files, "--json", "--fail-if", "ttft_mean>+90%"]) == 0
     out, err = capsys.readouterr()
     told = json.loads(out)
@@ -117,10 +134,14 @@ def test_json_has_unrounded_numbers(files: tuple[str, str], capsys: pytest.Captu
     assert err.startswith("passed ttft_mean>+90% (b)")
 
 
-def test_pages_have_the_same_rows(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_pages_have_the_same_rows(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(["compare", *files, "--markdown", "c.md", "--html", "c.html"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    shown = [metric for line in lines if "%" in line and (metric := metric_by_name(line.split()[0]))]
+    shown = [
+        metric for line in lines if "%" in line and (metric := metric_by_name(line.split()[0]))
+    ]
     page = Page(Path("c.html").read_text())
     terms = [text for tag, text in page.texts if tag == "dfn"]
     text = Path("c.md").read_text()
@@ -130,7 +151,9 @@ def test_pages_have_the_same_rows(files: tuple[str, str], capsys: pytest.Capture
     for metric in shown:
         assert metric.title in terms
         assert f'| <abbr title="{metric.name}">{metric.title}</abbr> |' in text
-    assert not any(name in ("src", "href") and "//" in (value or "") for _, name, value in page.attributes)
+    assert not any(
+        name in ("src", "href") and "//" in (value or "") for _, name, value in page.attributes
+    )
 
 
 def test_better_stands_out_on_a_page() -> None:
@@ -178,7 +201,9 @@ def test_junit_has_a_case_for_each_condition() -> None:
     assert {case[0].tag for case in ElementTree.parse("c.xml").getroot()[0]} == {"error"}
 
 
-def test_summary_of_a_step_has_the_comparison(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_of_a_step_has_the_comparison(
+    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "step.md")
     dispatch(["compare", *files, "--fail-if", "ttft_mean>+20%", "--markdown", "c.md"])
     assert Path("step.md").read_text() == Path("c.md").read_text() + "\n"
@@ -208,9 +233,7 @@ def test_conditions_on_invalid_runs_are_not_judged(capsys: pytest.CaptureFixture
     assert "b.json: INVALID" in capsys.readouterr().out
 
 
-def test_failed_requests_are_noted_and_not_judged(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_failed_requests_are_noted_and_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     one, dead = saved(Path("a.json")), saved(Path("dead.json"), ttft=19.0, error_rate=0.5633)
     assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%", "--html", "c.html"]) == 3
     lines = capsys.readouterr().out.splitlines()
@@ -226,13 +249,18 @@ def test_failed_requests_are_noted_and_not_judged(
 
 
 def test_noise_file_is_saved_and_used(capsys: pytest.CaptureFixture[str]) -> None:
-    assert dispatch(["compare", starts(Path("base"), 20.0, 20.2, 19.9), "--save-noise", "noise.json"]) == 0
+    assert (
+        dispatch(["compare", starts(Path("base"), 20.0, 20.2, 19.9), "--save-noise", "noise.json"])
+        == 0
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Standard deviation of one start of base (3 runs, VALID")
     assert any(line.split() == ["ttft_mean", "0.76%", "(2", "df)"] for line in lines)
     one, other = saved(Path("a.json")), saved(Path("b.json"), ttft=10.0)
     assert dispatch(["compare", one, other, "--noise", "noise.json"]) == 0
-    (ttft,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("ttft_mean"))
+    (ttft,) = (
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("ttft_mean")
+    )
     assert ttft.endswith("better")
 
 
@@ -259,17 +287,33 @@ def test_noise_file_is_saved_and_used(capsys: pytest.CaptureFixture[str]) -> Non
         (["a.json", "b.json", "--markdown", "."], "--markdown", "choose another path"),
         (["a.json", "b.json", "--html", "c.txt"], "--html", "FILE.html"),
         (["a.json", "b.json", "--markdown", "b.json"], "--markdown", "choose another path"),
-        (["a.json", "b.json", "--markdown", "x.html", "--html", "x.html"], "--html", "choose another path"),
+        (
+            ["a.json", "b.json", "--markdown", "x.html", "--html", "x.html"],
+            "--html",
+            "choose another path",
+        ),
         (["a.json", "b.json", "--junit", "c.xml"], "--junit", "--fail-if"),
-        (["a.json", "b.json", "--junit", "none/c.xml", "--fail-if", "ttft_p99>1%"], "--junit", "choose another path"),
-        (["a.json", "b.json", "--junit", "b.json", "--fail-if", "ttft_p99>1%"], "--junit", "choose another path"),
+        (
+            ["a.json", "b.json", "--junit", "none/c.xml", "--fail-if", "ttft_p99>1%"],
+            "--junit",
+            "choose another path",
+        ),
+        (
+            ["a.json", "b.json", "--junit", "b.json", "--fail-if", "ttft_p99>1%"],
+            "--junit",
+            "choose another path",
+        ),
         (["a.json", "--save-noise", "./a.json"], "--save-noise", "choose another path"),
         (["a.json", "c.json"], "", "--anyway"),
         (["a.json", "b.json", "--sides", "3"], "--sides", "--help"),
     ],
 )
 def test_bad_input_is_one_line(
-    files: tuple[str, str], words: list[str], field: str, remedy: str, capsys: pytest.CaptureFixture[str]
+    files: tuple[str, str],
+    words: list[str],
+    field: str,
+    remedy: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     saved(Path("c.json"), ttft=21, settings=FEW.replace(request_rate=40.0))
     assert dispatch(["compare", *words]) == 2
@@ -280,7 +324,9 @@ def test_bad_input_is_one_line(
     assert remedy in err
 
 
-def test_anyway_notes_different_workloads_first(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_anyway_notes_different_workloads_first(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     saved(Path("c.json"), ttft=21, settings=FEW.replace(request_rate=40.0))
     assert dispatch(["compare", "a.json", "c.json", "--anyway"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -33,13 +33,19 @@ def test_several_conditions_are_parsed() -> None:
         ("ttft_p99<500ms", "is not a condition on a change"),
         ("ttft_p99>=5%", "is not a condition on a change"),
         ("ttft>5%", "unknown metric 'ttft'; write one of request_throughput, output_throughput, "),
-        ("total_token_throughput<-3%", "unknown metric 'total_token_throughput'; write total_throughput"),
+        (
+            "total_token_throughput<-3%",
+            "unknown metric 'total_token_throughput'; write total_throughput",
+        ),
         ("goodput_requests_per_s<-3%", "write goodput"),
         ("p99_ttft_ms>5%", "write ttft_p99"),
         ("median_itl_ms>5%", "write itl_median"),
         ("ttft_p101>5%", "unknown metric"),
         ("speed<-5%", "goodput, error_rate, server_ttft_mean, "),
-        ("speed<-5%", "or a latency (ttft, ttfo, tpot, icl, itl, e2el) with a statistic (mean, median, p99)"),
+        (
+            "speed<-5%",
+            "or a latency (ttft, ttfo, tpot, icl, itl, e2el) with a statistic (mean, median, p99)",
+        ),
         ("ttft_p99>+5pp", "ttft_p99 is not a share; write ttft_p99>+5%"),
         ("error_rate>+5%", "percentage points; write error_rate>+5pp"),
         ("ttft_p99>5.5.5%", "'5.5.5' is not a number"),
@@ -64,10 +70,15 @@ class TestPointEstimate:
             ("ttft_max>+20%", True),
         ],
     )
-    def test_point_decides_without_interval(self, tmp_path: Path, condition: str, failed: bool) -> None:
+    def test_point_decides_without_interval(
+        self, tmp_path: Path, condition: str, failed: bool
+    ) -> None:
         found = judged(condition, saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
         assert found.failed is failed
-        assert "by the point estimate alone (no interval: measure with --records), so it may be noise" in found.why
+        assert (
+            "by the point estimate alone (no interval: measure with --records), so it may be noise"
+            in found.why
+        )
 
     def test_fall_to_0_is_minus_100_percent(self, tmp_path: Path) -> None:
         found = judged("goodput<-3%", *_with_goodput(tmp_path, 20.0, 0.0))
@@ -85,7 +96,9 @@ class TestPointEstimate:
         assert not judged("error_rate>+40pp", str(tmp_path / "base"), str(tmp_path / "new")).failed
 
     def test_line_names_condition_and_side(self, tmp_path: Path) -> None:
-        found = judged("ttft_mean>+20%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
+        found = judged(
+            "ttft_mean>+20%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0)
+        )
         assert str(found).startswith(
             "FAILED ttft_mean>+20% (B): +25.0% is beyond the bound by the point estimate alone"
         )
@@ -93,48 +106,68 @@ class TestPointEstimate:
 
 class TestInterval:
     def test_fails_if_all_of_the_interval_is_beyond(self, tmp_path: Path) -> None:
-        base, new = starts(tmp_path / "base", 20.0, 20.2, 19.9), starts(tmp_path / "new", 25.0, 25.1, 24.9)
+        base, new = (
+            starts(tmp_path / "base", 20.0, 20.2, 19.9),
+            starts(tmp_path / "new", 25.0, 25.1, 24.9),
+        )
         found = judged("ttft_mean>+5%", base, new)
         assert found.failed
         assert "all of its 95 % interval" in found.why
         assert found.why.endswith("more than the noise")
 
     def test_passes_if_part_of_the_interval_is_within(self, tmp_path: Path) -> None:
-        base, new = starts(tmp_path / "base", 20.0, 21.0, 19.0), starts(tmp_path / "new", 21.5, 22.5, 20.5)
+        base, new = (
+            starts(tmp_path / "base", 20.0, 21.0, 19.0),
+            starts(tmp_path / "new", 21.5, 22.5, 20.5),
+        )
         found = judged("ttft_mean>+5%", base, new)
         assert not found.failed
         assert "+7.5% is beyond the bound, with not all of its 95 % interval" in found.why
         assert found.why.endswith("no more than the noise")
 
     def test_fall_is_judged_by_the_upper_bound(self, tmp_path: Path) -> None:
-        base, new = starts(tmp_path / "base", 20.0, 20.2, 19.9), starts(tmp_path / "new", 10.0, 10.1, 9.9)
+        base, new = (
+            starts(tmp_path / "base", 20.0, 20.2, 19.9),
+            starts(tmp_path / "new", 10.0, 10.1, 9.9),
+        )
         assert judged("ttft_mean<-45%", base, new).failed
         assert not judged("ttft_mean<-49.9%", base, new).failed
 
     def test_noise_within_the_run_is_named(self, tmp_path: Path) -> None:
-        found = judged("ttft_mean>+5%", recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=2.0, seed=1))
+        found = judged(
+            "ttft_mean>+5%", recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=2.0, seed=1)
+        )
         assert found.failed
         assert found.why.endswith("more than the noise within the run")
 
 
 class TestNotJudged:
     def test_latencies_with_different_error_rates(self, tmp_path: Path) -> None:
-        """Half of the requests failed: that the rest was answered in time says nothing of a regression."""
+        """Half of the requests failed: that the rest was answered in time says nothing of a
+        regression.
+        """
         paths = saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=19.0, error_rate=0.5)
         for condition in ("ttft_mean>+5%", "ttft_p99<-1%", "e2el_p99>+5%"):
             found = judged(condition, *paths)
             assert found.failed is None
-            assert str(found).startswith(f"not judged: {condition} (B): 0.0% of the requests of A failed, 50.0%")
+            assert str(found).startswith(
+                f"not judged: {condition} (B): 0.0% of the requests of A failed, 50.0%"
+            )
         assert judged("error_rate>+1pp", *paths).failed
         assert judged("request_throughput<-50%", *paths).failed is False
 
     def test_baseline_of_0(self, tmp_path: Path) -> None:
         found = judged("goodput<-3%", *_with_goodput(tmp_path, 0.0, 20.0))
-        assert (found.failed, found.why) == (None, "the baseline is 0, so there is no relative change")
+        assert (found.failed, found.why) == (
+            None,
+            "the baseline is 0, so there is no relative change",
+        )
 
     def test_partial_side(self, tmp_path: Path) -> None:
         found = judged(
-            "ttft_mean>+5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25, partial="killed")
+            "ttft_mean>+5%",
+            saved(tmp_path / "a.json"),
+            saved(tmp_path / "b.json", ttft=25, partial="killed"),
         )
         assert found.failed is None
         assert found.why.endswith("b.json: PARTIAL: killed")
@@ -157,7 +190,9 @@ def test_missing_metric_is_bad_input(tmp_path: Path) -> None:
 
 
 def _with_goodput(folder: Path, *each: float) -> list[str]:
-    rates = dict.fromkeys(("steady_output_tokens_per_s", "uncached_input_tokens_per_s", "good_share"))
+    rates = dict.fromkeys(
+        ("steady_output_tokens_per_s", "uncached_input_tokens_per_s", "good_share")
+    )
     return [
         saved(folder / f"{number}.json", rates={**rates, "goodput_requests_per_s": value})
         for number, value in enumerate(each)

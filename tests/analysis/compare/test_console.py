@@ -39,6 +39,12 @@ def test_records_as_printed() -> None:
 def test_results_as_printed() -> None:
     engine = {"name": "vllm", "version": "0.11.0"}
     base = saved(Path("a.json"), engine=engine, server=server(3), simulated=True)
-    other = saved(Path("b.json"), ttft=25.0, settings=FEW.replace(request_rate=40.0), error_rate=0.5, server=server(0))
+    other = saved(
+        Path("b.json"),
+        ttft=25.0,
+        settings=FEW.replace(request_rate=40.0),
+        error_rate=0.5,
+        server=server(0),
+    )
     partial = saved(Path("c.json"), ttft=21.0, engine=engine, partial="interrupted")
     assert rendered(base, other, partial, anyway=True) == (GOLDEN / "results.txt").read_text()

@@ -63,7 +63,10 @@ def test_gaps_of_one_request_count_as_one() -> None:
 def test_clusters_are_too_few_values() -> None:
     """A thousand requests in lumps of 20 are fifty, of which nothing is said."""
     levels = np.random.default_rng(1).normal(10.0, 1.0, 50)
-    lumps, apart = each(*np.repeat(levels, 20)), each(*np.random.default_rng(1).normal(10.0, 1.0, 1000))
+    lumps, apart = (
+        each(*np.repeat(levels, 20)),
+        each(*np.random.default_rng(1).normal(10.0, 1.0, 1000)),
+    )
     assert lumps.resample_mean(20, 0) is None
     assert lumps.resample_percentile(50, 20, 0) is None
     assert apart.resample_mean(20, 0) is not None

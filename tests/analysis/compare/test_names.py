@@ -22,5 +22,7 @@ LONG = "openai-chat-20.0qps-Qwen3-8B-20260102-0304"
         (("result-v1.2", "result-v1.3"), ["result-v1.2", "result-v1.3"]),
     ],
 )
-def test_sides_are_named_after_what_their_paths_differ_in(paths: tuple[str, ...], found: list[str]) -> None:
+def test_sides_are_named_after_what_their_paths_differ_in(
+    paths: tuple[str, ...], found: list[str]
+) -> None:
     assert names(paths) == found

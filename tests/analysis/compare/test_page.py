@@ -9,7 +9,19 @@ from loadgen.analysis.compare.comparison import Comparison, compare
 from loadgen.analysis.compare.page import page
 from loadgen.analysis.compare.side import Side
 from loadgen.report import html
-from loadgen.report.html import Badge, Block, Chart, Dots, Drawing, Heading, Names, Note, Paragraph, Table, Whiskers
+from loadgen.report.html import (
+    Badge,
+    Block,
+    Chart,
+    Dots,
+    Drawing,
+    Heading,
+    Names,
+    Note,
+    Paragraph,
+    Table,
+    Whiskers,
+)
 from tests.helpers.compared_runs import recorded, saved, starts
 from tests.helpers.run_page_parts import words
 
@@ -22,7 +34,9 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compared(*paths: str) -> Comparison:
-    return compare([Side.read(name, path) for name, path in zip(("base", "new", "near"), paths, strict=False)])
+    return compare(
+        [Side.read(name, path) for name, path in zip(("base", "new", "near"), paths, strict=False)]
+    )
 
 
 def of_starts() -> Comparison:
@@ -43,7 +57,9 @@ def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
     assert document.title.startswith("new: TTFT p99 -50.1%")
     about, badge, drawing, table, *_ = document.blocks
     assert isinstance(about, Paragraph)
-    assert words(about.text).startswith("new compared with base. Load of each run: 20 requests, 10 tokens in")
+    assert words(about.text).startswith(
+        "new compared with base. Load of each run: 20 requests, 10 tokens in"
+    )
     assert isinstance(badge, Badge)
     assert badge.kind == "tip"
     assert words(badge.text).startswith("95 % intervals: TTFT p99 -51.2% to -48.9%, ")
@@ -85,7 +101,11 @@ def test_forest_plot_has_a_whisker_for_each_row_with_an_interval() -> None:
     assert better.values[0] == pytest.approx(-50.1, abs=0.1)
     assert better.lows[0] < better.values[0] < better.highs[0] < 0
     assert better.labels[0] == "-50.1%"
-    assert (plain.name, list(plain.at), list(plain.labels)) == ("no significant difference", [0.0], [""])
+    assert (plain.name, list(plain.at), list(plain.labels)) == (
+        "no significant difference",
+        [0.0],
+        [""],
+    )
 
 
 def test_change_without_an_interval_is_an_open_dot() -> None:
@@ -96,19 +116,28 @@ def test_change_without_an_interval_is_an_open_dot() -> None:
 
 
 def test_wide_interval_does_not_squash_the_changes() -> None:
-    chart = chart_of(page(compared(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))).all_blocks)
+    chart = chart_of(
+        page(compared(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))).all_blocks
+    )
     assert chart.scale.share(0.0) < 0.35
     assert 0.3 < chart.scale.share(90.0) < 0.7
 
 
 def test_each_of_several_candidates_has_its_answer_and_chart() -> None:
-    document = page(compared(starts(Path("base"), *BASE), starts(Path("new"), *NEW), starts(Path("near"), *NEAR)))
+    document = page(
+        compared(
+            starts(Path("base"), *BASE), starts(Path("new"), *NEW), starts(Path("near"), *NEAR)
+        )
+    )
     assert document.title == "new, near compared with base"
     headings = [block.text for block in document.blocks if isinstance(block, Heading)]
     assert headings[0].startswith("new: TTFT p99 -50.1%")
     assert headings[1].startswith("near: no clear change of")
     assert headings[2] == "What was compared"
-    assert [block.name for block in document.all_blocks if isinstance(block, Drawing)] == ["forest-1", "forest-2"]
+    assert [block.name for block in document.all_blocks if isinstance(block, Drawing)] == [
+        "forest-1",
+        "forest-2",
+    ]
 
 
 def test_page_for_github_has_no_chart() -> None:
@@ -120,4 +149,6 @@ def test_few_differences_of_the_environment_stand_in_the_first_line() -> None:
     other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
     about = page(compared(one, other)).blocks[0]
     assert isinstance(about, Paragraph)
-    assert ". What differs: engine.version 0.12.0 instead of 0.11.0. Load of each run: " in words(about.text)
+    assert ". What differs: engine.version 0.12.0 instead of 0.11.0. Load of each run: " in words(
+        about.text
+    )

@@ -25,7 +25,9 @@ def started(path: str) -> SavedRun:
 
 
 def read(path: str, *names: str) -> RunRequests:
-    requests = started(path).read_requests([metric for name in names if (metric := metric_by_name(name))] or OURS, DUE)
+    requests = started(path).read_requests(
+        [metric for name in names if (metric := metric_by_name(name))] or OURS, DUE
+    )
     assert requests is not None
     return requests
 
@@ -43,11 +45,17 @@ def requests(start: SavedRun) -> RunRequests:
 
 
 @pytest.mark.parametrize("metric", OURS, ids=lambda metric: metric.name)
-def test_single_block_of_the_run_gives_the_run_values(start: SavedRun, requests: RunRequests, metric: Metric) -> None:
-    """Drawn as one block, a circle is the same wherever it begins: so the estimators are those of the result."""
+def test_single_block_of_the_run_gives_the_run_values(
+    start: SavedRun, requests: RunRequests, metric: Metric
+) -> None:
+    """Drawn as one block, a circle is the same wherever it begins: so the estimators are those
+    of the result.
+    """
     drawn = requests.resample(metric, requests.count, 0)
     assert drawn is not None
-    assert drawn == pytest.approx(np.full(len(drawn), start.value(metric, start.meaning)), rel=1.5e-3)
+    assert drawn == pytest.approx(
+        np.full(len(drawn), start.value(metric, start.meaning)), rel=1.5e-3
+    )
 
 
 def test_extremes_are_not_resampled(tmp_path: Path) -> None:
@@ -71,16 +79,29 @@ def test_sample_in_flight_follows_littles_law(requests: RunRequests) -> None:
 
 def test_run_of_few_blocks_is_too_short(requests: RunRequests) -> None:
     assert requests.too_short_for(140) is None
-    assert requests.too_short_for(141) == "700 requests are fewer than 5 blocks of 141: send 705 or more"
+    assert (
+        requests.too_short_for(141)
+        == "700 requests are fewer than 5 blocks of 141: send 705 or more"
+    )
 
 
 def test_event_of_several_tokens_ends_several_gaps(tmp_path: Path) -> None:
-    """Tokens at 20, 30 and three at 60 ms: gaps of 10 and 30 between events, of 10 four times between tokens."""
+    """Tokens at 20, 30 and three at 60 ms: gaps of 10 and 30 between events, of 10 four times
+    between tokens.
+    """
     records = [run_facts.per_event((20, 1), (30, 2), (60, 5), index=index) for index in range(3)]
     requests = read(kept(tmp_path / "run.jsonl", records, Schedule.burst(3)), "icl_p50", "itl_p50")
     icl, itl = requests.latencies["icl"], requests.latencies["itl"]
-    assert (icl.sums.tolist(), icl.counts.tolist(), icl.within[50].tolist()) == ([40] * 3, [2] * 3, [1] * 3)
-    assert (itl.sums.tolist(), itl.counts.tolist(), itl.within[50].tolist()) == ([40] * 3, [4] * 3, [4] * 3)
+    assert (icl.sums.tolist(), icl.counts.tolist(), icl.within[50].tolist()) == (
+        [40] * 3,
+        [2] * 3,
+        [1] * 3,
+    )
+    assert (itl.sums.tolist(), itl.counts.tolist(), itl.within[50].tolist()) == (
+        [40] * 3,
+        [4] * 3,
+        [4] * 3,
+    )
 
 
 def test_requests_sent_before_an_interruption_count(tmp_path: Path) -> None:
@@ -120,7 +141,9 @@ def test_request_without_a_record_does_not_count(tmp_path: Path) -> None:
 
 
 def test_refused_requests_are_part_of_the_duration(tmp_path: Path) -> None:
-    """As in the result: the run lasts until the last of them has ended, though none of them was sent."""
+    """As in the result: the run lasts until the last of them has ended, though none of them was
+    sent.
+    """
     records = [run_facts.steady(index, due=10 * index) for index in range(100)]
     records += [run_facts.unsent(100 + index, due=1000 + 10 * index) for index in range(100)]
     path = kept(tmp_path / "run.jsonl", records, Schedule.burst(200))
@@ -129,7 +152,11 @@ def test_refused_requests_are_part_of_the_duration(tmp_path: Path) -> None:
     assert throughput is not None
     drawn = requests.resample(throughput, requests.count, 0)
     assert drawn is not None
-    assert drawn[0] == pytest.approx(start.value(throughput, start.meaning)) == pytest.approx(100 / 1.995)
+    assert (
+        drawn[0]
+        == pytest.approx(start.value(throughput, start.meaning))
+        == pytest.approx(100 / 1.995)
+    )
 
 
 def test_records_of_several_workers_are_one_run(tmp_path: Path) -> None:

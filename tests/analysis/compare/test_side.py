@@ -25,7 +25,10 @@ def test_result_is_one_start(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_file_are_starts_by_date(tmp_path: Path) -> None:
-    lines = [to_json(result(date, ttft=ttft)) for date, ttft in (("20250103", 30), ("20250101", 10), ("20250102", 20))]
+    lines = [
+        to_json(result(date, ttft=ttft))
+        for date, ttft in (("20250103", 30), ("20250101", 10), ("20250102", 20))
+    ]
     (tmp_path / "all.jsonl").write_text("\n".join(lines) + "\n")
     found = read(tmp_path / "all.jsonl").starts
     assert [start.date for start in found] == ["20250101", "20250102", "20250103"]
@@ -37,7 +40,10 @@ def test_records_have_a_result_and_requests(tmp_path: Path) -> None:
     (start,) = read(path).starts
     ttft = metric_by_name("ttft_p90")
     assert ttft is not None
-    assert start.value(ttft, start.meaning) == from_records(path).data["loadgen"]["latency_ms"]["ttft_due"]["p90"]
+    assert (
+        start.value(ttft, start.meaning)
+        == from_records(path).data["loadgen"]["latency_ms"]["ttft_due"]["p90"]
+    )
     assert start.read_requests(DEFAULT_METRICS, start.meaning) is not None
 
 
@@ -51,7 +57,9 @@ def test_folder_has_a_start_per_run(tmp_path: Path) -> None:
 
 
 def test_duplicate_run_counts_once_by_its_records(tmp_path: Path) -> None:
-    """Or a folder with copies, or with results beside records, would have more starts than there were."""
+    """Or a folder with copies, or with results beside records, would have more starts than there
+    were.
+    """
     path = recorded(tmp_path / "z-run.jsonl")
     (tmp_path / "a-result.json").write_text(to_json(from_records(path).data))
     shutil.copy(tmp_path / "a-result.json", tmp_path / "zz-copy.json")
@@ -75,7 +83,11 @@ def test_records_of_one_worker_are_no_run(tmp_path: Path) -> None:
         ("none.json", None, "none.json: No such file or directory"),
         ("words.json", "hello", "is not a loadgen result"),
         ("vllm.json", '{"request_throughput": 1.0}', "is not a loadgen result"),
-        ("half.json", '{"loadgen": {"schema": 1, "verdict": "VALID"}}', "is not a whole loadgen result"),
+        (
+            "half.json",
+            '{"loadgen": {"schema": 1, "verdict": "VALID"}}',
+            "is not a whole loadgen result",
+        ),
         (
             "search.json",
             to_json(saved_json.begun("search", "rate", None, "due")),
@@ -83,7 +95,9 @@ def test_records_of_one_worker_are_no_run(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_file_without_a_run_is_refused(tmp_path: Path, name: str, content: str | None, said: str) -> None:
+def test_file_without_a_run_is_refused(
+    tmp_path: Path, name: str, content: str | None, said: str
+) -> None:
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(BadInput, match=said):
@@ -105,7 +119,9 @@ def test_run_on_two_sides_is_refused(tmp_path: Path) -> None:
 def test_environment_differences_of_starts(tmp_path: Path) -> None:
     saved(tmp_path / "one.json", engine={"name": "vllm", "version": "0.11.0"})
     saved(tmp_path / "two.json", engine={"name": "vllm", "version": "0.12.0"})
-    assert [str(each) for each in read(tmp_path).environment_differences] == ["engine.version 0.11.0 and 0.12.0"]
+    assert [str(each) for each in read(tmp_path).environment_differences] == [
+        "engine.version 0.11.0 and 0.12.0"
+    ]
     assert read(tmp_path).workload_differences == []
 
 

@@ -60,16 +60,22 @@ def test_different_prompts_list_their_settings() -> None:
 
 
 def test_fewer_requests_are_listed_once() -> None:
-    assert differences(asked(), asked(FEW.replace(num_prompts=30), prompts=OTHER_PROMPTS)) == ["requests 20 and 30"]
+    assert differences(asked(), asked(FEW.replace(num_prompts=30), prompts=OTHER_PROMPTS)) == [
+        "requests 20 and 30"
+    ]
 
 
 def test_closed_loop_by_duration_ignores_the_count() -> None:
     """How many requests there were is what the server made of the time."""
-    settings = FEW.replace(request_rate=math.inf, max_concurrency=4, num_prompts=None, duration=0.01)
+    settings = FEW.replace(
+        request_rate=math.inf, max_concurrency=4, num_prompts=None, duration=0.01
+    )
     data = [result("20250101", settings=settings) for _ in range(2)]
     data[1]["num_prompts"] -= 10
     assert differences(*(workload(saved_json.result(each)) for each in data)) == []
-    assert differences(asked(settings), asked(settings.replace(duration=0.02))) == ["--duration 0.01 and 0.02"]
+    assert differences(asked(settings), asked(settings.replace(duration=0.02))) == [
+        "--duration 0.01 and 0.02"
+    ]
 
 
 def test_unexplained_difference_lists_the_hashes() -> None:
@@ -96,7 +102,9 @@ def test_measurement_settings_may_differ(changes: dict[str, Any]) -> None:
 class TestEnvironment:
     @staticmethod
     def between(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-        found = [environment(saved_json.result(result("20250101", engine=each))) for each in (one, other)]
+        found = [
+            environment(saved_json.result(result("20250101", engine=each))) for each in (one, other)
+        ]
         return [str(each) for each in differences_between(*found)]
 
     def test_engine_facts_are_compared(self) -> None:
@@ -105,7 +113,10 @@ class TestEnvironment:
 
     def test_port_of_a_started_server_is_ignored(self) -> None:
         one, other = (
-            {"base_url": f"http://127.0.0.1:{port}", "commands": [f"vllm serve m --port {port} {more}"]}
+            {
+                "base_url": f"http://127.0.0.1:{port}",
+                "commands": [f"vllm serve m --port {port} {more}"],
+            }
             for port, more in ((4001, "-tp 1"), (4002, "-tp 2"))
         )
         assert self.between(one, other) == [
@@ -118,7 +129,8 @@ class TestEnvironment:
             for seqs, more in ((8, ""), (16, " --enforce-eager"))
         )
         assert self.between(one, other) == [
-            "engine.commands --max-num-seqs 8 ... half and --max-num-seqs 16 ... half --enforce-eager"
+            "engine.commands --max-num-seqs 8 ... half and --max-num-seqs 16 ... half "
+            "--enforce-eager"
         ]
 
     def test_address_of_an_external_server_is_compared(self) -> None:
@@ -126,10 +138,13 @@ class TestEnvironment:
             environment(saved_json.result(result("20250101", settings=FEW.replace(base_url=url))))
             for url in ("http://a:1", "http://b:1")
         )
-        assert [str(each) for each in differences_between(one, other)] == ["--base-url http://a:1 and http://b:1"]
+        assert [str(each) for each in differences_between(one, other)] == [
+            "--base-url http://a:1 and http://b:1"
+        ]
 
     def test_output_settings_are_ignored(self) -> None:
         one, other = (
-            environment(saved_json.result(result("20250101", settings=FEW.replace(label=label)))) for label in "ab"
+            environment(saved_json.result(result("20250101", settings=FEW.replace(label=label))))
+            for label in "ab"
         )
         assert differences_between(one, other) == []

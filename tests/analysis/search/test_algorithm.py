@@ -14,14 +14,18 @@ def shares(good: list[bool], threshold: float = 0.99) -> RatioSample:
 
 
 def server(capacity: float, requests: int = 2000, runs: float = math.inf):
-    """A server of which all requests are good up to its capacity, and none beyond; with the levels it was asked for."""
+    """A server of which all requests are good up to its capacity, and none beyond; with the
+    levels it was asked for.
+    """
     asked: list[float] = []
 
     async def measure(level: float) -> Run | None:
         if len(asked) == runs:
             return None
         asked.append(level)
-        return Run([shares([level <= capacity] * requests)], in_flight=4.0, failed=level > 2 * capacity)
+        return Run(
+            [shares([level <= capacity] * requests)], in_flight=4.0, failed=level > 2 * capacity
+        )
 
     return measure, asked
 
@@ -74,7 +78,8 @@ async def test_undecided_level_is_run_again() -> None:
     async def measure(level: float) -> Run:
         nonlocal runs
         runs += 1
-        return Run([shares([True] * 250)], in_flight=1.0)  # too few to show 99 %; twice as many are enough
+        # Too few to show 99 %; twice as many are enough.
+        return Run([shares([True] * 250)], in_flight=1.0)
 
     found = await find_highest_level(measure, 10.0, SearchRange(max_level=10.0))
     assert runs == 2
@@ -122,7 +127,8 @@ async def test_a_level_for_which_no_runs_are_left_has_not_failed() -> None:
         if not left:
             return None
         left -= 1
-        return Run([shares([True] * (2000 if level < 15 else 100))], in_flight=1.0)  # 100 show nothing, nor do 200
+        # 100 show nothing, nor do 200
+        return Run([shares([True] * (2000 if level < 15 else 100))], in_flight=1.0)
 
     found = await find_highest_level(measure, 10.0, SearchRange())
     assert (found.level, found.fails, found.end) == (10.0, math.inf, End.FLOOR)
@@ -135,7 +141,11 @@ async def test_client_as_the_limit_ends_the_search() -> None:
 
     async def measure(level: float) -> Run:
         asked.append(level)
-        return Run((), 0.0, inconclusive="busy") if level > 50 else Run([shares([True] * 2000)], in_flight=1.0)
+        return (
+            Run((), 0.0, inconclusive="busy")
+            if level > 50
+            else Run([shares([True] * 2000)], in_flight=1.0)
+        )
 
     found = await find_highest_level(measure, 20.0, SearchRange())
     assert (found.level, found.fails, found.end) == (40.0, math.inf, End.CLIENT)
@@ -149,14 +159,22 @@ async def test_client_as_the_limit_once_does_not_end_it() -> None:
     async def measure(level: float) -> Run:
         nonlocal runs
         runs += 1
-        return Run((), 0.0, inconclusive="busy") if runs == 1 else Run([shares([True] * 2000)], in_flight=1.0)
+        return (
+            Run((), 0.0, inconclusive="busy")
+            if runs == 1
+            else Run([shares([True] * 2000)], in_flight=1.0)
+        )
 
     found = await find_highest_level(measure, 10.0, SearchRange(max_level=10.0))
     assert found.tried == ((10.0, True),)
 
 
-@pytest.mark.parametrize(("looks", "asked_for"), [(1, [10.0]), (2, [10.0, 10.0]), (3, [10.0, 10.0, 10.0])])
-async def test_level_that_so_many_runs_do_not_decide_has_failed(looks: int, asked_for: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("looks", "asked_for"), [(1, [10.0]), (2, [10.0, 10.0]), (3, [10.0, 10.0, 10.0])]
+)
+async def test_level_that_so_many_runs_do_not_decide_has_failed(
+    looks: int, asked_for: list[float]
+) -> None:
     asked: list[float] = []
 
     async def measure(level: float) -> Run:
@@ -173,7 +191,11 @@ async def test_inconclusive_runs_are_no_looks() -> None:
     async def measure(level: float) -> Run:
         nonlocal runs
         runs += 1
-        return Run((), 0.0, inconclusive="busy") if runs < 3 else Run([shares([True] * 2000)], in_flight=1.0)
+        return (
+            Run((), 0.0, inconclusive="busy")
+            if runs < 3
+            else Run([shares([True] * 2000)], in_flight=1.0)
+        )
 
     found = await find_highest_level(measure, 10.0, SearchRange(max_level=10.0, looks=1))
     assert found.tried == ((10.0, True),)

@@ -9,14 +9,20 @@ from tests.helpers import saved_json
 from tests.helpers.run_facts import answered, measured, result
 
 
-def served(rate: float, capacity: float, count: int = 1000, takes_ms: float = 50, tokens: int = 3) -> Result:
-    """A run whose server answers `capacity` requests per second at most, one after the other has waited its turn."""
+def served(
+    rate: float, capacity: float, count: int = 1000, takes_ms: float = 50, tokens: int = 3
+) -> Result:
+    """A run whose server answers `capacity` requests per second at most, one after the other has
+    waited its turn.
+    """
     records, free = [], 0.0
     for index in range(count):
         due = 1e3 * index / rate
         free = max(due, free) + 1e3 / capacity
         end = free + takes_ms
-        records.append(answered(index, due=due, tokens=[end - tokens + 1 + each for each in range(tokens)]))
+        records.append(
+            answered(index, due=due, tokens=[end - tokens + 1 + each for each in range(tokens)])
+        )
     snapshot = measured(records)
     settings = RunSettings(request_rate=rate, num_prompts=count)
     return saved_json.with_snapshot(result(snapshot, settings), snapshot)
@@ -33,7 +39,9 @@ def test_rate_below_the_capacity_is_served(share: float, takes_ms: float) -> Non
 def test_rate_above_the_capacity_is_not(share: float, takes_ms: float) -> None:
     why = misses_rate(100 * share, served(100 * share, 100, takes_ms=takes_ms))
     assert why is not None
-    assert float(why.removeprefix("only ").partition("%")[0]) == pytest.approx(100 / share, rel=0.02)
+    assert float(why.removeprefix("only ").partition("%")[0]) == pytest.approx(
+        100 / share, rel=0.02
+    )
 
 
 def test_run_that_ends_before_the_first_answer_tells_nothing() -> None:

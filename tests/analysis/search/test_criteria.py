@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from loadgen.analysis.search.criteria import GapShare, MeanLimit, RequestShare, joint_criterion, separate_criteria
+from loadgen.analysis.search.criteria import (
+    GapShare,
+    MeanLimit,
+    RequestShare,
+    joint_criterion,
+    separate_criteria,
+)
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
@@ -49,7 +55,12 @@ def test_failed_request_meets_no_share():
 
 @pytest.mark.parametrize(
     ("text", "part", "of"),
-    [("icl_p99<10ms", 0, 2), ("icl_p99<=10ms", 2, 2), ("itl_p50<10ms", 0, 2), ("icl_mean<5ms", 20.0, 2)],
+    [
+        ("icl_p99<10ms", 0, 2),
+        ("icl_p99<=10ms", 2, 2),
+        ("itl_p50<10ms", 0, 2),
+        ("icl_mean<5ms", 20.0, 2),
+    ],
 )
 def test_gaps_are_summed_per_request(text, part, of):
     """An answer at 20, 30 and 40 ms has two gaps; one that failed has none that count."""
@@ -61,7 +72,12 @@ def test_gaps_are_summed_per_request(text, part, of):
 @pytest.mark.parametrize("metric", ["ttft", "tpot", "e2el"])
 def test_mean_is_over_requests_with_a_value(metric):
     one_token = run_facts.answered(tokens=[20])
-    found = sample(f"{metric}_mean<1s", run_facts.answered(), one_token, run_facts.failed(outcome=Outcome.TRUNCATED))
+    found = sample(
+        f"{metric}_mean<1s",
+        run_facts.answered(),
+        one_token,
+        run_facts.failed(outcome=Outcome.TRUNCATED),
+    )
     assert found.denominator.tolist() == [1, 0 if metric == "tpot" else 1, 0]
     assert found.is_mean
     assert found.value == pytest.approx({"ttft": 20.0, "tpot": 10.0, "e2el": 30.0}[metric])
@@ -78,7 +94,10 @@ def test_error_rate_is_limited_by_default(text):
         ("ttft_max<1s", "'ttft_max<1s': no number of requests can show a maximum; write ttft_p99"),
         ("itl_max<1s", "'itl_max<1s': no number of requests can show a maximum; write itl_p99"),
         ("e2el_p0<1s", "'e2el_p0<1s': every request meets it; write e2el_p99"),
-        ("error_rate<=0", "'error_rate<=0': no number of requests can show this; write error_rate<1%"),
+        (
+            "error_rate<=0",
+            "'error_rate<=0': no number of requests can show this; write error_rate<1%",
+        ),
     ],
 )
 def test_undecidable_limit_is_refused(text, why):
@@ -89,7 +108,13 @@ def test_undecidable_limit_is_refused(text, why):
 
 @pytest.mark.parametrize(
     ("text", "enough"),
-    [("ttft_p99<1s", 786), ("itl_p99<1s", 786), ("ttft_p95<1s", 151), ("ttft_p50<1s", 100), ("ttft_mean<1s", 100)],
+    [
+        ("ttft_p99<1s", 786),
+        ("itl_p99<1s", 786),
+        ("ttft_p95<1s", 151),
+        ("ttft_p50<1s", 100),
+        ("ttft_mean<1s", 100),
+    ],
 )
 def test_min_requests_can_show_the_limit(text, enough):
     criterion = separate_criteria(text)[0]
@@ -106,9 +131,9 @@ def test_sample_has_one_number_per_request():
 
 def is_good(record, text, settings=ON):
     """Whether a request meets all limits together."""
-    return RequestShare(text, tuple(limit for limit in slo.parse(text) if limit.percentile is not None), 0.99).is_good(
-        record, settings
-    )
+    return RequestShare(
+        text, tuple(limit for limit in slo.parse(text) if limit.percentile is not None), 0.99
+    ).is_good(record, settings)
 
 
 class TestIsGood:
@@ -157,7 +182,9 @@ class TestIsGood:
         ("error_rate<2%", [], 0.98),
     ],
 )
-def test_joint_limits_are_one_share_of_requests(text: str, limited: list[str], attainment: float) -> None:
+def test_joint_limits_are_one_share_of_requests(
+    text: str, limited: list[str], attainment: float
+) -> None:
     found = joint_criterion(text)
     assert [limit.metric for limit in found.limits] == limited
     assert found.attainment == pytest.approx(attainment)
@@ -189,7 +216,9 @@ def test_joint_limit_that_is_no_share_is_refused(text: str, why: str) -> None:
     assert why in str(refused.value)
 
 
-@pytest.mark.parametrize(("text", "enough"), [("ttft_p99<1s", 786), ("ttft_p95<1s", 151), ("ttft_median<1s", 100)])
+@pytest.mark.parametrize(
+    ("text", "enough"), [("ttft_p99<1s", 786), ("ttft_p95<1s", 151), ("ttft_median<1s", 100)]
+)
 def test_min_requests_are_twice_those_that_show_the_share(text: str, enough: int) -> None:
     """If all n of them are good, Wilson's bound is n / (n + 1.992**2)."""
     criterion = joint_criterion(text)

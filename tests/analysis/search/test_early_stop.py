@@ -30,7 +30,14 @@ def lines(path: Path, records: list[Record], stripe: Partition = WHOLE) -> list[
     """A file of records as they ended, cut into lines."""
     with RecordWriter.optional(path) as writer:
         assert writer is not None
-        writer.begin(run_facts.heading(SETTINGS, Schedule.burst(1000)), run_facts.START, 1000, [], None, stripe)
+        writer.begin(
+            run_facts.heading(SETTINGS, Schedule.burst(1000)),
+            run_facts.START,
+            1000,
+            [],
+            None,
+            stripe,
+        )
         for record in records:
             writer.write(record)
     return path.read_bytes().splitlines(keepends=True)
@@ -58,7 +65,9 @@ def test_run_goes_on_while_it_can_still_meet_the_share(path: Path) -> None:
 
 
 def test_overload_stops_the_run_at_once(path: Path) -> None:
-    """As soon as more have missed than may, and noise explains; however many are in flight by then."""
+    """As soon as more have missed than may, and noise explains; however many are in flight by
+    then.
+    """
     lines(path, late(40))
     assert early_stop(path)(Progress("running", in_flight=600)) is not None
 

@@ -19,11 +19,15 @@ SETTINGS = RunSettings(num_prompts=400)
 
 
 def records(seed: int, scale: float, failed: int = 0) -> list[Record]:
-    """Four hundred requests with a TTFT of 5 ms, and 20 ms by a scale, exponential; some fail, in any order."""
+    """Four hundred requests with a TTFT of 5 ms, and 20 ms by a scale, exponential; some fail,
+    in any order.
+    """
     draw = np.random.default_rng(seed)
     fates = draw.permutation([*(scale * draw.exponential(20.0, 400 - failed)), *([0.0] * failed)])
     return [
-        run_facts.steady(number, due=10 * number, ttft=5 + ttft) if ttft else run_facts.failed(number)
+        run_facts.steady(number, due=10 * number, ttft=5 + ttft)
+        if ttft
+        else run_facts.failed(number)
         for number, ttft in enumerate(fates)
     ]
 
@@ -49,13 +53,17 @@ def test_bounds_decide_as_the_search_does(statistic: str, scale: float) -> None:
     limit, threshold = level.slo[0], slo.parse(limits)[0].threshold
     assert limit.low < limit.value < limit.high
     assert level.met is one.run.met()
-    assert limit.met is (True if limit.high < threshold else False if limit.low > threshold else None)
+    assert limit.met is (
+        True if limit.high < threshold else False if limit.low > threshold else None
+    )
 
 
 def test_runs_at_a_level_are_judged_together() -> None:
     limits = "ttft_p90<51ms"
     alone = point(limits, records(3, 0.88))
-    together = judged(limits, alone, point(limits, records(4, 0.88)), point(limits, records(5, 0.88)))
+    together = judged(
+        limits, alone, point(limits, records(4, 0.88)), point(limits, records(5, 0.88))
+    )
     assert (judged(limits, alone).met, together.met, together.runs) == (None, True, 3)
     assert together.slo[0].high < judged(limits, alone).slo[0].high
 
@@ -76,7 +84,10 @@ def test_too_few_requests_have_no_upper_bound() -> None:
 
 
 def test_run_that_piled_up_misses_whatever_its_bounds_are() -> None:
-    level = judged("ttft_p90<51ms", point("ttft_p90<51ms", records(1, 0.1), failed=True, why="requests piled up"))
+    level = judged(
+        "ttft_p90<51ms",
+        point("ttft_p90<51ms", records(1, 0.1), failed=True, why="requests piled up"),
+    )
     assert (level.met, level.why, level.slo[0].met) == (False, "requests piled up", True)
 
 

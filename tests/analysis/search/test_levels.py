@@ -1,4 +1,7 @@
-"""Levels: how many requests the runs have. Whole runs are in tests/slow/statistics/test_search.py."""
+"""Levels: how many requests the runs have.
+
+Whole runs are in tests/slow/statistics/test_search.py.
+"""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -21,7 +24,13 @@ def along(axis: Axis, slo: str = "ttft_p99<500ms", **options: Any) -> Levels:
         raise AssertionError("nothing is to be measured")
 
     return Levels(
-        measure, SETTINGS, separate_criteria(slo), lambda name: nullcontext(Path(name)), name="n", axis=axis, **options
+        measure,
+        SETTINGS,
+        separate_criteria(slo),
+        lambda name: nullcontext(Path(name)),
+        name="n",
+        axis=axis,
+        **options,
     )
 
 
@@ -45,7 +54,9 @@ def test_run_has_the_requested_number_of_requests() -> None:
 
 @pytest.mark.parametrize("in_flight", [4, 32, 794])
 def test_run_that_must_decide_alone_can(in_flight: int) -> None:
-    good = np.ones(along(CONCURRENCY, "error_rate<5%", bounds=SearchBounds(looks=1)).requests_at(in_flight))
+    good = np.ones(
+        along(CONCURRENCY, "error_rate<5%", bounds=SearchBounds(looks=1)).requests_at(in_flight)
+    )
     assert Run([RatioSample(good, good, 0.95)], in_flight).met()
 
 

@@ -13,7 +13,9 @@ def shares(good: list[bool], threshold: float = 0.99) -> RatioSample:
 
 
 def test_all_looks_together_keep_the_confidence() -> None:
-    """Sums of normal values, looked at once more with each: some look is beyond its bound in 5 % of cases."""
+    """Sums of normal values, looked at once more with each: some look is beyond its bound in 5 %
+    of cases.
+    """
     sums = np.cumsum(np.random.default_rng(1).normal(size=(200_000, LOOKS)), axis=1)
     beyond = sums / np.sqrt(np.arange(1, LOOKS + 1)) > NormalDist().inv_cdf(LOOK_CONFIDENCE)
     assert beyond.any(axis=1).mean() == pytest.approx(0.05, abs=0.002)
@@ -22,7 +24,9 @@ def test_all_looks_together_keep_the_confidence() -> None:
 class TestMet:
     def test_share_is_met_missed_or_undecided(self) -> None:
         def of(good: int, bad: int) -> bool | None:
-            return shares(list(np.random.default_rng(0).permutation([True] * good + [False] * bad)), 0.9).met(0.0)
+            return shares(
+                list(np.random.default_rng(0).permutation([True] * good + [False] * bad)), 0.9
+            ).met(0.0)
 
         assert (of(950, 50), of(905, 95), of(870, 130)) == (True, None, False)
 
@@ -55,10 +59,19 @@ class TestMet:
 
     def test_deciding_shares_tell_what_is_met(self) -> None:
         for bad in (20, 60, 95, 130, 200):
-            sample = shares(list(np.random.default_rng(0).permutation([True] * (1000 - bad) + [False] * bad)), 0.9)
+            sample = shares(
+                list(np.random.default_rng(0).permutation([True] * (1000 - bad) + [False] * bad)),
+                0.9,
+            )
             deciding = sample.deciding_shares(0.0)
             assert deciding is not None
-            met = True if 1 - bad / 1000 >= deciding[1] else False if 1 - bad / 1000 < deciding[0] else None
+            met = (
+                True
+                if 1 - bad / 1000 >= deciding[1]
+                else False
+                if 1 - bad / 1000 < deciding[0]
+                else None
+            )
             assert sample.met(0.0) is met
 
     def test_nothing_has_no_bounds(self) -> None:

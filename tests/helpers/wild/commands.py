@@ -1,6 +1,7 @@
 """Wild commands: benchmark command lines found in public repositories, as they run here.
 
-In `args` names, addresses, paths and lengths are replaced by small ones of ours: {port}, {out}, {tokenizer}, {files}.
+In `args` names, addresses, paths and lengths are replaced by small ones of ours: {port}, {out},
+{tokenizer}, {files}.
 """
 
 import json
@@ -40,7 +41,10 @@ class WildCommand:
 
     def arguments(self, places: Mapping[str, object]) -> list[str]:
         """Return the words after `loadgen`, with each {name} replaced."""
-        words = (re.sub(r"\{(port|out|tokenizer|files)\}", lambda found: str(places[found[1]]), w) for w in self.args)
+        words = (
+            re.sub(r"\{(port|out|tokenizer|files)\}", lambda found: str(places[found[1]]), w)
+            for w in self.args
+        )
         return ["run", *COMPAT.get(self.tool, ()), *words]
 
     @property

@@ -17,25 +17,54 @@ THINGS = ("river", "engine", "window", "garden", "letter", "bridge", "market", "
 
 # Data sets of the hub: the columns of row i.
 HUB: dict[str, Callable[[int], dict[str, Any]]] = {
-    "AI-MO/aimo-validation-aime": lambda i: {"problem": f"Add {i} and seven.", "solution": f"{i + 7}", "answer": "7"},
+    "AI-MO/aimo-validation-aime": lambda i: {
+        "problem": f"Add {i} and seven.",
+        "solution": f"{i + 7}",
+        "answer": "7",
+    },
     "Aeala/ShareGPT_Vicuna_unfiltered": lambda i: {"id": f"talk{i}", "conversations": _talk(i)},
     "THUDM/LongBench": lambda i: {
         "input": f"Who paints the {_thing(i)}?",
         "context": _words(60 + i),
         "answers": ["Ann"],
     },
-    "allenai/WildChat-4.8M": lambda i: {"conversation_hash": f"h{i}", "conversation": _chat(i), "turn": 1},
-    "likaixin/InstructCoder": lambda i: {"instruction": "Rename a to b.", "input": f"a = {i}", "output": f"b = {i}"},
-    "lmarena-ai/VisionArena-Chat": lambda i: {"conversation": [[_chat(i)[0]]], "images": ["pixel.png"]},
-    "lmarena-ai/vision-arena-bench-v0.1": lambda i: {"turns": [[_question(i)]], "images": ["pixel.png"]},
-    "lmsys/lmsys-chat-1m": lambda i: {"conversation_id": f"c{i}", "conversation": _chat(i), "turn": 1},
-    "openai/gsm8k": lambda i: {"question": f"Tom has {i} pears and eats one. How many?", "answer": f"{i - 1}"},
+    "allenai/WildChat-4.8M": lambda i: {
+        "conversation_hash": f"h{i}",
+        "conversation": _chat(i),
+        "turn": 1,
+    },
+    "likaixin/InstructCoder": lambda i: {
+        "instruction": "Rename a to b.",
+        "input": f"a = {i}",
+        "output": f"b = {i}",
+    },
+    "lmarena-ai/VisionArena-Chat": lambda i: {
+        "conversation": [[_chat(i)[0]]],
+        "images": ["pixel.png"],
+    },
+    "lmarena-ai/vision-arena-bench-v0.1": lambda i: {
+        "turns": [[_question(i)]],
+        "images": ["pixel.png"],
+    },
+    "lmsys/lmsys-chat-1m": lambda i: {
+        "conversation_id": f"c{i}",
+        "conversation": _chat(i),
+        "turn": 1,
+    },
+    "openai/gsm8k": lambda i: {
+        "question": f"Tom has {i} pears and eats one. How many?",
+        "answer": f"{i - 1}",
+    },
     "philschmid/mt-bench": lambda i: {
         "question_id": i,
         "category": "writing",
         "turns": [_question(i), "Say it shorter."],
     },
-    "vdaita/edit_5k_char": lambda i: {"code": f"a = {i}", "change_request": "Use b.", "new_code": f"b = {i}"},
+    "vdaita/edit_5k_char": lambda i: {
+        "code": f"a = {i}",
+        "change_request": "Use b.",
+        "new_code": f"b = {i}",
+    },
 }
 
 
@@ -47,12 +76,18 @@ def make_files(folder: Path) -> None:
     )
     _write_lines(folder / "custom.jsonl", ({"prompt": _words(12 + i, i)} for i in range(ROWS)))
     _write_lines(
-        folder / "custom_out.jsonl", ({"prompt": _words(12 + i, i), "output_tokens": 3 + i % 4} for i in range(ROWS))
+        folder / "custom_out.jsonl",
+        ({"prompt": _words(12 + i, i), "output_tokens": 3 + i % 4} for i in range(ROWS)),
     )
     _write_lines(
         folder / "mooncake.jsonl",
         (
-            {"timestamp": 100 * i, "input_length": 600 + i, "output_length": 4 + i % 3, "hash_ids": [1, 2 + i]}
+            {
+                "timestamp": 100 * i,
+                "input_length": 600 + i,
+                "output_length": 4 + i % 3,
+                "hash_ids": [1, 2 + i],
+            }
             for i in range(ROWS)
         ),
     )
@@ -93,8 +128,14 @@ def _question(i: int) -> str:
 
 
 def _chat(i: int) -> list[dict[str, str]]:
-    return [{"role": "user", "content": _question(i)}, {"role": "assistant", "content": "It is long, old and blue."}]
+    return [
+        {"role": "user", "content": _question(i)},
+        {"role": "assistant", "content": "It is long, old and blue."},
+    ]
 
 
 def _talk(i: int) -> list[dict[str, str]]:
-    return [{"from": "human", "value": _question(i)}, {"from": "gpt", "value": "It is long, old and blue."}]
+    return [
+        {"from": "human", "value": _question(i)},
+        {"from": "gpt", "value": "It is long, old and blue."},
+    ]

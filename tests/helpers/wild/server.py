@@ -1,7 +1,7 @@
 """A server that answers in every API that wild commands ask for, and logs each request.
 
-A request that no real server would take is refused with status 400, so that a command that sends nonsense fails. Its
-times are those of asyncio: good for meanings, not for measuring.
+A request that no real server would take is refused with status 400, so that a command that sends
+nonsense fails. Its times are those of asyncio: good for meanings, not for measuring.
 """
 
 import asyncio
@@ -72,21 +72,33 @@ def _generate(body: Body, usage: Usage) -> Iterator[bytes]:
     tokens = usage["completion_tokens"]
     for number in range(1, tokens + 1):
         finish = {"type": "length", "length": tokens} if number == tokens else None
-        counts = {"prompt_tokens": usage["prompt_tokens"], "completion_tokens": number, "cached_tokens": 0}
-        yield _event({"text": WORD * number, "meta_info": {"id": "x", "finish_reason": finish} | counts})
+        counts = {
+            "prompt_tokens": usage["prompt_tokens"],
+            "completion_tokens": number,
+            "cached_tokens": 0,
+        }
+        yield _event(
+            {"text": WORD * number, "meta_info": {"id": "x", "finish_reason": finish} | counts}
+        )
     yield DONE
 
 
 def _responses(body: Body, usage: Usage) -> Iterator[bytes]:
     yield _named("response.created", response={"id": "x", "status": "in_progress"})
     for _ in range(usage["completion_tokens"]):
-        yield _named("response.output_text.delta", item_id="m", output_index=0, content_index=0, delta=WORD)
-    yield _named("response.completed", response={"id": "x", "status": "completed", "usage": _in_out(usage)})
+        yield _named(
+            "response.output_text.delta", item_id="m", output_index=0, content_index=0, delta=WORD
+        )
+    yield _named(
+        "response.completed", response={"id": "x", "status": "completed", "usage": _in_out(usage)}
+    )
 
 
 def _messages(body: Body, usage: Usage) -> Iterator[bytes]:
     begun = {"input_tokens": usage["prompt_tokens"], "output_tokens": 0}
-    yield _named("message_start", message={"id": "x", "role": "assistant", "content": [], "usage": begun})
+    yield _named(
+        "message_start", message={"id": "x", "role": "assistant", "content": [], "usage": begun}
+    )
     yield _named("content_block_start", index=0, content_block={"type": "text", "text": ""})
     for _ in range(usage["completion_tokens"]):
         yield _named("content_block_delta", index=0, delta={"type": "text_delta", "text": WORD})
@@ -97,7 +109,9 @@ def _messages(body: Body, usage: Usage) -> Iterator[bytes]:
     yield _named("message_stop")
 
 
-def _openai(token: Callable[[int, int], bytes], first: bytes, body: Body, usage: Usage) -> Iterator[bytes]:
+def _openai(
+    token: Callable[[int, int], bytes], first: bytes, body: Body, usage: Usage
+) -> Iterator[bytes]:
     tokens = usage["completion_tokens"]
     for number in range(tokens):
         yield (first if number == 0 else b"") + token(number, tokens)
@@ -136,25 +150,43 @@ def _whole(path: str, usage: Usage) -> Body:
             "stop_reason": "max_tokens",
             "usage": _in_out(usage),
         }
-    message = {"message": {"role": "assistant", "content": text}} if "chat" in path else {"text": text}
-    return {"id": "x", "choices": [{"index": 0, "finish_reason": "length", **message}], "usage": usage}
+    message = (
+        {"message": {"role": "assistant", "content": text}} if "chat" in path else {"text": text}
+    )
+    return {
+        "id": "x",
+        "choices": [{"index": 0, "finish_reason": "length", **message}],
+        "usage": usage,
+    }
 
 
 def _unstreamed(path: str, body: Body, usage: Usage) -> Body | None:
-    """Answer what has no stream: embeddings, pooling, reranking, tokens, switches; None: the path is unknown."""
+    """Answer what has no stream: embeddings, pooling, reranking, tokens, switches; None: the
+    path is unknown.
+    """
     if path in SWITCHES:
         return {}
     counts = usage | {"total_tokens": usage["prompt_tokens"]}
     if path in ("/v1/embeddings", "/pooling"):
         asked = body.get("input", body.get("data", ""))
-        several = asked if isinstance(asked, list) and asked and not isinstance(asked[0], int) else [asked]
-        rows = [{"object": "embedding", "index": i, "embedding": [0.5], "data": [0.5]} for i in range(len(several))]
+        several = (
+            asked
+            if isinstance(asked, list) and asked and not isinstance(asked[0], int)
+            else [asked]
+        )
+        rows = [
+            {"object": "embedding", "index": i, "embedding": [0.5], "data": [0.5]}
+            for i in range(len(several))
+        ]
         return {"object": "list", "data": rows, "usage": counts}
     if path in ("/v1/rerank", "/rerank", "/v2/rerank"):
         documents = body.get("documents")
         if not isinstance(body.get("query"), str) or not isinstance(documents, list):
             raise BadInput("documents", "query and documents are missing", "send both")
-        return {"results": [{"index": i, "relevance_score": 0.5} for i in range(len(documents))], "usage": counts}
+        return {
+            "results": [{"index": i, "relevance_score": 0.5} for i in range(len(documents))],
+            "usage": counts,
+        }
     if path == "/tokenize":
         return {
             "tokens": list(range(counts["total_tokens"])),
@@ -165,7 +197,9 @@ def _unstreamed(path: str, body: Body, usage: Usage) -> Body | None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts below a prompt, messages, input or query, and check the pictures among them."""
+    """Yield all texts below a prompt, messages, input or query, and check the pictures among
+    them.
+    """
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -186,7 +220,9 @@ def _check_picture(url: Any) -> None:
     if str(url).startswith("file://"):
         return
     head, _, data = str(url).partition(";base64,")
-    if not head.startswith("data:image/") or not base64.b64decode(data, validate=True).startswith(PICTURES):
+    if not head.startswith("data:image/") or not base64.b64decode(data, validate=True).startswith(
+        PICTURES
+    ):
         raise BadInput("image_url", f"{head[:40]!r} is no PNG or JPEG", "send a data URL")
 
 
@@ -211,8 +247,14 @@ def _prompt_tokens(body: Body) -> int:
 
 def _usage(body: Body) -> Usage:
     sampling = body.get("sampling_params") or {}
-    asked = (body.get("max_completion_tokens"), body.get("max_tokens"), body.get("max_output_tokens"))
-    tokens = next((each for each in (*asked, sampling.get("max_new_tokens")) if each is not None), 16)
+    asked = (
+        body.get("max_completion_tokens"),
+        body.get("max_tokens"),
+        body.get("max_output_tokens"),
+    )
+    tokens = next(
+        (each for each in (*asked, sampling.get("max_new_tokens")) if each is not None), 16
+    )
     if not isinstance(tokens, int) or tokens < 1:
         raise BadInput("max_tokens", f"{tokens!r} is not a number of tokens", "send 1 or more")
     prompt = _prompt_tokens(body)
@@ -268,7 +310,10 @@ class WildConnection(ServerConnection):
         if path not in STREAMS:
             answer = _unstreamed(path, body, usage)
             unknown = error_body(f"unknown path {path}", 404)
-            self.reply(unknown if answer is None else orjson.dumps(answer), status=404 if answer is None else 200)
+            self.reply(
+                unknown if answer is None else orjson.dumps(answer),
+                status=404 if answer is None else 200,
+            )
         elif body.get("stream"):
             self._task = asyncio.ensure_future(self._stream(STREAMS[path](body, usage)))
         else:
@@ -290,7 +335,9 @@ def serving() -> Iterator[WildServer]:
     wild, loop, listening = WildServer(), asyncio.new_event_loop(), threading.Event()
 
     async def serve() -> None:
-        server = await loop.create_server(lambda: WildConnection(wild.asked), "127.0.0.1", 0, backlog=512)
+        server = await loop.create_server(
+            lambda: WildConnection(wild.asked), "127.0.0.1", 0, backlog=512
+        )
         wild.port = server.sockets[0].getsockname()[1]
         listening.set()
         await ended.wait()

@@ -18,47 +18,69 @@ DOCUMENT = ROOT / "docs/migrating.md"
 DATA = ROOT / "tests/data/flags"
 # Remarks on flags of the same name that do less or more here.
 VLLM_NOTES = {
-    "--backend": "openai-chat; openai-responses; openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; "
-    "openai-embeddings, openai-embeddings-chat, infinity-embeddings, vllm-pooling, vllm-rerank; others are refused",
+    "--backend": "openai-chat; openai-responses; openai, also as vllm, lmdeploy, scalellm, "
+    "sglang, llama.cpp; "
+    "openai-embeddings, openai-embeddings-chat, infinity-embeddings, vllm-pooling, vllm-rerank; "
+    "others are refused",
     "--base-url": "repeat it for several servers",
     "--burstiness": "also inf: evenly spaced",
-    "--custom-ensure-client-side-data": "files are sent as they are, and images on the network are refused",
-    "--custom-output-len": "the default for rows without a length; in vLLM a row's own length counts only with -1",
+    "--custom-ensure-client-side-data": "files are sent as they are, and images on the network "
+    "are refused",
+    "--custom-output-len": "the default for rows without a length; in vLLM a row's own length "
+    "counts only with -1",
     "--dataset-name": "those of vLLM in docs/datasets.md, and loadgen's own; others are refused",
     "--goodput": "failed and unfinished requests count as not good",
     "--header": "@FILE keeps a secret off the command line",
     "--hf-name": "also found from the last two folders of --dataset-path",
-    "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",
+    "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches "
+    "it off",
     "--lora-assignment": "also skewed:ALPHA",
-    "--lora-modules": "each a class of the result; also for warm-ups, which vLLM sends to the model itself",
+    "--lora-modules": "each a class of the result; also for warm-ups, which vLLM sends to the "
+    "model itself",
     "--num-prompts": "1000, unless --duration is given; -1: all prompts of a file",
-    "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
-    "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at --rate inf does not "
+    "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as "
+    "in vLLM",
+    "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run "
+    "at --rate inf does not "
     "have: it is due when a slot is free",
     "--probe-request-rate": "of several servers the first is probed",
-    "--profile": "a server that refuses to start its profiler ends the run; in vLLM the run goes on without",
+    "--profile": "a server that refuses to start its profiler ends the run; in vLLM the run goes "
+    "on without",
     "--random-input-len": "also distributions",
     "--random-range-ratio": "prompts have exactly the drawn lengths",
     "--sonnet-input-len": "from loadgen's own text",
     "--temperature": "the server's default, as in vLLM 0.32; 0 with `--compat vllm-0.11`",
-    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; also the time to "
+    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; also the "
+    "time to "
     "wait for a server that does not listen yet",
     "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
     "--request-rate": "also `--rate`; several values, as 1,2,4, make one run each",
     "--max-concurrency": "several values, as 1,2,4, make one run each",
 }
 SGLANG_NOTES = {
-    "--dataset-path": "not read for random prompts: loadgen uses its own words, with the requested lengths",
-    "--temperature": "sent with every API; SGLang's tool sends it with its own API, and 0 with others",
+    "--dataset-path": "not read for random prompts: loadgen uses its own words, with the "
+    "requested lengths",
+    "--temperature": "sent with every API; SGLang's tool sends it with its own API, and 0 with "
+    "others",
     "--top-p": "sent with every API; SGLang's tool sends it with its own API alone",
-    "--profile": "a server that refuses to start its profiler ends the run; in SGLang the run goes on without",
+    "--profile": "a server that refuses to start its profiler ends the run; in SGLang the run "
+    "goes on without",
 }
 INFERENCEX_NOTES = {name: note for name, note in VLLM_NOTES.items() if name != "--ignore-eos"} | {
-    "--dataset-name": f"{VLLM_NOTES['--dataset-name']}; sharegpt if it is not given",
+    "--dataset-name": f"{VLLM_NOTES['--dataset-name']}; sharegpt if it is not given"
 }
-NOTES = {"vllm": VLLM_NOTES, "vllm-rs": VLLM_NOTES, "sglang": SGLANG_NOTES, "inferencex": INFERENCEX_NOTES}
+NOTES = {
+    "vllm": VLLM_NOTES,
+    "vllm-rs": VLLM_NOTES,
+    "sglang": SGLANG_NOTES,
+    "inferencex": INFERENCEX_NOTES,
+}
 # What flags mean that are no settings of loadgen, by the name of --compat.
-MEANINGS = {None: flag_meanings.VLLM, "sglang": flag_meanings.SGLANG, "inferencex": flag_meanings.INFERENCEX}
+MEANINGS = {
+    None: flag_meanings.VLLM,
+    "sglang": flag_meanings.SGLANG,
+    "inferencex": flag_meanings.INFERENCEX,
+}
 OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
@@ -101,7 +123,8 @@ def texts() -> dict[str, str]:
         "inferencex": _by_effect("InferenceX", "inferencex"),
         "guidellm": _grouped("guidellm", GUIDELLM.items()),
         "aiperf": table(
-            (f"flag of {', '.join(releases('aiperf'))}", "here"), ((f"`{flag}`", here) for flag, here in AIPERF.items())
+            (f"flag of {', '.join(releases('aiperf'))}", "here"),
+            ((f"`{flag}`", here) for flag, here in AIPERF.items()),
         ),
     }
 
@@ -111,9 +134,19 @@ def _by_effect(title: str, name: str | None) -> str:
     tool = title.lower()
     rows = dict(accepted(tool, name))
     same = [flag for flag, here in rows.items() if here == SAME]
-    remarks = {flag: here.removeprefix(f"{SAME}; ") for flag, here in rows.items() if here.startswith(f"{SAME}; ")}
-    without = {flag: here.removeprefix(NO_EFFECT) for flag, here in rows.items() if here.startswith("no effect")}
-    others = [(flag, here) for flag, here in rows.items() if not here.startswith((SAME, "no effect"))]
+    remarks = {
+        flag: here.removeprefix(f"{SAME}; ")
+        for flag, here in rows.items()
+        if here.startswith(f"{SAME}; ")
+    }
+    without = {
+        flag: here.removeprefix(NO_EFFECT)
+        for flag, here in rows.items()
+        if here.startswith("no effect")
+    }
+    others = [
+        (flag, here) for flag, here in rows.items() if not here.startswith((SAME, "no effect"))
+    ]
     return "\n\n".join(
         (
             f"### Flags of {title} that are the same",
@@ -135,11 +168,15 @@ def _grouped(tool: str, rows: Iterable[tuple[str, str]]) -> str:
     flags: dict[str, list[str]] = {}
     for flag, here in rows:
         flags.setdefault(here, []).append(_named(tool, flag))
-    return "\n".join(_wrapped(f"- {', '.join(names)}: {here}", "  ") for here, names in flags.items())
+    return "\n".join(
+        _wrapped(f"- {', '.join(names)}: {here}", "  ") for here, names in flags.items()
+    )
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return fill(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _named(tool: str, flag: str) -> str:

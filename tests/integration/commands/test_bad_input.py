@@ -14,7 +14,9 @@ from tests.helpers.command_line import loadgen, served
 from tests.helpers.source import ROOT
 
 TOKENIZER = str(ROOT / "engines" / "sim" / "tokenizer.json")
-PROGRESS = tuple(f"loadgen: {phase}" for phase in ("starting", "preparing", "connecting", "warming up"))
+PROGRESS = tuple(
+    f"loadgen: {phase}" for phase in ("starting", "preparing", "connecting", "warming up")
+)
 
 
 def refused(*arguments: str, cwd: Path | None = None) -> str:
@@ -53,11 +55,19 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--random-range-ratio", "1.5"], "--random-range-ratio", "below 1"),
         (["--random-input-len", "normal:100"], "--random-input-len", "normal:MEAN:STDEV"),
         (["--random-output-len", "@nowhere"], "--random-output-len", "whole numbers"),
-        (["--random-input-len", "1:9", "--random-range-ratio", "0.5"], "--random-range-ratio", "the range itself"),
+        (
+            ["--random-input-len", "1:9", "--random-range-ratio", "0.5"],
+            "--random-range-ratio",
+            "the range itself",
+        ),
         (["--input-len-counts", "both"], "--input-len-counts", "--help"),
         (["--dataset-name", "sharegtp"], "--dataset-name", "sharegpt"),
         (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),
-        (["--dataset-name", "sharegpt", "--dataset-path", "none.json"], "--dataset-path", "none.json"),
+        (
+            ["--dataset-name", "sharegpt", "--dataset-path", "none.json"],
+            "--dataset-path",
+            "none.json",
+        ),
         (["--tokenizer", "./nowhere"], "--tokenizer", "tokenizer.json"),
         (["--tokenizer", "~nobody-at-home/x"], "--tokenizer", "tokenizer.json"),
         (["--workload", "shrot"], "--workload", "short"),
@@ -76,11 +86,23 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--replicas", "2"], "--replicas", "--engine"),
         (["--engine", "sim", "--replicas", "0"], "--replicas", "1 to 128"),
         (["--engine", "sim", "--replicas", "1000"], "--replicas", "1 to 128"),
-        (["--engine", "sim", "--replicas", "2", "--devices", "0,1,2"], "--devices", "multiple of 2"),
+        (
+            ["--engine", "sim", "--replicas", "2", "--devices", "0,1,2"],
+            "--devices",
+            "multiple of 2",
+        ),
         (["--engine", "sim", "--devices", "0,,1"], "--devices", "empty"),
-        (["--engine", "sim", "--engine-arg", "max_seqs=many"], "--engine-arg max_seqs", "whole number"),
+        (
+            ["--engine", "sim", "--engine-arg", "max_seqs=many"],
+            "--engine-arg max_seqs",
+            "whole number",
+        ),
         (["--engine", "sim", "--engine-timeout", "0"], "--engine-timeout", "above 0"),
-        (["--engine", "sim", "--dataset-name", "sharegpt", "--dataset-path", "none.json"], "--dataset-path", "none"),
+        (
+            ["--engine", "sim", "--dataset-name", "sharegpt", "--dataset-path", "none.json"],
+            "--dataset-path",
+            "none",
+        ),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused_in_one_line(
@@ -111,21 +133,41 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
     [
         (["--rate", "0"], "--request-rate: 0 is out of range; give a number above 0"),
         (["--slo", "foo<500ms"], "--slo: unknown metric in 'foo<500ms'; choose from ttft, "),
-        (["--random-range-ratio", "2"], "--random-range-ratio: 2 is not in range; give a number from 0 to below 1"),
-        (["--dataset-name", "radnom"], "--dataset-name: unknown data set 'radnom'; choose one of: agentic, "),
-        (["--dataset-name", "random", "--turns", "2"], "--turns: has no effect on the data set random; leave it out"),
+        (
+            ["--random-range-ratio", "2"],
+            "--random-range-ratio: 2 is not in range; give a number from 0 to below 1",
+        ),
+        (
+            ["--dataset-name", "radnom"],
+            "--dataset-name: unknown data set 'radnom'; choose one of: agentic, ",
+        ),
+        (
+            ["--dataset-name", "random", "--turns", "2"],
+            "--turns: has no effect on the data set random; leave it out",
+        ),
         (
             ["--class", "a:rate=1,dataset_name=radnom"],
             "--class: a: --dataset-name: unknown data set 'radnom'; choose one of: agentic, ",
         ),
-        (["--session-header", "X-A"], "--session-header: has no effect without sessions; leave it out"),
+        (
+            ["--session-header", "X-A"],
+            "--session-header: has no effect without sessions; leave it out",
+        ),
         (["--users", "3", "--burstiness", "2"], "--burstiness: given together with --users, "),
-        (["--tokenizer", "/dev/null"], "--tokenizer: /dev/null is neither a file nor a folder; give a tokenizer.json"),
-        (["--tokenizer", "./nowhere"], "--tokenizer: file or folder ./nowhere does not exist; give a tokenizer.json"),
+        (
+            ["--tokenizer", "/dev/null"],
+            "--tokenizer: /dev/null is neither a file nor a folder; give a tokenizer.json",
+        ),
+        (
+            ["--tokenizer", "./nowhere"],
+            "--tokenizer: file or folder ./nowhere does not exist; give a tokenizer.json",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_bad_value_is_refused_before_the_server_is_contacted(arguments: list[str], line: str) -> None:
+def test_bad_value_is_refused_before_the_server_is_contacted(
+    arguments: list[str], line: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         assert refused("run", "--base-url", url, *arguments).startswith(f"loadgen run: {line}")
@@ -145,7 +187,16 @@ def test_a_model_the_server_does_not_have_is_refused_with_those_it_has() -> None
 @pytest.mark.slow
 def test_a_test_request_that_fails_is_refused() -> None:
     with served("--max-model-len", "64", "--max-num-batched-tokens", "8192") as (url, _):
-        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "1", "--ready-check-timeout-sec", "0.2"]
+        flags = [
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--num-prompts",
+            "1",
+            "--ready-check-timeout-sec",
+            "0.2",
+        ]
         line = refused("run", *flags, "--random-input-len", "1000")
     assert "--ready-check-timeout-sec" in line
     assert "status" in line
@@ -154,7 +205,12 @@ def test_a_test_request_that_fails_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"", "empty"), (b"{}", "--dataset-path"), (b"not json", "--dataset-path"), (b"[]", "--dataset-path")],
+    [
+        (b"", "empty"),
+        (b"{}", "--dataset-path"),
+        (b"not json", "--dataset-path"),
+        (b"[]", "--dataset-path"),
+    ],
 )
 def test_a_file_that_is_no_sharegpt_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "s.json").write_bytes(content)
@@ -163,11 +219,25 @@ def test_a_file_that_is_no_sharegpt_is_refused(tmp_path: Path, content: bytes, s
 
 
 @pytest.mark.slow
-def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(tmp_path: Path) -> None:
-    turns = [{"from": "human", "value": "one two three four five"}, {"from": "gpt", "value": "a b c d e f"}]
+def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(
+    tmp_path: Path,
+) -> None:
+    turns = [
+        {"from": "human", "value": "one two three four five"},
+        {"from": "gpt", "value": "a b c d e f"},
+    ]
     whole = json.dumps([{"id": str(number), "conversations": turns} for number in range(3)])
     (tmp_path / "s.json").write_text(whole[:-40])
-    flags = ["--dataset-name", "sharegpt", "--dataset-path", "s.json", "--num-prompts", "4", "--rate", "100"]
+    flags = [
+        "--dataset-name",
+        "sharegpt",
+        "--dataset-path",
+        "s.json",
+        "--num-prompts",
+        "4",
+        "--rate",
+        "100",
+    ]
     done = loadgen("run", *flags, "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "s.json: the file is truncated; its 2 complete conversations are used" in done.stderr
@@ -180,23 +250,39 @@ def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(t
 def test_a_length_that_the_template_of_the_tokenizer_fills_is_refused(tmp_path: Path) -> None:
     tokenizer = str(trained.wordpiece(tmp_path))
     with served() as (url, _):
-        line = refused("run", "--base-url", url, "--tokenizer", tokenizer, "--random-input-len", "2")
+        line = refused(
+            "run", "--base-url", url, "--tokenizer", tokenizer, "--random-input-len", "2"
+        )
     assert "--random-input-len: 2 leaves no token after 2 special tokens; give at least 3" in line
 
 
 @pytest.mark.slow
 def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_path: Path) -> None:
-    folder = chat_templates.beside(Path(TOKENIZER), "{% for m in messages %}<>{{ m.content }}</{% endfor %}", tmp_path)
+    folder = chat_templates.beside(
+        Path(TOKENIZER), "{% for m in messages %}<>{{ m.content }}</{% endfor %}", tmp_path
+    )
     with served("--chat-template-tokens", "4") as (url, _):
         flags = ["--base-url", url, "--backend", "openai-chat", "--tokenizer", str(folder)]
         line = refused("run", *flags, "--random-input-len", "4", "--input-len-counts", "server")
-    assert "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5" in line
+    assert (
+        "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5"
+        in line
+    )
 
 
 @pytest.mark.slow
 def test_missing_tokenizer_is_refused_with_the_remedy(tmp_path: Path) -> None:
     with served("--served-model-name", "m") as (url, _):
-        line = refused("run", "--base-url", url, "--served-model-name", "m", "--model", "./models/mine", cwd=tmp_path)
+        line = refused(
+            "run",
+            "--base-url",
+            url,
+            "--served-model-name",
+            "m",
+            "--model",
+            "./models/mine",
+            cwd=tmp_path,
+        )
     assert "--tokenizer" in line
     assert "./models/mine" in line
     assert "tokenizer.json" in line
@@ -227,9 +313,23 @@ def test_closed_standard_streams_are_no_crash() -> None:
 
     from tests.helpers.command_line import LOADGEN, environment
 
-    run = [*LOADGEN, "run", "--engine", "sim", "--num-prompts", "2", "--rate", "20", "--random-output", "2", "--quiet"]
+    run = [
+        *LOADGEN,
+        "run",
+        "--engine",
+        "sim",
+        "--num-prompts",
+        "2",
+        "--rate",
+        "20",
+        "--random-output",
+        "2",
+        "--quiet",
+    ]
     closed = ["sh", "-c", '"$@" >&- <&-', "sh", *run]
-    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True, env=environment(), check=False, timeout=60)
+    done = subprocess.run(
+        closed, stderr=subprocess.PIPE, text=True, env=environment(), check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

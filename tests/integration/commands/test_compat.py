@@ -1,4 +1,6 @@
-"""Other tools' command lines: flags keep their meaning; unsupported flags are refused in one line."""
+"""Other tools' command lines: flags keep their meaning; unsupported flags are refused in one
+line.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -29,13 +31,19 @@ PAGES = ROOT / "tests/data/pages"
 
 @pytest.mark.parametrize("name", list(migrating.texts()))
 def test_the_flags_in_the_document_are_those_of_the_parser(name: str) -> None:
-    told = found_between(migrating.DOCUMENT, migrating.BEGIN.format(name), migrating.END.format(name)).strip()
+    told = found_between(
+        migrating.DOCUMENT, migrating.BEGIN.format(name), migrating.END.format(name)
+    ).strip()
     assert told == migrating.texts()[name], "python -m tests.integration.commands.migrating"
 
 
 @pytest.mark.parametrize("name", list(migrating.texts()))
 def test_the_document_lists_every_flag(name: str) -> None:
-    had = set().union(*migrating.releases(name).values()) if name in migrating.NOTES else set(migrating.OTHERS[name])
+    had = (
+        set().union(*migrating.releases(name).values())
+        if name in migrating.NOTES
+        else set(migrating.OTHERS[name])
+    )
     assert [flag for flag in sorted(had) if f"`{flag}`" not in migrating.texts()[name]] == []
 
 
@@ -51,13 +59,17 @@ def flags_of(*tools: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("tools", "name"), [(("vllm", "vllm-rs"), None), (("sglang",), "sglang")])
-def test_every_flag_exists_in_some_release_of_the_tool(tools: tuple[str, ...], name: str | None) -> None:
+def test_every_flag_exists_in_some_release_of_the_tool(
+    tools: tuple[str, ...], name: str | None
+) -> None:
     had = flags_of(*tools) | IN_SCRIPTS
     assert [flag.name for flag in compat.tool_of(name).flags if flag.name not in had] == []
 
 
 @pytest.mark.parametrize(("tools", "name"), [(("vllm", "vllm-rs"), None), (("sglang",), "sglang")])
-def test_every_flag_of_the_tool_may_be_abbreviated(tools: tuple[str, ...], name: str | None) -> None:
+def test_every_flag_of_the_tool_may_be_abbreviated(
+    tools: tuple[str, ...], name: str | None
+) -> None:
     assert compat.tool_of(name).names == flags_of(*tools) | (IN_SCRIPTS if name else set())
 
 
@@ -67,13 +79,18 @@ def test_refusal_gives_meaning_and_remedy(name: str | None) -> None:
     for flag in compat.tool_of(name).flags:
         if flag.convert is None:
             value = "" if flag.values == "none" else " 7"
-            assert refusal(f"{chosen}--model m {flag.name}{value}") == f"{flag.name}: {flag.reason}; {flag.remedy}"
+            assert (
+                refusal(f"{chosen}--model m {flag.name}{value}")
+                == f"{flag.name}: {flag.reason}; {flag.remedy}"
+            )
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
 def test_flags_of_other_tools_are_not_in_the_help(name: str | None) -> None:
     text = run_parser(name).format_help()
-    ours = {flag.name for flag in compat.tool_of(name).flags} - set(run_parser()._option_string_actions)
+    ours = {flag.name for flag in compat.tool_of(name).flags} - set(
+        run_parser()._option_string_actions
+    )
     assert [flag for flag in ours if re.search(rf"  {flag}(?![\w-])", text)] == []
 
 
@@ -91,7 +108,12 @@ def test_remedies_name_existing_flags(name: str | None) -> None:
 @pytest.mark.parametrize("name", ["guidellm", "aiperf"])
 def test_meanings_name_existing_flags(name: str) -> None:
     here = migrating.OTHERS[name].values()
-    named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
+    named = {
+        word
+        for text in here
+        for quoted in re.findall("`([^`]*)`", text)
+        for word in words_in(quoted)
+    }
     assert named <= set(run_parser()._option_string_actions)
 
 
@@ -138,7 +160,9 @@ def test_file_settings_override_the_tools_defaults(tool: str, write: Callable[[s
 
 
 @pytest.mark.parametrize("tool", compat.TOOLS)
-def test_a_workload_that_a_file_names_is_known_to_every_tool(tool: str, write: Callable[[str], str]) -> None:
+def test_a_workload_that_a_file_names_is_known_to_every_tool(
+    tool: str, write: Callable[[str], str]
+) -> None:
     named = read(f"--compat {tool} --config {write('workload: medium')}")
     assert named == read(f"--compat {tool} --workload medium")
 
@@ -147,9 +171,21 @@ def test_a_workload_that_a_file_names_is_known_to_every_tool(tool: str, write: C
     ("text", "flags", "made"),
     [
         ("random_input_len: 100", "sglang --dataset-name random", {"random_input_len": "1:100"}),
-        ("random_range_ratio: 0.5", "sglang --dataset-name random", {"random_input_len": "512:1024"}),
-        ("random_input_len: 100", "sglang --workload short --random-range-ratio 0.5", {"random_input_len": "50:100"}),
-        ("dataset_name: prefix_repetition\nprefix_repetition_num_prefixes: 4", "sglang", {"num_prompts": 64}),
+        (
+            "random_range_ratio: 0.5",
+            "sglang --dataset-name random",
+            {"random_input_len": "512:1024"},
+        ),
+        (
+            "random_input_len: 100",
+            "sglang --workload short --random-range-ratio 0.5",
+            {"random_input_len": "50:100"},
+        ),
+        (
+            "dataset_name: prefix_repetition\nprefix_repetition_num_prefixes: 4",
+            "sglang",
+            {"num_prompts": 64},
+        ),
         ("port: 9", "sglang --backend vllm", {"backend": "openai", "port": 9}),
         ("base_url: http://a:1", "sglang --backend vllm", {"host": None, "port": None}),
         ("base_url: http://a:1", "vllm-0.32", {"host": None}),
@@ -190,18 +226,27 @@ def test_ten_pages_print_commands() -> None:
 
 @pytest.mark.parametrize("compat_flags", ["", "--compat vllm-0.11 "])
 @pytest.mark.parametrize(("page", "flags"), commands())
-def test_the_pages_commands_run_with_three_words_replaced(page: str, flags: str, compat_flags: str) -> None:
+def test_the_pages_commands_run_with_three_words_replaced(
+    page: str, flags: str, compat_flags: str
+) -> None:
     settings = read(compat_flags + flags)
     assert base_url(settings) == "http://127.0.0.1:8000"
     assert not wants_engine(settings)
     assert settings.backend == "openai-chat"
     assert Target.from_settings(settings, "m").url == "http://127.0.0.1:8000/v1/chat/completions"
     if "random" in flags:
-        assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (4000, 200, 500)
+        assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (
+            4000,
+            200,
+            500,
+        )
         assert settings.seed == 42
     else:
         capped = settings.max_concurrency is not None
-        assert (settings.dataset_name, settings.num_prompts) == ("sharegpt", 100 if capped else 1000)
+        assert (settings.dataset_name, settings.num_prompts) == (
+            "sharegpt",
+            100 if capped else 1000,
+        )
     if compat_flags:
         assert settings.dataset_rule == "vllm-0.11"
         assert Target.from_settings(settings, "m").fields == {"temperature": 0.0}
@@ -209,7 +254,10 @@ def test_the_pages_commands_run_with_three_words_replaced(page: str, flags: str,
 
 def test_vllm_reads_no_file_for_random_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     assert read("--model m --dataset-path x.json").dataset_path is None
-    assert capsys.readouterr().err == "loadgen: --dataset-path has no effect on random prompts, as in vLLM\n"
+    assert (
+        capsys.readouterr().err
+        == "loadgen: --dataset-path has no effect on random prompts, as in vLLM\n"
+    )
 
 
 # -- words of others
@@ -234,8 +282,13 @@ def test_a_flag_of_another_tool_is_named_with_ours(flag: str, parts: tuple[str, 
     assert [part for part in parts if part not in refused] == []
 
 
-@pytest.mark.parametrize("said", ["--rate-type constant", "--rate-type=sweep", "--profile constant", "--profile=sweep"])
+@pytest.mark.parametrize(
+    "said", ["--rate-type constant", "--rate-type=sweep", "--profile constant", "--profile=sweep"]
+)
 def test_guidellms_profiles_are_refused_with_what_asks_for_them_here(said: str) -> None:
     line = refusal(said).replace("`", "")
     assert "constant is --request-rate R --burstiness inf" in line
-    assert "sweep is loadgen search, which chooses the rates itself, or --request-rate 1,2,4 with" in line
+    assert (
+        "sweep is loadgen search, which chooses the rates itself, or --request-rate 1,2,4 with"
+        in line
+    )

@@ -16,7 +16,11 @@ SG = "--compat sglang --model m --backend sglang-oai-chat --dataset-name image"
         ("--random-mm-base-items-per-request 2", "2:2"),
         ("--random-mm-base-items-per-request 3 --random-mm-num-mm-items-range-ratio 0.5", "1:5"),
         ("--random-mm-num-mm-items-range-ratio 1", "0:2"),
-        (f'--random-mm-base-items-per-request 3 --random-mm-num-mm-items-range-ratio 0.5 {LIMIT} {{"image":4}}', "1:4"),
+        (
+            "--random-mm-base-items-per-request 3 --random-mm-num-mm-items-range-ratio 0.5 "
+            f'{LIMIT} {{"image":4}}',
+            "1:4",
+        ),
         ("--enable-multimodal-chat", 1),
     ],
 )
@@ -32,7 +36,11 @@ def test_vllm_buckets_are_sizes_with_shares() -> None:
 
 def test_vllm_defaults_are_loadgens() -> None:
     drawn = read(MM)
-    assert (drawn.image_sizes, drawn.image_format, drawn.image_position) == ("256x256,720x1280", "jpeg", "last")
+    assert (drawn.image_sizes, drawn.image_format, drawn.image_position) == (
+        "256x256,720x1280",
+        "jpeg",
+        "last",
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,13 +66,19 @@ def test_what_vllm_cannot_draw_is_refused_by_the_name_of_its_flag(flags, says) -
 
 def test_flags_of_random_mm_are_refused_with_other_data_sets() -> None:
     text = refusal("--model m --random-mm-base-items-per-request 2")
-    assert text.startswith("--random-mm-base-items-per-request: has no effect on the data set random")
+    assert text.startswith(
+        "--random-mm-base-items-per-request: has no effect on the data set random"
+    )
 
 
 def test_sglang_images_come_first_in_its_size_and_quality() -> None:
     drawn = read(SG)
     assert (drawn.dataset_name, drawn.images, drawn.image_sizes) == ("random-mm", 1, "1080x1920")
-    assert (drawn.image_format, drawn.image_content, drawn.image_position) == ("jpeg:85", "random", "first")
+    assert (drawn.image_format, drawn.image_content, drawn.image_position) == (
+        "jpeg:85",
+        "random",
+        "first",
+    )
     assert (drawn.random_input_len, drawn.random_output_len) == ("1:1024", "1:1024")
 
 
@@ -77,7 +91,10 @@ def test_sglang_images_come_first_in_its_size_and_quality() -> None:
         ("--image-resolution 720p", {"image_sizes": "720x1280"}),
         ("--image-resolution 300x500", {"image_sizes": "300x500"}),
         ("--image-resolution random:256x256-4k", {"image_sizes": "256x256-2160x3840"}),
-        ("--image-format png --image-content blank", {"image_format": "png", "image_content": "blank"}),
+        (
+            "--image-format png --image-content blank",
+            {"image_format": "png", "image_content": "blank"},
+        ),
         ("--image-format jpeg", {"image_format": "jpeg:85"}),
     ],
 )
@@ -110,7 +127,9 @@ def test_sglang_distributions_of_adapters(flags, assignment) -> None:
 
 
 def test_sglang_names_the_adapter_as_lora_path_too() -> None:
-    drawn = read("--compat sglang --model m --backend sglang-oai --dataset-name random --lora-name a")
+    drawn = read(
+        "--compat sglang --model m --backend sglang-oai --dataset-name random --lora-name a"
+    )
     assert drawn.extra_body == {"best_of": 1, "lora_path": None}
 
 
@@ -122,4 +141,6 @@ def test_sglang_names_the_adapter_as_lora_path_too() -> None:
     ],
 )
 def test_wrong_distributions_of_adapters_are_refused(flags, field) -> None:
-    assert refusal(f"--compat sglang --model m --dataset-name random --lora-name a b {flags}").startswith(field)
+    assert refusal(
+        f"--compat sglang --model m --dataset-name random --lora-name a b {flags}"
+    ).startswith(field)

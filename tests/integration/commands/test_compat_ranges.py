@@ -19,17 +19,30 @@ ARGUMENTS = {
     "random_range_ratio": 0.0,
 }
 SHARED_PREFIXES = "--dataset-name generated-shared-prefix"
-NATIVE = {"lora_path": None, "return_logprob": False, "return_routed_experts": False, "logprob_start_len": -1}
+NATIVE = {
+    "lora_path": None,
+    "return_logprob": False,
+    "return_routed_experts": False,
+    "logprob_start_len": -1,
+}
 
 
 def test_sglang_draws_lengths_up_to_the_one_named() -> None:
-    drawn = read("--compat sglang --model m --dataset-name random --random-input-len 100 --random-range-ratio 0.5")
+    drawn = read(
+        "--compat sglang --model m --dataset-name random --random-input-len 100 "
+        "--random-range-ratio 0.5"
+    )
     assert (drawn.random_input_len, drawn.random_output_len) == ("50:100", "512:1024")
     all_of_it = read("--compat sglang --model m --dataset-name random-ids --random-input-len 100")
     assert all_of_it.random_input_len == "1:100"
-    fixed = read("--compat sglang --model m --dataset-name random --random-output-len 8 --random-range-ratio 1")
+    fixed = read(
+        "--compat sglang --model m --dataset-name random --random-output-len 8 "
+        "--random-range-ratio 1"
+    )
     assert (fixed.random_input_len, fixed.random_output_len) == (1024, 8)
-    assert refusal("--compat sglang --random-range-ratio 2 --dataset-name random").startswith("--random-range-ratio: 2")
+    assert refusal("--compat sglang --random-range-ratio 2 --dataset-name random").startswith(
+        "--random-range-ratio: 2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,17 +72,27 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
             {"extra_body": NATIVE | {"return_logprob": True, "top_logprobs_num": 3}},
         ),
         ("--backend vllm --return-logprob", {"extra_body": {"best_of": 1}}),
-        ("--backend vllm --return-logprob --top-logprobs-num 3", {"extra_body": {"best_of": 1, "logprobs": 3}}),
+        (
+            "--backend vllm --return-logprob --top-logprobs-num 3",
+            {"extra_body": {"best_of": 1, "logprobs": 3}},
+        ),
         ("--backend vllm-chat --return-logprob", {"extra_body": None}),
-        ("--dataset-name custom --dataset-path x --apply-chat-template", {"render_chat_template": "without-bos"}),
+        (
+            "--dataset-name custom --dataset-path x --apply-chat-template",
+            {"render_chat_template": "without-bos"},
+        ),
         ("--dataset-name random --apply-chat-template", {"render_chat_template": None}),
         ("--dataset-name random --tokenize-prompt", {"prompt_token_ids": True}),
         ("--dataset-name sharegpt --dataset-path x", {"dataset_rule": "sglang"}),
         ("--disable-stream", {"disable_stream": True, "percentile_metrics": "e2el"}),
-        ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
+        (
+            "--output-file r.jsonl --output-details",
+            {"result_filename": "r.jsonl", "append_result": True},
+        ),
         ("", {"sglang_result": ARGUMENTS, "metric_percentiles": "90,95,99"}),
         (
-            "--tag x --backend vllm --dataset-name random-ids --random-input-len 64 --random-range-ratio 0.5",
+            "--tag x --backend vllm --dataset-name random-ids --random-input-len 64 "
+            "--random-range-ratio 0.5",
             {
                 "sglang_result": ARGUMENTS
                 | {"tag": "x", "backend": "vllm", "dataset_name": "random-ids"}
@@ -78,7 +101,8 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ),
         ("--metric-percentiles 50,99", {"metric_percentiles": "50,99,90,95"}),
         (
-            "--dataset-name generated-shared-prefix --gsp-num-groups 4 --gsp-prompts-per-group 5 --gsp-question-len 9",
+            "--dataset-name generated-shared-prefix --gsp-num-groups 4 --gsp-prompts-per-group 5 "
+            "--gsp-question-len 9",
             {
                 "dataset_name": "prefix_repetition",
                 "prefix_repetition_num_prefixes": 4,
@@ -94,7 +118,8 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
         ),
         (f"{SHARED_PREFIXES} --gsp-ordered", {"disable_shuffle": True, "prefix_zipf": None}),
         (
-            f"{SHARED_PREFIXES} --gsp-num-turns 3 --backend sglang-oai-chat --gsp-prompts-per-group 2",
+            f"{SHARED_PREFIXES} --gsp-num-turns 3 --backend sglang-oai-chat "
+            "--gsp-prompts-per-group 2",
             {"turns": "3", "num_prompts": 64 * 2 * 3, "dataset_name": "prefix_repetition"},
         ),
         (
@@ -105,11 +130,23 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
                 "prefix_repetition_output_len": "128:256",
             },
         ),
-        (f"{SHARED_PREFIXES} --gsp-prewarm-prefixes --gsp-prewarm-concurrency 4", {"cache": "warm"}),
-        ("--dataset-name random --gsp-num-turns 3 --gsp-ordered", {"turns": None, "disable_shuffle": False}),
         (
-            "--dataset-name mooncake --dataset-path t --mooncake-slowdown-factor 4 --use-trace-timestamps",
-            {"dataset_name": "trace", "dataset_path": "t", "trace_format": "mooncake", "time_scale": 0.25},
+            f"{SHARED_PREFIXES} --gsp-prewarm-prefixes --gsp-prewarm-concurrency 4",
+            {"cache": "warm"},
+        ),
+        (
+            "--dataset-name random --gsp-num-turns 3 --gsp-ordered",
+            {"turns": None, "disable_shuffle": False},
+        ),
+        (
+            "--dataset-name mooncake --dataset-path t --mooncake-slowdown-factor 4 "
+            "--use-trace-timestamps",
+            {
+                "dataset_name": "trace",
+                "dataset_path": "t",
+                "trace_format": "mooncake",
+                "time_scale": 0.25,
+            },
         ),
     ],
 )
@@ -123,9 +160,15 @@ def test_sglang_flags_set_the_same_settings(flags: str, made: dict[str, Any]) ->
     [
         ("--gsp-group-distribution zipf", "--gsp-group-distribution: zipf needs its exponent"),
         ("--gsp-group-distribution pareto", "--gsp-group-distribution: 'pareto' is unknown"),
-        ("--gsp-zipf-alpha 1", "--gsp-zipf-alpha: has no effect without --gsp-group-distribution zipf"),
+        (
+            "--gsp-zipf-alpha 1",
+            "--gsp-zipf-alpha: has no effect without --gsp-group-distribution zipf",
+        ),
         ("--gsp-range-ratio 2", "--gsp-range-ratio: 2 is out of range"),
-        ("--gsp-prewarm-prefixes --flush-cache", "--gsp-prewarm-prefixes: --flush-cache would empty the cache"),
+        (
+            "--gsp-prewarm-prefixes --flush-cache",
+            "--gsp-prewarm-prefixes: --flush-cache would empty the cache",
+        ),
         ("--gsp-send-routing-key", "--gsp-send-routing-key: no header names the group of a prompt"),
     ],
 )
@@ -137,11 +180,16 @@ def test_groups_that_cannot_be_made_are_refused(flags: str, says: str) -> None:
 def test_the_file_that_sglang_takes_random_words_from_is_not_needed(name: str) -> None:
     line = f"--compat sglang --model m --dataset-name {name}"
     assert read(f"{line} --dataset-path ShareGPT.json") == read(line)
-    assert read("--compat sglang --model m --dataset-path ShareGPT.json").dataset_path == "ShareGPT.json"
+    assert (
+        read("--compat sglang --model m --dataset-path ShareGPT.json").dataset_path
+        == "ShareGPT.json"
+    )
 
 
 def test_sglangs_own_api_is_sent_what_its_own_tool_sends() -> None:
-    settings = read("--compat sglang --model m --backend sglang --dataset-name random --random-output-len 8")
+    settings = read(
+        "--compat sglang --model m --backend sglang --dataset-name random --random-output-len 8"
+    )
     body = orjson.loads(Target.from_settings(settings, "m").body(Prompt("Why?", 1, 8, "x/0")))
     sampling = {"temperature": 0.0, "max_new_tokens": 8, "ignore_eos": True}
     assert body == {"text": "Why?", "sampling_params": sampling, "stream": True, **NATIVE}
@@ -155,7 +203,10 @@ def test_sglangs_own_api_is_sent_what_its_own_tool_sends() -> None:
         ('{"sampling_params":5}', "--extra-body: sampling_params is not a JSON object"),
         ('{"sampling_params":{"n":2}}', "--extra-body: n: 2 requests several answers to a prompt"),
         ('{"text":"x"}', "--extra-body: text would replace every prompt"),
-        ('{"sampling_params":{"max_new_tokens":2}}', "--extra-body: max_new_tokens would replace the output length"),
+        (
+            '{"sampling_params":{"max_new_tokens":2}}',
+            "--extra-body: max_new_tokens would replace the output length",
+        ),
         ('{"max_new_tokens":2}', "--extra-body: max_new_tokens would replace the output length"),
     ],
 )
@@ -183,18 +234,33 @@ def test_inferencex_draws_lengths_up_to_the_one_named() -> None:
     ("flags", "told"),
     [
         ("--backend vllm --return-logprob", "--return-logprob has no effect on openai"),
-        ("--backend vllm-chat --logprob-start-len 0", "--logprob-start-len has no effect on openai-chat"),
-        ("--dataset-name random --apply-chat-template", "--apply-chat-template has no effect on the data set random"),
+        (
+            "--backend vllm-chat --logprob-start-len 0",
+            "--logprob-start-len has no effect on openai-chat",
+        ),
+        (
+            "--dataset-name random --apply-chat-template",
+            "--apply-chat-template has no effect on the data set random",
+        ),
     ],
 )
-def test_a_flag_of_sglang_without_effect_is_named(flags: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flag_of_sglang_without_effect_is_named(
+    flags: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     read(f"--compat sglang --model m {flags}")
     assert capsys.readouterr().err == f"loadgen: {told}, as in SGLang\n"
 
 
 def test_inferencexs_chat_template_is_put_around_the_prompts_and_counted() -> None:
-    settings = read("--compat inferencex --model m --backend vllm --endpoint /v1/completions --use-chat-template")
-    assert (settings.backend, settings.render_chat_template, settings.input_len_counts) == ("vllm", "whole", "server")
+    settings = read(
+        "--compat inferencex --model m --backend vllm --endpoint /v1/completions "
+        "--use-chat-template"
+    )
+    assert (settings.backend, settings.render_chat_template, settings.input_len_counts) == (
+        "vllm",
+        "whole",
+        "server",
+    )
     assert settings.extra_body == {"best_of": 1, "logprobs": None}
     assert refusal("--use-chat-template") == (
         "--use-chat-template: unknown; this is a flag of InferenceX: add --compat inferencex"

@@ -25,7 +25,10 @@ def test_the_profiler_of_vllm_is_a_setting() -> None:
 
 
 def test_sglangs_flags_of_the_profiler_are_fields_of_its_request(tmp_path: Path) -> None:
-    said = f"--profile-activities CPU GPU --profile-start-step 3 --profile-prefix a --profile-output-dir {tmp_path}/"
+    said = (
+        "--profile-activities CPU GPU --profile-start-step 3 --profile-prefix a "
+        f"--profile-output-dir {tmp_path}/"
+    )
     settings = read(f"{SGLANG} --profile {said} --profile-stages prefill decode")
     assert settings.profile_body == {
         "activities": ["CPU", "GPU"],
@@ -39,8 +42,7 @@ def test_sglangs_flags_of_the_profiler_are_fields_of_its_request(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("said", "steps"),
-    [("", 5), (" --profile-num-steps 9", 9), (" --profile-steps 9", 9)],
+    ("said", "steps"), [("", 5), (" --profile-num-steps 9", 9), (" --profile-steps 9", 9)]
 )
 def test_sglang_profiles_five_steps_by_stage_unless_told_otherwise(said: str, steps: int) -> None:
     body = read(f"{SGLANG} --profile{said} --profile-by-stage{said}").profile_body
@@ -49,9 +51,13 @@ def test_sglang_profiles_five_steps_by_stage_unless_told_otherwise(said: str, st
 
 def test_what_to_profile_without_a_profile_is_refused() -> None:
     assert refusal(f"{SGLANG} --profile-num-steps 5").startswith("--profile: missing")
-    assert refusal("--model m --profile --profile-duration 2").startswith("--profile-duration: given without")
+    assert refusal("--model m --profile --profile-duration 2").startswith(
+        "--profile-duration: given without"
+    )
     off = "--profile --profile-batch-threshold 2 --server-metrics off"
-    assert refusal(f"--model m {off}").startswith("--profile-batch-threshold: needs the server's metrics")
+    assert refusal(f"--model m {off}").startswith(
+        "--profile-batch-threshold: needs the server's metrics"
+    )
 
 
 @pytest.mark.parametrize(

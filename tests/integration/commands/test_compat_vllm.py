@@ -24,8 +24,12 @@ PAGES = ROOT / "tests/data/pages"
 
 
 def test_a_flag_of_vllm_that_is_another_one_here() -> None:
-    settings = read("--model m --input-len 70 --output-len 9 --endpoint-type openai-chat --tokenizer-mode hf")
-    lengths = {name: value for name, value in vars(settings).items() if name.endswith("_output_len")}
+    settings = read(
+        "--model m --input-len 70 --output-len 9 --endpoint-type openai-chat --tokenizer-mode hf"
+    )
+    lengths = {
+        name: value for name, value in vars(settings).items() if name.endswith("_output_len")
+    }
     assert settings.random_input_len == 70
     assert set(lengths.values()) == {9}, lengths
     assert settings.backend == "openai-chat"
@@ -34,7 +38,10 @@ def test_a_flag_of_vllm_that_is_another_one_here() -> None:
 def test_logprobs_are_asked_of_completions_alone() -> None:
     assert read("--model m --logprobs 2").extra_body == {"logprobs": 2}
     assert read("--model m --logprobs 2 --backend openai-chat").extra_body is None
-    assert read('--model m --logprobs 2 --extra-body {"top_n":1}').extra_body == {"logprobs": 2, "top_n": 1}
+    assert read('--model m --logprobs 2 --extra-body {"top_n":1}').extra_body == {
+        "logprobs": 2,
+        "top_n": 1,
+    }
 
 
 RELEASES = [name for name in compat.TOOLS if name.startswith("vllm")]
@@ -60,13 +67,20 @@ def test_vllm_renders_chats_of_custom_twice_and_counts_the_template_of_sonnet(to
 @pytest.mark.parametrize("tool", RELEASES)
 def test_completions_have_the_fields_that_vllm_always_sends(tool: str) -> None:
     def fields(flags: str) -> dict[str, Any]:
-        settings = read(f"--compat {tool} --model m --dataset-name sharegpt --dataset-path f {flags}")
+        settings = read(
+            f"--compat {tool} --model m --dataset-name sharegpt --dataset-path f {flags}"
+        )
         return Target.from_settings(settings, "m").fields
 
-    always = {"repetition_penalty": 1.0, "logprobs": None} | ({"temperature": 0.0} if tool == "vllm-0.11" else {})
+    always = {"repetition_penalty": 1.0, "logprobs": None} | (
+        {"temperature": 0.0} if tool == "vllm-0.11" else {}
+    )
     assert fields("") == always
     assert fields("--engine sim") == always
-    assert fields("--repetition-penalty 1.1 --logprobs 3") == always | {"repetition_penalty": 1.1, "logprobs": 3}
+    assert fields("--repetition-penalty 1.1 --logprobs 3") == always | {
+        "repetition_penalty": 1.1,
+        "logprobs": 3,
+    }
     assert fields('--extra-body {"repetition_penalty":2}') == always | {"repetition_penalty": 2}
     assert not read(f"--compat {tool} --model m").content_parts
     for chat in ("--backend openai-chat", "--endpoint /v1/chat/completions"):
@@ -83,19 +97,30 @@ def test_completions_have_the_fields_that_vllm_always_sends(tool: str) -> None:
 )
 def test_an_output_length_is_that_of_the_data_set(flags: str, refused: str) -> None:
     line = refusal(f"--model m {flags}")
-    assert line.startswith(f"--extra-body: {refused} would replace the output length that is asked; ")
+    assert line.startswith(
+        f"--extra-body: {refused} would replace the output length that is asked; "
+    )
     assert "--random-output-len" in line
 
 
 def test_a_field_beside_that_of_the_output_length_is_sent() -> None:
-    assert read('--model m --backend openai-chat --extra-body {"max_tokens":2}').extra_body == {"max_tokens": 2}
+    assert read('--model m --backend openai-chat --extra-body {"max_tokens":2}').extra_body == {
+        "max_tokens": 2
+    }
 
 
-def test_a_tokenizer_mode_has_no_effect_where_there_is_a_tokenizer_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tokenizer_mode_has_no_effect_where_there_is_a_tokenizer_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     line = "--model m --tokenizer-mode deepseek_v4 --tokenizer"
     assert read(f"{line} {TOKENIZER.parent}") == read(f"--model m --tokenizer {TOKENIZER.parent}")
-    assert capsys.readouterr().err == f"loadgen: --tokenizer-mode deepseek_v4 has no effect: {TOKENIZER} is used\n"
-    assert refusal(f"{line} no/such-model").startswith("--tokenizer-mode: 'deepseek_v4' does not use a tokenizer.json")
+    assert (
+        capsys.readouterr().err
+        == f"loadgen: --tokenizer-mode deepseek_v4 has no effect: {TOKENIZER} is used\n"
+    )
+    assert refusal(f"{line} no/such-model").startswith(
+        "--tokenizer-mode: 'deepseek_v4' does not use a tokenizer.json"
+    )
 
 
 def test_without_compat_completions_have_no_fields_that_were_not_asked_for() -> None:
@@ -108,7 +133,9 @@ def test_without_compat_prompts_are_sent_as_they_are(flag: str) -> None:
     assert read(f"--model m --dataset-name custom --dataset-path f {flag}").dataset_name == "custom"
 
 
-@pytest.mark.parametrize("flag", ["--trust-remote-code", "--use-beam-search", "--no-stream", "--skip-tokenizer-init"])
+@pytest.mark.parametrize(
+    "flag", ["--trust-remote-code", "--use-beam-search", "--no-stream", "--skip-tokenizer-init"]
+)
 def test_flag_with_a_neutral_value_changes_no_setting(flag: str) -> None:
     assert read(f"--model m {flag}") == read("--model m")
 
@@ -135,18 +162,35 @@ def test_requests_are_named_as_asked() -> None:
 @pytest.mark.parametrize(
     ("flags", "implied"),
     [
-        ("", {"temperature": None, "ignore_eos": True, "latency_from": "due", "dataset_rule": None}),
-        ("--compat vllm-0.33", {"temperature": None, "ignore_eos": True, "latency_from": "sent", "dataset_rule": None}),
+        (
+            "",
+            {"temperature": None, "ignore_eos": True, "latency_from": "due", "dataset_rule": None},
+        ),
+        (
+            "--compat vllm-0.33",
+            {"temperature": None, "ignore_eos": True, "latency_from": "sent", "dataset_rule": None},
+        ),
         (
             "--compat vllm-0.11",
-            {"temperature": 0.0, "ignore_eos": False, "dataset_rule": "vllm-0.11", "ready_check_timeout_sec": 600.0},
+            {
+                "temperature": 0.0,
+                "ignore_eos": False,
+                "dataset_rule": "vllm-0.11",
+                "ready_check_timeout_sec": 600.0,
+            },
         ),
-        ("--compat vllm-0.11 --temperature 0.7 --ignore-eos", {"temperature": 0.7, "ignore_eos": True}),
+        (
+            "--compat vllm-0.11 --temperature 0.7 --ignore-eos",
+            {"temperature": 0.7, "ignore_eos": True},
+        ),
         ("", {"warmup_prompt": "other"}),
         ("--compat vllm-0.11", {"warmup_prompt": "first"}),
         ("--compat vllm-0.33", {"warmup_prompt": "first"}),
         ("--compat vllm-0.33 --warmup-prompt other", {"warmup_prompt": "other"}),
-        ("--compat vllm-0.11 --dataset-name prefix_repetition", {"dataset_rule": None, "ignore_eos": False}),
+        (
+            "--compat vllm-0.11 --dataset-name prefix_repetition",
+            {"dataset_rule": None, "ignore_eos": False},
+        ),
     ],
 )
 def test_release_defaults_are_applied(flags: str, implied: dict[str, Any]) -> None:
@@ -166,7 +210,10 @@ def test_with_compat_no_server_named_is_vllms_own_address_and_not_the_simulator(
     ("flags", "page"),
     [
         ("--plot-timeline", "vllm.timeline.html"),
-        ("--plot-timeline --save-result --result-filename a.json --result-dir out", "out/a.timeline.html"),
+        (
+            "--plot-timeline --save-result --result-filename a.json --result-dir out",
+            "out/a.timeline.html",
+        ),
         ("--plot-timeline --html b.html --compat vllm-0.33", "b.html"),
     ],
 )

@@ -10,7 +10,12 @@ import pytest
 from tests.helpers.command_line import LOADGEN, environment, loadgen
 from tests.helpers.source import lazy_packages
 
-ASKED = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": " ", "_ARGCOMPLETE_SUPPRESS_SPACE": "1", "_ARGCOMPLETE_SHELL": "bash"}
+ASKED = {
+    "_ARGCOMPLETE": "1",
+    "_ARGCOMPLETE_IFS": " ",
+    "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+    "_ARGCOMPLETE_SHELL": "bash",
+}
 HEAVY = {*lazy_packages(), "asyncio", "multiprocessing", "numpy", "ssl"} - {"argcomplete"}
 
 
@@ -18,7 +23,11 @@ def ask(folder: Path, line: str, *options: str) -> tuple[list[str], str]:
     """What a shell is offered for a command line, and what was printed."""
     found = folder / "offered"
     found.touch()
-    asked = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(found)}
+    asked = {
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(found),
+    }
     done = subprocess.run(
         [sys.executable, *options, *LOADGEN[1:]],
         cwd=folder,
@@ -55,7 +64,11 @@ def test_a_begun_command_line_is_completed(tmp_path: Path, line: str, offered: s
 
 def test_completion_imports_nothing_heavy(tmp_path: Path) -> None:
     offered, said = ask(tmp_path, "loadgen run --ra", "-X", "importtime")
-    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in said.splitlines() if "|" in line}
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0]
+        for line in said.splitlines()
+        if "|" in line
+    }
     assert "--rate" in offered
     assert {"argparse", "argcomplete"} <= imported
     assert imported & HEAVY == set()
@@ -69,5 +82,7 @@ def test_where_a_package_fails_a_shell_offers_nothing_and_says_nothing(tmp_path:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_takes_the_code() -> None:
     code = loadgen("completion", "bash").stdout
-    done = subprocess.run(["bash", "-c", f"{code}\ncomplete -p loadgen"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", f"{code}\ncomplete -p loadgen"], capture_output=True, text=True, check=True
+    )
     assert "-F _python_argcomplete loadgen" in done.stdout

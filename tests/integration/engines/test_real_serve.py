@@ -14,7 +14,18 @@ pytestmark = real()
 
 
 def test_llamacpp_serves_until_ctrl_c_and_frees_its_port() -> None:
-    server = start("serve", "llamacpp", gguf(), "--max-seqs", "2", "--context-len", "512", "--", "--threads", "1")
+    server = start(
+        "serve",
+        "llamacpp",
+        gguf(),
+        "--max-seqs",
+        "2",
+        "--context-len",
+        "512",
+        "--",
+        "--threads",
+        "1",
+    )
     try:
         assert server.stdout is not None
         url = server.stdout.readline().removeprefix("listening on ").strip()
@@ -32,12 +43,22 @@ def test_llamacpp_serves_until_ctrl_c_and_frees_its_port() -> None:
 @pytest.mark.parametrize(
     ("model", "raw", "line"),
     [
-        ("/nowhere/m.gguf", [], "model_missing: error: --model: /nowhere/m.gguf is not a file; give the path"),
+        (
+            "/nowhere/m.gguf",
+            [],
+            "model_missing: error: --model: /nowhere/m.gguf is not a file; give the path",
+        ),
         (__file__, [], "bad_checkpoint: gguf_init_from_reader: invalid magic characters"),
-        (None, ["--odd"], "bad_flag: loadgen.engines.llamacpp_server: error: unrecognized arguments: --odd"),
+        (
+            None,
+            ["--odd"],
+            "bad_flag: loadgen.engines.llamacpp_server: error: unrecognized arguments: --odd",
+        ),
     ],
 )
-def test_invalid_engine_options_are_named_in_one_line(model: str | None, raw: list[str], line: str) -> None:
+def test_invalid_engine_options_are_named_in_one_line(
+    model: str | None, raw: list[str], line: str
+) -> None:
     done = loadgen("serve", "llamacpp", model or gguf(), "--", *raw, timeout_s=120)
     assert done.returncode == 1
     (told,) = (said for said in done.stderr.splitlines() if said.startswith("loadgen serve: "))

@@ -56,7 +56,9 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_serve_prints_its_address_and_stops_the_engine(tmp_path: Path, number: signal.Signals) -> None:
+def test_serve_prints_its_address_and_stops_the_engine(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     with served(tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on http://127.0.0.1:")
@@ -94,7 +96,9 @@ def test_serve_keeps_sighup_ignored_under_nohup(tmp_path: Path) -> None:
 
 
 def test_progress_shows_what_the_engine_says(tmp_path: Path) -> None:
-    with served(tmp_path, "--timeout", "60", "--", "--never-listen", "--say", "loading 3 of 9") as process:
+    with served(
+        tmp_path, "--timeout", "60", "--", "--never-listen", "--say", "loading 3 of 9"
+    ) as process:
         assert process.stderr is not None
         assert any(line.endswith(" s: loading 3 of 9\n") for line in process.stderr)
         (supervisor,) = children(process.pid)
@@ -117,7 +121,17 @@ def test_an_engine_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_prints_command_environment_and_files(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["some/model", "--served-name", "a b", "--port", "8123", "--dry-run", "--", "--say", "a b"]
+    flags = [
+        "some/model",
+        "--served-name",
+        "a b",
+        "--port",
+        "8123",
+        "--dry-run",
+        "--",
+        "--say",
+        "a b",
+    ]
     assert serve_engine(Fake(), flags) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith(f"served_name='a b' {sys.executable}")
@@ -127,11 +141,15 @@ def test_a_dry_run_prints_command_environment_and_files(capsys: pytest.CaptureFi
 
 
 def test_a_shorthand_and_a_folder_stand_before_the_command() -> None:
-    launch = Launch(("daemon",), "http://h:1", "m", folder=Path("/opt/a b"), shorthand=("mindie", "serve", "m"))
+    launch = Launch(
+        ("daemon",), "http://h:1", "m", folder=Path("/opt/a b"), shorthand=("mindie", "serve", "m")
+    )
     assert as_shell(launch).splitlines() == ["# mindie serve m", "cd '/opt/a b'", "daemon"]
 
 
-def test_dry_run_starts_no_process_and_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dry_run_starts_no_process_and_writes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert serve_engine(Fake(["/nowhere/engine"]), ["m", "--dry-run"]) == 0
@@ -144,8 +162,15 @@ def planned(capsys: pytest.CaptureFixture[str], *flags: str) -> list[str]:
     return shlex.split(capsys.readouterr().out.splitlines()[-1])
 
 
-def test_every_knob_is_a_flag_and_becomes_the_engine_s_own(capsys: pytest.CaptureFixture[str]) -> None:
-    values = {int: "2", float: "0.5", str: "balanced", dict: '{"method":"ngram","num_speculative_tokens":2}'}
+def test_every_knob_is_a_flag_and_becomes_the_engine_s_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    values = {
+        int: "2",
+        float: "0.5",
+        str: "balanced",
+        dict: '{"method":"ngram","num_speculative_tokens":2}',
+    }
     for knob in KNOBS.values():
         flag = "--" + knob.name.replace("_", "-")
         words = planned(capsys, flag, *([values[knob.kind]] if knob.kind in values else []))
@@ -168,16 +193,27 @@ def test_boolean_knob_has_on_off_and_engine_default(capsys: pytest.CaptureFixtur
             "--max-seqs: 'four' is not a whole number; write digits only, for example 10",
         ),
         (["vllm", "m", "--max-seqs", "0"], "--max-seqs: 0 is out of range; give 1 or more"),
-        (["vllm", "m", "--speculative", "ngram"], "--speculative: 'ngram' is not a JSON object; see"),
-        (["sglang", "m", "--speculative", "{}"], "--speculative.method: unknown method None; use one of mtp,"),
-        (["sglang", "m", "--performance-mode", "balanced"], "--performance-mode: sglang has no such knob; use one of"),
+        (
+            ["vllm", "m", "--speculative", "ngram"],
+            "--speculative: 'ngram' is not a JSON object; see",
+        ),
+        (
+            ["sglang", "m", "--speculative", "{}"],
+            "--speculative.method: unknown method None; use one of mtp,",
+        ),
+        (
+            ["sglang", "m", "--performance-mode", "balanced"],
+            "--performance-mode: sglang has no such knob; use one of",
+        ),
         (
             ["llamacpp", "m.gguf", "--memory-fraction", "0.5"],
-            "--memory-fraction: llamacpp has no such setting; the nearest is --n-gpu-layers or --fit",
+            "--memory-fraction: llamacpp has no such setting; the nearest is --n-gpu-layers or "
+            "--fit",
         ),
         (
             ["vllm", "m", "--max-seqs", "4", "--", "--max-num-seqs=8"],
-            "--max-num-seqs: it sets the same thing as the knob max_seqs; use one of them, best max_seqs",
+            "--max-num-seqs: it sets the same thing as the knob max_seqs; use one of them, best "
+            "max_seqs",
         ),
         (
             ["vllm", "m", "--", "--port", "1"],
@@ -185,8 +221,15 @@ def test_boolean_knob_has_on_off_and_engine_default(capsys: pytest.CaptureFixtur
         ),
         (["vllm", "m", "--port", "70000"], "--port: 70000 is not within 1 to 65535; see"),
         (["vllm"], "the following arguments are required: MODEL; see"),
-        (["mindie", "m"], "--host: MindIE does not answer at 127.0.0.1; give an address of this machine's network"),
-        (["external", "m"], "engine: an external server runs already and cannot be started; measure it"),
+        (
+            ["mindie", "m"],
+            "--host: MindIE does not answer at 127.0.0.1; give an address of this machine's "
+            "network",
+        ),
+        (
+            ["external", "m"],
+            "engine: an external server runs already and cannot be started; measure it",
+        ),
     ],
 )
 def test_bad_command_line_is_one_line_before_the_start(
@@ -226,7 +269,10 @@ def test_serving_an_unknown_engine_is_one_clear_line(capsys: pytest.CaptureFixtu
 
 
 def test_simulator_needs_no_model_and_takes_knobs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert commands.serve(["sim", "--max-seqs", "8", "--dry-run", "--", "--profile", "h100-qwen3-8b"]) == 0
+    assert (
+        commands.serve(["sim", "--max-seqs", "8", "--dry-run", "--", "--profile", "h100-qwen3-8b"])
+        == 0
+    )
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
     assert words[words.index("loadgen.engines.sim") + 1 :][:5] == [
         "sim",

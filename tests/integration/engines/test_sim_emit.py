@@ -73,7 +73,9 @@ async def test_the_last_event_may_end_otherwise(pair: Pair) -> None:
     one.write(tokens=2)
     one.write(tokens=1, tail=b'","end":"of a longer tail than all before"}\n\n')
     pair.transport.close()
-    received = [json.loads(chunk.removeprefix(b"data: ")) for chunk in chunks(await pair.receive_all())]
+    received = [
+        json.loads(chunk.removeprefix(b"data: ")) for chunk in chunks(await pair.receive_all())
+    ]
     assert ["end" in event for event in received] == [False, False, True]
     assert "".join(event["t"] for event in received) == WORDS.text(1, 3)
 
@@ -171,7 +173,9 @@ USAGE = {"prompt_tokens": 5, "between": b',"own":', "end": b"}\n\n"}
 
 
 def grouped(pair: Pair, group: int, **options: Any) -> Grouped:
-    return Grouped(pair.transport, WORDS, 1, HEAD, options.pop("tail", TAIL), group=group, **options)
+    return Grouped(
+        pair.transport, WORDS, 1, HEAD, options.pop("tail", TAIL), group=group, **options
+    )
 
 
 @on_both_loops
@@ -191,7 +195,9 @@ async def test_group_is_one_event_and_the_rest_another(pair: Pair) -> None:
 
 @on_both_loops
 async def test_a_group_never_spans_the_end_of_the_reasoning(pair: Pair) -> None:
-    grouped(pair, 4, reasoning_head=b'data: {"t":"!', reasoning_tokens=6).write(b"", 12, b"0\r\n\r\n")
+    grouped(pair, 4, reasoning_head=b'data: {"t":"!', reasoning_tokens=6).write(
+        b"", 12, b"0\r\n\r\n"
+    )
     pair.transport.close()
     events = tokens((await pair.receive_all()).removesuffix(b"0\r\n\r\n"))
     assert [len(event.lstrip("!").split()) for event in events] == [4, 2, 4, 2]
@@ -204,7 +210,9 @@ async def test_a_group_never_spans_the_end_of_the_reasoning(pair: Pair) -> None:
 async def test_events_say_how_many_tokens_there_are_so_far(pair: Pair) -> None:
     grouped(pair, 1, tail=b'","all":', **USAGE).write(tokens=1005)
     pair.transport.close()
-    events = [json.loads(chunk.removeprefix(b"data: ")) for chunk in chunks(await pair.receive_all())]
+    events = [
+        json.loads(chunk.removeprefix(b"data: ")) for chunk in chunks(await pair.receive_all())
+    ]
     assert [event["own"] for event in events] == list(range(1, 1006))
     assert [event["all"] for event in events] == list(range(6, 1011))
     assert "".join(event["t"] for event in events) == WORDS.text(1, 1005)

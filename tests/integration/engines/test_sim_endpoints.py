@@ -12,7 +12,10 @@ from tests.helpers.sim_server import simulated
 
 ASKED = {
     "openai-responses": ("/v1/responses", {"input": "one two", "max_output_tokens": 3}),
-    "anthropic": ("/v1/messages", {"messages": [{"role": "user", "content": "one two"}], "max_tokens": 3}),
+    "anthropic": (
+        "/v1/messages",
+        {"messages": [{"role": "user", "content": "one two"}], "max_tokens": 3},
+    ),
 }
 
 
@@ -33,14 +36,25 @@ def types(client: Client, backend: str, **more: Any) -> list[str]:
 
 
 def test_a_response_is_streamed_with_its_items(client: Client) -> None:
-    opening = ["response.created", "response.in_progress", "response.output_item.added", "response.content_part.added"]
-    closing = ["response.output_text.done", "response.content_part.done", "response.output_item.done"]
+    opening = [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+    ]
+    closing = [
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+    ]
     tokens = ["response.output_text.delta"] * 3
     assert types(client, "openai-responses") == [*opening, *tokens, *closing, "response.incomplete"]
 
 
 def test_a_response_comes_in_one_piece(client: Client) -> None:
-    answer = client.post("/v1/responses", input=[{"role": "user", "content": "one"}], max_output_tokens=2).json
+    answer = client.post(
+        "/v1/responses", input=[{"role": "user", "content": "one"}], max_output_tokens=2
+    ).json
     assert answer["output"][0]["content"][0]["text"]
     assert answer["incomplete_details"] == {"reason": "max_output_tokens"}
     assert (answer["usage"]["input_tokens"], answer["usage"]["output_tokens"]) == (1, 2)
@@ -53,10 +67,17 @@ def test_a_message_is_streamed_with_its_blocks(client: Client) -> None:
 
 
 def test_a_message_comes_in_one_piece(client: Client) -> None:
-    asked = {"messages": [{"role": "user", "content": "one"}], "system": "two three", "max_tokens": 2}
+    asked = {
+        "messages": [{"role": "user", "content": "one"}],
+        "system": "two three",
+        "max_tokens": 2,
+    }
     answer = client.post("/v1/messages", **asked).json
     assert [block["type"] for block in answer["content"]] == ["text"]
-    assert (answer["stop_reason"], answer["usage"]) == ("max_tokens", {"input_tokens": 3, "output_tokens": 2})
+    assert (answer["stop_reason"], answer["usage"]) == (
+        "max_tokens",
+        {"input_tokens": 3, "output_tokens": 2},
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +89,9 @@ def test_a_message_comes_in_one_piece(client: Client) -> None:
         ("/v1/messages", {"messages": [{"role": "user", "content": "one"}]}),
     ],
 )
-def test_a_request_without_a_prompt_is_refused(client: Client, path: str, body: dict[str, Any]) -> None:
+def test_a_request_without_a_prompt_is_refused(
+    client: Client, path: str, body: dict[str, Any]
+) -> None:
     assert client.post(path, **body).status == 400
 
 
@@ -77,11 +100,19 @@ def test_a_request_without_a_prompt_is_refused(client: Client, path: str, body: 
 )
 def test_a_run_counts_every_token(server: Server, backend: str, reason: str) -> None:
     settings = loadgen.RunSettings(
-        base_url=server.base_url, backend=backend, num_prompts=5, random_input_len=8, random_output_len=4
+        base_url=server.base_url,
+        backend=backend,
+        num_prompts=5,
+        random_input_len=8,
+        random_output_len=4,
     )
     result = loadgen.run_sync(settings)
     numbers = result.data["loadgen"] | result.data
-    assert (numbers["backend"], numbers["completed"], numbers["total_output_tokens"]) == (backend, 5, 20)
+    assert (numbers["backend"], numbers["completed"], numbers["total_output_tokens"]) == (
+        backend,
+        5,
+        20,
+    )
     assert (numbers["total_input_tokens"], numbers["finish_reasons"]) == (40, {reason: 5})
     assert numbers["verdict"] != "INVALID"
 
@@ -89,7 +120,11 @@ def test_a_run_counts_every_token(server: Server, backend: str, reason: str) -> 
 @pytest.mark.parametrize("backend", ASKED)
 def test_reasoning_is_told_from_the_answer(thinking: Server, backend: str) -> None:
     settings = loadgen.RunSettings(
-        base_url=thinking.base_url, backend=backend, num_prompts=3, random_input_len=8, random_output_len=5
+        base_url=thinking.base_url,
+        backend=backend,
+        num_prompts=3,
+        random_input_len=8,
+        random_output_len=5,
     )
     result = loadgen.run_sync(settings)
     assert (result.data["completed"], result.data["total_output_tokens"]) == (3, 15)

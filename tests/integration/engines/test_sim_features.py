@@ -37,16 +37,25 @@ def test_every_event_says_the_counts_so_far_when_asked_to(client: Client) -> Non
     assert [event["usage"]["completion_tokens"] for event in told] == list(range(1, 13))
     assert [event["usage"]["total_tokens"] for event in told] == list(range(3, 15))
     assert {event["usage"]["prompt_tokens"] for event in told} == {2}
-    assert told[-1]["usage"] == usage["usage"] == {"prompt_tokens": 2, "total_tokens": 14, "completion_tokens": 12}
+    assert (
+        told[-1]["usage"]
+        == usage["usage"]
+        == {"prompt_tokens": 2, "total_tokens": 14, "completion_tokens": 12}
+    )
     assert usage["choices"] == []
 
 
 @with_flags(image_tokens=100)
 def test_an_image_counts_as_tokens_of_the_prompt(client: Client) -> None:
-    parts = [{"type": "text", "text": "one two"}, *[{"type": "image_url", "image_url": {"url": "data:x"}}] * 2]
+    parts = [
+        {"type": "text", "text": "one two"},
+        *[{"type": "image_url", "image_url": {"url": "data:x"}}] * 2,
+    ]
     answer = client.post(CHAT, messages=[{"role": "user", "content": parts}], max_tokens=1)
     assert answer.json["usage"]["prompt_tokens"] == 202
-    bad = client.post(CHAT, messages=[{"content": [{"type": "image_url", "image_url": {}}]}], max_tokens=1)
+    bad = client.post(
+        CHAT, messages=[{"content": [{"type": "image_url", "image_url": {}}]}], max_tokens=1
+    )
     assert (bad.status, bad.json["error"]["param"]) == (400, "messages")
 
 
@@ -56,17 +65,21 @@ def test_requests_may_name_an_adapter(client: Client) -> None:
     served = rows[0]["id"]
     assert [(row["id"], row["parent"]) for row in rows[1:]] == [("sql", served), ("chat", served)]
     statuses = [
-        client.post(CHAT, model=name, messages=[{"content": "a"}], max_tokens=1).status for name in ("sql", "other")
+        client.post(CHAT, model=name, messages=[{"content": "a"}], max_tokens=1).status
+        for name in ("sql", "other")
     ]
     assert statuses == [200, 404]
-    native = client.post("/generate", text="a", lora_path="other", sampling_params={"max_new_tokens": 1})
+    native = client.post(
+        "/generate", text="a", lora_path="other", sampling_params={"max_new_tokens": 1}
+    )
     assert native.status == 404
 
 
 @with_flags()
 def test_a_priority_is_refused_without_its_policy(client: Client) -> None:
     statuses = [
-        client.post(CHAT, messages=[{"content": "a"}], max_tokens=1, priority=number).status for number in (0, 1)
+        client.post(CHAT, messages=[{"content": "a"}], max_tokens=1, priority=number).status
+        for number in (0, 1)
     ]
     assert statuses == [200, 400]
 
@@ -74,14 +87,17 @@ def test_a_priority_is_refused_without_its_policy(client: Client) -> None:
 @with_flags(scheduling_policy="priority")
 def test_a_priority_is_an_integer(client: Client) -> None:
     statuses = [
-        client.post(CHAT, messages=[{"content": "a"}], max_tokens=1, priority=number).status for number in (-3, "high")
+        client.post(CHAT, messages=[{"content": "a"}], max_tokens=1, priority=number).status
+        for number in (-3, "high")
     ]
     assert statuses == [200, 400]
 
 
 @with_flags(tokens_per_event=5, reasoning_tokens=7)
 def test_several_tokens_come_in_one_event(client: Client) -> None:
-    whole = client.post(CHAT, messages=[{"content": "a"}], ignore_eos=True, max_tokens=20, seed=3).json
+    whole = client.post(
+        CHAT, messages=[{"content": "a"}], ignore_eos=True, max_tokens=20, seed=3
+    ).json
     _, *told, usage = ask(client, "a", max_tokens=20, seed=3, stream_options=COUNTED)
     deltas = [event["choices"][0]["delta"] for event in told]
     assert ["reasoning" in delta for delta in deltas] == [True, True, False, False, False]
@@ -93,7 +109,9 @@ def test_several_tokens_come_in_one_event(client: Client) -> None:
 
 
 @with_flags(enable_prefix_caching=True, chat_template_tokens=3)
-def test_cached_prefix_shows_in_usage_and_metrics_until_flush(client: Client, server: Server) -> None:
+def test_cached_prefix_shows_in_usage_and_metrics_until_flush(
+    client: Client, server: Server
+) -> None:
     def cached(text: str) -> int:
         *_, usage = ask(client, text, max_tokens=1, stream_options={"include_usage": True})
         return int(usage["usage"]["prompt_tokens_details"]["cached_tokens"])
@@ -120,7 +138,9 @@ def test_prompts_of_ids_are_known_too(client: Client) -> None:
 
 @with_flags()
 def test_usage_has_no_cache_details_without_a_cache(client: Client) -> None:
-    assert "prompt_tokens_details" not in client.post(CHAT, messages=[{"content": "a"}]).json["usage"]
+    assert (
+        "prompt_tokens_details" not in client.post(CHAT, messages=[{"content": "a"}]).json["usage"]
+    )
 
 
 @with_flags(data_parallel_size=2, max_num_seqs=1, step_base_ms=20.0)
@@ -143,7 +163,11 @@ def test_requests_go_to_the_engine_core_that_has_fewest(client: Client, server: 
 @with_flags(profile="h100-qwen3-8b", quantization="fp8", startup_s=0.0, max_num_batched_tokens=4096)
 def test_server_info_reports_settings_by_flag_names(client: Client, server: Server) -> None:
     told = client.request("GET", "/server_info").json
-    assert (told["profile"], told["quantization"], told["max_num_batched_tokens"]) == ("h100-qwen3-8b", "fp8", 4096)
+    assert (told["profile"], told["quantization"], told["max_num_batched_tokens"]) == (
+        "h100-qwen3-8b",
+        "fp8",
+        4096,
+    )
     assert told == server.resolved()
     assert server.differences() == []
 
@@ -152,7 +176,9 @@ def test_server_info_reports_settings_by_flag_names(client: Client, server: Serv
 def test_a_profile_is_as_fast_as_it_says(client: Client) -> None:
     told = client.request("GET", "/server_info").json
     ask(client, "a", max_tokens=50)
-    taken_s, gaps = (gauge(client, f"vllm:inter_token_latency_seconds_{what}") for what in ("sum", "count"))
+    taken_s, gaps = (
+        gauge(client, f"vllm:inter_token_latency_seconds_{what}") for what in ("sum", "count")
+    )
     late_s = gauge(client, "sim:step_overrun_seconds_total")
     expected_s = (told["step_base_ms"] + told["weights_ms"] + told["decode_us_per_seq"] / 1e3) / 1e3
     assert gaps == 49

@@ -33,7 +33,12 @@ def test_streamed_chat_has_role_tokens_usage_and_done(client: Client) -> None:
     role, first, second, third, usage, done = reply.events
     assert len(client.chunks) == 6
     assert role["choices"] == [
-        {"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}
+        {
+            "index": 0,
+            "delta": {"role": "assistant", "content": ""},
+            "logprobs": None,
+            "finish_reason": None,
+        }
     ]
     for token in (first, second):
         [choice] = token["choices"]
@@ -57,8 +62,12 @@ def test_stream_that_stops_has_a_final_event_without_text(client: Client) -> Non
     assert last["choices"][0]["delta"]["content"]
     assert last["choices"][0]["finish_reason"] is None
     assert finish["choices"][0] == {
-        "index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "stop", "stop_reason": None
-    }  # fmt: skip
+        "index": 0,
+        "delta": {"content": ""},
+        "logprobs": None,
+        "finish_reason": "stop",
+        "stop_reason": None,
+    }
 
 
 @pytest.mark.parametrize("tokens", [1, 5])
@@ -66,7 +75,9 @@ def test_counts_that_come_with_every_event_come_with_the_last(client: Client, to
     options = {"include_usage": True, "continuous_usage_stats": True}
     *events, usage, _ = ask(client, max_tokens=tokens, stream=True, stream_options=options).events
     assert [event["usage"]["completion_tokens"] for event in events] == [*range(tokens + 1)]
-    assert [event["choices"][0]["finish_reason"] for event in events] == [None] * tokens + ["length"]
+    assert [event["choices"][0]["finish_reason"] for event in events] == [None] * tokens + [
+        "length"
+    ]
     assert usage["usage"]["completion_tokens"] == tokens
 
 
@@ -83,7 +94,13 @@ def test_an_answer_of_one_token_has_every_part(client: Client) -> None:
 def test_a_streamed_completion_has_texts_and_no_role(client: Client) -> None:
     reply = client.post(COMPLETIONS, prompt="one two", max_tokens=2, stream=True)
     first, second, done = reply.events
-    assert first["choices"][0].keys() == {"index", "text", "logprobs", "finish_reason", "stop_reason"}
+    assert first["choices"][0].keys() == {
+        "index",
+        "text",
+        "logprobs",
+        "finish_reason",
+        "stop_reason",
+    }
     assert not first["choices"][0]["text"].startswith(" ")
     assert second["choices"][0]["text"].startswith(" ")
     assert second["choices"][0]["finish_reason"] == "length"
@@ -107,14 +124,22 @@ def test_a_whole_completion_has_its_text(client: Client) -> None:
     assert reply["object"] == "text_completion"
 
 
-def test_an_answer_tokenises_to_exactly_its_completion_tokens(client: Client, server: Server) -> None:
+def test_an_answer_tokenises_to_exactly_its_completion_tokens(
+    client: Client, server: Server
+) -> None:
     reply = ask(client, max_tokens=200).json
     text = reply["choices"][0]["message"]["content"]
-    assert len(Tokenizer.from_file(server.tokenizer).encode(text)) == reply["usage"]["completion_tokens"] == 200
+    assert (
+        len(Tokenizer.from_file(server.tokenizer).encode(text))
+        == reply["usage"]["completion_tokens"]
+        == 200
+    )
 
 
 def test_different_requests_are_answered_differently(client: Client) -> None:
-    assert texts(ask(client, max_tokens=8, stream=True)) != texts(ask(client, max_tokens=8, stream=True))
+    assert texts(ask(client, max_tokens=8, stream=True)) != texts(
+        ask(client, max_tokens=8, stream=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +147,11 @@ def test_different_requests_are_answered_differently(client: Client) -> None:
     [
         ({"messages": [{"content": "a"}]}, 128, "stop"),
         ({"messages": [{"content": "a"}], "max_tokens": 7}, 7, "length"),
-        ({"messages": [{"content": "a"}], "max_tokens": 7, "max_completion_tokens": 9}, 9, "length"),
+        (
+            {"messages": [{"content": "a"}], "max_tokens": 7, "max_completion_tokens": 9},
+            9,
+            "length",
+        ),
         ({"messages": [{"content": "a"}], "ignore_eos": True}, FAST["max_model_len"] - 1, "length"),
         ({"messages": [{"content": "a"}], "min_tokens": 200}, 200, "stop"),
     ],
@@ -141,13 +170,11 @@ def test_a_completion_without_a_limit_has_16_tokens(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("body", "tokens"),
-    [
-        ({"prompt": [5, 6, 7]}, 3),
-        ({"prompt": [[5, 6, 7]]}, 3),
-        ({"prompt": "a 12345, b"}, 5),
-    ],
+    [({"prompt": [5, 6, 7]}, 3), ({"prompt": [[5, 6, 7]]}, 3), ({"prompt": "a 12345, b"}, 5)],
 )
-def test_prompts_of_completions_are_counted(client: Client, body: dict[str, Any], tokens: int) -> None:
+def test_prompts_of_completions_are_counted(
+    client: Client, body: dict[str, Any], tokens: int
+) -> None:
     assert client.post(COMPLETIONS, max_tokens=1, **body).json["usage"]["prompt_tokens"] == tokens
 
 
@@ -170,7 +197,12 @@ def test_all_messages_and_parts_of_a_chat_are_counted(client: Client) -> None:
         (CHAT, {"messages": [{"content": ""}]}, 400, "input_tokens"),
         (CHAT, {"messages": [{"content": "a"}], "max_tokens": 0}, 400, "max_tokens"),
         (CHAT, {"messages": [{"content": "a"}], "max_tokens": True}, 400, "max_tokens"),
-        (CHAT, {"messages": [{"content": "a"}], "max_completion_tokens": 1024}, 400, "max_completion_tokens"),
+        (
+            CHAT,
+            {"messages": [{"content": "a"}], "max_completion_tokens": 1024},
+            400,
+            "max_completion_tokens",
+        ),
         (CHAT, {"messages": [{"content": "a " * 1023}]}, 400, "input_tokens"),
         (CHAT, {"messages": [{"content": "a"}], "stream": 1}, 400, "stream"),
         (CHAT, {"messages": [{"content": "a"}], "stream_options": []}, 400, "stream_options"),
@@ -193,7 +225,9 @@ def test_bad_requests_get_one_error_and_keep_the_connection(
 
 
 def test_a_prompt_may_fill_the_context_but_for_its_answer(client: Client) -> None:
-    assert ask(client, " ".join(["word"] * 1014), max_tokens=10).json["usage"]["total_tokens"] == 1024
+    assert (
+        ask(client, " ".join(["word"] * 1014), max_tokens=10).json["usage"]["total_tokens"] == 1024
+    )
     assert ask(client, " ".join(["word"] * 1015), max_tokens=10).status == 400
 
 
@@ -229,7 +263,11 @@ def test_metrics_count_what_was_done() -> None:
         assert gauge(client, "vllm:time_to_first_token_seconds_count") == 2 + 1
         assert gauge(client, "vllm:inter_token_latency_seconds_count") == 8
         assert gauge(client, "vllm:e2e_request_latency_seconds_count") == 2 + 1
-        assert gauge(client, "vllm:num_requests_running") == gauge(client, "vllm:kv_cache_usage_perc") == 0
+        assert (
+            gauge(client, "vllm:num_requests_running")
+            == gauge(client, "vllm:kv_cache_usage_perc")
+            == 0
+        )
         assert 'finished_reason="length"} 3' in client.request("GET", "/metrics").body.decode()
         client.close()
 
@@ -238,7 +276,13 @@ def test_reasoning_template_and_answer_length_follow_flags() -> None:
     knobs = {"reasoning_tokens": 3, "chat_template_tokens": 10, "mean_answer_tokens": 20.0}
     with simulated("m", **FAST, **knobs) as server:
         client = Client(server.base_url)
-        body = {"model": "m", "messages": [{"content": "a"}], "max_tokens": 10, "ignore_eos": True, "seed": 1}
+        body = {
+            "model": "m",
+            "messages": [{"content": "a"}],
+            "max_tokens": 10,
+            "ignore_eos": True,
+            "seed": 1,
+        }
         streamed = client.post(CHAT, stream=True, stream_options={"include_usage": True}, **body)
         assert len(texts(streamed, "reasoning")) == 3
         assert len(texts(streamed)) == 7
@@ -252,9 +296,9 @@ def test_reasoning_template_and_answer_length_follow_flags() -> None:
             "".join(texts(streamed)),
         )
         lengths = [
-            client.post(CHAT, messages=[{"content": "a"}], seed=seed, max_tokens=1000).json["usage"][
-                "completion_tokens"
-            ]
+            client.post(CHAT, messages=[{"content": "a"}], seed=seed, max_tokens=1000).json[
+                "usage"
+            ]["completion_tokens"]
             for seed in range(100)
         ]
         assert 12 < sum(lengths) / 100 < 30
@@ -264,13 +308,18 @@ def test_reasoning_template_and_answer_length_follow_flags() -> None:
 
 def test_requests_sent_ahead_are_answered_in_order(client: Client) -> None:
     body = {"messages": [{"content": "a"}], "max_tokens": 3, "stream": True}
-    client.send(raw("POST", CHAT, body) + raw("GET", "/health") + raw("POST", CHAT, {**body, "stream": False}))
+    client.send(
+        raw("POST", CHAT, body)
+        + raw("GET", "/health")
+        + raw("POST", CHAT, {**body, "stream": False})
+    )
     assert [client.receive().status for _ in range(3)] == [200, 200, 200]
 
 
 def test_garbage_behind_a_request_is_refused_after_its_answer(client: Client) -> None:
     client.send(
-        raw("POST", CHAT, {"messages": [{"content": "a"}], "max_tokens": 3, "stream": True}) + b"garbage\r\n\r\n"
+        raw("POST", CHAT, {"messages": [{"content": "a"}], "max_tokens": 3, "stream": True})
+        + b"garbage\r\n\r\n"
     )
     assert client.receive().status == 200
     assert client.receive().status == 400
@@ -285,7 +334,12 @@ def test_connection_close_is_honoured(client: Client) -> None:
 
 
 def test_leave_to_send_the_body_is_given(client: Client) -> None:
-    request = raw("POST", CHAT, {"messages": [{"content": "a"}], "max_tokens": 1}, headers="Expect: 100-continue\r\n")
+    request = raw(
+        "POST",
+        CHAT,
+        {"messages": [{"content": "a"}], "max_tokens": 1},
+        headers="Expect: 100-continue\r\n",
+    )
     head, _, body = request.partition(b"\r\n\r\n")
     client.send(head + b"\r\n\r\n")
     assert client.receive().status == 100
@@ -301,14 +355,22 @@ def test_a_request_may_come_byte_by_byte(client: Client) -> None:
 
 
 def test_a_client_that_leaves_frees_its_slot_and_cache() -> None:
-    with simulated(**{**FAST, "step_base_ms": 1.0, "max_num_seqs": 1, "max_model_len": 100_000}) as server:
+    with simulated(
+        **{**FAST, "step_base_ms": 1.0, "max_num_seqs": 1, "max_model_len": 100_000}
+    ) as server:
         leaver, stayer = Client(server.base_url), Client(server.base_url)
-        leaver.send(raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True}))
+        leaver.send(
+            raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True})
+        )
         assert leaver.socket.recv(1)
         assert gauge(stayer, "vllm:num_requests_running") == 1
         leaver.close()
         assert ask(stayer, max_tokens=1).status == 200
-        assert gauge(stayer, "vllm:num_requests_running") == gauge(stayer, "vllm:kv_cache_usage_perc") == 0
+        assert (
+            gauge(stayer, "vllm:num_requests_running")
+            == gauge(stayer, "vllm:kv_cache_usage_perc")
+            == 0
+        )
         assert 'finished_reason="abort"} 1' in stayer.request("GET", "/metrics").body.decode()
         stayer.close()
 
@@ -318,7 +380,9 @@ def test_a_client_that_does_not_read_is_cut_and_frees_its_slot() -> None:
     knobs = {"step_base_ms": 0.05, "max_model_len": 200_000, "max_num_seqs": 1, "frontend_ms": 0.0}
     with simulated(**knobs) as server:
         sleeper, stayer = Client(server.base_url, receive_buffer=4096), Client(server.base_url)
-        sleeper.send(raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True}))
+        sleeper.send(
+            raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True})
+        )
         assert ask(stayer, max_tokens=1).status == 200
         assert gauge(stayer, "sim:streams_cut_total") == 1
         assert gauge(stayer, "vllm:num_requests_running") == 0
@@ -346,32 +410,52 @@ def test_many_streams_at_once_are_whole_and_their_own() -> None:
 
 
 def test_sglangs_own_api_streams_its_counts_with_every_event(client: Client) -> None:
-    *tokens, done = client.post("/generate", text="one two", sampling_params={"max_new_tokens": 3}, stream=True).events
+    *tokens, done = client.post(
+        "/generate", text="one two", sampling_params={"max_new_tokens": 3}, stream=True
+    ).events
     assert done == "[DONE]"
     assert all(event["text"] for event in tokens)
     assert [event["meta_info"]["completion_tokens"] for event in tokens] == [1, 2, 3]
     assert {event["meta_info"]["prompt_tokens"] for event in tokens} == {2}
-    assert [event["meta_info"]["finish_reason"] for event in tokens] == [None, None, {"type": "length"}]
+    assert [event["meta_info"]["finish_reason"] for event in tokens] == [
+        None,
+        None,
+        {"type": "length"},
+    ]
 
 
 def test_sglangs_own_api_answers_in_one_piece_and_takes_token_ids(client: Client) -> None:
-    answer = client.post("/generate", input_ids=[1, 2, 3], sampling_params={"max_new_tokens": 2}).json
+    answer = client.post(
+        "/generate", input_ids=[1, 2, 3], sampling_params={"max_new_tokens": 2}
+    ).json
     assert answer["text"]
-    assert {"prompt_tokens": 3, "completion_tokens": 2, "finish_reason": {"type": "length"}}.items() <= (
-        answer["meta_info"].items()
-    )
+    assert {
+        "prompt_tokens": 3,
+        "completion_tokens": 2,
+        "finish_reason": {"type": "length"},
+    }.items() <= (answer["meta_info"].items())
 
 
 @pytest.mark.parametrize("body", [{}, {"text": "a", "sampling_params": [1]}])
-def test_a_request_of_sglangs_own_api_that_is_wrong_is_refused(client: Client, body: dict[str, Any]) -> None:
+def test_a_request_of_sglangs_own_api_that_is_wrong_is_refused(
+    client: Client, body: dict[str, Any]
+) -> None:
     assert client.post("/generate", **body).status == 400
 
 
 def test_a_run_of_sglangs_own_api_counts_every_token(server: Server, tmp_path: Any) -> None:
     settings = loadgen.RunSettings(
-        base_url=server.base_url, endpoint="/generate", num_prompts=5, random_input_len=8, random_output_len=4
+        base_url=server.base_url,
+        endpoint="/generate",
+        num_prompts=5,
+        random_input_len=8,
+        random_output_len=4,
     )
     result = loadgen.run_sync(settings)
     numbers = result.data["loadgen"] | result.data
-    assert (numbers["backend"], numbers["completed"], numbers["total_output_tokens"]) == ("sglang-native", 5, 20)
+    assert (numbers["backend"], numbers["completed"], numbers["total_output_tokens"]) == (
+        "sglang-native",
+        5,
+        20,
+    )
     assert numbers["total_input_tokens"] == 40

@@ -40,11 +40,15 @@ def test_its_launch_says_where_and_as_what_it_will_answer() -> None:
 
 
 def test_an_ipv6_address_stands_in_brackets_in_its_url() -> None:
-    assert engine.launch("m", {}, (), Place(20123, Path("/launch"), "::1")).base_url == "http://[::1]:20123"
+    assert (
+        engine.launch("m", {}, (), Place(20123, Path("/launch"), "::1")).base_url
+        == "http://[::1]:20123"
+    )
 
 
 @pytest.mark.parametrize(
-    ("raw", "tokens"), [((), 0), (("--chat-template-tokens", "4"), 4), (("--chat-template-tokens=5",), 5)]
+    ("raw", "tokens"),
+    [((), 0), (("--chat-template-tokens", "4"), 4), (("--chat-template-tokens=5",), 5)],
 )
 def test_template_tokens_of_the_launch_are_known(raw: tuple[str, ...], tokens: int) -> None:
     assert launch(*raw).template_tokens == tokens
@@ -52,25 +56,52 @@ def test_template_tokens_of_the_launch_are_known(raw: tuple[str, ...], tokens: i
 
 def test_supported_knobs_use_vllm_flags() -> None:
     assert engine.knobs().keys() == vllm.engine.knobs().keys() - {
-        "expert_parallel", "attention_backend", "speculative", "reasoning_parser", "performance_mode"
-    }  # fmt: skip
+        "expert_parallel",
+        "attention_backend",
+        "speculative",
+        "reasoning_parser",
+        "performance_mode",
+    }
     assert all(vllm.engine.knobs()[name] == own for name, own in engine.knobs().items())
 
 
 def test_its_process_knows_every_word_that_its_launch_may_say() -> None:
-    knobs = {"tensor_parallel": 2, "pipeline_parallel": 2, "data_parallel": 2, "context_len": 4096, "max_seqs": 3}
-    knobs |= {"max_batched_tokens": 8192, "chunked_prefill": False, "prefix_cache": False, "quantization": "fp8"}
+    knobs = {
+        "tensor_parallel": 2,
+        "pipeline_parallel": 2,
+        "data_parallel": 2,
+        "context_len": 4096,
+        "max_seqs": 3,
+    }
+    knobs |= {
+        "max_batched_tokens": 8192,
+        "chunked_prefill": False,
+        "prefix_cache": False,
+        "quantization": "fp8",
+    }
     more: dict[str, object] = {"kv_dtype": "fp8", "memory_fraction": 0.8, "served_name": "m"}
     assert (knobs | more).keys() == engine.knobs().keys()
     words = launch("--profile", "h100-qwen3-8b", **knobs, **more).argv
     flags = parser().parse_args(words[words.index("loadgen.engines.sim") + 1 :])
     settings = SimSettings.of(**given(flags, SimSettings))
     assert (flags.model, settings.served_model_name, settings.port) == ("some/model", "m", 20123)
-    assert (settings.tensor_parallel_size, settings.pipeline_parallel_size, settings.data_parallel_size) == (2, 2, 2)
-    assert (settings.max_model_len, settings.max_num_seqs, settings.max_num_batched_tokens) == (4096, 3, 8192)
+    assert (
+        settings.tensor_parallel_size,
+        settings.pipeline_parallel_size,
+        settings.data_parallel_size,
+    ) == (2, 2, 2)
+    assert (settings.max_model_len, settings.max_num_seqs, settings.max_num_batched_tokens) == (
+        4096,
+        3,
+        8192,
+    )
     assert not settings.enable_chunked_prefill
     assert not settings.enable_prefix_caching
-    assert (settings.quantization, settings.kv_cache_dtype, settings.gpu_memory_utilization) == ("fp8", "fp8", 0.8)
+    assert (settings.quantization, settings.kv_cache_dtype, settings.gpu_memory_utilization) == (
+        "fp8",
+        "fp8",
+        0.8,
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +141,10 @@ def test_a_server_stops_with_streams_open() -> None:
         host, port = server.base_url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as client:
             body = b'{"messages":[{"content":"a"}],"ignore_eos":true,"stream":true}'
-            client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            client.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b"
+                % (len(body), body)
+            )
             assert client.recv(1)
             server.stop()
     assert gone(server.pid)
@@ -136,7 +170,9 @@ def test_a_raw_flag_that_it_refuses_is_refused_before_it_starts(raw: list[str], 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_its_process_says_where_it_listens_and_ends_cleanly(number: signal.Signals) -> None:
     command = [sys.executable, "-P", "-m", "loadgen.engines.sim", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
         process.send_signal(number)

@@ -10,7 +10,10 @@ TEXT = "one two three"
 def test_an_embedding_has_a_vector_for_each_input(client: Client) -> None:
     reply = client.post("/v1/embeddings", model="sim", input=[TEXT, "four"]).json
     assert reply["object"] == "list"
-    assert [(one["index"], one["object"]) for one in reply["data"]] == [(0, "embedding"), (1, "embedding")]
+    assert [(one["index"], one["object"]) for one in reply["data"]] == [
+        (0, "embedding"),
+        (1, "embedding"),
+    ]
     assert all(isinstance(number, float) for one in reply["data"] for number in one["embedding"])
     assert reply["usage"] == {"prompt_tokens": 4, "total_tokens": 4, "completion_tokens": 0}
 
@@ -27,7 +30,9 @@ def test_an_embedding_has_a_vector_for_each_input(client: Client) -> None:
         ({"input": TEXT, "encoding_format": "base64"}, 3),
     ],
 )
-def test_inputs_of_every_form_are_counted(client: Client, body: dict[str, object], tokens: int) -> None:
+def test_inputs_of_every_form_are_counted(
+    client: Client, body: dict[str, object], tokens: int
+) -> None:
     for path in ("/v1/embeddings", "/pooling"):
         assert client.post(path, model="sim", **body).json["usage"]["prompt_tokens"] == tokens
 
@@ -51,7 +56,9 @@ def test_a_rerank_counts_the_query_with_each_document(client: Client, path: str)
         ("/pooling", {"input": TEXT, "model": "other"}, "model"),
     ],
 )
-def test_what_is_no_request_is_refused(client: Client, path: str, body: dict[str, object], param: str) -> None:
+def test_what_is_no_request_is_refused(
+    client: Client, path: str, body: dict[str, object], param: str
+) -> None:
     reply = client.post(path, **({"model": "sim"} | body))
     assert reply.status in (400, 404)
     assert reply.error["param"] == param
@@ -63,7 +70,14 @@ def test_nothing_is_generated(client: Client) -> None:
     after = client.request("GET", "/metrics").body.decode()
 
     def value(text: str, name: str) -> float:
-        return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"vllm:{name}"))
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in text.splitlines()
+            if line.startswith(f"vllm:{name}")
+        )
 
-    grown = {name: value(after, name) - value(before, name) for name in ("generation_tokens", "prompt_tokens_total")}
+    grown = {
+        name: value(after, name) - value(before, name)
+        for name in ("generation_tokens", "prompt_tokens_total")
+    }
     assert grown == {"generation_tokens": 0, "prompt_tokens_total": 6}

@@ -1,4 +1,6 @@
-"""An engine for one run: started, checked, probed and stopped, with one restart where it may help."""
+"""An engine for one run: started, checked, probed and stopped, with one restart where it may
+help.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +27,9 @@ class Failing(Fake):
         super().__init__()
         self.said, self.times, self.launches = said, times, list[Launch]()
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         failing = ["--say", self.said, "--exit", "1"] if len(self.launches) < self.times else []
         self.launches.append(super().launch(model, knobs, [*raw, *failing], place))
         return self.launches[-1]
@@ -37,7 +41,9 @@ def serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Fake], 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def put(engine: Fake) -> None:
-        monkeypatch.setattr(module, "find", lambda group, name: engine if group == "engines" else Launcher)
+        monkeypatch.setattr(
+            module, "find", lambda group, name: engine if group == "engines" else Launcher
+        )
 
     return put
 
@@ -54,9 +60,13 @@ def nothing_is_left() -> bool:
     return not list(ServerRegistry().folder.glob("*.json"))
 
 
-async def test_engine_serves_inside_the_session_and_is_gone_after(serves: Callable[[Fake], None]) -> None:
+async def test_engine_serves_inside_the_session_and_is_gone_after(
+    serves: Callable[[Fake], None],
+) -> None:
     serves(Fake())
-    async with start_engine_server(SETTINGS.replace(engine_arg=("max_seqs=3",)), nothing, silent) as server:
+    async with start_engine_server(
+        SETTINGS.replace(engine_arg=("max_seqs=3",)), nothing, silent
+    ) as server:
         assert server.model == "m"
         (process,) = server.processes
         assert server.settings.base_url == process.base_url
@@ -79,13 +89,14 @@ async def test_a_failure_that_may_pass_is_tried_once_more(
         assert server.processes[0].alive()
     assert len(engine.launches) == 2
     (said,) = caplog.messages
-    assert said.startswith("starting the engine once more, since this may pass: fake: distributed: "), (
-        "before the log, not in it"
-    )
+    assert said.startswith(
+        "starting the engine once more, since this may pass: fake: distributed: "
+    ), "before the log, not in it"
 
 
 @pytest.mark.parametrize(
-    ("said", "launches"), [("RuntimeError: NCCL error: unhandled system error", 2), ("KeyError: 'weight'", 1)]
+    ("said", "launches"),
+    [("RuntimeError: NCCL error: unhandled system error", 2), ("KeyError: 'weight'", 1)],
 )
 async def test_lasting_failure_is_raised_after_a_retry_if_useful(
     serves: Callable[[Fake], None], said: str, launches: int
@@ -106,17 +117,19 @@ class Placed(Fake):
         super().__init__()
         self.devices = list[tuple[str, ...]]()
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         self.devices.append(place.devices)
         return super().launch(model, knobs, raw, place)
 
 
-async def test_replicas_have_own_ports_and_devices(
-    serves: Callable[[Fake], None],
-) -> None:
+async def test_replicas_have_own_ports_and_devices(serves: Callable[[Fake], None]) -> None:
     engine = Placed()
     serves(engine)
-    async with start_engine_server(SETTINGS.replace(replicas=2, devices="0,1,2,3"), nothing, silent) as server:
+    async with start_engine_server(
+        SETTINGS.replace(replicas=2, devices="0,1,2,3"), nothing, silent
+    ) as server:
         urls = [process.base_url for process in server.processes]
         assert len(set(urls)) == 2
         assert server.settings.urls == tuple(urls)
@@ -134,7 +147,9 @@ async def test_where_one_replica_fails_none_is_left(serves: Callable[[Fake], Non
     assert nothing_is_left()
 
 
-async def test_bad_settings_are_refused_while_the_engine_starts(serves: Callable[[Fake], None]) -> None:
+async def test_bad_settings_are_refused_while_the_engine_starts(
+    serves: Callable[[Fake], None],
+) -> None:
     seen: list[RunSettings] = []
 
     def check(settings: RunSettings) -> None:
@@ -178,7 +193,9 @@ async def test_installed_version_is_reported_if_server_reports_none(
 async def test_a_knob_is_named_as_its_user_gave_it(serves: Callable[[Fake], None]) -> None:
     serves(Fake())
     with pytest.raises(BadInput) as refused:
-        async with start_engine_server(SETTINGS.replace(engine_arg=("max_seqs=many",)), nothing, silent):
+        async with start_engine_server(
+            SETTINGS.replace(engine_arg=("max_seqs=many",)), nothing, silent
+        ):
             pass
     assert refused.value.field == "--engine-arg max_seqs"
 
@@ -186,7 +203,9 @@ async def test_a_knob_is_named_as_its_user_gave_it(serves: Callable[[Fake], None
 class Choosy(Fake):
     """Serves nothing, for a reason that it names."""
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place
+    ) -> Launch:
         raise BadInput(raw[0].removeprefix("--bad-"), "not usable", "give another")
 
 
@@ -205,14 +224,18 @@ async def test_bad_engine_option_is_named_by_its_own_flag(
 ) -> None:
     serves(Choosy())
     with pytest.raises(BadInput) as refused:
-        async with start_engine_server(SETTINGS.replace(engine_arg=(f"--bad-{field}",)), nothing, silent):
+        async with start_engine_server(
+            SETTINGS.replace(engine_arg=(f"--bad-{field}",)), nothing, silent
+        ):
             pass
     assert refused.value.field == flag
 
 
 async def test_engine_listens_on_the_given_host(serves: Callable[[Fake], None]) -> None:
     serves(Fake())
-    async with start_engine_server(SETTINGS.replace(host="127.0.0.2").checked(), nothing, silent) as server:
+    async with start_engine_server(
+        SETTINGS.replace(host="127.0.0.2").checked(), nothing, silent
+    ) as server:
         assert str(server.settings.base_url).startswith("http://127.0.0.2:")
         assert server.settings.checked().host is None
 

@@ -1,4 +1,6 @@
-"""Every test here sends through the real transport, in either event loop, and must leave nothing behind."""
+"""Every test here sends through the real transport, in either event loop, and must leave nothing
+behind.
+"""
 
 import asyncio
 import os
@@ -23,7 +25,9 @@ def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEv
 
 @pytest.fixture(scope="session", autouse=True)
 def kernel_stamps_on() -> Iterator[None]:
-    """The kernel stamps what arrives as long as any socket asks for it, and begins a while after the first does."""
+    """The kernel stamps what arrives as long as any socket asks for it, and begins a while after
+    the first does.
+    """
     with socket.socket() as stamped:
         stamped.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, RX_SOFTWARE | SOFTWARE)
         time.sleep(SWITCHED_ON_S)
@@ -49,7 +53,9 @@ def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def descriptors() -> Counter[str]:
-    """The open file descriptors of this process by kind: `socket`, `pipe`, `anon_inode`, or a path."""
+    """The open file descriptors of this process by kind: `socket`, `pipe`, `anon_inode`, or a
+    path.
+    """
     found: Counter[str] = Counter()
     for name in os.listdir("/proc/self/fd"):
         try:

@@ -10,7 +10,8 @@ from loadgen.workload.endpoints.generation import MESSAGES, RESPONSES
 from tests.helpers.fault_requests import TOKENS, Sender
 
 APIS = {"responses": (RESPONSES, "max_output_tokens"), "messages": (MESSAGES, "max_tokens")}
-# What the server plays; the outcome; the token-bearing events; the tokens that the server counts; what the record says.
+# What the server plays; the outcome; the token-bearing events; the tokens that the server counts;
+# what the record says.
 FAULTS = [
     ("none", Outcome.OK, TOKENS, TOKENS, None),
     ("gzip", Outcome.OK, TOKENS, TOKENS, None),
@@ -33,9 +34,17 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("name", APIS)
-@pytest.mark.parametrize(("fault", "outcome", "events", "tokens", "said"), FAULTS, ids=[row[0] for row in FAULTS])
+@pytest.mark.parametrize(
+    ("fault", "outcome", "events", "tokens", "said"), FAULTS, ids=[row[0] for row in FAULTS]
+)
 async def test_a_fault_is_told_as_in_chat(
-    faulty: Faulty, name: str, fault: str, outcome: Outcome, events: int, tokens: int, said: str | None
+    faulty: Faulty,
+    name: str,
+    fault: str,
+    outcome: Outcome,
+    events: int,
+    tokens: int,
+    said: str | None,
 ) -> None:
     api: Api
     api, reason = APIS[name]

@@ -65,22 +65,30 @@ class TestReuse:
             assert sender.transport.opened == 3
 
     @pytest.mark.usefixtures("no_rest")
-    @pytest.mark.parametrize("fault", ["connection-close", "keep-alive:0", "after-end", "until-close", "gzip"])
-    async def test_connection_is_not_reused_after_a_close_or_bad_end(self, faulty: Faulty, fault: str) -> None:
+    @pytest.mark.parametrize(
+        "fault", ["connection-close", "keep-alive:0", "after-end", "until-close", "gzip"]
+    )
+    async def test_connection_is_not_reused_after_a_close_or_bad_end(
+        self, faulty: Faulty, fault: str
+    ) -> None:
         async with Sender(faulty.url) as sender:
             for _ in range(3):
                 assert (await sender.one(fault)).outcome is Outcome.OK
             assert sender.transport.opened == 3
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_connection_is_reused_within_the_announced_keep_alive(self, faulty: Faulty) -> None:
+    async def test_connection_is_reused_within_the_announced_keep_alive(
+        self, faulty: Faulty
+    ) -> None:
         async with Sender(faulty.url) as sender:
             for _ in range(3):
                 assert (await sender.one("keep-alive:3600")).outcome is Outcome.OK
             assert sender.transport.opened == 1
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_an_idle_one_that_the_server_closed_costs_one_counted_reconnect(self, faulty: Faulty) -> None:
+    async def test_an_idle_one_that_the_server_closed_costs_one_counted_reconnect(
+        self, faulty: Faulty
+    ) -> None:
         async with Sender(faulty.url) as sender:
             await sender.one("close-after")
             await until(lambda: not faulty.open)
@@ -97,7 +105,11 @@ class TestReuse:
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with Sender(faulty.url) as sender:
-            transport, connect, asked = sender.transport, sender.transport._connect, itertools.count()
+            transport, connect, asked = (
+                sender.transport,
+                sender.transport._connect,
+                itertools.count(),
+            )
 
             async def none_but_the_first() -> Connection:
                 return await (connect() if next(asked) == 0 else asyncio.Event().wait())  # type: ignore[return-value]
@@ -118,7 +130,9 @@ class TestReuse:
             assert await sender.transport.warm(200) < 200
 
     @pytest.mark.usefixtures("no_rest")
-    async def test_request_lost_to_a_close_is_refused_and_not_repeated(self, faulty: Faulty) -> None:
+    async def test_request_lost_to_a_close_is_refused_and_not_repeated(
+        self, faulty: Faulty
+    ) -> None:
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one("close-on-reuse"))
             record = await sender.one()
@@ -156,7 +170,10 @@ class TestRefused:
                 assert await sender.transport.warm(2) == 0
                 record = await sender.one()
                 assert (record.outcome, record.sent) == (Outcome.REFUSED, 0)
-                assert record.detail == f"no connection to 127.0.0.1:{unused.getsockname()[1]} (Connection refused)"
+                assert (
+                    record.detail
+                    == f"no connection to 127.0.0.1:{unused.getsockname()[1]} (Connection refused)"
+                )
                 assert record.closed >= record.due
 
     async def test_a_name_that_does_not_resolve(self) -> None:
@@ -172,11 +189,15 @@ class TestRefused:
                 for waiting in (first, second):  # the backlog is full with these
                     waiting.setblocking(False)
                     waiting.connect_ex(address)
-                async with Sender(f"http://127.0.0.1:{address[1]}", Timeouts(connect=S // 10)) as sender:
+                async with Sender(
+                    f"http://127.0.0.1:{address[1]}", Timeouts(connect=S // 10)
+                ) as sender:
                     assert (await sender.one()).outcome is Outcome.CONNECT_TIMEOUT
 
     @pytest.mark.parametrize("fault", ["close", "reset"])
-    async def test_a_close_before_a_byte_is_told_after_a_pause(self, faulty: Faulty, fault: str) -> None:
+    async def test_a_close_before_a_byte_is_told_after_a_pause(
+        self, faulty: Faulty, fault: str
+    ) -> None:
         async with Sender(faulty.url) as sender:
             record = await sender.one(fault)
             assert record.outcome is Outcome.REFUSED
@@ -188,7 +209,9 @@ class TestRefused:
             assert record.outcome is Outcome.DNS_ERROR
             assert now_ns() - record.closed >= PAUSE_NS // 2
 
-    async def test_pending_refusals_are_reported_on_abandon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_pending_refusals_are_reported_on_abandon(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("loadgen.client.transport.REFUSED_PAUSE_S", 3600)
         async with closing_at_once() as url, Sender(url) as sender:
             waiting = sender.start(3)
@@ -220,7 +243,9 @@ class TestRefused:
 
 
 class TestTls:
-    async def test_a_certificate_that_cannot_be_verified_is_a_tls_error(self, tls: ssl.SSLContext) -> None:
+    async def test_a_certificate_that_cannot_be_verified_is_a_tls_error(
+        self, tls: ssl.SSLContext
+    ) -> None:
         async with serving(tls=tls) as faulty, Sender(faulty.url) as sender:
             record = await sender.one()
             assert record.outcome is Outcome.TLS_ERROR
@@ -233,7 +258,10 @@ class TestTls:
         assert faulty.requests == 0
 
     async def test_https_behind_plain_http_is_no_answer(self, tls: ssl.SSLContext) -> None:
-        async with serving(tls=tls) as faulty, Sender(faulty.url.replace("https:", "http:")) as sender:
+        async with (
+            serving(tls=tls) as faulty,
+            Sender(faulty.url.replace("https:", "http:")) as sender,
+        ):
             assert (await sender.one()).outcome in (Outcome.REFUSED, Outcome.PROTOCOL_ERROR)
 
     @pytest.mark.usefixtures("no_rest")
@@ -267,7 +295,9 @@ class TestTls:
 
 
 class TestAbandon:
-    async def test_everything_in_flight_ends_once_when_it_is_abandoned(self, faulty: Faulty) -> None:
+    async def test_everything_in_flight_ends_once_when_it_is_abandoned(
+        self, faulty: Faulty
+    ) -> None:
         async with Sender(faulty.url) as sender:
             await sender.transport.warm(5)
             waiting = sender.start(5, "stall:1")
@@ -281,7 +311,9 @@ class TestAbandon:
             waiting = sender.start(3, fault)
             sender.transport.abandon(Outcome.CANCELLED, "enough")
             records = [await each for each in waiting]
-            assert [(record.outcome, record.detail) for record in records] == [(Outcome.CANCELLED, "enough")] * 3
+            assert [(record.outcome, record.detail) for record in records] == [
+                (Outcome.CANCELLED, "enough")
+            ] * 3
 
     async def test_responses_read_by_aiohttp_are_cancelled(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
@@ -299,12 +331,16 @@ class TestAbandon:
                 async with Sender(server.url, Timeouts(connect=60 * S)) as sender:
                     async with neighbours(sender):
                         records = await sender.several(count, f"rst-together:{count}")
-                    assert [(r.outcome, r.events) for r in records] == [(Outcome.TRUNCATED, 1)] * count
+                    assert [(r.outcome, r.events) for r in records] == [
+                        (Outcome.TRUNCATED, 1)
+                    ] * count
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     async def test_rest_of_an_abandoned_request_is_never_sent(self) -> None:
-        """The server reads only once the request has been given up: of 32 MB the kernel has taken a part."""
+        """The server reads only once the request has been given up: of 32 MB the kernel has
+        taken a part.
+        """
         go_on, size, came = asyncio.Event(), 32 << 20, 0
 
         async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -328,7 +364,9 @@ class TestAbandon:
             await until(lambda: not go_on.is_set())
         assert came < size
 
-    async def test_a_tls_peer_that_is_silent_holds_no_connection_open(self, tls: ssl.SSLContext) -> None:
+    async def test_a_tls_peer_that_is_silent_holds_no_connection_open(
+        self, tls: ssl.SSLContext
+    ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
 
             def accepted() -> ssl.SSLSocket:
@@ -339,7 +377,9 @@ class TestAbandon:
             async with Sender(url, verify_tls=False) as sender:
                 assert await sender.transport.warm(1) == 1
                 peer = await accepting
-            with socket.socket(fileno=peer.detach()) as raw:  # which never answers the end of the TLS session
+            with socket.socket(
+                fileno=peer.detach()
+            ) as raw:  # which never answers the end of the TLS session
                 raw.settimeout(5)
                 with contextlib.suppress(ConnectionError):
                     while await asyncio.to_thread(raw.recv, 4096):
@@ -347,7 +387,9 @@ class TestAbandon:
 
 
 class TestSent:
-    async def test_the_request_is_what_the_api_expects(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_the_request_is_what_the_api_expects(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         asks: list[Request] = []
         answer = faulty.answer
         monkeypatch.setattr(faulty, "answer", lambda ask: asks.append(ask) or answer(ask))

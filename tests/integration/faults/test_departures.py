@@ -1,4 +1,6 @@
-"""Users who leave: the client closes their connection and no other, whatever the server is doing."""
+"""Users who leave: the client closes their connection and no other, whatever the server is
+doing.
+"""
 
 import asyncio
 import ssl
@@ -54,7 +56,9 @@ async def test_others_are_answered_meanwhile(faulty: Faulty) -> None:
         sender.leave = (0, 5 * MS)
         waiting = sender.start(3, "silence")
         sender.leave = (0, -1)
-        assert {record.outcome for record in await asyncio.gather(*waiting)} == {Outcome.DISCONNECTED}
+        assert {record.outcome for record in await asyncio.gather(*waiting)} == {
+            Outcome.DISCONNECTED
+        }
 
 
 @pytest.mark.usefixtures("no_rest")
@@ -65,7 +69,9 @@ async def test_the_next_request_on_a_connection_has_a_user_of_its_own(faulty: Fa
         sender.leave = (0, -1)
         record = (sender.start(1, "silence"))[0]
         await asyncio.sleep(0.1)
-        assert not record.done(), "the time of the request before is over, and its user has the answer"
+        assert not record.done(), (
+            "the time of the request before is over, and its user has the answer"
+        )
         assert faulty.connections == 1
         sender.transport.abandon(Outcome.CANCELLED, "the test is over")
         assert (await record).outcome is Outcome.CANCELLED

@@ -1,4 +1,6 @@
-"""Every server fault gives one record with its outcome, is sent once, and leaves others unaffected."""
+"""Every server fault gives one record with its outcome, is sent once, and leaves others
+unaffected.
+"""
 
 import re
 
@@ -13,7 +15,8 @@ from loadgen.util.redaction import MARK
 from tests.helpers.fault_requests import TOKENS, S, Sender, assert_good, neighbours, until
 from tests.helpers.source import ROOT
 
-# What the server plays; the outcome; how many token-bearing events came before it; what the record says of it.
+# What the server plays; the outcome; how many token-bearing events came before it; what the record
+# says of it.
 FAILURES = [
     ("reset", Outcome.REFUSED, 0, "reset by peer"),
     ("close", Outcome.REFUSED, 0, "before any byte"),
@@ -41,15 +44,22 @@ FAILURES = [
     ("role-only", Outcome.EMPTY, 0, "no token"),
     ("choice-index", Outcome.PROTOCOL_ERROR, 1, "choice 1 of several"),
     ("bad-json", Outcome.PROTOCOL_ERROR, 1, "no chunk of an answer"),
-    *((f"wrong-shape:{shape}", Outcome.PROTOCOL_ERROR, 1, "no chunk of an answer") for shape in range(7)),
+    *(
+        (f"wrong-shape:{shape}", Outcome.PROTOCOL_ERROR, 1, "no chunk of an answer")
+        for shape in range(7)
+    ),
     ("endless-header", Outcome.PROTOCOL_ERROR, 0, "head too long"),
     ("endless-line", Outcome.PROTOCOL_ERROR, 0, "line without end"),
     ("endless-event", Outcome.PROTOCOL_ERROR, 0, "event without end"),
     ("endless-json", Outcome.PROTOCOL_ERROR, 0, "JSON body without end"),
     ("endless-chunk-size", Outcome.PROTOCOL_ERROR, 0, "chunk header too long"),
 ]
-STATUSES = [f"status:{code}" for code in (400, 401, 404, 429, 500, 503)] + ["redirect:301", "redirect:307"]
-# What the server plays; the token-bearing events that are counted; the tokens that the server says there were.
+STATUSES = [f"status:{code}" for code in (400, 401, 404, 429, 500, 503)] + [
+    "redirect:301",
+    "redirect:307",
+]
+# What the server plays; the token-bearing events that are counted; the tokens that the server says
+# there were.
 ODDITIES = [
     ("none", TOKENS, TOKENS),
     ("interim", TOKENS, TOKENS),
@@ -86,7 +96,9 @@ ODDITIES = [
     ("null-delta", TOKENS, TOKENS),
 ]
 LIMIT = S
-FIRST_TOKEN, STALL, WHOLE = (Timeouts(10 * S, **{name: LIMIT}) for name in ("first_token", "stall", "whole"))
+FIRST_TOKEN, STALL, WHOLE = (
+    Timeouts(10 * S, **{name: LIMIT}) for name in ("first_token", "stall", "whole")
+)
 # What the server plays; the limit that is set; the outcome; the token-bearing events before it.
 SILENCES = [
     ("silence", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
@@ -102,7 +114,9 @@ SILENCES = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "outcome", "events", "said"), FAILURES, ids=[row[0] for row in FAILURES])
+@pytest.mark.parametrize(
+    ("fault", "outcome", "events", "said"), FAILURES, ids=[row[0] for row in FAILURES]
+)
 async def test_a_failure_is_told_by_what_failed(
     faulty: Faulty, fault: str, outcome: Outcome, events: int, said: str
 ) -> None:
@@ -124,12 +138,15 @@ async def test_status_outcome_is_not_followed_or_repeated(faulty: Faulty, fault:
         assert (record.outcome, record.status) == (Outcome.STATUS, int(fault[-3:]))
         assert record.events == 0
         if fault.startswith("status"):
-            assert f"the fault {MARK}" in (record.detail or "")  # the server repeats a header, which may be a secret
+            # The server repeats a header, which may be a secret.
+            assert f"the fault {MARK}" in (record.detail or "")
     assert faulty.requests == sender.sent
 
 
 @pytest.mark.parametrize(("fault", "events", "tokens"), ODDITIES, ids=[row[0] for row in ODDITIES])
-async def test_an_odd_answer_is_a_good_one(faulty: Faulty, fault: str, events: int, tokens: int) -> None:
+async def test_an_odd_answer_is_a_good_one(
+    faulty: Faulty, fault: str, events: int, tokens: int
+) -> None:
     async with Sender(faulty.url) as sender:
         async with neighbours(sender):
             record = await sender.one(fault)
@@ -142,7 +159,9 @@ async def test_an_odd_answer_is_a_good_one(faulty: Faulty, fault: str, events: i
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("fault", "timeouts", "outcome", "events"), SILENCES, ids=[f"{row[0]}-{row[2]}" for row in SILENCES]
+    ("fault", "timeouts", "outcome", "events"),
+    SILENCES,
+    ids=[f"{row[0]}-{row[2]}" for row in SILENCES],
 )
 async def test_silence_and_endlessness_end_with_the_limit_that_they_passed(
     faulty: Faulty, fault: str, timeouts: Timeouts, outcome: Outcome, events: int | None
@@ -178,14 +197,19 @@ async def test_an_error_body_without_end_leaves_the_status_as_the_outcome(faulty
 
 
 @pytest.mark.parametrize(
-    ("fault", "content", "reasoning", "other"), [("reasoning", TOKENS, 2, 0), ("tool-calls", 0, 0, TOKENS)]
+    ("fault", "content", "reasoning", "other"),
+    [("reasoning", TOKENS, 2, 0), ("tool-calls", 0, 0, TOKENS)],
 )
 async def test_tokens_are_told_apart_by_their_kind(
     faulty: Faulty, fault: str, content: int, reasoning: int, other: int
 ) -> None:
     async with Sender(faulty.url) as sender:
         record = await sender.one(fault)
-        assert (record.content_events, record.reasoning_events, record.other_events) == (content, reasoning, other)
+        assert (record.content_events, record.reasoning_events, record.other_events) == (
+            content,
+            reasoning,
+            other,
+        )
 
 
 async def test_a_model_may_fail_past_the_end_of_its_answer(faulty: Faulty) -> None:
@@ -196,20 +220,33 @@ async def test_a_model_may_fail_past_the_end_of_its_answer(faulty: Faulty) -> No
 
 
 async def test_simultaneous_resets_end_each_request_once(faulty: Faulty) -> None:
-    """And 150 are in flight at once, which aiohttp's own default of 100 connections would not allow."""
+    """And 150 are in flight at once, which aiohttp's own default of 100 connections would not
+    allow.
+    """
     async with Sender(faulty.url) as sender:
         async with neighbours(sender):
             records = await sender.several(150, "rst-together:150")
-        assert [(record.outcome, record.events) for record in records] == [(Outcome.TRUNCATED, 1)] * 150
+        assert [(record.outcome, record.events) for record in records] == [
+            (Outcome.TRUNCATED, 1)
+        ] * 150
 
 
 async def test_a_mixture_of_faults_is_counted_as_it_was_played(faulty: Faulty) -> None:
     plan = ["eof:2", "status:503", None, "rst:1", "stream-error", None]
     async with Sender(faulty.url) as sender:
         await sender.transport.warm(30)
-        waiting = [future for number in range(60) for future in sender.start(1, plan[number % len(plan)])]
+        waiting = [
+            future for number in range(60) for future in sender.start(1, plan[number % len(plan)])
+        ]
         outcomes = [(await future).outcome for future in waiting]
-        expected = [Outcome.TRUNCATED, Outcome.STATUS, Outcome.OK, Outcome.TRUNCATED, Outcome.STREAM_ERROR, Outcome.OK]
+        expected = [
+            Outcome.TRUNCATED,
+            Outcome.STATUS,
+            Outcome.OK,
+            Outcome.TRUNCATED,
+            Outcome.STREAM_ERROR,
+            Outcome.OK,
+        ]
         assert outcomes == expected * 10
         for record in sender.records:
             if record.outcome is Outcome.OK:
@@ -224,7 +261,9 @@ def outcomes() -> dict[str, set[str]]:
         "error-after-end": {"stream_error"},  # of a request with ignore_eos
     }
     rows = [(row[0], row[1]) for row in FAILURES] + [(row[0], row[2]) for row in SILENCES]
-    rows += [(row[0], Outcome.OK) for row in ODDITIES] + [(choice, Outcome.STATUS) for choice in STATUSES]
+    rows += [(row[0], Outcome.OK) for row in ODDITIES] + [
+        (choice, Outcome.STATUS) for choice in STATUSES
+    ]
     for choice, outcome in rows:
         found.setdefault(choice.partition(":")[0], set()).add(str(outcome))
     return found
@@ -240,7 +279,10 @@ def test_the_page_of_the_test_kit_tells_every_fault_and_its_outcome() -> None:
     told = re.findall(rf"^\| {fault} \| (.+?) \| (.+) \|$", page, re.MULTILINE)
     too_long_for_a_table = rf"^- {fault}: (.+?)\s+Outcome:\s+(.+?)\.$"
     told += re.findall(too_long_for_a_table, page, re.MULTILINE | re.DOTALL)
-    assert {name: (number, " ".join(does.split()), set(ends.split(", "))) for name, number, does, ends in told} == {
+    assert {
+        name: (number, " ".join(does.split()), set(ends.split(", ")))
+        for name, number, does, ends in told
+    } == {
         name: ("" if fault.default is None else str(fault.default), fault.does, outcomes()[name])
         for name, fault in FAULTS.items()
     }

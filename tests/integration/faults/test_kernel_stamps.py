@@ -1,4 +1,6 @@
-"""Kernel stamps: a token's time is when its bytes arrived, however late the client reads, and the interval holds it."""
+"""Kernel stamps: a token's time is when its bytes arrived, however late the client reads, and
+the interval holds it.
+"""
 
 import asyncio
 import time
@@ -35,8 +37,12 @@ class Tokens:
         return self.earliest == self.arrival
 
 
-async def measured(server: Process, folder: Path, gap_ms: float = 5.0) -> tuple[loadgen.Result, Tokens]:
-    """Measure 40 answers of 20 tokens in this loop, and look up when the server wrote each token."""
+async def measured(
+    server: Process, folder: Path, gap_ms: float = 5.0
+) -> tuple[loadgen.Result, Tokens]:
+    """Measure 40 answers of 20 tokens in this loop, and look up when the server wrote each
+    token.
+    """
     Truth.forget(server.url)
     path = folder / "records"
     settings = loadgen.RunSettings(
@@ -60,7 +66,15 @@ async def measured(server: Process, folder: Path, gap_ms: float = 5.0) -> tuple[
         of = slice(truth.starts[place], truth.starts[place + 1])
         stamps = np.array(record.stamps)
         earliest = stamps if record.earliest is None else np.array(record.earliest)
-        columns.append((truth.write_ns[of], truth.written_ns[of], earliest, stamps, np.array(record.read_times)))
+        columns.append(
+            (
+                truth.write_ns[of],
+                truth.written_ns[of],
+                earliest,
+                stamps,
+                np.array(record.read_times),
+            )
+        )
     return result, Tokens(*map(np.concatenate, zip(*columns, strict=True)))
 
 
@@ -97,12 +111,16 @@ def test_interval_holds_the_truth_while_the_client_stalls(
     _, tokens = asyncio.run(beside_stalls())
     assert np.all(tokens.write <= tokens.arrival)
     assert np.all(tokens.earliest <= tokens.written + FLOOR_NS)
-    # In a stall of 30 ms six tokens of a stream arrive, in segments of their own: only the last stamp is known.
+    # In a stall of 30 ms six tokens of a stream arrive, in segments of their own: only the last
+    # stamp is known.
     assert 0.2 < np.mean(tokens.exact) < 0.9
     late_ns = tokens.read - tokens.arrival
     assert np.percentile(late_ns, 90) > 5e6
-    # What the client's stalls do to reading, they do not do to the arrival of tokens whose stamp is exact.
-    assert np.percentile((tokens.arrival - tokens.write)[tokens.exact], 90) < np.percentile(late_ns, 90)
+    # What the client's stalls do to reading, they do not do to the arrival of tokens whose stamp is
+    # exact.
+    assert np.percentile((tokens.arrival - tokens.write)[tokens.exact], 90) < np.percentile(
+        late_ns, 90
+    )
 
 
 async def test_tokens_of_one_segment_arrived_together_and_exactly(roofline: Process) -> None:

@@ -30,8 +30,12 @@ async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path:
 async def test_spare_connections_leave_room_by_addresses_and_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "max_connections", lambda pairs=1, processes=1: 1000 * pairs // processes)
-    asked = job("http://127.0.0.1:1", tmp_path, 1, source_address="127.0.0.1,127.0.0.2", workers="8")
+    monkeypatch.setattr(
+        machine, "max_connections", lambda pairs=1, processes=1: 1000 * pairs // processes
+    )
+    asked = job(
+        "http://127.0.0.1:1", tmp_path, 1, source_address="127.0.0.1,127.0.0.2", workers="8"
+    )
     async with LoopRunner() as runner:
         await runner.begin(asked)
         (transport,) = runner._transports
@@ -39,7 +43,9 @@ async def test_spare_connections_leave_room_by_addresses_and_workers(
 
 
 async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
-    shares = Shares.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
+    shares = Shares.parse(
+        "status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1
+    )
     async with serving(shares) as faulty:
         measured = await run(job(faulty.url, tmp_path, 300, request_rate=3000))
     names = {
@@ -51,20 +57,33 @@ async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> N
         "done-only": "empty",
         "bad-json": "protocol_error",
     }
-    assert measured.snapshot.outcomes == {names[fault]: count for fault, count in faulty.played.items()}
+    assert measured.snapshot.outcomes == {
+        names[fault]: count for fault, count in faulty.played.items()
+    }
     assert len(measured.snapshot.outcomes) == len(names)
     assert sum(measured.snapshot.outcomes.values()) == faulty.requests == 300
     assert measured.snapshot.histograms["ttft_due"].count == faulty.played["none"]
 
 
-async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how(tmp_path: Path) -> None:
+async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how(
+    tmp_path: Path,
+) -> None:
     shares = Shares.parse("status:503=0.2,eof:1=0.2", seed=1)
     async with serving(shares) as faulty:
-        runner, given = LoopRunner(), job(faulty.url, tmp_path, 100, request_rate=2000, max_concurrency=64)
+        runner, given = (
+            LoopRunner(),
+            job(faulty.url, tmp_path, 100, request_rate=2000, max_concurrency=64),
+        )
         assert runner.progress() == Progress("connecting")
         measured = await carried_out(runner, given)
     told, found = runner.progress(), measured.snapshot
-    assert (told.phase, told.in_flight, told.oldest_s, told.waiting, told.due) == ("draining", 0, 0, 0, 100)
+    assert (told.phase, told.in_flight, told.oldest_s, told.waiting, told.due) == (
+        "draining",
+        0,
+        0,
+        0,
+        100,
+    )
     assert {"ok": told.ok, **told.failures} == found.outcomes
     assert told.sent == (found.sent >= 0).sum() == 100
     assert told.streamed_tokens == told.counted_tokens + faulty.played["eof"]
@@ -72,7 +91,13 @@ async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how
     assert (told.cap, told.closed_loop) == (64, False)
     assert told.sending_s == pytest.approx(0.05, abs=0.005)
     assert 0 < told.busy_share <= 1
-    sketches = {"ttft_due": told.ttft, "ttfo_due": told.ttfo, "tpot": told.tpot, "itl": told.itl, "icl": told.icl}
+    sketches = {
+        "ttft_due": told.ttft,
+        "ttfo_due": told.ttfo,
+        "tpot": told.tpot,
+        "itl": told.itl,
+        "icl": told.icl,
+    }
     for name, sketch in (sketches | {"e2el_due": told.e2el, "lag": told.lag}).items():
         assert sketch == Sketch.of(found.histograms[name]), name
 
@@ -86,7 +111,9 @@ async def test_a_request_that_finds_no_server_is_due_and_was_not_sent(tmp_path: 
     assert told.due == told.ended == 5
 
 
-@pytest.mark.parametrize("settings", [{"request_rate": 20.0}, {"max_concurrency": 2}], ids=["open", "closed"])
+@pytest.mark.parametrize(
+    "settings", [{"request_rate": 20.0}, {"max_concurrency": 2}], ids=["open", "closed"]
+)
 async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
     faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
@@ -117,7 +144,9 @@ async def test_stop_before_the_start_cancels_every_request(faulty: Faulty, tmp_p
 
 @pytest.fixture
 def full() -> Iterator[str]:
-    """A server that takes no connections: what is sent to open one is dropped, for its queue is full."""
+    """A server that takes no connections: what is sent to open one is dropped, for its queue is
+    full.
+    """
     with socket.socket() as listening, socket.socket() as queued:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
@@ -129,7 +158,10 @@ def full() -> Iterator[str]:
 async def test_a_stop_ends_connecting_to_a_server_that_takes_no_connections(
     full: str, tmp_path: Path, act: Callable[[LoopRunner, str], None]
 ) -> None:
-    runner, given = LoopRunner(), job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0)
+    runner, given = (
+        LoopRunner(),
+        job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0),
+    )
     running = asyncio.create_task(carried_out(runner, given))
     for _ in range(20):
         await asyncio.sleep(0)
@@ -139,7 +171,9 @@ async def test_a_stop_ends_connecting_to_a_server_that_takes_no_connections(
     assert snapshot.counters["warm_connections"] == 0
 
 
-async def test_a_worker_that_is_left_alone_while_it_connects_ends(full: str, tmp_path: Path) -> None:
+async def test_a_worker_that_is_left_alone_while_it_connects_ends(
+    full: str, tmp_path: Path
+) -> None:
     commands = asyncio.StreamReader()
     commands.feed_eof()
     async with asyncio.timeout(PATIENCE_S):
@@ -158,8 +192,13 @@ async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) 
     assert snapshot.outcomes == {"cancelled": 5}
 
 
-async def test_a_closed_loop_that_is_stopped_invents_no_requests(faulty: Faulty, tmp_path: Path) -> None:
-    runner, given = LoopRunner(), job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0)
+async def test_a_closed_loop_that_is_stopped_invents_no_requests(
+    faulty: Faulty, tmp_path: Path
+) -> None:
+    runner, given = (
+        LoopRunner(),
+        job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0),
+    )
     running = asyncio.create_task(carried_out(runner, given))
     await faulty.came(1)
     runner.stop("enough")

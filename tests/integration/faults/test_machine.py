@@ -86,7 +86,9 @@ async def test_too_few_files_are_refused_with_the_numbers_needed(
 
 
 @pytest.mark.usefixtures("few_ports")
-async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty, tmp_path: Path) -> None:
+async def test_too_few_ports_are_refused_with_the_numbers_needed(
+    faulty: Faulty, tmp_path: Path
+) -> None:
     error = await refused(faulty, tmp_path, source_address="127.0.0.5")
     assert error.field == "--max-concurrency"
     assert "500 requests at once" in error.problem
@@ -98,11 +100,18 @@ async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty,
 @pytest.mark.usefixtures("few_ports")
 @pytest.mark.parametrize(
     ("settings", "sources"),
-    [({}, {SYSTEMS_CHOICE, "127.0.0.2"}), ({"source_address": "127.0.0.5,127.0.0.6"}, {"127.0.0.5", "127.0.0.6"})],
+    [
+        ({}, {SYSTEMS_CHOICE, "127.0.0.2"}),
+        ({"source_address": "127.0.0.5,127.0.0.6"}, {"127.0.0.5", "127.0.0.6"}),
+    ],
     ids=["loopback", "as given"],
 )
 async def test_more_connections_than_one_address_has_ports_come_from_several(
-    faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], sources: set[str]
+    faulty: Faulty,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    sources: set[str],
 ) -> None:
     seen, make = list[str](), SourceAddresses.socket
 
@@ -112,7 +121,8 @@ async def test_more_connections_than_one_address_has_ports_come_from_several(
         return made
 
     monkeypatch.setattr(SourceAddresses, "socket", watched)
-    # On a slow machine connections would grow too old during the run, and others would be opened in their place.
+    # On a slow machine connections would grow too old during the run, and others would be opened in
+    # their place.
     monkeypatch.setattr(idle_connections, "FIRST_LIMIT_NS", 3600 * NS_PER_S)
     measured = await run(job(faulty.url, tmp_path, 500, warm_connections="500", **settings))
     assert measured.snapshot.outcomes == {"ok": 500}
@@ -120,9 +130,15 @@ async def test_more_connections_than_one_address_has_ports_come_from_several(
     assert set(seen) == sources
 
 
-@pytest.mark.parametrize("settings", [{"max_concurrency": 20}, {"request_rate": 2000.0}], ids=["a cap", "a rate"])
-async def test_run_within_the_limits_is_accepted(faulty: Faulty, tmp_path: Path, settings: dict[str, Any]) -> None:
-    with files(400):  # for both ends of 60 connections, and of as many spare ones: the server is in this process
+@pytest.mark.parametrize(
+    "settings", [{"max_concurrency": 20}, {"request_rate": 2000.0}], ids=["a cap", "a rate"]
+)
+async def test_run_within_the_limits_is_accepted(
+    faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    with files(
+        400
+    ):  # for both ends of 60 connections, and of as many spare ones: the server is in this process
         measured = await run(job(faulty.url, tmp_path, 60, **settings))
     assert measured.snapshot.outcomes == {"ok": 60}
 
@@ -133,7 +149,9 @@ async def test_a_full_disk_ends_the_records_and_not_the_run(faulty: Faulty, tmp_
     assert measured.trailer.records_error == os.strerror(errno.ENOSPC)
 
 
-async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_disk_without_room_for_the_requests_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bodies").symlink_to(FULL)
     order = PrepareOrder(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path)
     with pytest.raises(BadInput, match="no room for 50 requests") as caught:
@@ -142,7 +160,9 @@ async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, m
     assert os.strerror(errno.ENOSPC) in caught.value.problem
 
 
-def test_another_fault_of_the_disk_is_not_called_a_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_fault_of_the_disk_is_not_called_a_full_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "broken")
 

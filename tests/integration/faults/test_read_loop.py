@@ -1,4 +1,6 @@
-"""ReadLoop: reads sockets in one queue with alarms, and leaves all but reading to the event loop."""
+"""ReadLoop: reads sockets in one queue with alarms, and leaves all but reading to the event
+loop.
+"""
 
 import asyncio
 import contextlib
@@ -100,9 +102,11 @@ async def test_read_loop_reads_and_stamps_without_the_event_loop() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's stamps are Linux's")
-async def test_the_answer_to_a_request_that_does_not_fit_into_the_socket_is_stamped_by_the_kernel() -> None:
+async def test_the_answer_to_a_request_that_exceeds_the_socket_buffer_is_stamped() -> None:
     async with connected(ReadLoop()) as pair:
-        pair.connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        pair.connection.transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16
+        )
         request, record = b"x" * (1 << 23), Record()
         pair.connection.send(request, record)
         assert pair.read_by_loop  # it writes the rest
@@ -115,7 +119,9 @@ async def test_the_answer_to_a_request_that_does_not_fit_into_the_socket_is_stam
 
 
 async def test_segment_that_was_counted_early_is_not_counted_again() -> None:
-    """A segment that comes between a read and the question how many came is counted with the wrong read."""
+    """A segment that comes between a read and the question how many came is counted with the
+    wrong read.
+    """
     token = chunk(delta(content="x"))
 
     class Between:
@@ -184,7 +190,9 @@ async def test_step_of_the_wall_clock_costs_the_stamps_around_it() -> None:
         read_loop.turn()
         assert (record.events, record.user_stamped) == (2, 1)
         assert before_ns <= record.stamps[1] == record.read_times[1] <= now_ns()
-        while not clock.usable:  # it has been set back, which costs the stamps until the next pair of readings
+        while (
+            not clock.usable
+        ):  # it has been set back, which costs the stamps until the next pair of readings
             read_loop.turn()
         assert clock.steps == 2
         pair.server.send(token)
@@ -224,7 +232,9 @@ async def test_event_loop_sends_the_rest_of_a_large_request() -> None:
         pair.server.send(whole[:-20])
         while not record.events:
             await asyncio.sleep(0)
-        assert (pair.read_by_loop, read_loop.loop_users) == (False, 0), "the read loop reads the rest"
+        assert (pair.read_by_loop, read_loop.loop_users) == (False, 0), (
+            "the read loop reads the rest"
+        )
         pair.server.send(whole[-20:])
         assert await pair.owner.hears(1) == [Outcome.OK]
         assert pair.connection.keep_alive
@@ -314,7 +324,9 @@ async def test_alarms_share_the_queue_of_the_sockets() -> None:
 
 @pytest.fixture
 def turns() -> Iterator[Callable[..., list[str]]]:
-    """Have a read loop turn once where reading one socket makes another readable; returns which of them it read."""
+    """Have a read loop turn once where reading one socket makes another readable; returns which
+    of them it read.
+    """
     with contextlib.ExitStack() as stack:
         first, second = (tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2))
 
@@ -348,7 +360,9 @@ async def test_read_loop_lingers_after_a_read(turns: Callable[..., list[str]]) -
     assert turns(read_loop) == ["first", "second"]
 
 
-@pytest.mark.parametrize(("linger_s", "probed", "loop_users"), [(0, True, 0), (60, False, 0), (60, True, 1)])
+@pytest.mark.parametrize(
+    ("linger_s", "probed", "loop_users"), [(0, True, 0), (60, False, 0), (60, True, 1)]
+)
 async def test_read_loop_does_not_linger_if_others_wait(
     turns: Callable[..., list[str]], linger_s: int, probed: bool, loop_users: int
 ) -> None:
@@ -363,8 +377,12 @@ async def test_new_connection_does_not_wait_for_the_read_loop() -> None:
     transport.on_end = lambda record: ended.set()
     await transport.open()
     record = Record()
-    alarm = clock_for(read_loop).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
-    read_loop.hook.probed = True  # as if a heartbeat rang, which would bound the wait: there is none
+    alarm = clock_for(read_loop).alarm(
+        asyncio.get_running_loop(), lambda: transport.send(record, b"{}")
+    )
+    read_loop.hook.probed = (
+        True  # as if a heartbeat rang, which would bound the wait: there is none
+    )
     alarm.set(now_ns())
     await asyncio.wait_for(ended.wait(), 10)
     assert record.outcome is Outcome.REFUSED

@@ -64,7 +64,9 @@ async def test_a_peer_that_closes_at_once_is_asked_for_one_in_a_round() -> None:
             assert not spare._opening  # until the next round
 
 
-async def test_spare_connections_opened_per_round_are_limited(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_spare_connections_opened_per_round_are_limited(
+    faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("loadgen.client.spare_connections.MAINTAIN_NS", 3600 * S)
     async with Sender(faulty.url) as sender:
         idle = sender.transport._idle
@@ -76,10 +78,14 @@ async def test_spare_connections_opened_per_round_are_limited(faulty: Faulty, mo
         assert sender.transport.spare_opened == AT_ONCE + 2
 
 
-async def test_a_request_is_written_before_any_is_opened(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_is_written_before_any_is_opened(
+    faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with Sender(faulty.url) as sender:
         transport, sends = sender.transport, list[int]()
-        monkeypatch.setattr(transport._spare, "sent", lambda at_ns: sends.append(transport.hook.sends))
+        monkeypatch.setattr(
+            transport._spare, "sent", lambda at_ns: sends.append(transport.hook.sends)
+        )
         await transport.warm(1)
         await sender.one()
         assert sends == [1]
@@ -97,8 +103,13 @@ async def test_a_dead_server_is_asked_for_one_at_a_time(monkeypatch: pytest.Monk
         unused.bind(("127.0.0.1", 0))
         async with Sender(f"http://127.0.0.1:{unused.getsockname()[1]}") as sender:
             sender.transport.keep_spare(100)
-            await until(lambda: sender.transport._spare._unreachable and not sender.transport._spare._opening)
+            await until(
+                lambda: (
+                    sender.transport._spare._unreachable and not sender.transport._spare._opening
+                )
+            )
             sender.transport._spare._refill()
             assert len(sender.transport._spare._opening) == 1
             assert sender.transport.opened == 0
-            assert sender.transport.reachability(0).refused_s is not None  # at a low rate no request would tell
+            # At a low rate no request would tell.
+            assert sender.transport.reachability(0).refused_s is not None

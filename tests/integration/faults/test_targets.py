@@ -28,10 +28,14 @@ async def both() -> AsyncIterator[tuple[Faulty, Faulty]]:
         yield one, other
 
 
-def shared(urls: tuple[str, ...], folder: Path, count: int, fault: str | None = None, **settings: Any) -> Job:
+def shared(
+    urls: tuple[str, ...], folder: Path, count: int, fault: str | None = None, **settings: Any
+) -> Job:
     """`count` requests, all of which meet `fault`, shared by the servers at these URLs."""
     header = (f"{HEADER}={fault}",) if fault else ()
-    work = job(urls[0], folder, count, base_url=urls, backend="openai-chat", header=header, **settings)
+    work = job(
+        urls[0], folder, count, base_url=urls, backend="openai-chat", header=header, **settings
+    )
     return replace(work, targets=request_targets(work.settings, "m"))
 
 
@@ -39,7 +43,9 @@ def ok(snapshot: Snapshot) -> list[int]:
     return [part.ok for part in snapshot.targets]
 
 
-async def test_round_robin_assigns_targets_by_request_number(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
+async def test_round_robin_assigns_targets_by_request_number(
+    both: tuple[Faulty, Faulty], tmp_path: Path
+) -> None:
     path = tmp_path / "records"
     urls = (both[0].url, both[1].url)
     measured = await run(shared(urls, tmp_path, 21, request_rate=2000.0, records=str(path)))
@@ -48,26 +54,41 @@ async def test_round_robin_assigns_targets_by_request_number(both: tuple[Faulty,
 
 
 @pytest.mark.parametrize("count", [5, 8])
-async def test_connections_are_opened_ahead_to_each(both: tuple[Faulty, Faulty], tmp_path: Path, count: int) -> None:
-    work = shared((both[0].url, both[1].url), tmp_path, 8, request_rate=2000.0, warm_connections=str(count))
+async def test_connections_are_opened_ahead_to_each(
+    both: tuple[Faulty, Faulty], tmp_path: Path, count: int
+) -> None:
+    work = shared(
+        (both[0].url, both[1].url), tmp_path, 8, request_rate=2000.0, warm_connections=str(count)
+    )
     measured = await run(work)
     each = -(-count // 2)
     assert measured.snapshot.counters["warm_connections"] == 2 * each
     assert all(one.connections >= each for one in both)
 
 
-async def test_the_test_request_and_the_warm_ups_reach_each(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
-    settings = {"request_rate": 2000.0, "num_warmups": 5, "ready_check_timeout_sec": 5.0, "max_concurrency": 1}
+async def test_the_test_request_and_the_warm_ups_reach_each(
+    both: tuple[Faulty, Faulty], tmp_path: Path
+) -> None:
+    settings = {
+        "request_rate": 2000.0,
+        "num_warmups": 5,
+        "ready_check_timeout_sec": 5.0,
+        "max_concurrency": 1,
+    }
     await run(shared((both[0].url, both[1].url), tmp_path, 4, **settings))
     assert [one.requests for one in both] == [1 + 3 + 2, 1 + 2 + 2]
 
 
 async def test_dying_target_fails_only_its_own_requests(tmp_path: Path) -> None:
-    """The second one dies with its tenth request in flight; what comes for it afterwards is refused."""
+    """The second one dies with its tenth request in flight; what comes for it afterwards is
+    refused.
+    """
     path, count = tmp_path / "records", 60
     async with serving() as survivor, contextlib.AsyncExitStack() as life:
         dying = await life.enter_async_context(serving())
-        work = shared((survivor.url, dying.url), tmp_path, count, request_rate=25.0, records=str(path))
+        work = shared(
+            (survivor.url, dying.url), tmp_path, count, request_rate=25.0, records=str(path)
+        )
         running = asyncio.create_task(run(work))
         await dying.came(10)
         await life.aclose()
@@ -76,12 +97,18 @@ async def test_dying_target_fails_only_its_own_requests(tmp_path: Path) -> None:
     lived, died = measured.snapshot.targets
     assert lived.outcomes == {"ok": count // 2}
     assert 0 < died.ok <= 10
-    assert died.ok + died.outcomes["refused"] + died.outcomes.get("truncated", 0) == died.ended == count // 2
+    assert (
+        died.ok + died.outcomes["refused"] + died.outcomes.get("truncated", 0)
+        == died.ended
+        == count // 2
+    )
     assert {example["target"] for example in measured.snapshot.examples["refused"]} == {1}
     assert {record.target for record in recorded(path) if record.outcome is not Outcome.OK} == {1}
 
 
-async def test_hanging_target_keeps_only_its_share_of_the_slots(faulty: Faulty, tmp_path: Path) -> None:
+async def test_hanging_target_keeps_only_its_share_of_the_slots(
+    faulty: Faulty, tmp_path: Path
+) -> None:
     async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -102,7 +129,9 @@ async def test_limits_are_held_against_each(both: tuple[Faulty, Faulty], tmp_pat
     assert [part.outcomes for part in measured.snapshot.targets] == [{"timeout": 3}, {"timeout": 3}]
 
 
-async def test_stopping_and_aborting_end_what_is_in_flight_to_each(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
+async def test_stopping_and_aborting_end_what_is_in_flight_to_each(
+    both: tuple[Faulty, Faulty], tmp_path: Path
+) -> None:
     given = shared((both[0].url, both[1].url), tmp_path, 50, "stall:1", request_rate=200.0)
     runner = LoopRunner()
     running = asyncio.create_task(carried_out(runner, given))
@@ -115,23 +144,31 @@ async def test_stopping_and_aborting_end_what_is_in_flight_to_each(both: tuple[F
     assert all(part.outcomes["cancelled"] for part in snapshot.targets)
 
 
-async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_all(tmp_path: Path) -> None:
+async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_all(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "c.jsonl"
 
     def repeating(ask: Request) -> bytes:
         authorization = ask.headers["authorization"].encode()
-        return GOOD.replace(b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nX-Seen: " + authorization + b"\r\n", 1)
+        return GOOD.replace(
+            b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nX-Seen: " + authorization + b"\r\n", 1
+        )
 
     async with scripted(chatting(repeating)) as one, scripted(chatting(repeating)) as other:
         users = ("first:hunter2hunter2", "second:swordfish1234")
-        urls = tuple(url.replace("://", f"://{user}@") for url, user in zip((one, other), users, strict=True))
+        urls = tuple(
+            url.replace("://", f"://{user}@") for url, user in zip((one, other), users, strict=True)
+        )
         await run(shared(urls, tmp_path, 4, capture=str(path)))
     assert [response.target for response in capture.load(str(path)).responses] == [0, 1, 0, 1]
     text = path.read_text()
     assert text.count("X-Seen: Basic *****") == 4
 
 
-async def test_reads_from_each_ring_the_one_bell(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
+async def test_reads_from_each_ring_the_one_bell(
+    both: tuple[Faulty, Faulty], tmp_path: Path
+) -> None:
     runner, given = LoopRunner(), shared((both[0].url, both[1].url), tmp_path, 2)
     await carried_out(runner, given)
     assert len({id(transport.hook) for transport in runner._transports}) == 1

@@ -1,4 +1,6 @@
-"""TLS: the kernel stamps what the read loop decrypts, and a failed handshake is a failed request that says why."""
+"""TLS: the kernel stamps what the read loop decrypts, and a failed handshake is a failed request
+that says why.
+"""
 
 import asyncio
 import contextlib
@@ -53,7 +55,9 @@ def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class TestStamps:
-    async def test_every_token_and_every_send_has_a_kernel_stamp(self, tls: ssl.SSLContext, tmp_path: Path) -> None:
+    async def test_every_token_and_every_send_has_a_kernel_stamp(
+        self, tls: ssl.SSLContext, tmp_path: Path
+    ) -> None:
         with timed_server(tls=tls) as server:
             settings = loadgen.RunSettings(
                 base_url=server.url,
@@ -74,10 +78,13 @@ class TestStamps:
         assert np.all(tokens.write <= tokens.arrival)
         assert np.all(tokens.arrival <= tokens.read)
         assert np.all(tokens.earliest <= tokens.written + FLOOR_NS)
-        assert np.any(tokens.earliest == tokens.arrival)  # how many depends on how soon the client reads
+        # How many depends on how soon the client reads.
+        assert np.any(tokens.earliest == tokens.arrival)
         assert all(record.written == record.sent for record in records)
 
-    @pytest.mark.parametrize("fault", ["none", "length", "until-close", "cut-chunking", "byte-by-byte"])
+    @pytest.mark.parametrize(
+        "fault", ["none", "length", "until-close", "cut-chunking", "byte-by-byte"]
+    )
     async def test_each_framing_has_kernel_stamps(self, tls: ssl.SSLContext, fault: str) -> None:
         async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
             record = await sender.one(fault)
@@ -102,7 +109,9 @@ class TestCertificate:
             assert await sender.transport.warm(1) == 0
             record = await sender.one()
             assert (record.outcome, record.sent) == (Outcome.TLS_ERROR, 0)
-            assert "the certificate is not trusted (unable to get local issuer" in (record.detail or "")
+            assert "the certificate is not trusted (unable to get local issuer" in (
+                record.detail or ""
+            )
             assert "see --insecure" in (record.detail or "")
         assert faulty.requests == 0
 
@@ -141,7 +150,9 @@ class TestCertificate:
 
 @contextlib.asynccontextmanager
 async def raw_server(*, reads: bool, closes: bool, sends: bytes = b"") -> AsyncIterator[str]:
-    """A server of another protocol: whether it reads what comes first, what it sends, and whether it closes then."""
+    """A server of another protocol: whether it reads what comes first, what it sends, and
+    whether it closes then.
+    """
     writers: list[asyncio.StreamWriter] = []
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -187,7 +198,10 @@ def drain(peer: socket.socket) -> None:
 
 class TestHandshake:
     async def test_silent_server_is_a_connect_timeout(self) -> None:
-        async with raw_server(reads=True, closes=False) as url, Sender(url, Timeouts(connect=S // 5)) as sender:
+        async with (
+            raw_server(reads=True, closes=False) as url,
+            Sender(url, Timeouts(connect=S // 5)) as sender,
+        ):
             record = await sender.one()
             assert (record.outcome, record.sent) == (Outcome.CONNECT_TIMEOUT, 0)
             assert "TLS" in (record.detail or "")
@@ -225,7 +239,10 @@ class TestHandshake:
             (waiting,) = sender.start()
             await asyncio.sleep(0.01)
             sender.transport.abandon(Outcome.CANCELLED, "enough")
-            assert ((await waiting).outcome, (await waiting).detail) == (Outcome.CANCELLED, "enough")
+            assert ((await waiting).outcome, (await waiting).detail) == (
+                Outcome.CANCELLED,
+                "enough",
+            )
 
 
 class TestStream:
@@ -248,14 +265,19 @@ class TestStream:
 
 
 async def broken_after_a_token(tls: ssl.SSLContext, *, apart: bool) -> Record:
-    """The record of a request whose session is broken after the first token; `apart`: once that has been read."""
+    """The record of a request whose session is broken after the first token; `apart`: once that
+    has been read.
+    """
     token_read = threading.Event()
 
     def answer(peer: socket.socket) -> None:
         session = TlsSession(tls)
         while not session.is_open:
             peer.sendall(session.shake(peer.recv(READ_BYTES)))
-        token, no_tls = session.encrypt(STREAM + chunk(delta(content="x"))), b"HTTP/1.1 502 Bad Gateway\r\n\r\n"
+        token, no_tls = (
+            session.encrypt(STREAM + chunk(delta(content="x"))),
+            b"HTTP/1.1 502 Bad Gateway\r\n\r\n",
+        )
         if apart:
             peer.sendall(token)
             token_read.wait()

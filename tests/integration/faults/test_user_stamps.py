@@ -1,4 +1,6 @@
-"""User stamps: where the kernel gives none, a token's time is when it was read, and a result says so."""
+"""User stamps: where the kernel gives none, a token's time is when it was read, and a result
+says so.
+"""
 
 import asyncio
 import contextlib
@@ -31,7 +33,8 @@ from tests.helpers.fault_requests import TOKENS, Sender, assert_good
 from tests.helpers.scripted_server import answering, serving
 from tests.helpers.timed_server import TimedServer, timed_server
 
-GAP_S, STALL_S, BETWEEN_S = 0.05, 0.025, 0.01  # a token that follows a send after a stall comes inside a stall
+# A token that follows a send after a stall comes inside a stall.
+GAP_S, STALL_S, BETWEEN_S = (0.05, 0.025, 0.01)
 REQUESTS, LENGTH = 40, 6
 FLOOR_NS = 50_000  # between the clock that the server reads and the kernel's stamp
 HOUR_NS = 3600 * 10**9
@@ -104,8 +107,12 @@ def assert_user_stamped(result: loadgen.Result, server: TimedServer, records: li
     assert error_ms(result) > 0.5 * STALL_S * 1e3
 
 
-def test_socket_without_stamps_widens_the_client_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel stamps nothing of a Unix socket; the run asks the same server over TCP what it serves."""
+def test_socket_without_stamps_widens_the_client_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel stamps nothing of a Unix socket; the run asks the same server over TCP what it
+    serves.
+    """
 
     async def over_unix(*_: object, **__: object) -> socket.socket:
         opened = socket.socket(socket.AF_UNIX)
@@ -134,8 +141,10 @@ def test_compressed_answers_have_user_stamps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        ENCODED % (b"gzip", b"Transfer-Encoding: chunked\r\n") + chunked(gzip.compress(answer("a", "b")), 9),
-        ENCODED % (b"deflate", b"Transfer-Encoding: chunked\r\n") + chunked(zlib.compress(answer("a", "b")), 9),
+        ENCODED % (b"gzip", b"Transfer-Encoding: chunked\r\n")
+        + chunked(gzip.compress(answer("a", "b")), 9),
+        ENCODED % (b"deflate", b"Transfer-Encoding: chunked\r\n")
+        + chunked(zlib.compress(answer("a", "b")), 9),
         ENCODED % (b"gzip", b"Content-Length: %d\r\n" % len(gzip.compress(answer("a", "b"))))
         + gzip.compress(answer("a", "b")),
     ],
@@ -148,10 +157,15 @@ async def test_each_way_to_encode_is_read_with_user_stamps(reply: bytes) -> None
         assert record.user_stamped == record.events
         assert record.stamps == record.read_times
         assert record.earliest is not None
-        assert all(record.sent <= early <= at for early, at in zip(record.earliest, record.stamps, strict=True))
+        assert all(
+            record.sent <= early <= at
+            for early, at in zip(record.earliest, record.stamps, strict=True)
+        )
 
 
-@pytest.mark.parametrize("fault", ["length", "until-close", "cut-chunking", "one-segment", "byte-by-byte"])
+@pytest.mark.parametrize(
+    "fault", ["length", "until-close", "cut-chunking", "one-segment", "byte-by-byte"]
+)
 async def test_each_framing_of_a_plain_answer_has_kernel_stamps(faulty: Faulty, fault: str) -> None:
     async with Sender(faulty.url) as sender:
         record = await sender.one(fault)
@@ -160,7 +174,9 @@ async def test_each_framing_of_a_plain_answer_has_kernel_stamps(faulty: Faulty, 
 
 
 async def test_plain_answer_after_a_compressed_one_has_kernel_stamps() -> None:
-    zipped = ENCODED % (b"gzip", b"Transfer-Encoding: chunked\r\n") + chunked(gzip.compress(answer("a", "b")), 9)
+    zipped = ENCODED % (b"gzip", b"Transfer-Encoding: chunked\r\n") + chunked(
+        gzip.compress(answer("a", "b")), 9
+    )
     replies = [zipped, streamed(answer("a", "b"))]
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -179,8 +195,12 @@ async def test_compressed_answer_has_the_kernels_stamp_of_its_first_byte(faulty:
         assert record.sent <= record.first_byte <= record.first_token
 
 
-def test_step_of_the_wall_clock_costs_the_stamps_around_it(metronome: Process, tmp_path: Path) -> None:
-    """The clock is set once a tenth of a second: each time the run sees a step there, and one back at the next look."""
+def test_step_of_the_wall_clock_costs_the_stamps_around_it(
+    metronome: Process, tmp_path: Path
+) -> None:
+    """The clock is set once a tenth of a second: each time the run sees a step there, and one
+    back at the next look.
+    """
     runner, gap_ms = LoopRunner(), 5.0
 
     async def set_clock() -> None:
@@ -188,7 +208,9 @@ def test_step_of_the_wall_clock_costs_the_stamps_around_it(metronome: Process, t
             await asyncio.sleep(0.1)
             if runner.progress().phase == "running":
                 before_ns = now_ns()
-                runner._read_loop.kernel_clock.observe(before_ns, time.time_ns() + HOUR_NS, before_ns + 1)
+                runner._read_loop.kernel_clock.observe(
+                    before_ns, time.time_ns() + HOUR_NS, before_ns + 1
+                )
 
     async def measure() -> loadgen.Result:
         settings = loadgen.RunSettings(
@@ -218,5 +240,6 @@ def test_step_of_the_wall_clock_costs_the_stamps_around_it(metronome: Process, t
         assert record.ordered
         assert np.all(truth.write_ns[of] <= record.stamps)
         assert np.all(
-            np.array(record.earliest or record.stamps)[by_kernel] <= truth.written_ns[of][by_kernel] + FLOOR_NS
+            np.array(record.earliest or record.stamps)[by_kernel]
+            <= truth.written_ns[of][by_kernel] + FLOOR_NS
         )

@@ -65,7 +65,9 @@ async def listening(trust: ssl.SSLContext | None = None) -> AsyncIterator[Listen
     await server.setup()
     site = web.TCPSite(server, "127.0.0.1", 0, ssl_context=trust)
     await site.start()
-    listener.url = f"{'https' if trust else 'http'}://127.0.0.1:{server.addresses[0][1]}/v2/benchmarks/7/state"
+    listener.url = (
+        f"{'https' if trust else 'http'}://127.0.0.1:{server.addresses[0][1]}/v2/benchmarks/7/state"
+    )
     yield listener
     await server.cleanup()
 
@@ -130,13 +132,20 @@ async def test_refused_update_is_logged_and_raises_no_error(
     assert "secret" not in caplog.text
 
 
-async def test_unreachable_receiver_is_logged_and_raises_no_error(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreachable_receiver_is_logged_and_raises_no_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.WARNING):
         await Reporter(Receiver("http://127.0.0.1:1/state")).finish()
-    assert "progress could not be reported: http://127.0.0.1:1/state: no connection to 127.0.0.1:1" in caplog.text
+    assert (
+        "progress could not be reported: http://127.0.0.1:1/state: no connection to 127.0.0.1:1"
+        in caplog.text
+    )
 
 
-async def test_each_reason_is_said_once(listener: Listener, caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_reason_is_said_once(
+    listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
     reporter = Reporter(Receiver(listener.url))
     with caplog.at_level(logging.WARNING):
         for listener.status in (403, 403, 500, 403):
@@ -200,7 +209,10 @@ class TestTooManyErrors:
         job = Job((), max_error_rate=0.5)
         assert exceeded(job, progress(ended=29, ok=0)) is None
         assert exceeded(job, progress(ended=30, ok=15)) is None
-        assert exceeded(job, progress(ended=30, ok=14)) == "16 of 30 requests failed, and --max-error-rate is 0.5"
+        assert (
+            exceeded(job, progress(ended=30, ok=14))
+            == "16 of 30 requests failed, and --max-error-rate is 0.5"
+        )
 
     def test_without_limits_all_may_fail(self) -> None:
         assert exceeded(Job(()), progress(ended=100, ok=0)) is None

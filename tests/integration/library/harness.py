@@ -1,4 +1,6 @@
-"""A small harness on loadgen, as its authors write one: `mypy --strict` accepts it, and a test runs it."""
+"""A small harness on loadgen, as its authors write one: `mypy --strict` accepts it, and a test
+runs it.
+"""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +12,9 @@ LOAD = loadgen.RunSettings(random_input_len=8, random_output_len=3)
 
 async def p99_ms_at(url: str, rate: float) -> float | None:
     """Measure one rate."""
-    result: loadgen.Result = await loadgen.run(LOAD.replace(base_url=url, request_rate=rate, num_prompts=30))
+    result: loadgen.Result = await loadgen.run(
+        LOAD.replace(base_url=url, request_rate=rate, num_prompts=30)
+    )
     failed: list[str] = [check.name for check in result.failed_checks]
     print(result.verdict, failed, result.numbers.request_throughput)
     return result.ttft.p99_ms

@@ -1,4 +1,6 @@
-"""Runs of embeddings, pooling and rerank: measured end to end, and reported without a word of tokens."""
+"""Runs of embeddings, pooling and rerank: measured end to end, and reported without a word of
+tokens.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,18 +29,32 @@ def server() -> Iterator[Server]:
 
 
 async def measured(server: Server, backend: Any, **options: Any) -> RunResult:
-    asked: dict[str, Any] = {"num_prompts": COUNT, "request_rate": 200.0, "random_input_len": 16} | options
-    return await loadgen.run(loadgen.RunSettings(base_url=server.base_url, backend=backend, **asked))
+    asked: dict[str, Any] = {
+        "num_prompts": COUNT,
+        "request_rate": 200.0,
+        "random_input_len": 16,
+    } | options
+    return await loadgen.run(
+        loadgen.RunSettings(base_url=server.base_url, backend=backend, **asked)
+    )
 
 
 @pytest.mark.parametrize(
-    "backend", ["openai-embeddings", "openai-embeddings-chat", "infinity-embeddings", "vllm-pooling"]
+    "backend",
+    ["openai-embeddings", "openai-embeddings-chat", "infinity-embeddings", "vllm-pooling"],
 )
 async def test_every_request_is_answered_and_counted(server: Server, backend: str) -> None:
     result = await measured(server, backend)
     assert (result.outcomes, result.numbers.total_input_tokens) == ({"ok": COUNT}, COUNT * 16)
-    assert (result.e2el.count, result.ttft.count, result.tpot.count, result.icl.count) == (COUNT, 0, 0, 0)
-    assert [check.name for check in result.failed_checks if check.group in "AEF"] == []  # the others depend on time
+    assert (result.e2el.count, result.ttft.count, result.tpot.count, result.icl.count) == (
+        COUNT,
+        0,
+        0,
+        0,
+    )
+    assert [
+        check.name for check in result.failed_checks if check.group in "AEF"
+    ] == []  # the others depend on time
 
 
 async def test_warm_ups_and_the_ready_check_are_of_the_same_api(server: Server) -> None:
@@ -47,13 +63,31 @@ async def test_warm_ups_and_the_ready_check_are_of_the_same_api(server: Server) 
 
 
 async def test_the_json_has_the_keys_of_vllm(server: Server, tmp_path: Path) -> None:
-    result = await measured(server, "openai-embeddings", save_detailed=True, result_dir=str(tmp_path))
+    result = await measured(
+        server, "openai-embeddings", save_detailed=True, result_dir=str(tmp_path)
+    )
     keys = {
-        *("duration", "completed", "total_input_tokens", "total_input_sequences", "request_throughput"),
-        *("input_sequence_throughput", "total_token_throughput", "input_lens", "latencies", "queue_times", "errors"),
+        "duration",
+        "completed",
+        "total_input_tokens",
+        "total_input_sequences",
+        "request_throughput",
+        "input_sequence_throughput",
+        "total_token_throughput",
+        "input_lens",
+        "latencies",
+        "queue_times",
+        "errors",
         *("mean_e2el_ms", "median_e2el_ms", "std_e2el_ms", "p99_e2el_ms"),
     }
-    absent = {"total_output_tokens", "output_throughput", "ttfts", "itls", "generated_texts", "mean_ttft_ms"}
+    absent = {
+        "total_output_tokens",
+        "output_throughput",
+        "ttfts",
+        "itls",
+        "generated_texts",
+        "mean_ttft_ms",
+    }
     data = result.to_dict()
     assert keys <= data.keys()
     assert not absent & data.keys()
@@ -87,7 +121,9 @@ async def test_a_server_without_the_api_fails_every_request(server: Server) -> N
 
 
 async def test_a_limit_of_e2el_is_judged(server: Server) -> None:
-    result = await measured(server, "openai-embeddings", slo="e2el_p50<10s", goodput=("e2el:10000",))
+    result = await measured(
+        server, "openai-embeddings", slo="e2el_p50<10s", goodput=("e2el:10000",)
+    )
     assert [row.met for row in result.slo] == [True]
     assert result.rates.good_share == 1.0
 
@@ -99,7 +135,9 @@ async def test_a_limit_of_e2el_is_judged(server: Server) -> None:
         ({"backend": "vllm-rerank", "dataset_name": "random-rerank"}, COUNT, 16),
     ],
 )
-async def test_several_texts_in_a_request(server: Server, options: dict[str, Any], inputs: int, tokens: int) -> None:
+async def test_several_texts_in_a_request(
+    server: Server, options: dict[str, Any], inputs: int, tokens: int
+) -> None:
     result = await measured(server, **options, random_batch_size=5)
     numbers = result.numbers
     assert result.outcomes == {"ok": 3}
@@ -115,7 +153,12 @@ async def test_a_text_in_one_piece_has_its_tokens_and_no_times_of_them(
     result = await measured(server, backend, disable_stream=True, random_output_len=5, **saving)
     numbers = result.numbers
     assert (result.outcomes, numbers.total_output_tokens) == ({"ok": COUNT}, COUNT * 5)
-    assert (result.e2el.count, result.ttft.count, result.tpot.count, result.icl.count) == (COUNT, 0, 0, 0)
+    assert (result.e2el.count, result.ttft.count, result.tpot.count, result.icl.count) == (
+        COUNT,
+        0,
+        0,
+        0,
+    )
     assert (numbers.output_throughput or 0) > 0
     assert numbers.max_output_tokens_per_s is None
     data = result.to_dict()
@@ -128,8 +171,12 @@ async def test_a_text_in_one_piece_has_its_tokens_and_no_times_of_them(
     assert RunResult.from_dict(data).numbers == numbers
 
 
-async def test_records_of_texts_in_one_piece_give_the_same_report(server: Server, tmp_path: Path) -> None:
+async def test_records_of_texts_in_one_piece_give_the_same_report(
+    server: Server, tmp_path: Path
+) -> None:
     path = tmp_path / "records.jsonl"
-    result = await measured(server, "openai", disable_stream=True, random_output_len=5, records=str(path))
+    result = await measured(
+        server, "openai", disable_stream=True, random_output_len=5, records=str(path)
+    )
     again = loadgen.from_records(path)
     assert (again.e2el, again.ttft.count, again.streams) == (result.e2el, 0, False)

@@ -1,4 +1,6 @@
-"""A load that changes, against the simulator: several workers together have what is asked, and phases have figures."""
+"""A load that changes, against the simulator: several workers together have what is asked, and
+phases have figures.
+"""
 
 from pathlib import Path
 
@@ -29,7 +31,9 @@ async def test_two_workers_share_a_population_of_users() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_condition_ends_the_run_and_keeps_what_was_measured(workers: int, tmp_path: Path) -> None:
+async def test_a_condition_ends_the_run_and_keeps_what_was_measured(
+    workers: int, tmp_path: Path
+) -> None:
     path = tmp_path / "records.jsonl"
     settings = RUN.replace(request_rate=40, duration=60.0, workers=workers, records=str(path))
     # An answer takes 16 tokens of 8 ms and more.
@@ -43,5 +47,8 @@ async def test_a_condition_ends_the_run_and_keeps_what_was_measured(workers: int
     assert own["cancelled"]["in_flight"] == 0
     assert own["cancelled"]["never_sent"] > 1000
     assert [check["ok"] for check in own["checks"] if check["name"] == "run cut short"] == [None]
-    assert exit_codes.code(result, strict=False, max_error_rate=0.01, interrupted=False) == exit_codes.STOPPED
+    assert (
+        exit_codes.code(result, strict=False, max_error_rate=0.01, interrupted=False)
+        == exit_codes.STOPPED
+    )
     assert loadgen.from_records(path).data["loadgen"]["stopped"] == own["stopped"]

@@ -17,7 +17,9 @@ PREPARED = 1000  # before the clock starts
 
 
 async def asked(settings: loadgen.RunSettings, **options: Any) -> tuple[Any, list[bytes]]:
-    """The result of a run, and the bodies of its requests; thousands a second would need more than can be made."""
+    """The result of a run, and the bodies of its requests; thousands a second would need more
+    than can be made.
+    """
     result, server = await ran(settings, after_s=0.01, **options)
     return result, [ask.body for ask in server.asked]
 
@@ -48,7 +50,9 @@ async def test_closed_loop_gets_new_prompts_from_a_generator(workers: int, tmp_p
 @pytest.mark.slow
 async def test_a_file_goes_on_beyond_what_was_prepared(tmp_path: Path) -> None:
     path = conversations(tmp_path, 20_000)
-    result, bodies = await asked(LOOP.replace(dataset_name="sharegpt", dataset_path=path, sharegpt_output_len=2))
+    result, bodies = await asked(
+        LOOP.replace(dataset_name="sharegpt", dataset_path=path, sharegpt_output_len=2)
+    )
     assert len(bodies) > PREPARED
     assert len(set(bodies)) == len(bodies)
     assert result.data["loadgen"]["repeated_prompts"] == 0
@@ -98,7 +102,10 @@ async def test_a_cut_record_counts_prompts_that_came_again(tmp_path: Path) -> No
     assert "end" in json.loads(end)
     cut.write_bytes(b"".join(kept))
     again = loadgen.from_records(cut).data["loadgen"]
-    assert (again["scheduled"], again["repeated_prompts"]) == (len(bodies), result.data["loadgen"]["repeated_prompts"])
+    assert (again["scheduled"], again["repeated_prompts"]) == (
+        len(bodies),
+        result.data["loadgen"]["repeated_prompts"],
+    )
 
 
 async def test_a_worker_that_dies_takes_only_what_it_had_in_flight(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from loadgen.testing.replies import DONE, event, streamed, usage
 from tests.helpers.repeated import Repeated
 from tests.helpers.scripted_server import chatting, serving
 
-SETTINGS = loadgen.RunSettings(backend="openai-chat", num_prompts=3, request_rate=100, continuous_usage=True)
+SETTINGS = loadgen.RunSettings(
+    backend="openai-chat", num_prompts=3, request_rate=100, continuous_usage=True
+)
 
 
 MINE = Repeated(loadgen.Prompt("Hello", 1, 5, "mine"))
@@ -28,9 +30,14 @@ class Counting:
         self.asked.append(each)
         if each and not self.knows:
             return whole(400, error_body("unknown", 400, "continuous_usage_stats"))
-        counts = [{"usage": {"prompt_tokens": 1, "completion_tokens": n}} if each else {} for n in (2, 5)]
+        counts = [
+            {"usage": {"prompt_tokens": 1, "completion_tokens": n}} if each else {} for n in (2, 5)
+        ]
         body = event(choices=[{"index": 0, "delta": {"content": "a b"}}], **counts[0])
-        body += event(choices=[{"index": 0, "delta": {"content": "c d e"}, "finish_reason": "stop"}], **counts[1])
+        body += event(
+            choices=[{"index": 0, "delta": {"content": "c d e"}, "finish_reason": "stop"}],
+            **counts[1],
+        )
         return streamed(body + usage(prompt_tokens=1, completion_tokens=5) + DONE)
 
 

@@ -11,7 +11,9 @@ from tests.helpers.repeated import Repeated
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
 from tests.helpers.scripted_server import Script, chatting, serving
 
-SETTINGS = loadgen.RunSettings(backend="openai-chat", num_prompts=4, request_rate=100, tokenizer=TOKENIZER)
+SETTINGS = loadgen.RunSettings(
+    backend="openai-chat", num_prompts=4, request_rate=100, tokenizer=TOKENIZER
+)
 
 
 MINE = Repeated(loadgen.Prompt("Hello", 1, 5, "mine"))
@@ -38,7 +40,9 @@ async def test_records_remember_what_the_tokenizer_counted(tmp_path: Path) -> No
 
 async def test_without_a_tokenizer_events_are_counted() -> None:
     async with serving(UNCOUNTED) as url:
-        result = await loadgen.run(SETTINGS.replace(base_url=url, tokenizer="/no/such/file"), dataset=MINE)
+        result = await loadgen.run(
+            SETTINGS.replace(base_url=url, tokenizer="/no/such/file"), dataset=MINE
+        )
     assert result.data["loadgen"]["tokens"]["output_counted_by"] == "events"
     assert result.data["total_output_tokens"] == 8
     assert json.dumps(result.data)
@@ -63,7 +67,12 @@ async def test_hidden_tokens_are_in_no_tpot_and_named(tmp_path: Path, workers: i
     async with serving(gateway(505)) as url:
         result = await loadgen.run(settings.replace(base_url=url), dataset=MINE)
     own = result.data["loadgen"]
-    assert own["tokens"]["text_sample"] == {"answers": 4, "counted": 505, "streamed": 5, "difference": 500}
+    assert own["tokens"]["text_sample"] == {
+        "answers": 4,
+        "counted": 505,
+        "streamed": 5,
+        "difference": 500,
+    }
     assert own["tokens"]["tpot_over"] == "streamed tokens of a sample"
     assert (result.data["total_output_tokens"], own["tokens"]["decode_tokens"]) == (4 * 505, 4 * 4)
     assert own["rates"]["goodput_requests_per_s"] is None
@@ -77,12 +86,17 @@ async def test_a_few_tokens_that_no_text_shows_stay_a_count(counted: int) -> Non
         result = await loadgen.run(SETTINGS.replace(base_url=url), dataset=MINE)
     tokens = result.data["loadgen"]["tokens"]
     assert (tokens["tpot_over"], tokens["text_sample"]) == ("tokens counted", None)
-    assert (tokens["unseen_tokens"], tokens["decode_tokens"]) == (4 * (counted - 5), 4 * (counted - 1))
+    assert (tokens["unseen_tokens"], tokens["decode_tokens"]) == (
+        4 * (counted - 5),
+        4 * (counted - 1),
+    )
 
 
 async def test_bundles_are_no_hidden_tokens() -> None:
     words = " badu" * 20
-    events = delta(content=words) + delta(content=words) + delta("stop") + usage(completion_tokens=40)
+    events = (
+        delta(content=words) + delta(content=words) + delta("stop") + usage(completion_tokens=40)
+    )
     async with serving(chatting(lambda ask: streamed(events + DONE))) as url:
         result = await loadgen.run(SETTINGS.replace(base_url=url), dataset=MINE)
     tokens = result.data["loadgen"]["tokens"]
@@ -92,6 +106,8 @@ async def test_bundles_are_no_hidden_tokens() -> None:
 
 async def test_hidden_tokens_are_not_checked_without_a_tokenizer() -> None:
     async with serving(gateway(505)) as url:
-        result = await loadgen.run(SETTINGS.replace(base_url=url, tokenizer="/no/such/file"), dataset=MINE)
+        result = await loadgen.run(
+            SETTINGS.replace(base_url=url, tokenizer="/no/such/file"), dataset=MINE
+        )
     tokens = result.data["loadgen"]["tokens"]
     assert (tokens["tpot_over"], tokens["text_sample"]) == ("tokens counted", None)

@@ -10,7 +10,9 @@ from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordFile
 from loadgen.workload.draws import Departures
 
-SMALL = loadgen.RunSettings(request_rate=100, num_prompts=60, random_input_len=8, random_output_len=40)
+SMALL = loadgen.RunSettings(
+    request_rate=100, num_prompts=60, random_input_len=8, random_output_len=40
+)
 
 
 def drawn(settings: RunSettings) -> set[int]:
@@ -21,7 +23,9 @@ def drawn(settings: RunSettings) -> set[int]:
 
 @pytest.mark.parametrize("disconnect", ["30%@tokens=5", "30%@after=60ms"])
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_users_leave_and_the_server_stops(disconnect: str, workers: int, tmp_path: Path) -> None:
+async def test_users_leave_and_the_server_stops(
+    disconnect: str, workers: int, tmp_path: Path
+) -> None:
     path = tmp_path / "run.jsonl"
     settings = SMALL.replace(disconnect=disconnect, workers=workers, records=str(path))
     result = await loadgen.run(settings)
@@ -52,7 +56,11 @@ async def test_a_server_that_refuses_is_asked_again(tmp_path: Path) -> None:
     own = result.data["loadgen"]
     assert own["outcomes"] == {"ok": 24}
     retries = own["retries"]
-    assert (retries["requests"], retries["ok"], retries["first_refusals"]) == (16, 16, {"status(429)": 16})
+    assert (retries["requests"], retries["ok"], retries["first_refusals"]) == (
+        16,
+        16,
+        {"status(429)": 16},
+    )
     again = [record for record in RecordFile(path) if record.attempts > 1]
     assert retries["attempts"] == 24 + sum(record.attempts - 1 for record in again)
     assert {record.first_status for record in again} == {429}

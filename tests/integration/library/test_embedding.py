@@ -12,7 +12,9 @@ import pytest
 import loadgen
 from tests.helpers.repeated import Repeated
 
-SMALL = loadgen.RunSettings(request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3)
+SMALL = loadgen.RunSettings(
+    request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3
+)
 
 
 MINE = Repeated(loadgen.Prompt("badu kemo badu", 3, 2, "mine"))
@@ -85,6 +87,9 @@ def test_import_loads_no_heavy_module() -> None:
         "uvloop",
         "yaml",
     ]
-    code = f"import sys, loadgen; sys.exit(' '.join(name for name in {heavy} if name in sys.modules) or 0)"
+    code = (
+        f"import sys, loadgen; sys.exit(' '.join(name for name in {heavy} if name in "
+        "sys.modules) or 0)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

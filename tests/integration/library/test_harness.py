@@ -1,4 +1,6 @@
-"""What a harness does with the library: files, timeouts, searches and comparisons in its own process."""
+"""What a harness does with the library: files, timeouts, searches and comparisons in its own
+process.
+"""
 
 import asyncio
 import os
@@ -13,14 +15,23 @@ from tests.helpers.repeated import Repeated
 from tests.integration.library import harness
 
 MINE = Repeated(loadgen.Prompt("one two three", 3, 3, "mine"))
-SETTINGS = loadgen.RunSettings(backend="openai-chat", tokenizer=TOKENIZER, request_rate=200, num_prompts=40)
-RANDOM = loadgen.RunSettings(backend="openai-chat", tokenizer=TOKENIZER, random_input_len=8, random_output_len=3)
+SETTINGS = loadgen.RunSettings(
+    backend="openai-chat", tokenizer=TOKENIZER, request_rate=200, num_prompts=40
+)
+RANDOM = loadgen.RunSettings(
+    backend="openai-chat", tokenizer=TOKENIZER, random_input_len=8, random_output_len=3
+)
 ENDLESS = SETTINGS.replace(num_prompts=100_000)
 
 
 async def test_files_of_the_settings_are_written(faulty: Faulty, tmp_path: Path) -> None:
-    files = {name: str(tmp_path / f"run.{name}") for name in ("html", "markdown", "junit", "hlog", "records")}
-    settings = SETTINGS.replace(base_url=faulty.url, save_result=True, result_dir=str(tmp_path / "out"), **files)
+    files = {
+        name: str(tmp_path / f"run.{name}")
+        for name in ("html", "markdown", "junit", "hlog", "records")
+    }
+    settings = SETTINGS.replace(
+        base_url=faulty.url, save_result=True, result_dir=str(tmp_path / "out"), **files
+    )
     result = await loadgen.run(settings, dataset=MINE)
     (saved,) = (tmp_path / "out").iterdir()
     assert loadgen.load(saved).data == result.data
@@ -42,7 +53,9 @@ async def test_result_that_cannot_be_saved_is_not_lost(faulty: Faulty, tmp_path:
 
 
 async def test_a_block_that_is_left_keeps_what_was_measured(faulty: Faulty) -> None:
-    async with loadgen.watch(ENDLESS.replace(base_url=faulty.url), every_s=0.02, dataset=MINE) as run:
+    async with loadgen.watch(
+        ENDLESS.replace(base_url=faulty.url), every_s=0.02, dataset=MINE
+    ) as run:
         async for progress in run:
             if progress.ok > 10:
                 break
@@ -57,7 +70,9 @@ async def test_a_cancelled_block_keeps_what_was_measured(faulty: Faulty) -> None
     enough = asyncio.Event()
 
     async def measure() -> None:
-        async with loadgen.watch(ENDLESS.replace(base_url=faulty.url), every_s=0.02, dataset=MINE) as run:
+        async with loadgen.watch(
+            ENDLESS.replace(base_url=faulty.url), every_s=0.02, dataset=MINE
+        ) as run:
             kept.append(run)
             async for progress in run:
                 if progress.ok > 10:
@@ -88,7 +103,9 @@ async def test_the_harness_measures_and_stops_in_time(faulty: Faulty) -> None:
         harness.LOAD = load.replace(tokenizer=TOKENIZER, backend="openai-chat")
         assert await harness.p99_ms_at(url, 100.0) is not None
         partial = await harness.at_most(url, 0.2)
-        assert await asyncio.to_thread(harness.highest_concurrency, url, "e2el_mean<0.001ms") is None
+        assert (
+            await asyncio.to_thread(harness.highest_concurrency, url, "e2el_mean<0.001ms") is None
+        )
     finally:
         harness.LOAD = load
     assert partial.partial == "it took more than 0.2 s"
@@ -98,7 +115,9 @@ async def test_the_harness_measures_and_stops_in_time(faulty: Faulty) -> None:
 async def test_a_search_finds_a_level_and_names_what_it_refuses(faulty: Faulty) -> None:
     levels: list[float | str] = []
     settings = RANDOM.replace(base_url=faulty.url, slo="e2el_mean<0.001ms", max_concurrency=2)
-    series = await loadgen.search(settings, over="concurrency", on_point=lambda point: levels.append(point.level))
+    series = await loadgen.search(
+        settings, over="concurrency", on_point=lambda point: levels.append(point.level)
+    )
     assert series.found is not None
     assert (series.found.level, series.found.end) == (None, "none")
     assert levels == [point.level for point in series.points] == [2.0, 1.0]
@@ -115,7 +134,9 @@ async def test_a_search_finds_a_level_and_names_what_it_refuses(faulty: Faulty) 
 
 
 async def test_an_aborted_run_that_measured_nothing_has_no_result(faulty: Faulty) -> None:
-    async with loadgen.watch(RANDOM.replace(base_url=faulty.url, num_prompts=5), every_s=0.02) as run:
+    async with loadgen.watch(
+        RANDOM.replace(base_url=faulty.url, num_prompts=5), every_s=0.02
+    ) as run:
         run.abort("too early")
         with pytest.raises(loadgen.GivenUp, match="before anything was measured"):
             await run.result()

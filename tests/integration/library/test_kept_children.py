@@ -98,10 +98,14 @@ os.kill(os.getpid(), 9)
 """
 
 
-@pytest.mark.parametrize("end", ["", "os._exit(0)", "os.kill(os.getpid(), 9)", FORK], ids=["", "exit", "kill", "fork"])
+@pytest.mark.parametrize(
+    "end", ["", "os._exit(0)", "os.kill(os.getpid(), 9)", FORK], ids=["", "exit", "kill", "fork"]
+)
 def test_no_process_outlives_the_program(end: str) -> None:
     command = [sys.executable, "-c", PROGRAM + end]
-    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env=environment(), stdout=subprocess.PIPE, text=True, timeout=60, check=False
+    )
     kept, *forked = done.stdout.splitlines()
     pids = list(map(int, kept.split()))
     assert len(pids) == 2  # that which makes prompts, and that which scrapes metrics

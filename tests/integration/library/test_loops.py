@@ -31,7 +31,7 @@ class Mine:
 settings = loadgen.RunSettings(base_url=sys.argv[1], backend="openai-chat", request_rate=300, num_prompts=30)
 result = asyncio.run(loadgen.run(settings, dataset=Mine()))
 print(result.data["completed"], result.data["total_output_tokens"])
-"""
+"""  # noqa: E501
 
 
 MINE = Repeated(loadgen.Prompt("one two three", 3, TOKENS, "mine"))
@@ -40,7 +40,9 @@ MINE = Repeated(loadgen.Prompt("one two three", 3, TOKENS, "mine"))
 async def run_here() -> loadgen.Result:
     """A run, and the server it measures, in the running loop."""
     async with serving() as faulty:
-        settings = loadgen.RunSettings(base_url=faulty.url, backend="openai-chat", request_rate=300, num_prompts=COUNT)
+        settings = loadgen.RunSettings(
+            base_url=faulty.url, backend="openai-chat", request_rate=300, num_prompts=COUNT
+        )
         result = await loadgen.run(settings, dataset=MINE)
         assert faulty.requests == COUNT
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -52,7 +54,9 @@ def run_in(loop: Callable[[], asyncio.AbstractEventLoop]) -> loadgen.Result:
         return runner.run(run_here())
 
 
-LOOPS = pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+LOOPS = pytest.mark.parametrize(
+    "loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
 
 
 @LOOPS
@@ -62,7 +66,9 @@ def test_run_works_in_asyncio_and_uvloop(loop: Callable[[], asyncio.AbstractEven
 
 
 @LOOPS
-def test_run_works_in_a_loop_of_another_thread(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_run_works_in_a_loop_of_another_thread(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
     with ThreadPoolExecutor(1) as thread:
         result = thread.submit(run_in, loop).result(60)
     assert result.data["completed"] == COUNT

@@ -1,4 +1,6 @@
-"""The state of the server's prefix cache: what the simulator finds is what was predicted, to the block."""
+"""The state of the server's prefix cache: what the simulator finds is what was predicted, to the
+block.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +48,9 @@ async def measured(url: str, settings: loadgen.RunSettings = RUN, **changes: Any
 
 
 def cached(result: loadgen.Result) -> int:
-    """The tokens that the server has found, if they are as many as predicted and as its own metrics say."""
+    """The tokens that the server has found, if they are as many as predicted and as its own
+    metrics say.
+    """
     cache, found = result.prefix_cache, result.tokens.cached_tokens
     assert cache is not None
     assert result.server is not None
@@ -87,7 +91,9 @@ async def test_sessions_of_groups_hit_as_predicted(url: str) -> None:
     changes = {"random_prefix_len": 48, "prefix_zipf": 1.0, "turns": "2", "backend": "openai-chat"}
     result = await measured(url, cache="cold", **changes)
     assert result.prefix_cache is not None
-    assert result.prefix_cache.best_hit_rate == pytest.approx(result.prefix_cache.hit_rate, abs=0.02)
+    assert result.prefix_cache.best_hit_rate == pytest.approx(
+        result.prefix_cache.hit_rate, abs=0.02
+    )
 
 
 async def test_a_salt_hides_earlier_runs_and_no_sharing_within_the_run(url: str) -> None:
@@ -133,9 +139,15 @@ async def test_prompts_of_an_earlier_run_are_named(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "source"),
-    [({}, "default"), ({"cache_block_size": 16}, "--cache-block-size"), ({"cache": "cold"}, "default")],
+    [
+        ({}, "default"),
+        ({"cache_block_size": 16}, "--cache-block-size"),
+        ({"cache": "cold"}, "default"),
+    ],
 )
-async def test_what_is_shared_is_counted_without_metrics_too(url: str, changes: dict[str, Any], source: str) -> None:
+async def test_what_is_shared_is_counted_without_metrics_too(
+    url: str, changes: dict[str, Any], source: str
+) -> None:
     result = await measured(url, server_metrics=("off",), seed=11, **changes)
     assert result.prefix_cache is not None
     assert result.prefix_cache.best_hit_rate == 0.512
@@ -163,11 +175,17 @@ async def test_a_server_that_cannot_be_emptied_is_sent_nothing() -> None:
 
     def reply(request: Any) -> bytes:
         asked.append(request.path)
-        return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" if "chat" not in request.path else GOOD
+        return (
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+            if "chat" not in request.path
+            else GOOD
+        )
 
     async with serving(chatting(reply)) as url:
         with pytest.raises(loadgen.BadInput, match="has no call that empties its prefix cache"):
-            await loadgen.run(RUN.replace(base_url=url, backend="openai-chat", cache="cold", num_warmups=2))
+            await loadgen.run(
+                RUN.replace(base_url=url, backend="openai-chat", cache="cold", num_warmups=2)
+            )
     assert not [path for path in asked if "chat" in path]
 
 
@@ -175,7 +193,9 @@ GOOD = streamed(answer("Hello", " world"))
 
 
 async def test_prompts_that_are_made_meanwhile_cannot_be_sent_before(url: str) -> None:
-    with pytest.raises(loadgen.BadInput, match="warm cannot send prompts that are made while the run goes on"):
+    with pytest.raises(
+        loadgen.BadInput, match="warm cannot send prompts that are made while the run goes on"
+    ):
         await loadgen.run(RANDOM.replace(base_url=url, cache="warm", num_prompts=None, duration=1))
 
 

@@ -1,4 +1,6 @@
-"""The preparer: a process that starts before the requests of a run are known, and writes them once they are."""
+"""The preparer: a process that starts before the requests of a run are known, and writes them
+once they are.
+"""
 
 import os
 import signal
@@ -33,7 +35,9 @@ async def test_preparer_writes_the_ordered_requests_and_reports_progress(tmp_pat
 
 
 @pytest.mark.parametrize(("keep", "ends"), [(False, True), (True, False)])
-async def test_preparer_ends_before_the_clock_starts_unless_it_is_kept(tmp_path: Path, keep: bool, ends: bool) -> None:
+async def test_preparer_ends_before_the_clock_starts_unless_it_is_kept(
+    tmp_path: Path, keep: bool, ends: bool
+) -> None:
     async with Preparer(keep=keep) as preparer:
         await preparer.prepare(order(tmp_path), lambda progress: None)
         if ends:
@@ -50,7 +54,9 @@ async def test_preparer_sends_back_why_requests_cannot_be_made(tmp_path: Path) -
 async def test_dead_preparer_is_reported_with_its_signal(tmp_path: Path) -> None:
     async with Preparer() as preparer:
         os.kill(preparer._process.pid, signal.SIGKILL)
-        with pytest.raises(LoadgenError, match="the process that makes the prompts was killed by signal 9"):
+        with pytest.raises(
+            LoadgenError, match="the process that makes the prompts was killed by signal 9"
+        ):
             await preparer.prepare(order(tmp_path), lambda progress: None)
 
 
@@ -58,7 +64,9 @@ async def test_preparer_of_a_refused_run_has_ended_before_its_folder_is_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection_budget, "max_connections", lambda settings: 136)
-    settings = RunSettings(tokenizer=TOKENIZER, num_prompts=900, max_concurrency=500, base_url="http://127.0.0.1:9")
+    settings = RunSettings(
+        tokenizer=TOKENIZER, num_prompts=900, max_concurrency=500, base_url="http://127.0.0.1:9"
+    )
     async with Preparer() as preparer:
         with pytest.raises(BadInput, match="500 requests at once"):
             await run(settings, server=Server(settings, "m"), preparer=preparer)

@@ -8,7 +8,9 @@ from loadgen.testing.replies import models
 from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.scripted_server import chatting, serving
 
-SMALL = loadgen.RunSettings(request_rate=50, num_prompts=50, random_input_len=8, random_output_len=3)
+SMALL = loadgen.RunSettings(
+    request_rate=50, num_prompts=50, random_input_len=8, random_output_len=3
+)
 
 
 async def test_probes_are_sent_beside_the_load_and_counted_apart(tmp_path) -> None:
@@ -35,7 +37,9 @@ async def test_a_probe_asks_for_one_token_of_its_own_prompt(tmp_path, status: in
 
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "One", "output_tokens": 2}\n')
-    settings = loadgen.RunSettings(backend="openai-chat", tokenizer="none", dataset_name="jsonl", num_prompts=1)
+    settings = loadgen.RunSettings(
+        backend="openai-chat", tokenizer="none", dataset_name="jsonl", num_prompts=1
+    )
     async with serving(chatting(reply)) as url:
         target = settings.replace(base_url=url, dataset_path=str(path), probe_request_rate=100.0)
         result = await loadgen.run(target)

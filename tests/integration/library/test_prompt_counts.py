@@ -22,13 +22,18 @@ async def sent(server, **settings):
 
 
 async def test_run_ends_with_the_prompts_of_its_file(tmp_path):
-    rows = [{"turns": [f"Tell me of boat {number}."], "category": ["a", "b"][number % 2]} for number in range(7)]
+    rows = [
+        {"turns": [f"Tell me of boat {number}."], "category": ["a", "b"][number % 2]}
+        for number in range(7)
+    ]
     spec = {
         "dataset_name": "spec_bench",
         "dataset_path": written(tmp_path / "question.jsonl", rows),
         "hf_output_len": 2,
     }
-    trace = [{"timestamp": 5.0 * number, "input_length": 9, "output_length": 2} for number in range(4)]
+    trace = [
+        {"timestamp": 5.0 * number, "input_length": 9, "output_length": 2} for number in range(4)
+    ]
     at_a_rate = {"dataset_name": "trace", "dataset_path": written(tmp_path / "trace.jsonl", trace)}
     with simulated() as server:
         assert await sent(server, **spec, num_prompts=-1, max_concurrency=2) == 7

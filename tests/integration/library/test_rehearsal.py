@@ -56,7 +56,11 @@ class Server:
 
 
 async def ran(
-    settings: loadgen.RunSettings, server: Server | None = None, *, after_s: float = 0.0, **options: Any
+    settings: loadgen.RunSettings,
+    server: Server | None = None,
+    *,
+    after_s: float = 0.0,
+    **options: Any,
 ) -> tuple[Any, Server]:
     """A run against a server in this loop, which answers after `after_s` seconds."""
     server = server or Server()
@@ -77,17 +81,24 @@ class Own:
 
 def lines(folder: Path, count: int) -> str:
     path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps({"prompt": f"the question {row}"}) + "\n" for row in range(count)))
+    path.write_text(
+        "".join(json.dumps({"prompt": f"the question {row}"}) + "\n" for row in range(count))
+    )
     return str(path)
 
 
 def conversations(folder: Path, count: int) -> str:
     path = folder / "sharegpt.json"
     said = [
-        [{"from": "human", "value": f"what is the number {row}"}, {"from": "gpt", "value": "a b c d e"}]
+        [
+            {"from": "human", "value": f"what is the number {row}"},
+            {"from": "gpt", "value": "a b c d e"},
+        ]
         for row in range(count)
     ]
-    path.write_text(json.dumps([{"id": str(row), "conversations": turns} for row, turns in enumerate(said)]))
+    path.write_text(
+        json.dumps([{"id": str(row), "conversations": turns} for row, turns in enumerate(said)])
+    )
     return str(path)
 
 
@@ -97,9 +108,18 @@ DATA: dict[str, Callable[[Path], dict[str, Any]]] = {
     "a rule": lambda folder: {"dataset_rule": "vllm-0.11"},
     "prefix_repetition": lambda folder: {"dataset_name": "prefix_repetition"},
     "prose": lambda folder: {"dataset_name": "prose"},
-    "a file with more rows": lambda folder: {"dataset_name": "jsonl", "dataset_path": lines(folder, 100)},
-    "a file with no more rows": lambda folder: {"dataset_name": "jsonl", "dataset_path": lines(folder, COUNT)},
-    "sharegpt": lambda folder: {"dataset_name": "sharegpt", "dataset_path": conversations(folder, COUNT + 2)},
+    "a file with more rows": lambda folder: {
+        "dataset_name": "jsonl",
+        "dataset_path": lines(folder, 100),
+    },
+    "a file with no more rows": lambda folder: {
+        "dataset_name": "jsonl",
+        "dataset_path": lines(folder, COUNT),
+    },
+    "sharegpt": lambda folder: {
+        "dataset_name": "sharegpt",
+        "dataset_path": conversations(folder, COUNT + 2),
+    },
 }
 
 
@@ -125,7 +145,9 @@ async def test_rows_that_say_their_length_need_no_tokenizer(tmp_path: Path) -> N
     path = tmp_path / "rows.jsonl"
     rows = [{"prompt": f"question {row}", "input_tokens": 9} for row in range(COUNT)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    settings = RUN.replace(dataset_name="jsonl", dataset_path=str(path), tokenizer=None, model="m", **READY)
+    settings = RUN.replace(
+        dataset_name="jsonl", dataset_path=str(path), tokenizer=None, model="m", **READY
+    )
     _, server = await ran(settings)
     assert len(set(server.prompts)) == COUNT + WARM_UPS + 1
 
@@ -139,7 +161,9 @@ async def test_a_callers_own_prompts_are_not_sent_beforehand() -> None:
 async def test_sessions_are_warmed_up_by_first_turns_of_others() -> None:
     settings = RUN.replace(dataset_name="multi_turn", turns="3", num_prompts=9, **READY)
     _, server = await ran(settings)
-    assert [len(ask.json["messages"]) for ask in server.asked[: WARM_UPS + 1]] == [1] * (WARM_UPS + 1)
+    assert [len(ask.json["messages"]) for ask in server.asked[: WARM_UPS + 1]] == [1] * (
+        WARM_UPS + 1
+    )
     assert len(set(server.prompts)) == 9 + WARM_UPS + 1
 
 
@@ -148,7 +172,9 @@ async def test_stand_ins_are_as_long_as_the_prompts(tmp_path: Path) -> None:
     _, server = await ran(RUN.replace(dataset_name="jsonl", dataset_path=path, **READY))
     from loadgen.workload.tokenizer import tokenizer
 
-    counts = tokenizer.tokenizer_of(RUN).count([ask.json["messages"][0]["content"] for ask in server.asked])
+    counts = tokenizer.tokenizer_of(RUN).count(
+        [ask.json["messages"][0]["content"] for ask in server.asked]
+    )
     assert counts[1 : WARM_UPS + 1] == counts[WARM_UPS + 1 : 2 * WARM_UPS + 1]
 
 
@@ -156,10 +182,13 @@ async def test_stand_ins_are_as_long_as_the_prompts(tmp_path: Path) -> None:
 async def test_every_prompt_and_id_is_sent_once(workers: int) -> None:
     one, other = Server(failures=1), Server(failures=2)
     async with serving(chatting(one.reply)) as first, serving(chatting(other.reply)) as second:
-        settings = RUN.replace(base_url=(first, second), workers=workers, max_concurrency=workers, **READY)
+        settings = RUN.replace(
+            base_url=(first, second), workers=workers, max_concurrency=workers, **READY
+        )
         await loadgen.run(settings.replace(num_warmups=8))
     asked = one.asked + other.asked
-    assert len(asked) == COUNT + 8 + 2 + 3  # each target gets the test request until it has answered
+    # Each target gets the test request until it has answered.
+    assert len(asked) == COUNT + 8 + 2 + 3
     assert len({ask.id for ask in asked}) == len(asked)
     assert len(set(one.prompts + other.prompts)) == COUNT + 8 + 1
     assert [len(server.asked) for server in (one, other)] == [10 + 4 + 2, 10 + 4 + 3]
@@ -186,7 +215,9 @@ async def test_levels_meet_no_prompt_of_another() -> None:
 @pytest.mark.parametrize("name", ["X-Request-Id", "x-request-id"])
 async def test_an_id_for_all_requests_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="request_id_prefix"):
-        await loadgen.run(RUN.replace(base_url="http://127.0.0.1:1", model="m", header=(f"{name}=one",)))
+        await loadgen.run(
+            RUN.replace(base_url="http://127.0.0.1:1", model="m", header=(f"{name}=one",))
+        )
 
 
 def test_prompts_of_a_seed_are_those_of_earlier_versions() -> None:
@@ -194,7 +225,8 @@ def test_prompts_of_a_seed_are_those_of_earlier_versions() -> None:
 
     texts = "\n".join(prompt.text for prompt in create(RUN.checked()).prompts(50))
     assert (
-        hashlib.sha256(texts.encode()).hexdigest() == "18795fd652c0e5eaa78442f522878ddb32f9516350aa9e740770cc44a09328d7"
+        hashlib.sha256(texts.encode()).hexdigest()
+        == "18795fd652c0e5eaa78442f522878ddb32f9516350aa9e740770cc44a09328d7"
     )
 
 
@@ -204,7 +236,9 @@ async def test_a_second_run_with_the_same_seed_meets_a_warm_server() -> None:
     def reply(ask: Request) -> bytes:
         cached = 8 if ask.body in known else 0
         known.add(ask.body)
-        counts = usage(prompt_tokens=9, completion_tokens=2, prompt_tokens_details={"cached_tokens": cached})
+        counts = usage(
+            prompt_tokens=9, completion_tokens=2, prompt_tokens_details={"cached_tokens": cached}
+        )
         return streamed(delta(content="a") + delta("stop", content="b") + counts + DONE)
 
     async with serving(chatting(reply)) as url:

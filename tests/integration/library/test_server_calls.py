@@ -10,7 +10,9 @@ from loadgen.testing.replies import models
 from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.scripted_server import Script, chatting, read_request, serving
 
-SETTINGS = loadgen.RunSettings(backend="openai-chat", tokenizer="none", dataset_name="prose", num_prompts=3)
+SETTINGS = loadgen.RunSettings(
+    backend="openai-chat", tokenizer="none", dataset_name="prose", num_prompts=3
+)
 GOOD = streamed(answer("Hello", " world"))
 
 
@@ -31,14 +33,18 @@ class Log:
 @pytest.fixture
 def settings(tmp_path) -> loadgen.RunSettings:
     path = tmp_path / "prompts.jsonl"
-    path.write_text('{"prompt": "One", "output_tokens": 2}\n{"prompt": "Two", "output_tokens": 2}\n')
+    path.write_text(
+        '{"prompt": "One", "output_tokens": 2}\n{"prompt": "Two", "output_tokens": 2}\n'
+    )
     return SETTINGS.replace(dataset_name="jsonl", dataset_path=str(path), num_prompts=2)
 
 
 async def test_calls_surround_the_requests_and_stand_in_the_result(settings) -> None:
     log = Log()
     async with serving(chatting(log.reply)) as url:
-        result = await loadgen.run(settings.replace(base_url=url, profile=True, call_before=("/reset_mm_cache",)))
+        result = await loadgen.run(
+            settings.replace(base_url=url, profile=True, call_before=("/reset_mm_cache",))
+        )
     chat = ["/v1/chat/completions"] * 2
     assert log.paths == ["/reset_mm_cache", "/start_profile", *chat, "/stop_profile"]
     assert [(call.moment, call.url.removeprefix(url)) for call in result.server_calls] == [
@@ -46,7 +52,10 @@ async def test_calls_surround_the_requests_and_stand_in_the_result(settings) -> 
         ("before", "/start_profile"),
         ("after", "/stop_profile"),
     ]
-    called = "Calls to the server: /reset_mm_cache and /start_profile before the run, /stop_profile after the run"
+    called = (
+        "Calls to the server: /reset_mm_cache and /start_profile before the run, "
+        "/stop_profile after the run"
+    )
     assert called in " ".join(str(result).split())
 
 
@@ -69,13 +78,17 @@ async def test_a_profiler_that_does_not_stop_is_a_note(settings) -> None:
 async def test_calls_are_kept_in_the_records(settings, tmp_path) -> None:
     records = tmp_path / "records.jsonl"
     async with serving(chatting(Log().reply)) as url:
-        result = await loadgen.run(settings.replace(base_url=url, profile=True, records=str(records)))
+        result = await loadgen.run(
+            settings.replace(base_url=url, profile=True, records=str(records))
+        )
     assert loadgen.from_records(records).server_calls == result.server_calls
 
 
 def busy(log: Log, running: int) -> Script:
     """Answers like `chatting`, and reports that it runs so many requests."""
-    text = f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running {running}.0\n".encode()
+    text = (
+        f"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running {running}.0\n".encode()
+    )
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while ask := await read_request(reader):

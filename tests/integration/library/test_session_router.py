@@ -1,4 +1,6 @@
-"""Behind a router with consistent hashing, the session header decides what prefix caches can give back."""
+"""Behind a router with consistent hashing, the session header decides what prefix caches can
+give back.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,22 +49,37 @@ async def measured(
             RUN.replace(base_url=url, seed=seed, records=str(records), seed_prompts=seed, **changes)
         )
     assert result.data["loadgen"]["outcomes"] == {"ok": SESSIONS * TURNS}
-    assert [check.ok for check in result.checks if check.name == "session token missing"] in ([], [True])
+    assert [check.ok for check in result.checks if check.name == "session token missing"] in (
+        [],
+        [True],
+    )
     lines = [orjson.loads(line) for line in records.read_bytes().splitlines()[1:-1]]
-    return sorted(lines, key=lambda line: line["index"]), [router.chosen[index] for index in range(SESSIONS * TURNS)]
+    return sorted(lines, key=lambda line: line["index"]), [
+        router.chosen[index] for index in range(SESSIONS * TURNS)
+    ]
 
 
 def cached(lines: list[dict[str, int]], chosen: list[int]) -> list[int]:
-    """The cached tokens of each turn, by the hashes: the full blocks of the longest earlier turn at the same server."""
+    """The cached tokens of each turn, by the hashes: the full blocks of the longest earlier turn
+    at the same server.
+    """
     tokens = []
     for line, server in zip(lines, chosen, strict=True):
-        earlier = [lines[index] for index in range(line["session"], line["index"]) if chosen[index] == server]
+        earlier = [
+            lines[index]
+            for index in range(line["session"], line["index"])
+            if chosen[index] == server
+        ]
         tokens.append(max((turn["prompt_tokens"] // BLOCK * BLOCK for turn in earlier), default=0))
     return tokens
 
 
-async def test_with_the_header_every_later_turn_finds_the_turn_before_it(servers: list[str], tmp_path: Path) -> None:
-    lines, chosen = await measured(SessionRouter(servers, HEADER), tmp_path, 1, session_header=HEADER)
+async def test_with_the_header_every_later_turn_finds_the_turn_before_it(
+    servers: list[str], tmp_path: Path
+) -> None:
+    lines, chosen = await measured(
+        SessionRouter(servers, HEADER), tmp_path, 1, session_header=HEADER
+    )
     assert all(chosen[line["index"]] == chosen[line["session"]] for line in lines)
     assert set(chosen) == {0, 1}
     assert [line["cached_tokens"] for line in lines] == cached(lines, chosen)
@@ -72,7 +89,9 @@ async def test_with_the_header_every_later_turn_finds_the_turn_before_it(servers
 async def test_without_it_turns_find_what_chance_has_sent_to_the_same_server(
     servers: list[str], tmp_path: Path
 ) -> None:
-    lines, chosen = await measured(SessionRouter(servers, HEADER), tmp_path, 2, session_header="none")
+    lines, chosen = await measured(
+        SessionRouter(servers, HEADER), tmp_path, 2, session_header="none"
+    )
     assert any(chosen[line["index"]] != chosen[line["session"]] for line in lines)
     assert [line["cached_tokens"] for line in lines] == cached(lines, chosen)
 
@@ -82,7 +101,9 @@ async def test_a_token_that_is_sent_back_keeps_turns_at_the_server_of_the_first(
     servers: list[str], tmp_path: Path, seed: int, header: str
 ) -> None:
     router = TokenRouter(servers, header)
-    lines, chosen = await measured(router, tmp_path, seed, session_token=header.upper(), session_header="none")
+    lines, chosen = await measured(
+        router, tmp_path, seed, session_token=header.upper(), session_header="none"
+    )
     assert all(chosen[line["index"]] == chosen[line["session"]] for line in lines)
     assert set(chosen) == {0, 1}
     assert [line["cached_tokens"] for line in lines] == cached(lines, chosen)
@@ -92,13 +113,17 @@ async def test_a_token_that_is_sent_back_keeps_turns_at_the_server_of_the_first(
 async def test_without_the_token_turns_find_what_chance_has_sent_to_the_same_server(
     servers: list[str], tmp_path: Path
 ) -> None:
-    lines, chosen = await measured(TokenRouter(servers, "x-session-token"), tmp_path, 5, session_header="none")
+    lines, chosen = await measured(
+        TokenRouter(servers, "x-session-token"), tmp_path, 5, session_header="none"
+    )
     assert any(chosen[line["index"]] != chosen[line["session"]] for line in lines)
     assert [line["cached_tokens"] for line in lines] == cached(lines, chosen)
 
 
 async def test_a_header_that_the_router_does_not_return_is_named(servers: list[str]) -> None:
     async with TokenRouter(servers, "x-session-token").serving() as url:
-        result = await loadgen.run(RUN.replace(base_url=url, num_prompts=6, session_token="x-token"))
+        result = await loadgen.run(
+            RUN.replace(base_url=url, num_prompts=6, session_token="x-token")
+        )
     assert [check.ok for check in result.checks if check.name == "session token missing"] == [False]
     assert "4 later turns of sessions had no x-token to send back" in str(result)

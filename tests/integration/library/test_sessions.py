@@ -33,7 +33,11 @@ SESSIONS = loadgen.RunSettings(
 
 def some_fail(ask: Request) -> bytes:
     """Answers all requests but the one with the index 4."""
-    return streamed(answer("yes")) if ask.index != 4 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+    return (
+        streamed(answer("yes"))
+        if ask.index != 4
+        else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+    )
 
 
 async def test_a_server_is_told_what_it_has_answered() -> None:
@@ -59,7 +63,9 @@ async def test_a_server_is_told_what_it_has_answered() -> None:
         ]
 
 
-async def test_records_remember_sessions_also_those_of_a_run_that_was_killed(tmp_path: Path) -> None:
+async def test_records_remember_sessions_also_those_of_a_run_that_was_killed(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "records.jsonl"
 
     async with serving(chatting(some_fail)) as url:
@@ -86,7 +92,9 @@ def sharegpt(folder: Path, *, turns: int) -> str:
     return str(path)
 
 
-async def test_recorded_histories_are_asked_as_they_stand_and_their_length_is_checked(tmp_path: Path) -> None:
+async def test_recorded_histories_are_asked_as_they_stand_and_their_length_is_checked(
+    tmp_path: Path,
+) -> None:
     asked: list[Request] = []
 
     def count(ask: Request) -> bytes:
@@ -95,7 +103,10 @@ async def test_recorded_histories_are_asked_as_they_stand_and_their_length_is_ch
         return streamed(delta(content="no") + delta("stop") + counts + DONE)
 
     settings = SESSIONS.replace(
-        dataset_name="sharegpt", dataset_path=sharegpt(tmp_path, turns=3), turns="all", history="recorded"
+        dataset_name="sharegpt",
+        dataset_path=sharegpt(tmp_path, turns=3),
+        turns="all",
+        history="recorded",
     )
     async with serving(chatting(count)) as url:
         result = await loadgen.run(settings.replace(base_url=url, num_prompts=3))
@@ -107,7 +118,10 @@ async def test_recorded_histories_are_asked_as_they_stand_and_their_length_is_ch
 def test_a_trace_reaches_the_server_when_it_says(metronome: Process, tmp_path: Path) -> None:
     at_ms = [0, 40, 40, 130, 260, 261, 400]
     path = tmp_path / "trace.jsonl"
-    rows = [{"timestamp": 1000 + ms, "input_length": 20, "output_length": 2, "hash_ids": [1]} for ms in at_ms]
+    rows = [
+        {"timestamp": 1000 + ms, "input_length": 20, "output_length": 2, "hash_ids": [1]}
+        for ms in at_ms
+    ]
     path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     records = tmp_path / "records.jsonl"
     Truth.forget(metronome.url)
@@ -133,13 +147,21 @@ def test_a_trace_reaches_the_server_when_it_says(metronome: Process, tmp_path: P
     assert str(loadgen.from_records(records)) == str(result)
 
 
-def test_next_turn_is_sent_a_think_time_after_the_last_answer(metronome: Process, tmp_path: Path) -> None:
+def test_next_turn_is_sent_a_think_time_after_the_last_answer(
+    metronome: Process, tmp_path: Path
+) -> None:
     records, think_ns = tmp_path / "records.jsonl", 30_000_000
     Truth.forget(metronome.url)
     settings = SESSIONS.replace(
-        base_url=metronome.url, records=str(records), think_time="0.03", num_prompts=12, num_warmups=2
+        base_url=metronome.url,
+        records=str(records),
+        think_time="0.03",
+        num_prompts=12,
+        num_warmups=2,
     )
-    result = loadgen.run_sync(settings.replace(extra_body={"metronome": {"first_ms": 1.0, "gap_ms": 1.0}}))
+    result = loadgen.run_sync(
+        settings.replace(extra_body={"metronome": {"first_ms": 1.0, "gap_ms": 1.0}})
+    )
     assert result.data["loadgen"]["outcomes"] == {"ok": 12}
     told = {record.index: record for record in RecordFile(records)}
     for index in range(12):
@@ -157,13 +179,17 @@ class Agents:
         for number in range(count):
             after, think_ms = nodes[number % len(nodes)]
             text = f"Request {number}."
-            yield loadgen.Prompt(text, 3, 2 + 6 * (number % 3), text, after=after, think_ns=think_ms * 1_000_000)
+            yield loadgen.Prompt(
+                text, 3, 2 + 6 * (number % 3), text, after=after, think_ns=think_ms * 1_000_000
+            )
 
     def provenance(self) -> dict[str, Any]:
         return {"name": "agents"}
 
 
-def test_a_request_that_follows_several_is_sent_after_the_last_of_them(metronome: Process, tmp_path: Path) -> None:
+def test_a_request_that_follows_several_is_sent_after_the_last_of_them(
+    metronome: Process, tmp_path: Path
+) -> None:
     records = tmp_path / "records.jsonl"
     Truth.forget(metronome.url)
     settings = loadgen.RunSettings(
@@ -188,8 +214,12 @@ def test_a_request_that_follows_several_is_sent_after_the_last_of_them(metronome
             record, earlier = told[first + index], [told[first + one] for one in before]
             assert record.due == max(one.closed for one in earlier) + think_ms * 1_000_000
             assert record.sent >= record.due
-            # By the server's own clock: no request arrived before the last token that it waits for was written.
-            assert arrived[first + index] > max(ended[first + one] for one in before) + think_ms * 1_000_000
+            # By the server's own clock: no request arrived before the last token that it waits for
+            # was written.
+            assert (
+                arrived[first + index]
+                > max(ended[first + one] for one in before) + think_ms * 1_000_000
+            )
     lines = records.read_bytes().splitlines(keepends=True)
     records.write_bytes(b"".join(lines[:31]))
     assert sum(loadgen.from_records(records).data["loadgen"]["outcomes"].values()) == 30
@@ -199,9 +229,21 @@ def test_recorded_agents_are_sent_in_the_order_and_with_the_pauses_of_their_file
     metronome: Process, tmp_path: Path
 ) -> None:
     def call(t: float, tokens: int, blocks: list[int]) -> dict[str, Any]:
-        return {"t": t, "type": "n", "model": "m", "in": tokens, "out": 3, "hash_ids": blocks, "api_time": 0.01}
+        return {
+            "t": t,
+            "type": "n",
+            "model": "m",
+            "in": tokens,
+            "out": 3,
+            "hash_ids": blocks,
+            "api_time": 0.01,
+        }
 
-    agent = {"t": 0.02, "type": "subagent", "requests": [call(0.02, 40, [1, 3]), call(0.06, 60, [1, 3, 4])]}
+    agent = {
+        "t": 0.02,
+        "type": "subagent",
+        "requests": [call(0.02, 40, [1, 3]), call(0.06, 60, [1, 3, 4])],
+    }
     requests = [call(0, 50, [1, 2]), agent, call(0.1, 90, [1, 2, 5, 6])]
     trace = {"block_size": 16, "hash_id_scope": "local", "requests": requests}
     path, records = tmp_path / "agents.jsonl", tmp_path / "records.jsonl"
@@ -227,10 +269,15 @@ def test_recorded_agents_are_sent_in_the_order_and_with_the_pauses_of_their_file
     edges = {1: ((0,), 10_000_000), 2: ((1,), 30_000_000), 3: ((0, 2), 30_000_000)}
     for first in range(0, 20, 4):
         for place, (before, think_ns) in edges.items():
-            assert told[first + place].due == max(told[first + one].closed for one in before) + think_ns
+            assert (
+                told[first + place].due
+                == max(told[first + one].closed for one in before) + think_ns
+            )
 
 
-def test_recorded_messages_and_tools_reach_the_simulator_for_as_long_as_sessions_begin(tmp_path: Path) -> None:
+def test_recorded_messages_and_tools_reach_the_simulator_for_as_long_as_sessions_begin(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "conversations.jsonl"
     path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in AGENT))
     settings = loadgen.RunSettings(
@@ -252,7 +299,9 @@ def test_recorded_messages_and_tools_reach_the_simulator_for_as_long_as_sessions
 
 async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:
     async with serving(chatting(lambda ask: streamed(answer("yes")))) as url:
-        settings = SESSIONS.replace(base_url=url, num_prompts=None, duration=0.3, burstiness=float("inf"))
+        settings = SESSIONS.replace(
+            base_url=url, num_prompts=None, duration=0.3, burstiness=float("inf")
+        )
         result = await loadgen.run(settings)
     assert result.data["loadgen"]["outcomes"] == {"ok": 45}
 
@@ -332,6 +381,10 @@ async def test_records_and_result_tell_sessions_and_turns(tmp_path: Path) -> Non
         (index, index - index % 3, index % 3 + 1) for index in range(30)
     }
     told = result.data["loadgen"]
-    assert [(turn["turn"], turn["ok"], turn["failed"]) for turn in told["turns"]] == [(1, 10, 0), (2, 9, 1), (3, 9, 0)]
+    assert [(turn["turn"], turn["ok"], turn["failed"]) for turn in told["turns"]] == [
+        (1, 10, 0),
+        (2, 9, 1),
+        (3, 9, 0),
+    ]
     assert (told["sessions"]["count"], told["sessions"]["complete"]) == (10, 9)
     assert told["sessions"]["time_ms"]["count"] == 9

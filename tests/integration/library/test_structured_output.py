@@ -1,4 +1,6 @@
-"""Requests with JSON schemas end to end: answers are judged after the run, and the records keep what was found."""
+"""Requests with JSON schemas end to end: answers are judged after the run, and the records keep
+what was found.
+"""
 
 import json
 from pathlib import Path
@@ -13,12 +15,16 @@ from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.scripted_server import chatting, serving
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-FORM = {"response_format": {"type": "json_schema", "json_schema": {"name": "number", "schema": SCHEMA}}}
+FORM = {
+    "response_format": {"type": "json_schema", "json_schema": {"name": "number", "schema": SCHEMA}}
+}
 ANSWERS = ('{"n": 1}', '{"n": "one"}', "one")
 
 
 def reply(ask: Request) -> bytes:
-    """Answers in turn with what matches the schema, what violates it, and text; with text where none is asked for."""
+    """Answers in turn with what matches the schema, what violates it, and text; with text where
+    none is asked for.
+    """
     if "response_format" not in ask.json:
         return streamed(answer("a text"))
     text = ANSWERS[int(ask.json["messages"][0]["content"]) % 3]
@@ -26,7 +32,9 @@ def reply(ask: Request) -> bytes:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_answers_are_judged_by_the_schemas_of_their_rows(tmp_path: Path, workers: int) -> None:
+async def test_answers_are_judged_by_the_schemas_of_their_rows(
+    tmp_path: Path, workers: int
+) -> None:
     rows = [{"prompt": str(number), "output_tokens": 4} for number in range(12)]
     rows = [row | {"extra_body": FORM} for row in rows[:9]] + rows[9:]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -51,7 +59,9 @@ async def test_answers_are_judged_by_the_schemas_of_their_rows(tmp_path: Path, w
 
 
 async def test_a_run_that_asks_for_no_json_has_no_such_figures() -> None:
-    settings = loadgen.RunSettings(backend="openai-chat", tokenizer=TOKENIZER, num_prompts=3, random_input_len=4)
+    settings = loadgen.RunSettings(
+        backend="openai-chat", tokenizer=TOKENIZER, num_prompts=3, random_input_len=4
+    )
     async with serving(chatting(reply)) as url:
         result = await loadgen.run(settings.replace(base_url=url))
     assert result.structured_output is None

@@ -78,7 +78,9 @@ class Sessions:
 async def test_sessions_stay_where_they_began(balance: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     async with serving() as one, serving() as other:
-        settings = SETTINGS.replace(base_url=(one.url, other.url), balance=balance, records=str(path), num_prompts=24)
+        settings = SETTINGS.replace(
+            base_url=(one.url, other.url), balance=balance, records=str(path), num_prompts=24
+        )
         result = await loadgen.run(settings, dataset=Sessions())
     assert result.data["completed"] == 24
     targets = {record.index: record.target for record in RecordFile(path)}

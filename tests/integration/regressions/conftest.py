@@ -1,4 +1,6 @@
-"""Mistakes that tools of this field have shipped: each has a test here, and none may come back as ours."""
+"""Mistakes that tools of this field have shipped: each has a test here, and none may come back
+as ours.
+"""
 
 from tests.integration.faults.conftest import nothing_is_left, pytest_asyncio_loop_factories
 

@@ -33,7 +33,8 @@ def all_together(count: int) -> Script:
 async def test_hundreds_of_requests_do_not_wait_for_connections() -> None:
     """aiohttp's connector opens 100 connections at most unless told otherwise (gpustack#2324).
 
-    Users saw TTFT rise as soon as more than 100 streams were in flight, on any server: the rest queued in the client.
+    Users saw TTFT rise as soon as more than 100 streams were in flight, on any server: the rest
+    queued in the client.
     """
     async with serving(all_together(250)) as url, Sender(url) as sender:
         sender.start(250)
@@ -45,7 +46,8 @@ async def test_hundreds_of_requests_do_not_wait_for_connections() -> None:
 async def test_single_process_holds_over_a_hundred_requests(tmp_path: Path) -> None:
     """guidellm#487: httpx's default of 100 connections capped each worker.
 
-    Users asked for a concurrency of 128, the client reported 128, and the server never saw more than 100.
+    Users asked for a concurrency of 128, the client reported 128, and the server never saw more
+    than 100.
     """
     async with serving(all_together(130)) as url:
         found, records = await run_recorded(url, tmp_path, 130)
@@ -69,13 +71,16 @@ async def test_connections_are_opened_before_the_first_request_is_due(
             writer.write(GOOD)
             await writer.drain()
 
-    # On a machine that stands still for a second before the run starts, they would be too old for use.
+    # On a machine that stands still for a second before the run starts, they would be too old for
+    # use.
     monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 3600 * 10**9)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     async with serving(script, tls) as url:
         work = job(url, tmp_path, 40, request_rate=400.0)
-        work = replace(work, targets=tuple(replace(target, verify_tls=False) for target in work.targets))
+        work = replace(
+            work, targets=tuple(replace(target, verify_tls=False) for target in work.targets)
+        )
         found = await run(work)
     assert found.snapshot.outcomes == {"ok": 40}
     assert seen[:40] == ["connection"] * 40

@@ -21,13 +21,18 @@ SIXTY_KB = "x" * 60_000
 
 
 @pytest.mark.asyncio(loop_factories=["asyncio"])  # whose transports can be watched
-async def test_at_a_context_of_50k_tokens_the_client_never_stops_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """vllm#39963: aiohttp's reader stops reading at 64 KB of unread bytes, and the server has to wait for it.
+async def test_at_a_context_of_50k_tokens_the_client_never_stops_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """vllm#39963: aiohttp's reader stops reading at 64 KB of unread bytes, and the server has to
+    wait for it.
 
-    Users saw throughput fall from 486 to 44 tok/s and TTFT rise from 1.3 to 134 s at 50k tokens of context, while
-    another client found nothing wrong with the same server.
+    Users saw throughput fall from 486 to 44 tok/s and TTFT rise from 1.3 to 134 s at 50k tokens of
+    context, while another client found nothing wrong with the same server.
     """
-    wire = streamed(b"".join(delta(content=SIXTY_KB) for _ in range(EVENTS)) + delta("length") + DONE, 1 << 20)
+    wire = streamed(
+        b"".join(delta(content=SIXTY_KB) for _ in range(EVENTS)) + delta("length") + DONE, 1 << 20
+    )
     arrived: list[int] = []
     paused: list[str] = []
     pause = selector_events._SelectorSocketTransport.pause_reading
@@ -55,7 +60,9 @@ async def test_at_a_context_of_50k_tokens_the_client_never_stops_reading(monkeyp
         assert [where for where in paused if "aiohttp" in where] == []
         async with aiohttp.ClientSession() as session, session.post(url, data=LONG_PROMPT) as reply:
             assert (await reply.content.readany())[:1]
-            while not any("aiohttp" in where for where in paused):  # what stops reading would have been seen
+            while not any(
+                "aiohttp" in where for where in paused
+            ):  # what stops reading would have been seen
                 await asyncio.sleep(0.01)
     assert [(record.outcome, record.events, record.by_reader) for record in records] == [
         (Outcome.OK, EVENTS, False)
@@ -66,9 +73,15 @@ async def test_at_a_context_of_50k_tokens_the_client_never_stops_reading(monkeyp
 async def test_an_event_of_a_megabyte_is_an_event() -> None:
     """sglang#6737: "Chunk too big", raised by aiohttp's reader for a line of more than 128 KB.
 
-    Users saw requests with long contexts fail, and none of the others: the sample was biased towards short ones.
+    Users saw requests with long contexts fail, and none of the others: the sample was biased
+    towards short ones.
     """
-    body = delta(content="x" * (1 << 20)) + delta(content="y", reasoning="z" * (1 << 20)) + delta("stop") + DONE
+    body = (
+        delta(content="x" * (1 << 20))
+        + delta(content="y", reasoning="z" * (1 << 20))
+        + delta("stop")
+        + DONE
+    )
     async with serving(answering(streamed(body, 1 << 22))) as url, Sender(url) as sender:
         record = await sender.one()
     assert (record.outcome, record.events, record.by_reader) == (Outcome.OK, 2, False)

@@ -19,7 +19,9 @@ SERVICE_S = 0.05  # what the server takes; long beside the gaps of a schedule of
 
 
 def in_lumps(size: int, most: list[int]) -> Script:
-    """A server that takes its time with `size` requests and answers them in one go; `most` gets the most it held."""
+    """A server that takes its time with `size` requests and answers them in one go; `most` gets
+    the most it held.
+    """
     inside = [0]
     waiting: list[asyncio.Event] = []
 
@@ -48,13 +50,18 @@ def test_the_peak_throughput_is_never_below_the_average():
     With speculative decoding users saw a peak of 111 tok/s in a run that averaged 415 tok/s.
     """
     records = [
-        answered(i, due=0, tokens=[20 + 50 * n for n in range(40)], counts={"completion_tokens": 160}) for i in range(3)
+        answered(
+            i, due=0, tokens=[20 + 50 * n for n in range(40)], counts={"completion_tokens": 160}
+        )
+        for i in range(3)
     ]
     found = result(records)
     seconds = found["duration"]
     assert found["total_output_tokens"] == 480
     # The fullest second of T seconds holds at least one part in ceil(T).
-    assert found["max_output_tokens_per_s"] >= found["output_throughput"] * seconds / -(-seconds // 1)
+    assert found["max_output_tokens_per_s"] >= found["output_throughput"] * seconds / -(
+        -seconds // 1
+    )
 
 
 def test_a_request_that_ends_as_the_next_is_sent_makes_room_for_it():
@@ -79,7 +86,8 @@ async def test_the_peak_concurrency_is_the_cap_and_the_server_saw_no_more(tmp_pa
 async def test_the_wait_for_a_slot_is_part_of_ttft(tmp_path: Path) -> None:
     """vllm#54101: TTFT began when the cap let a request go, however long it had been due.
 
-    Users saw a mean E2EL of 506 ms for eight requests at 10 requests/s, one at a time, which had waited 1.9 s.
+    Users saw a mean E2EL of 506 ms for eight requests at 10 requests/s, one at a time, which had
+    waited 1.9 s.
     """
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -88,7 +96,9 @@ async def test_the_wait_for_a_slot_is_part_of_ttft(tmp_path: Path) -> None:
             writer.write(GOOD)
 
     async with serving(slow) as url:
-        found, records = await run_recorded(url, tmp_path, 8, request_rate=1000.0, max_concurrency=1)
+        found, records = await run_recorded(
+            url, tmp_path, 8, request_rate=1000.0, max_concurrency=1
+        )
     for before, record in itertools.pairwise(records):
         assert record.sent >= before.closed
     histograms = found.snapshot.histograms
@@ -103,13 +113,17 @@ async def test_the_wait_for_a_slot_is_part_of_ttft(tmp_path: Path) -> None:
 
 
 async def test_slots_freed_together_send_no_request_early(tmp_path: Path) -> None:
-    """vllm#45502: requests that end together let all that wait go together, in a burst above the rate asked for.
+    """vllm#45502: requests that end together let all that wait go together, in a burst above the
+    rate asked for.
 
-    What is late is sent as soon as it may be here, too; but never before its time, so that no more is ever sent than
-    was scheduled by then, each wait is measured, and the checks say that the cap has bent the schedule.
+    What is late is sent as soon as it may be here, too; but never before its time, so that no more
+    is ever sent than was scheduled by then, each wait is measured, and the checks say that the cap
+    has bent the schedule.
     """
     async with serving(in_lumps(4, [0])) as url:
-        found, records = await run_recorded(url, tmp_path, 40, request_rate=1000.0, max_concurrency=4, burstiness=1.0)
+        found, records = await run_recorded(
+            url, tmp_path, 40, request_rate=1000.0, max_concurrency=4, burstiness=1.0
+        )
     schedule = Schedule.poisson(1000.0, 40, 0)
     assert [record.due - found.snapshot.start_ns for record in records] == schedule.due_ns.tolist()
     assert all(record.due <= record.ready <= record.sent for record in records)
@@ -120,12 +134,17 @@ async def test_slots_freed_together_send_no_request_early(tmp_path: Path) -> Non
 
 
 def test_without_a_cap_requests_that_end_together_move_no_other():
-    """vllm#45502: every request goes when it is due, whatever ends meanwhile; a burst of sends turns a check red."""
+    """vllm#45502: every request goes when it is due, whatever ends meanwhile; a burst of sends
+    turns a check red.
+    """
     due = [10 * i for i in range(200)]
     planned = due_at(*due, duration=2000)
 
     def verdict(sent):
-        records = [steady(i, due=d, sent=s, n=1, ttft=5000 - d) for i, (d, s) in enumerate(zip(due, sent, strict=True))]
+        records = [
+            steady(i, due=d, sent=s, n=1, ttft=5000 - d)
+            for i, (d, s) in enumerate(zip(due, sent, strict=True))
+        ]
         checks = sending(run_data(records, RunSettings(request_rate=100.0), planned))
         return {check.name: check.ok for check in checks}["gaps off schedule"]
 

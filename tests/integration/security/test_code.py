@@ -24,7 +24,11 @@ CALLS = {
     "marshal.loads": set(),
     "pickle.load": set(),
     "pickle.loads": {"util.child_process"},
-    "child_process.decode": {"runner.metrics_scraper_main", "runner.preparer", "runner.worker_main"},
+    "child_process.decode": {
+        "runner.metrics_scraper_main",
+        "runner.preparer",
+        "runner.worker_main",
+    },
 }
 
 
@@ -45,7 +49,9 @@ def test_module_does_not_execute_its_input(name: str) -> None:
 
 def test_the_rule_sees_what_it_forbids(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
-    path.write_text("import os, subprocess\nos.system('x')\nsubprocess.run('x', shell=True)\neval('1')\n")
+    path.write_text(
+        "import os, subprocess\nos.system('x')\nsubprocess.run('x', shell=True)\neval('1')\n"
+    )
     found = {called for called, _ in calls(path)}
     assert found >= {"os.system", "eval"}
 

@@ -32,7 +32,9 @@ def key_file(tmp_path: Path) -> Path:
 
 
 def test_a_key_and_the_value_of_a_header_may_stand_in_files(key_file: Path) -> None:
-    settings = run_settings.settings({"api_key": f"@{key_file}", "header": (f"X-Key=@{key_file}", "X-Plain=a@b")})
+    settings = run_settings.settings(
+        {"api_key": f"@{key_file}", "header": (f"X-Key=@{key_file}", "X-Plain=a@b")}
+    )
     assert headers(settings) == {"Authorization": f"Bearer {KEY}", "X-Key": KEY, "X-Plain": "a@b"}
 
 
@@ -52,7 +54,9 @@ def test_a_pipe_will_do_as_it_is_read_once() -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", f"{KEY}\nsecond line\n", "x" * 70_000])
-def test_a_file_that_does_not_hold_one_line_is_refused_without_showing_it(tmp_path: Path, content: str | None) -> None:
+def test_a_file_that_does_not_hold_one_line_is_refused_without_showing_it(
+    tmp_path: Path, content: str | None
+) -> None:
     path = tmp_path / "key"
     if content is not None:
         path.write_text(content)
@@ -67,8 +71,17 @@ def test_a_file_that_does_not_hold_one_line_is_refused_without_showing_it(tmp_pa
 SECRETS = ["--header", f"X-Tenant={OTHER}", "--num-prompts", "21", "--max-concurrency", "1"]
 
 
-async def test_echoed_credentials_are_in_no_file_and_no_output(tmp_path: Path, key_file: Path) -> None:
-    kept = ["--save-result", "--save-detailed", "--records", "records.jsonl", "--capture", "all.jsonl"]
+async def test_echoed_credentials_are_in_no_file_and_no_output(
+    tmp_path: Path, key_file: Path
+) -> None:
+    kept = [
+        "--save-result",
+        "--save-detailed",
+        "--records",
+        "records.jsonl",
+        "--capture",
+        "all.jsonl",
+    ]
     kept += ["--log-level", "debug", "--max-error-rate", "1"]
     async with run_against(echo(), tmp_path, "--api-key", f"@{key_file}", *SECRETS, *kept) as run:
         out, err = await run.communicate()
@@ -98,7 +111,9 @@ async def test_no_process_has_credentials_in_args_or_env(tmp_path: Path) -> None
                 assert KEY.encode() in ask.head
                 asked.set()
 
-    async with run_against(silent, tmp_path, "--duration", "60", "--rate", "5", OPENAI_API_KEY=KEY) as run:
+    async with run_against(
+        silent, tmp_path, "--duration", "60", "--rate", "5", OPENAI_API_KEY=KEY
+    ) as run:
         await asyncio.wait_for(asked.wait(), 60)
         command = psutil.Process(run.pid)
         children = command.children(recursive=True)
@@ -113,7 +128,9 @@ async def test_no_process_has_credentials_in_args_or_env(tmp_path: Path) -> None
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-async def test_the_folder_of_prompts_is_removed_after_a_sigterm_while_they_are_made(tmp_path: Path) -> None:
+async def test_the_folder_of_prompts_is_removed_after_a_sigterm_while_they_are_made(
+    tmp_path: Path,
+) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await read_request(reader):
             writer.write(models("m"))
@@ -162,7 +179,9 @@ def test_each_flag_that_shows_a_secret_is_pointed_out(
         {"base_url": "http://a"},
     ],
 )
-def test_flags_without_a_secret_are_not_pointed_out(given: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+def test_flags_without_a_secret_are_not_pointed_out(
+    given: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
     run_settings.warn_of_visible(given)
     assert caplog.messages == []
 
@@ -190,7 +209,9 @@ def test_flags_without_a_secret_are_not_pointed_out(given: dict[str, Any], caplo
         ({"base_url": "http://me:word@a"}, "the password word"),
     ],
 )
-def test_a_credential_is_taken_out_however_it_is_spelled(settings: dict[str, object], text: str) -> None:
+def test_a_credential_is_taken_out_however_it_is_spelled(
+    settings: dict[str, object], text: str
+) -> None:
     redacted = Redaction(headers(RunSettings(**settings)))(text)  # type: ignore[arg-type]
     assert MARK in redacted
     for trace in (KEY[:4], "abcdef12", "hello", "word", "bWU6", "a%2Fb", "YWJjZGVm"):

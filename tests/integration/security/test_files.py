@@ -10,7 +10,9 @@ import pytest
 from loadgen.util.files import write_atomic
 
 
-def test_a_link_where_the_new_file_is_made_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_where_the_new_file_is_made_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     victim, path = tmp_path / "victim", tmp_path / "result.json"
     victim.write_text("precious")
     monkeypatch.setattr(secrets, "token_hex", lambda size: "guessed")
@@ -21,7 +23,9 @@ def test_a_link_where_the_new_file_is_made_is_not_followed(tmp_path: Path, monke
     assert not path.exists()
 
 
-def test_the_name_of_the_new_file_cannot_be_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_of_the_new_file_cannot_be_foreseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = []
     monkeypatch.setattr(Path, "replace", lambda self, target: names.append(self.name))
     for _ in range(2):

@@ -46,7 +46,9 @@ def test_control_characters_are_escaped(text: str, shown: str) -> None:
 
 
 def hostile(value: Any) -> Any:
-    """A JSON value in which every text, keys of what is counted by name included, has become hostile."""
+    """A JSON value in which every text, keys of what is counted by name included, has become
+    hostile.
+    """
     if isinstance(value, str):
         return value + ESCAPES
     if isinstance(value, list):
@@ -66,7 +68,9 @@ def test_every_text_of_a_result_is_escaped() -> None:
     }
     for part in ("checks", "slo"):
         own[part] = hostile(own[part])
-    own["partial"] = own["tokens"]["output_counted_by"] = own["client"]["records_error"] = "x" + ESCAPES
+    own["partial"] = own["tokens"]["output_counted_by"] = own["client"]["records_error"] = (
+        "x" + ESCAPES
+    )
     text = render(made)
     assert "\\x1b[2J" in text
     assert not UNSAFE.search(text)
@@ -138,7 +142,9 @@ def test_an_error_is_shown_without_obeying_it(
 def test_the_live_view_neither_obeys_nor_formats_what_others_say() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=200)
-    with Live(screen := ScreenView(RunSettings(), console), console=console, auto_refresh=False) as live:
+    with Live(
+        screen := ScreenView(RunSettings(), console), console=console, auto_refresh=False
+    ) as live:
         screen.note(ESCAPES)
         screen.show(Progress("starting", 2.0, note=ESCAPES))
         live.refresh()
@@ -150,8 +156,12 @@ def test_the_live_view_neither_obeys_nor_formats_what_others_say() -> None:
         assert "\\x1b[2J\\x1b]0;owned\\x07\\x9b31m\\u202egnp.exe\\r\\n[red]" in line
 
 
-@pytest.mark.parametrize("model", ["../../etc/passwd", "a/..", "x\x00y", "m\x1b[2J", "a b;rm -rf ~", "\n"])
-def test_a_model_that_the_server_names_cannot_choose_where_a_result_goes(model: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "model", ["../../etc/passwd", "a/..", "x\x00y", "m\x1b[2J", "a b;rm -rf ~", "\n"]
+)
+def test_a_model_that_the_server_names_cannot_choose_where_a_result_goes(
+    model: str, tmp_path: Path
+) -> None:
     settings = RunSettings(result_dir=str(tmp_path))
     numbers = RunResult.from_dict(result(measured([steady()]))).numbers
     path = result_path(settings, structs.replace(numbers, model_id=model))

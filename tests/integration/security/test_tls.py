@@ -23,7 +23,9 @@ def tls() -> ssl.SSLContext:
 
 
 def settings(url: str, *, insecure: bool) -> RunSettings:
-    shape = RunSettings(random_input_len=16, random_output_len=4, num_prompts=1, tokenizer=TOKENIZER)
+    shape = RunSettings(
+        random_input_len=16, random_output_len=4, num_prompts=1, tokenizer=TOKENIZER
+    )
     return shape.replace(base_url=url, backend="openai-chat", insecure=insecure)
 
 
@@ -33,7 +35,9 @@ async def test_untrusted_certificate_is_refused_before_any_request(tls: ssl.SSLC
             await run(settings(url, insecure=False))
 
 
-async def test_a_run_that_did_not_verify_says_so_in_the_report_and_in_the_result(tls: ssl.SSLContext) -> None:
+async def test_a_run_that_did_not_verify_says_so_in_the_report_and_in_the_result(
+    tls: ssl.SSLContext,
+) -> None:
     async with serving(echo(), tls) as url:
         found = await run(settings(url, insecure=True))
     assert found.data["loadgen"]["insecure"] is True

@@ -20,7 +20,10 @@ KEY = "sk-a-key-of-mine"
 
 
 def content(text: str | None) -> bytes:
-    return whole(200, json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode())
+    return whole(
+        200,
+        json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode(),
+    )
 
 
 def asked(ask: Request) -> int:
@@ -35,7 +38,9 @@ async def answered(reply: Callable[[Request], bytes] | Script, **settings: Any) 
 
 
 async def test_each_answer_is_right_or_wrong() -> None:
-    found = await answered(lambda ask: content(f"It is {2 * asked(ask) if asked(ask) != 3 else 7}."))
+    found = await answered(
+        lambda ask: content(f"It is {2 * asked(ask) if asked(ask) != 3 else 7}.")
+    )
     assert found == Answers(
         questions=sha256(SUMS),
         right=tuple(n != 3 for n in range(1, 21)),
@@ -50,7 +55,13 @@ async def test_questions_use_greedy_chat_whatever_the_workload() -> None:
         bodies.append((ask.path, ask.json))
         return content("2")
 
-    workload = {"backend": "openai", "endpoint": "/v1/completions", "temperature": 0.9, "top_p": 0.5, "seed": 7}
+    workload = {
+        "backend": "openai",
+        "endpoint": "/v1/completions",
+        "temperature": 0.9,
+        "top_p": 0.5,
+        "seed": 7,
+    }
     extra = {"min_tokens": 100, "chat_template_kwargs": {"enable_thinking": False}}
     await answered(reply, **workload, ignore_eos=True, extra_body=extra)
     path, body = min(bodies, key=lambda sent: int(sent[1]["messages"][0]["content"].split()[0]))
@@ -78,7 +89,9 @@ async def test_a_chat_endpoint_of_the_workloads_own_is_asked() -> None:
 
 
 async def test_at_most_eight_questions_are_asked_at_once() -> None:
-    """Nobody is answered before as many have asked as may; one more would be seen before the first answer."""
+    """Nobody is answered before as many have asked as may; one more would be seen before the
+    first answer.
+    """
     waiting, most, full = 0, 0, asyncio.Event()
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -106,7 +119,9 @@ async def test_reasoning_only_answer_is_not_right() -> None:
 
 
 async def test_a_question_that_fails_counts_as_asked_and_not_right() -> None:
-    found = await answered(lambda ask: whole(500, b"oh") if asked(ask) == 1 else content(str(2 * asked(ask))))
+    found = await answered(
+        lambda ask: whole(500, b"oh") if asked(ask) == 1 else content(str(2 * asked(ask)))
+    )
     assert found.right == (False, *[True] * 19)
     assert (found.wrong, found.trouble) == ((), "")
 
@@ -123,10 +138,14 @@ async def test_many_failures_leave_accuracy_unknown_and_stop_early() -> None:
     assert requests < len(SUMS)
     assert not any(found.right)
     assert found.trouble.startswith("of 20 questions ")
-    assert found.trouble.endswith('/v1/chat/completions answers 400: {"error": "no chat\\n template"}')
+    assert found.trouble.endswith(
+        '/v1/chat/completions answers 400: {"error": "no chat\\n template"}'
+    )
 
 
-@pytest.mark.parametrize("body", [b"{}", b"[]", b"no JSON", b'{"choices": []}', b'{"choices": [{"text": "2"}]}'])
+@pytest.mark.parametrize(
+    "body", [b"{}", b"[]", b"no JSON", b'{"choices": []}', b'{"choices": [{"text": "2"}]}']
+)
 async def test_invalid_chat_body_is_not_an_answer(body: bytes) -> None:
     assert "answers 200: " in (await answered(lambda ask: whole(200, body))).trouble
 

@@ -1,4 +1,6 @@
-"""A study that is killed at each of its writes and run again ends with the findings of one that was not."""
+"""A study that is killed at each of its writes and run again ends with the findings of one that
+was not.
+"""
 
 import json
 import subprocess
@@ -13,7 +15,8 @@ from tests.helpers.source import ROOT
 
 @pytest.mark.timeout(300)
 def test_a_study_that_is_killed_at_any_write_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    memory = Path("/dev/shm")  # no disk to wait for, and what was written stays where only a program dies
+    # No disk to wait for, and what was written stays where only a program dies.
+    memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
         done = subprocess.run(
             [sys.executable, "-m", "tests.helpers.killed_study", folder],

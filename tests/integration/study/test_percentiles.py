@@ -24,6 +24,8 @@ async def test_block_of_a_start_has_the_rows_of_the_chosen_percentiles(tmp_path:
     (arm,) = planner.noise().arms
     (tmp_path / "start").mkdir()
     request = TrialRequest("noise", 0, arm.name)
-    trial = await TrialRunner(made, planner, tmp_path).run_trial(request, arm, tmp_path / "start", lambda *told: None)
+    trial = await TrialRunner(made, planner, tmp_path).run_trial(
+        request, arm, tmp_path / "start", lambda *told: None
+    )
     rows = [row.partition(":")[0] for row in result_block(trial.runs["short"]).text.splitlines()]
     assert {"P95 TTFT (ms)", "P99 TTFT (ms)", "P95 E2EL (ms)", "P99 E2EL (ms)"} <= {*rows}

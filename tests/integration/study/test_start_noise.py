@@ -27,7 +27,9 @@ async def noise_seeds(folder: Path, *blocks: int) -> list[int]:
         place = folder / f"start{block}"
         place.mkdir(parents=True)
         request = TrialRequest("noise", block, arm.name)
-        trial = await TrialRunner(made, planner, folder).run_trial(request, arm, place, lambda *told: None)
+        trial = await TrialRunner(made, planner, folder).run_trial(
+            request, arm, place, lambda *told: None
+        )
         assert trial.server_config is not None
         found.append(int(trial.server_config["noise_seed"]))
     return found

@@ -106,7 +106,8 @@ def test_a_client_that_leaves_is_remembered_by_what_it_was_sent(metronome: Proce
         pass
     client.socket.shutdown(socket.SHUT_RDWR)
     client.close()
-    ask(metronome, metronome={"first_ms": 2500.0})  # longer than the rest: it has been let go when this one has ended
+    # Longer than the rest: it has been let go when this one has ended.
+    ask(metronome, metronome={"first_ms": 2500.0})
     truth = Truth.fetch(metronome.url)
     assert (truth.write_ns[:3] > 0).tolist() == [True, False, False]
     assert len(truth.late_ns) == 3 - 2 + 5
@@ -116,7 +117,16 @@ def test_tokens_that_come_late_on_their_own_account_are_told() -> None:
     def truth(late_ns: int) -> Truth:
         plan = np.arange(100, dtype=np.int64) + 1
         one = np.zeros(1, dtype=np.int64)
-        return Truth(np.array([b"a-1"]), one, np.array([0, 100]), plan, plan + late_ns, plan + late_ns, 0, 0.0)
+        return Truth(
+            np.array([b"a-1"]),
+            one,
+            np.array([0, 100]),
+            plan,
+            plan + late_ns,
+            plan + late_ns,
+            0,
+            0.0,
+        )
 
     assert not truth(900_000).overloaded
     assert truth(1_100_000).overloaded
@@ -146,12 +156,19 @@ def test_the_model_is_listed_and_other_paths_are_not_there(metronome: Process) -
 
 
 def test_flags_give_the_plan_of_requests_without_one() -> None:
-    with started("loadgen.testing.metronome", "--first-ms", "2", "--gap-ms", "1", "--tokens", "3") as server:
+    with started(
+        "loadgen.testing.metronome", "--first-ms", "2", "--gap-ms", "1", "--tokens", "3"
+    ) as server:
         client = Client(server.url)
         reply = client.request("POST", PATH, {"stream": True})
         client.close()
         truth = Truth.fetch(server.url)
-    assert json.loads(reply.body.split(b"\n\n")[-4].removeprefix(b"data: "))["choices"][0]["finish_reason"] == "length"
+    assert (
+        json.loads(reply.body.split(b"\n\n")[-4].removeprefix(b"data: "))["choices"][0][
+            "finish_reason"
+        ]
+        == "length"
+    )
     assert (truth.plan_ns - truth.arrival_ns[0]).tolist() == [2_000_000, 3_000_000, 4_000_000]
 
 

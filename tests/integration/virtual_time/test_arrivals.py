@@ -1,6 +1,7 @@
 """Arrivals as the server sees them: the process that was asked for, in one piece and in stripes.
 
-Distributions are compared by Kolmogorov and Smirnov's distance at its 1 % critical value, on fixed seeds.
+Distributions are compared by Kolmogorov and Smirnov's distance at its 1 % critical value, on fixed
+seeds.
 """
 
 import math
@@ -36,7 +37,9 @@ def follows(values: np.ndarray, distribution: Distribution) -> bool:
     """Whether the distance between the values and a distribution is one that chance explains."""
     below = distribution(np.sort(values))
     steps = np.arange(len(values) + 1) / len(values)
-    return max(np.max(steps[1:] - below), np.max(below - steps[:-1])) < 1.63 / math.sqrt(len(values))
+    return max(np.max(steps[1:] - below), np.max(below - steps[:-1])) < 1.63 / math.sqrt(
+        len(values)
+    )
 
 
 def uniform(values: np.ndarray) -> np.ndarray:
@@ -68,8 +71,12 @@ def poisson() -> np.ndarray:
     [(1.0, erlang(1, S / RATE)), (4.0, erlang(4, S / RATE)), (0.5, half_gamma(S / RATE))],
     ids=["exponential", "even", "bursty"],
 )
-def test_gaps_have_the_distribution_that_was_asked_for(burstiness: float, distribution: Distribution) -> None:
-    gaps = np.diff(arrivals_ns(RunSettings(request_rate=RATE, num_prompts=COUNT, burstiness=burstiness)))
+def test_gaps_have_the_distribution_that_was_asked_for(
+    burstiness: float, distribution: Distribution
+) -> None:
+    gaps = np.diff(
+        arrivals_ns(RunSettings(request_rate=RATE, num_prompts=COUNT, burstiness=burstiness))
+    )
     assert follows(gaps, distribution)
     others = [erlang(1, S / RATE), erlang(4, S / RATE), half_gamma(S / RATE)]
     assert sum(follows(gaps, other) for other in others) == 1
@@ -80,7 +87,9 @@ def test_arrivals_stand_on_no_grid_of_milliseconds(poisson: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 7])
-def test_stripes_together_are_the_process_and_each_is_every_nth_of_it(poisson: np.ndarray, n: int) -> None:
+def test_stripes_together_are_the_process_and_each_is_every_nth_of_it(
+    poisson: np.ndarray, n: int
+) -> None:
     settings = RunSettings(request_rate=RATE, num_prompts=COUNT)
     stripes = [arrivals_ns(settings, (i, n)) for i in range(n)]
     assert np.array_equal(np.sort(np.concatenate(stripes)), poisson)
@@ -89,8 +98,12 @@ def test_stripes_together_are_the_process_and_each_is_every_nth_of_it(poisson: n
 
 
 @pytest.mark.parametrize("strategy", ["linear", "exponential"])
-def test_a_ramp_brings_as_many_requests_by_each_time_as_its_rate_integrates_to(strategy: str) -> None:
-    settings = RunSettings(ramp_up_strategy=strategy, ramp_up_start_rps=200, ramp_up_end_rps=2_000, num_prompts=COUNT)
+def test_a_ramp_brings_as_many_requests_by_each_time_as_its_rate_integrates_to(
+    strategy: str,
+) -> None:
+    settings = RunSettings(
+        ramp_up_strategy=strategy, ramp_up_start_rps=200, ramp_up_end_rps=2_000, num_prompts=COUNT
+    )
     end_s = Schedule.from_settings(settings, seed=11).duration_ns / S
     t = arrivals_ns(settings) / S
     if strategy == "linear":

@@ -1,4 +1,6 @@
-"""A concurrency profile: so many requests in flight as it asks at each moment, however many workers share it."""
+"""A concurrency profile: so many requests in flight as it asks at each moment, however many
+workers share it.
+"""
 
 from functools import reduce
 
@@ -31,8 +33,9 @@ def sent_s(made: Run) -> list[float]:
 def test_each_step_sends_what_is_missing_and_waits_for_what_is_too_much() -> None:
     made = run("2@1s,4@1s,1@1s")
     assert sent_s(made) == pytest.approx(
-        # Two each 0.3 s; at 1 s two more, which end between the first ones; at 2 s four are in flight, and the next
-        # one is sent when the last of them has ended; the last one is sent before 3 s.
+        # Two each 0.3 s; at 1 s two more, which end between the first ones; at 2 s four are in
+        # flight, and the next one is sent when the last of them has ended; the last one is sent
+        # before 3 s.
         [
             *(0, 0, 0.3, 0.3, 0.6, 0.6, 0.9, 0.9),
             *(1, 1, 1.2, 1.2, 1.3, 1.3, 1.5, 1.5, 1.6, 1.6, 1.8, 1.8, 1.9, 1.9),
@@ -61,7 +64,9 @@ def test_the_workers_together_have_what_a_ramp_asks_at_each_moment(workers: int)
     together = reduce(Snapshot.merge, parts)
     # The value of t seconds is t, and it is rounded.
     moments = np.arange(0.25, 12, 0.5)
-    assert [in_flight(together, at_s * S) for at_s in moments] == [int(at_s + 0.5) for at_s in moments]
+    assert [in_flight(together, at_s * S) for at_s in moments] == [
+        int(at_s + 0.5) for at_s in moments
+    ]
     assert max(in_flight(parts[0], at_s * S) for at_s in moments) == -(-12 // workers)
 
 
@@ -80,4 +85,8 @@ def test_each_phase_has_its_figures_and_the_time_to_recover() -> None:
 
 def test_the_books_of_a_profile_balance() -> None:
     made = run("3@1s,6-1@4s")
-    assert [check["name"] for check in made.own["checks"] if check["ok"] is False and check["group"] in "ABF"] == []
+    assert [
+        check["name"]
+        for check in made.own["checks"]
+        if check["ok"] is False and check["group"] in "ABF"
+    ] == []

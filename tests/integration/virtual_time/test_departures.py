@@ -1,4 +1,6 @@
-"""Users who leave, and users who come again after a refusal, in virtual time: the numbers follow from arithmetic."""
+"""Users who leave, and users who come again after a refusal, in virtual time: the numbers follow
+from arithmetic.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +20,9 @@ TEN = Schedule.constant(10, 10)
 
 
 def refusing(server: Server, times: int, head: bytes = b"", status: int = 429) -> Server:
-    """A server that refuses each request so many times, 2 ms after it was sent, before it answers."""
+    """A server that refuses each request so many times, 2 ms after it was sent, before it
+    answers.
+    """
     seen: dict[int, int] = {}
 
     def answer(index: int, body: bytes, arrived_ns: int) -> Reply:
@@ -38,7 +42,12 @@ def since_due(run: Run, stamp: str) -> list[float]:
 
 @pytest.mark.parametrize(
     ("disconnect", "events", "closed_ms"),
-    [("100%@tokens=3", 3, 30), ("100%@after=25ms", 2, 25), ("100%@after=5ms", 0, 5), ("100%@after=0", 0, 0)],
+    [
+        ("100%@tokens=3", 3, 30),
+        ("100%@after=25ms", 2, 25),
+        ("100%@after=5ms", 0, 5),
+        ("100%@after=0", 0, 0),
+    ],
 )
 def test_users_leave_after_tokens_or_a_time(disconnect: str, events: int, closed_ms: float) -> None:
     run = carried_out(TOKENS, TEN, RunSettings(disconnect=disconnect, request_rate=10.0))
@@ -73,8 +82,15 @@ def test_several_workers_draw_what_one_draws() -> None:
     settings = RunSettings(disconnect="50%@tokens=3", request_rate=10.0)
     whole = carried_out(TOKENS, TEN, settings)
     parts = [carried_out(TOKENS, TEN, settings, stripe=(number, 3)) for number in range(3)]
-    left = {record.index for part in parts for record in part.records if record.outcome is Outcome.DISCONNECTED}
-    assert left == {record.index for record in whole.records if record.outcome is Outcome.DISCONNECTED}
+    left = {
+        record.index
+        for part in parts
+        for record in part.records
+        if record.outcome is Outcome.DISCONNECTED
+    }
+    assert left == {
+        record.index for record in whole.records if record.outcome is Outcome.DISCONNECTED
+    }
 
 
 RETRY = RunSettings(retry="429", request_rate=10.0)
@@ -89,13 +105,21 @@ def test_a_refused_request_is_sent_again_and_its_user_has_waited_for_it() -> Non
     assert run.own["latency_ms"]["ttft_due"]["max"] == pytest.approx(1012, rel=1e-3)
     assert run.own["latency_ms"]["lag"]["max"] == 0
     retries = run.own["retries"]
-    assert (retries["attempts"], retries["requests"], retries["first_refusal_ms"]["p50"]) == (20, 10, 2)
+    assert (retries["attempts"], retries["requests"], retries["first_refusal_ms"]["p50"]) == (
+        20,
+        10,
+        2,
+    )
 
 
 def test_the_last_attempt_that_is_refused_fails() -> None:
     run = carried_out(refusing(TOKENS, 5), TEN, RETRY.replace(retry="429@attempts=2"))
     assert run.own["outcomes"] == {"status(429)": 10}
-    assert (run.own["error_rate"], run.own["retries"]["attempts"], run.own["retries"]["failed"]) == (1, 20, 10)
+    assert (
+        run.own["error_rate"],
+        run.own["retries"]["attempts"],
+        run.own["retries"]["failed"],
+    ) == (1, 20, 10)
 
 
 def test_another_status_is_not_sent_again() -> None:

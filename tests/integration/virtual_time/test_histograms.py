@@ -1,4 +1,6 @@
-"""A million values of several kinds: percentiles against sorting them, shards against the whole, here and in `hdrh`."""
+"""A million values of several kinds: percentiles against sorting them, shards against the whole,
+here and in `hdrh`.
+"""
 
 from functools import reduce
 from operator import add
@@ -17,7 +19,9 @@ DRAWS = {
     "constant": np.full(COUNT, 20e6),
     "exponential": RNG.exponential(2e6, COUNT),
     "lognormal": RNG.lognormal(np.log(30e6), 1.5, COUNT),
-    "bimodal": np.where(RNG.random(COUNT) < 0.99, RNG.normal(10e6, 1e6, COUNT), RNG.normal(900e6, 5e6, COUNT)),
+    "bimodal": np.where(
+        RNG.random(COUNT) < 0.99, RNG.normal(10e6, 1e6, COUNT), RNG.normal(900e6, 5e6, COUNT)
+    ),
     "heavy tail": 1e6 * (1 + RNG.pareto(0.9, COUNT)),
     "microseconds": RNG.uniform(0, 5_000, COUNT),
 }

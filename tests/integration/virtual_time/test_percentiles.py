@@ -1,4 +1,6 @@
-"""Latencies of streams whose plan is known: percentiles within the histogram's width, means exactly."""
+"""Latencies of streams whose plan is known: percentiles within the histogram's width, means
+exactly.
+"""
 
 from collections.abc import Callable
 
@@ -30,10 +32,15 @@ def bimodal(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def plan(draw: Callable[[np.random.Generator, int], np.ndarray]) -> Plan:
-    """When the tokens of each request come, ns after it: five times a gap until the first, then one every gap, ms."""
+    """When the tokens of each request come, ns after it: five times a gap until the first, then
+    one every gap, ms.
+    """
     rng = np.random.default_rng([1, *b"plan"])
     lengths = rng.integers(2, 60, COUNT)
-    return [np.rint(np.cumsum(draw(rng, n) * np.r_[5, np.ones(n - 1)]) * MS).astype(np.int64) for n in lengths]
+    return [
+        np.rint(np.cumsum(draw(rng, n) * np.r_[5, np.ones(n - 1)]) * MS).astype(np.int64)
+        for n in lengths
+    ]
 
 
 @pytest.fixture(scope="module", params=[constant, lognormal, bimodal])
@@ -49,7 +56,8 @@ def truth_ms(tokens_ns: Plan) -> dict[str, np.ndarray]:
     return {
         "ttft": np.array([tokens[0] for tokens in tokens_ns]) / MS,
         "itl": np.concatenate([np.diff(tokens) for tokens in tokens_ns]) / MS,
-        "tpot": np.array([(tokens[-1] - tokens[0]) / (len(tokens) - 1) for tokens in tokens_ns]) / MS,
+        "tpot": np.array([(tokens[-1] - tokens[0]) / (len(tokens) - 1) for tokens in tokens_ns])
+        / MS,
         "e2el": np.array([tokens[-1] for tokens in tokens_ns]) / MS,
     }
 
@@ -64,7 +72,9 @@ def test_percentiles_are_the_plans(measured: tuple[Plan, Run], metric: str) -> N
 
 
 @pytest.mark.parametrize("metric", ["ttft", "itl", "tpot", "e2el"])
-def test_means_and_deviations_are_the_plans_exactly(measured: tuple[Plan, Run], metric: str) -> None:
+def test_means_and_deviations_are_the_plans_exactly(
+    measured: tuple[Plan, Run], metric: str
+) -> None:
     tokens_ns, run = measured
     truth = truth_ms(tokens_ns)[metric]
     whole_ns = 1 / MS  # a TPOT is cut to whole nanoseconds, the others are
@@ -75,7 +85,9 @@ def test_means_and_deviations_are_the_plans_exactly(measured: tuple[Plan, Run], 
 def test_the_mean_tpot_is_exact_to_the_last_nanosecond(measured: tuple[Plan, Run]) -> None:
     tokens_ns, run = measured
     tpot = run.snapshot.histograms["tpot"]
-    assert tpot.total == sum(int(tokens[-1] - tokens[0]) // (len(tokens) - 1) for tokens in tokens_ns)
+    assert tpot.total == sum(
+        int(tokens[-1] - tokens[0]) // (len(tokens) - 1) for tokens in tokens_ns
+    )
     assert tpot.count == COUNT
     decode_ns = sum(int(tokens[-1] - tokens[0]) for tokens in tokens_ns)
     gaps = sum(len(tokens) - 1 for tokens in tokens_ns)
@@ -93,5 +105,7 @@ def test_tokens_and_throughput_are_the_plans(measured: tuple[Plan, Run]) -> None
     assert run.result["output_throughput"] == pytest.approx(tokens / seconds, rel=1e-12)
     assert run.result["request_throughput"] == pytest.approx(COUNT / seconds, rel=1e-12)
     changes = sorted([(at, 1) for at in sent_ns.tolist()] + [(at, -1) for at in ends_ns.tolist()])
-    assert run.result["max_concurrent_requests"] == max(np.cumsum([change for _, change in changes]))
+    assert run.result["max_concurrent_requests"] == max(
+        np.cumsum([change for _, change in changes])
+    )
     assert run.own["verdict"] == "VALID"

@@ -1,4 +1,6 @@
-"""A population of users: each sends, waits for the answer, thinks, and sends again; nobody else sends."""
+"""A population of users: each sends, waits for the answer, thinks, and sends again; nobody else
+sends.
+"""
 
 import heapq
 import math
@@ -51,7 +53,9 @@ def test_each_user_sends_a_think_time_after_its_answer() -> None:
 
 
 def test_without_a_think_time_users_are_the_slots_of_a_closed_loop() -> None:
-    users, slots = (run(SERVER, duration=3.0, **load) for load in ({"users": 4}, {"max_concurrency": 4}))
+    users, slots = (
+        run(SERVER, duration=3.0, **load) for load in ({"users": 4}, {"max_concurrency": 4})
+    )
     assert ns(users, "sent") == ns(slots, "sent")
     assert ns(users, "due") == ns(slots, "due")
 
@@ -65,7 +69,9 @@ def test_the_users_of_workers_are_those_of_the_run(workers: int, think_time: str
     whole = part(0, 1)
     together = reduce(Snapshot.merge, [part(number, workers) for number in range(workers)])
     # Before anybody has been answered, all that is sent is everyone's first request.
-    assert sorted(together.sent[together.sent < SERVICE_NS]) == sorted(whole.sent[whole.sent < SERVICE_NS])
+    assert sorted(together.sent[together.sent < SERVICE_NS]) == sorted(
+        whole.sent[whole.sent < SERVICE_NS]
+    )
 
 
 def test_a_number_of_requests_ends_the_run_when_they_are_answered() -> None:
@@ -117,7 +123,11 @@ def test_users_have_no_more_requests_in_flight_than_they_are() -> None:
     assert made.snapshot.outcomes == {"ok": 120}
     assert made.result["max_concurrent_requests"] == 4
     assert made.own["closed_loop"]
-    assert [check["name"] for check in made.own["checks"] if check["ok"] is False and check["group"] in "ABF"] == []
+    assert [
+        check["name"]
+        for check in made.own["checks"]
+        if check["ok"] is False and check["group"] in "ABF"
+    ] == []
 
 
 # -- one server and exponential times: the machine-repairman model
@@ -126,7 +136,9 @@ USERS, THINK_S, SERVICE_S, COUNT = 10, 1.0, 0.1, 40_000
 
 
 def by_hand(population: Population, service_ns: list[int]) -> list[tuple[int, int]]:
-    """When each request is due and answered: users before one server, first come, first served, ns."""
+    """When each request is due and answered: users before one server, first come, first served,
+    ns.
+    """
     first = population.beginnings()
     waiting = list(zip(first.due, first.numbers, strict=True))
     heapq.heapify(waiting)
@@ -151,21 +163,28 @@ def repairman() -> tuple[Run, list[int]]:
     draws = np.random.default_rng([16, *b"service"]).exponential(SERVICE_S * S, COUNT)
     service_ns = np.rint(draws).astype(np.int64).tolist()
     settings = RunSettings(users=USERS, think_time=f"exp:{THINK_S}", num_prompts=COUNT)
-    return carried_out(queued(service_ns.__getitem__), Schedule.from_settings(settings, 7), settings), service_ns
+    return carried_out(
+        queued(service_ns.__getitem__), Schedule.from_settings(settings, 7), settings
+    ), service_ns
 
 
 def test_every_request_is_due_and_answered_as_by_hand(repairman: tuple[Run, list[int]]) -> None:
     made, service_ns = repairman
     population = Population.from_settings(made.settings, WHOLE, range(COUNT))
     assert population is not None
-    assert list(zip(ns(made, "due"), ns(made, "last_token"), strict=True)) == by_hand(population, service_ns)
+    assert list(zip(ns(made, "due"), ns(made, "last_token"), strict=True)) == by_hand(
+        population, service_ns
+    )
 
 
-def test_throughput_and_response_are_those_of_the_machine_repairman_model(repairman: tuple[Run, list[int]]) -> None:
-    """With k of N users at the server, they come at (N - k) / Z and are served at 1 / S: a birth-death process.
+def test_throughput_and_response_are_those_of_the_machine_repairman_model(
+    repairman: tuple[Run, list[int]],
+) -> None:
+    """With k of N users at the server, they come at (N - k) / Z and are served at 1 / S: a
+    birth-death process.
 
-    Over 30 seeds of 40,000 requests, the standard deviation is 0.32 % of the throughput, and 0.96 % of the mean
-    response. The bounds are three of them.
+    Over 30 seeds of 40,000 requests, the standard deviation is 0.32 % of the throughput, and 0.96 %
+    of the mean response. The bounds are three of them.
     """
     made, _ = repairman
     weights = [math.perm(USERS, k) * (SERVICE_S / THINK_S) ** k for k in range(USERS + 1)]
@@ -181,7 +200,8 @@ def test_a_user_thinks_for_as_long_as_it_was_drawn(repairman: tuple[Run, list[in
     ended = sorted(ns(made, "closed"))
     later = [record for record in made.records if record.index >= USERS]
     thinks = np.array([due_of(record) - end for record, end in zip(later, ended, strict=False)]) / S
-    # Exponential with mean 1: a quarter is below -log(3/4), half below log 2; 1 % is four standard errors of a share.
+    # Exponential with mean 1: a quarter is below -log(3/4), half below log 2; 1 % is four standard
+    # errors of a share.
     assert float(thinks.mean()) == pytest.approx(THINK_S, rel=0.02)
     for share in (0.25, 0.5, 0.9, 0.99):
         assert float((thinks < -math.log(1 - share)).mean()) == pytest.approx(share, abs=0.01)

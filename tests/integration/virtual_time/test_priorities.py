@@ -1,10 +1,11 @@
 """Classes with priorities at the simulated engine: a queue whose waiting times are known.
 
-One request is served at a time and none is interrupted, so the engine is an M/G/1 queue with non-preemptive priorities.
-Each request of the run is held to a reckoning of the same arrivals and service times, and that reckoning to Cobham's
-formula over as many draws as it takes (Cobham, Priority assignment in waiting line problems, Operations Research 2,
-1954): the mean wait of class p is R / ((1 - s[p-1]) (1 - s[p])), with R = lambda E[S^2] / 2 and s[p] the load of the
-classes up to p.
+One request is served at a time and none is interrupted, so the engine is an M/G/1 queue with
+non-preemptive priorities. Each request of the run is held to a reckoning of the same arrivals and
+service times, and that reckoning to Cobham's formula over as many draws as it takes (Cobham,
+Priority assignment in waiting line problems, Operations Research 2, 1954): the mean wait of class p
+is R / ((1 - s[p-1]) (1 - s[p])), with R = lambda E[S^2] / 2 and s[p] the load of the classes up to
+p.
 """
 
 import heapq
@@ -68,7 +69,10 @@ class Queue:
 
 
 def carried_out(settings: RunSettings, folder: Path) -> Queue:
-    schedule, target = Schedule.from_settings(settings, settings.seed), Target.from_settings(settings, "sim")
+    schedule, target = (
+        Schedule.from_settings(settings, settings.seed),
+        Target.from_settings(settings, "sim"),
+    )
     prepare(PrepareOrder(settings, target, schedule.count, folder))
     recorder, records = recorder_for(settings, START_NS, schedule.count), list[Record]()
 
@@ -77,12 +81,16 @@ def carried_out(settings: RunSettings, folder: Path) -> Queue:
         with request_store.Requests(folder) as requests:
             network = Memory(engine, clock)
             stripe = schedule.stripe(0, 1)
-            await Load(settings, network, requests, recorder, stripe, clock, on_record=records.append).run()
+            await Load(
+                settings, network, requests, recorder, stripe, clock, on_record=records.append
+            ).run()
         return engine
 
     engine = virtual.run(main())
     trailer = RunTrailer(workers=(run_facts.shard(schedule),))
-    result = conclude(run_facts.heading(settings, schedule), schedule, Measurement(recorder.snapshot(), trailer))
+    result = conclude(
+        run_facts.heading(settings, schedule), schedule, Measurement(recorder.snapshot(), trailer)
+    )
     tokens = np.array([engine.prompt_tokens[index] for index in range(schedule.count)])
     return Queue(result, sorted(records, key=lambda record: record.index), served_ns(tokens))
 
@@ -92,8 +100,15 @@ def served_ns(tokens: Int64s) -> Int64s:
 
 
 def waits(due_ns: Int64s, service_ns: Int64s, classes: Int64s) -> Int64s:
-    """What each request waits, ns: a free server takes the earliest request of the first class that has one."""
-    begins, waiting, free_ns, arrived = np.empty(len(due_ns), dtype=np.int64), list[tuple[int, int]](), 0, 0
+    """What each request waits, ns: a free server takes the earliest request of the first class
+    that has one.
+    """
+    begins, waiting, free_ns, arrived = (
+        np.empty(len(due_ns), dtype=np.int64),
+        list[tuple[int, int]](),
+        0,
+        0,
+    )
     due, service, order = due_ns.tolist(), service_ns.tolist(), classes.tolist()
     for _ in range(len(due)):
         if not waiting:
@@ -110,7 +125,9 @@ def waits(due_ns: Int64s, service_ns: Int64s, classes: Int64s) -> Int64s:
 def cobham_ms() -> Floats:
     """The mean wait of each class, ms."""
     served_s = [served_ns(lengths) / S for lengths in LENGTHS]
-    means, squares = (np.array([float((each**power).mean()) for each in served_s]) for power in (1, 2))
+    means, squares = (
+        np.array([float((each**power).mean()) for each in served_s]) for power in (1, 2)
+    )
     load = np.concatenate(([0.0], np.cumsum(RATES * means)))
     return 1e3 * (RATES @ squares / 2) / ((1 - load[:-1]) * (1 - load[1:]))
 
@@ -125,7 +142,10 @@ def queue() -> Queue:
 
 
 def test_every_request_waits_as_the_priorities_say(queue: Queue) -> None:
-    due, classes = (np.array([getattr(each, name) for each in queue.records]) for name in ("due", "class_number"))
+    due, classes = (
+        np.array([getattr(each, name) for each in queue.records])
+        for name in ("due", "class_number")
+    )
     in_system = np.array([record.last_token - record.due for record in queue.records])
     assert (in_system - queue.service_ns).tolist() == waits(due, queue.service_ns, classes).tolist()
 

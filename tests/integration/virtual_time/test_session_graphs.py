@@ -1,4 +1,6 @@
-"""Sessions as graphs in virtual time: a request is due once the last of those that it follows has ended."""
+"""Sessions as graphs in virtual time: a request is due once the last of those that it follows
+has ended.
+"""
 
 import asyncio
 
@@ -28,7 +30,8 @@ def node(*after: int, think_ms: int = 0) -> Prompt:
     return Prompt("text", 2, 2, "test", after=after, think_ns=think_ms * MS)
 
 
-# A turn, two agents that it starts, one of which calls twice, and a turn that waits for both agents.
+# A turn, two agents that it starts, one of which calls twice, and a turn that waits for both
+# agents.
 DIAMOND = [node(), node(1), node(2, think_ms=3), node(2, think_ms=7), node(1, 2, think_ms=4)]
 
 
@@ -75,9 +78,15 @@ def test_a_run_of_random_graphs_honors_every_edge():
     for _ in range(300):
         for place in range(drawn.randint(1, 12)):
             count = drawn.randint(1, min(place, 4)) if place else 0
-            prompts.append(node(*sorted(drawn.sample(range(1, place + 1), count)), think_ms=drawn.randint(0, 40)))
+            prompts.append(
+                node(
+                    *sorted(drawn.sample(range(1, place + 1), count)), think_ms=drawn.randint(0, 40)
+                )
+            )
     failing = tuple(drawn.sample(range(len(prompts)), 30))
-    made = run(serving(7, 31, 13, 2, 50, failing=failing), prompts, request_rate=50.0, burstiness=1.0)
+    made = run(
+        serving(7, 31, 13, 2, 50, failing=failing), prompts, request_rate=50.0, burstiness=1.0
+    )
     assert made.snapshot.ended == made.snapshot.scheduled == len(made.records) == len(prompts)
     by_number = {record.index: record for record in made.records}
     lost = 0
@@ -87,7 +96,9 @@ def test_a_run_of_random_graphs_honors_every_edge():
         if all(one.outcome is Outcome.OK for one in before):
             assert record.outcome is (Outcome.STATUS if number in failing else Outcome.OK)
             if before:
-                assert record.due == record.sent == max(one.closed for one in before) + prompt.think_ns
+                assert (
+                    record.due == record.sent == max(one.closed for one in before) + prompt.think_ns
+                )
         else:
             lost += 1
             assert (record.outcome, record.sent) == (Outcome.CANCELLED, 0)
@@ -95,16 +106,25 @@ def test_a_run_of_random_graphs_honors_every_edge():
 
 
 def test_a_cap_holds_for_spawned_requests_which_go_before_new_sessions():
-    made = run(serving(10), [node(), node(1), node(2), node(1, 2)] * 2, max_concurrency=1, request_rate=float("inf"))
+    made = run(
+        serving(10),
+        [node(), node(1), node(2), node(1, 2)] * 2,
+        max_concurrency=1,
+        request_rate=float("inf"),
+    )
     assert ms(made, "sent") == [0, 10, 20, 30, 40, 50, 60, 70]
     assert ms(made, "due") == [0, 10, 10, 30, 40, 50, 50, 70]
 
 
 def test_a_timed_closed_loop_repeats_whole_graphs():
     made = run(
-        serving(10), [node(), node(1), node(2), node(1, 2)], num_prompts=None, duration=0.1, max_concurrency=2,
+        serving(10),
+        [node(), node(1), node(2), node(1, 2)],
+        num_prompts=None,
+        duration=0.1,
+        max_concurrency=2,
         request_rate=float("inf"),
-    )  # fmt: skip
+    )
     assert made.snapshot.outcomes.keys() == {"ok"}
     sent = {record.index: record for record in made.records}
     assert len(sent) > 8
@@ -119,7 +139,10 @@ def test_stripes_have_whole_graphs(stripes):
     settings = RunSettings(request_rate=100.0, num_prompts=len(prompts))
     schedule = Schedule.from_settings(settings, 7, asked(prompts))
     server = serving(*SERVES_MS)
-    whole = {record.index: record.due for record in carried_out(server, schedule, settings, prompts=prompts).records}
+    whole = {
+        record.index: record.due
+        for record in carried_out(server, schedule, settings, prompts=prompts).records
+    }
     parts = dict[int, int]()
     for i in range(stripes):
         made = carried_out(server, schedule, settings, stripe=(i, stripes), prompts=prompts)
@@ -136,18 +159,40 @@ def test_a_request_repeats_the_answers_of_the_conversation_of_the_first_that_it_
     def server(index: int, body: bytes, arrived_ns: int) -> Reply:
         said.append([message["content"] for message in orjson.loads(body)["messages"]])
         return Reply(
-            [(arrived_ns + (index + 1) * MS, STREAM + chunk(delta(content=f"a{index}") + delta("stop")) + LAST_CHUNK)]
+            [
+                (
+                    arrived_ns + (index + 1) * MS,
+                    STREAM + chunk(delta(content=f"a{index}") + delta("stop")) + LAST_CHUNK,
+                )
+            ]
         )
 
     def turn(name: str, answers: int, *after: int) -> Prompt:
-        messages = [{"role": "assistant", "content": ANSWER}] * answers + [{"role": "user", "content": name}]
+        messages = [{"role": "assistant", "content": ANSWER}] * answers + [
+            {"role": "user", "content": name}
+        ]
         return Prompt("", 2, 2, "test", tuple(messages), after=after)
 
-    run(server, [turn("main", 0), turn("agent", 1, 1), turn("agent goes on", 2, 1), turn("main goes on", 1, 3, 1)])
-    assert said == [["main"], ["a0", "agent"], ["a0", "a1", "agent goes on"], ["a0", "main goes on"]]
+    run(
+        server,
+        [
+            turn("main", 0),
+            turn("agent", 1, 1),
+            turn("agent goes on", 2, 1),
+            turn("main goes on", 1, 3, 1),
+        ],
+    )
+    assert said == [
+        ["main"],
+        ["a0", "agent"],
+        ["a0", "a1", "agent goes on"],
+        ["a0", "main goes on"],
+    ]
 
 
-@pytest.mark.parametrize("lost", [(), (1,), (2,)], ids=["all answered", "an agent fails", "another fails"])
+@pytest.mark.parametrize(
+    "lost", [(), (1,), (2,)], ids=["all answered", "an agent fails", "another fails"]
+)
 def test_a_session_is_over_once_all_its_requests_have_ended_or_are_given_up(tmp_path, lost):
     request_store.write(tmp_path, DIAMOND * 2, TARGET.body, dict, 10)
     with request_store.Requests(tmp_path) as requests:
@@ -170,7 +215,14 @@ def test_a_session_is_over_once_all_its_requests_have_ended_or_are_given_up(tmp_
 def test_nothing_is_kept_of_a_session_that_is_over(tmp_path, lost):
     repeating = [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": "q"}]
     prompts = [
-        Prompt("", 2, 2, "test", ({"role": "user", "content": "q"}, *(repeating * repeats)), after=after)
+        Prompt(
+            "",
+            2,
+            2,
+            "test",
+            ({"role": "user", "content": "q"}, *(repeating * repeats)),
+            after=after,
+        )
         for repeats, after in [(0, ()), (1, (1,)), (1, (2,)), (2, (1, 2))]
     ]
     request_store.write(tmp_path, prompts, TARGET.body, dict, 4)
@@ -194,7 +246,9 @@ def test_nothing_is_kept_of_a_session_that_is_over(tmp_path, lost):
 def test_a_failed_request_gives_up_all_that_depends_on_it_and_nothing_else():
     made = run(serving(*SERVES_MS, failing=(1,)), DIAMOND)
     assert outcomes(made) == ["ok", "status", "ok", "cancelled", "cancelled"]
-    assert {made.records[at].detail for at in (3, 4)} == {"never due: request 1 of its session ended as status"}
+    assert {made.records[at].detail for at in (3, 4)} == {
+        "never due: request 1 of its session ended as status"
+    }
     assert the_books_balance(made)
 
 
@@ -213,8 +267,11 @@ def test_a_stop_accounts_for_spawned_requests_and_joins():
     settings = RunSettings(request_rate=1.0, burstiness=float("inf"), num_prompts=10)
     prompts = DIAMOND * 2
     made = carried_out(
-        serving(*SERVES_MS), Schedule.from_settings(settings, 7, asked(prompts)), settings, prompts=prompts,
+        serving(*SERVES_MS),
+        Schedule.from_settings(settings, 7, asked(prompts)),
+        settings,
+        prompts=prompts,
         meanwhile=stop_soon,
-    )  # fmt: skip
+    )
     assert made.snapshot.outcomes == {"cancelled": 7, "ok": 3}
     assert made.snapshot.scheduled == made.snapshot.ended == 10

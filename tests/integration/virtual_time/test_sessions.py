@@ -29,7 +29,8 @@ from tests.helpers.run_facts import failed, in_order, measured
 from tests.helpers.virtual_runs import MS, START_NS, TARGET, Run, S, carried_out
 
 SERVICE_NS = 30 * MS
-SERVER = planned(lambda index: [10 * MS, SERVICE_NS])  # of any capacity: answers end 30 ms after they were asked for
+# Of any capacity: answers end 30 ms after they were asked for.
+SERVER = planned(lambda index: [10 * MS, SERVICE_NS])
 
 
 def session(turns: int, think_ns: int = 0) -> list[Prompt]:
@@ -40,7 +41,15 @@ def session(turns: int, think_ns: int = 0) -> list[Prompt]:
         messages += ({"role": "user", "content": f"question {turn}"},)
         tokens = UNPLANNED if turn else 2
         prompts.append(
-            Prompt("", tokens, 2, f"test/{turn}", messages, after=(1,) * (turn > 0), think_ns=think_ns * (turn > 0))
+            Prompt(
+                "",
+                tokens,
+                2,
+                f"test/{turn}",
+                messages,
+                after=(1,) * (turn > 0),
+                think_ns=think_ns * (turn > 0),
+            )
         )
         messages += ({"role": "assistant", "content": ANSWER},)
     return prompts
@@ -52,9 +61,15 @@ def asked(prompts: Sequence[Prompt]) -> np.ndarray:
 
 def run(server: Server, prompts: list[Prompt], **settings: object) -> Run:
     """A run of all these prompts, by default with sessions that begin once a second."""
-    options = {"request_rate": 1.0, "burstiness": float("inf"), "num_prompts": len(prompts)} | settings
+    options = {
+        "request_rate": 1.0,
+        "burstiness": float("inf"),
+        "num_prompts": len(prompts),
+    } | settings
     made = RunSettings(**options).checked()  # type: ignore[arg-type]
-    return carried_out(server, Schedule.from_settings(made, 7, asked(prompts)), made, prompts=prompts)
+    return carried_out(
+        server, Schedule.from_settings(made, 7, asked(prompts)), made, prompts=prompts
+    )
 
 
 def ms(run: Run, stamp: str) -> list[float]:
@@ -114,7 +129,14 @@ def test_a_duration_bounds_when_sessions_begin_and_lets_them_come_to_their_end()
 
 
 def test_timed_closed_loop_repeats_sessions_and_sends_none_late() -> None:
-    made = run(SERVER, session(2), num_prompts=None, duration=0.2, max_concurrency=1, request_rate=float("inf"))
+    made = run(
+        SERVER,
+        session(2),
+        num_prompts=None,
+        duration=0.2,
+        max_concurrency=1,
+        request_rate=float("inf"),
+    )
     assert made.snapshot.outcomes == {"ok": 7}
     assert made.snapshot.scheduled == 7
     assert ms(made, "sent") == [0, 30, 60, 90, 120, 150, 180]
@@ -142,19 +164,26 @@ def test_turn_repeats_earlier_answers_without_reasoning() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [rb"\ud83d", b"\xff", rb"a\ud83d\ude00", "\u00fe".encode("latin-1")], ids=["half", "ff", "pair", "fe"]
+    "content",
+    [rb"\ud83d", b"\xff", rb"a\ud83d\ude00", "\u00fe".encode("latin-1")],
+    ids=["half", "ff", "pair", "fe"],
 )
 def test_an_answer_that_no_json_can_hold_is_repeated_as_one_that_it_can(content: bytes) -> None:
     bodies: list[bytes] = []
 
     def server(index: int, body: bytes, arrived_ns: int) -> Reply:
         bodies.append(body)
-        event = b'data: {"choices":[{"index":0,"delta":{"content":"%b"},"finish_reason":"stop"}]}\n\n' % content
+        event = (
+            b'data: {"choices":[{"index":0,"delta":{"content":"%b"},"finish_reason":"stop"}]}\n\n'
+            % content
+        )
         return Reply([(arrived_ns + MS, STREAM + chunk(event) + LAST_CHUNK)])
 
     made = run(server, session(2))
     assert made.snapshot.outcomes == {"ok": 2}
-    (repeated,) = [m["content"] for m in orjson.loads(bodies[1])["messages"] if m["role"] == "assistant"]
+    (repeated,) = [
+        m["content"] for m in orjson.loads(bodies[1])["messages"] if m["role"] == "assistant"
+    ]
     assert repeated in ("\ufffd", "a\U0001f600")
 
 
@@ -162,7 +191,11 @@ def test_prompts_that_repeat_answers_have_no_planned_length() -> None:
     made = run(SERVER, session(3))
     assert [record.input_tokens for record in made.records] == [2, UNPLANNED, UNPLANNED]
     tokens = made.own["tokens"]
-    assert (tokens["planned_input_tokens"], tokens["unplanned_requests"], tokens["unknown_input"]) == (2, 2, 2)
+    assert (
+        tokens["planned_input_tokens"],
+        tokens["unplanned_requests"],
+        tokens["unknown_input"],
+    ) == (2, 2, 2)
     # This server counts no prompt tokens, so that nobody knows the sum.
     assert made.result["total_input_tokens"] is None
     assert made.result["total_token_throughput"] is None
@@ -182,7 +215,14 @@ def failing(*at: int) -> Server:
 
 def test_a_turn_that_fails_ends_its_session_and_no_other() -> None:
     made = run(failing(1), session(4) + session(2))
-    assert [str(record.outcome) for record in made.records] == ["ok", "status", "cancelled", "cancelled", "ok", "ok"]
+    assert [str(record.outcome) for record in made.records] == [
+        "ok",
+        "status",
+        "cancelled",
+        "cancelled",
+        "ok",
+        "ok",
+    ]
     assert the_books_balance(made)
     assert [record.sent for record in made.records][2:4] == [0, 0]
     assert made.records[2].detail == "never due: request 1 of its session ended as status"
@@ -193,12 +233,16 @@ def test_a_turn_that_fails_ends_its_session_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("fault", OUR_FAULTS)
-def test_turns_after_a_fault_of_the_client_are_its_fault_too(fault: Outcome, tmp_path: Path) -> None:
+def test_turns_after_a_fault_of_the_client_are_its_fault_too(
+    fault: Outcome, tmp_path: Path
+) -> None:
     request_store.write(tmp_path, session(5) * 2, TARGET.body, dict, 10)
     first = failed(0, fault)
     with request_store.Requests(tmp_path) as requests:
         turns = OpenSessions(requests, 10).given_up(first)
-    assert [(turn.index, turn.outcome, turn.sent) for turn in turns] == [(index, fault, 0) for index in range(1, 5)]
+    assert [(turn.index, turn.outcome, turn.sent) for turn in turns] == [
+        (index, fault, 0) for index in range(1, 5)
+    ]
     assert measured([first, *turns]).failures == Failures(of=5, server=0, client=5)
 
 
@@ -233,7 +277,9 @@ def test_a_stop_sends_no_further_turn_and_accounts_for_all_of_them() -> None:
 
 def test_a_stop_while_a_session_thinks_ends_the_run_at_once() -> None:
     def stop_soon(load: Load) -> None:
-        asyncio.get_running_loop().call_later((START_NS - virtual.now_ns() + 100 * MS) / S, load.stop, "enough")
+        asyncio.get_running_loop().call_later(
+            (START_NS - virtual.now_ns() + 100 * MS) / S, load.stop, "enough"
+        )
 
     settings = RunSettings(request_rate=1.0, burstiness=float("inf"), num_prompts=2)
     prompts = session(2, 3600 * S)
@@ -244,7 +290,9 @@ def test_a_stop_while_a_session_thinks_ends_the_run_at_once() -> None:
 
 def test_unsent_requests_of_a_partition_keep_their_run_numbers() -> None:
     def stop_soon(load: Load) -> None:
-        asyncio.get_running_loop().call_later((START_NS - virtual.now_ns() + 3500 * MS) / S, load.stop, "enough")
+        asyncio.get_running_loop().call_later(
+            (START_NS - virtual.now_ns() + 3500 * MS) / S, load.stop, "enough"
+        )
 
     settings = RunSettings(request_rate=1.0, burstiness=float("inf"), num_prompts=12)
     schedule = Schedule.from_settings(settings, 7)
@@ -259,7 +307,13 @@ def test_unsent_requests_of_a_partition_keep_their_run_numbers() -> None:
 
 def test_a_thousand_sessions_of_five_turns_are_all_accounted_for_in_order() -> None:
     failed = set(range(0, 5000, 37))
-    made = run(failing(*failed), session(5, 20 * MS) * 1000, request_rate=400.0, burstiness=1.0, max_concurrency=40)
+    made = run(
+        failing(*failed),
+        session(5, 20 * MS) * 1000,
+        request_rate=400.0,
+        burstiness=1.0,
+        max_concurrency=40,
+    )
     assert made.snapshot.ended == made.snapshot.scheduled == len(made.records) == 5000
     assert the_books_balance(made)
     by_session = [made.records[i : i + 5] for i in range(0, 5000, 5)]

@@ -1,4 +1,6 @@
-"""One schedule in partitions, each with its own load and recorder: merged, they equal the whole run."""
+"""One schedule in partitions, each with its own load and recorder: merged, they equal the whole
+run.
+"""
 
 from functools import reduce
 from typing import Any
@@ -8,7 +10,12 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.metrics.throughput import peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
+from loadgen.metrics.throughput import (
+    peak_concurrency,
+    peak_output_tokens,
+    steady_output_rate,
+    wall_ns,
+)
 from loadgen.testing.memory import Reply
 from loadgen.testing.memory_servers import answered, planned
 from loadgen.util.clock import NS_PER_S
@@ -17,7 +24,9 @@ from tests.helpers import run_facts
 from tests.helpers.virtual_runs import MS, carried_out
 
 COUNT = 3_000
-SETTINGS = RunSettings(request_rate=400.0, num_prompts=COUNT, goodput=("ttft:40", "tpot:12"), save_detailed=True)
+SETTINGS = RunSettings(
+    request_rate=400.0, num_prompts=COUNT, goodput=("ttft:40", "tpot:12"), save_detailed=True
+)
 SCHEDULE = Schedule.from_settings(SETTINGS, 7)
 OF_THE_LOOP = ("loop_stall", "gc_pause")  # each loop measures its own
 
@@ -30,11 +39,17 @@ def plan(index: int) -> list[int]:
 
 
 def server(index: int, body: bytes, arrived_ns: int) -> Reply:
-    """Answers by the plan, but breaks every 13th stream off, refuses every 17th request and drops every 29th."""
+    """Answers by the plan, but breaks every 13th stream off, refuses every 17th request and
+    drops every 29th.
+    """
     whole = planned(plan)(index, body, arrived_ns)
     last_ns = whole.parts[-1][0]
     if index % 13 == 0:
-        return Reply(answered([arrived_ns + MS, last_ns + MS]).parts[:1], closes_ns=last_ns, error="reset by peer")
+        return Reply(
+            answered([arrived_ns + MS, last_ns + MS]).parts[:1],
+            closes_ns=last_ns,
+            error="reset by peer",
+        )
     if index % 17 == 0:
         return Reply([(last_ns, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")])
     if index % 29 == 0:
@@ -58,9 +73,13 @@ def together(request: pytest.FixtureRequest) -> Snapshot:
 
 
 def comparable(snapshot: Snapshot) -> dict[str, Any]:
-    """All that a snapshot says, requests in the order of the schedule: a run in one piece has them as they ended."""
+    """All that a snapshot says, requests in the order of the schedule: a run in one piece has
+    them as they ended.
+    """
     return vars(run_facts.in_order(snapshot)) | {
-        "histograms": {name: h for name, h in snapshot.histograms.items() if name not in OF_THE_LOOP},
+        "histograms": {
+            name: h for name, h in snapshot.histograms.items() if name not in OF_THE_LOOP
+        }
     }
 
 

@@ -22,7 +22,8 @@ class Server(http.server.ThreadingHTTPServer):
     """Serves CONTENT, and does one fault after another first.
 
     Attributes:
-        faults: What becomes of the next requests: a status, or "cut" (half of what is asked, then the connection ends).
+        faults: What becomes of the next requests: a status, or "cut" (half of what is asked, then
+            the connection ends).
         asked: The Range of each request.
     """
 
@@ -44,7 +45,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path.startswith(("/moved", "/circle", "/away")):
             self.send_response(302)
             where = self.path.removeprefix("/moved")
-            self.send_header("Location", "file:///etc/hosts" if where.startswith("/away") else where)
+            self.send_header(
+                "Location", "file:///etc/hosts" if where.startswith("/away") else where
+            )
             self.end_headers()
             return
         asked = self.headers["Range"]
@@ -68,7 +71,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("ETag", server.tag)
         self.send_header("Content-Length", server.length or str(size - start))
         self.end_headers()
-        self.wfile.write(server.content[start : start + (size - start) // 2 if fault == "cut" else size])
+        self.wfile.write(
+            server.content[start : start + (size - start) // 2 if fault == "cut" else size]
+        )
 
     def log_message(self, *args):
         """Say nothing."""
@@ -204,7 +209,9 @@ def test_a_status_is_told_with_the_remedy(server, tmp_path, status):
 
 @pytest.mark.parametrize("path", ["/circle/set.json", "/away/set.json"])
 def test_a_redirect_that_leads_nowhere_is_told_in_one_line(server, tmp_path, path):
-    with pytest.raises(Unreachable, match=r"set\.json: 302 with redirects that are .*; set ") as told:
+    with pytest.raises(
+        Unreachable, match=r"set\.json: 302 with redirects that are .*; set "
+    ) as told:
         fetch(Published(path, 1), tmp_path, server.url)
     assert "\n" not in str(told.value)
     assert names(tmp_path) == []
@@ -254,7 +261,9 @@ ODD = [
 
 @pytest.mark.parametrize("hub", [*ODD, "http://a\nb", "http://\u00e9", ""])
 def test_an_address_that_is_none_is_refused(tmp_path, hub):
-    with pytest.raises(BadInput, match=r"^HF_ENDPOINT: invalid http or https URL .*; write https://HOST"):
+    with pytest.raises(
+        BadInput, match=r"^HF_ENDPOINT: invalid http or https URL .*; write https://HOST"
+    ):
         fetch(PUBLISHED, tmp_path, hub)
     assert names(tmp_path) == []
 
@@ -270,7 +279,9 @@ def test_damaged_etag_is_refused_and_the_part_kept(server, tmp_path, tag):
 
 def test_another_file_of_that_name_is_not_overwritten(server, tmp_path):
     (tmp_path / "set.json").write_text("mine")
-    with pytest.raises(BadInput, match=r"set\.json exists with 4 bytes, and 1 MB are published; move it away"):
+    with pytest.raises(
+        BadInput, match=r"set\.json exists with 4 bytes, and 1 MB are published; move it away"
+    ):
         fetch(PUBLISHED, tmp_path, server.url)
     assert (tmp_path / "set.json").read_text() == "mine"
 
@@ -289,7 +300,10 @@ def test_a_folder_that_cannot_be_one_is_refused(server, tmp_path):
 
 
 def test_two_at_once_do_not_mix(server, tmp_path):
-    with Part(tmp_path / "set.json"), pytest.raises(BadInput, match="another process is downloading"):
+    with (
+        Part(tmp_path / "set.json"),
+        pytest.raises(BadInput, match="another process is downloading"),
+    ):
         fetch(PUBLISHED, tmp_path, server.url)
 
 

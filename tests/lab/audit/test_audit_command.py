@@ -23,19 +23,24 @@ def noted(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_finding_is_a_line_with_its_place_and_its_reason(clean: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finding_is_a_line_with_its_place_and_its_reason(
+    clean: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = str(PAGES / "qwen3-32b-a100.md")
     assert dispatch(["audit", page, clean]) == 1
     lines = capsys.readouterr().out.splitlines()
     percent = (
-        f"{page}:23: percent: -13.8%, should be -12.13 %: Very Long Prompt: 1580.36 / 1798.45 - 1 = -12.13 %; "
+        f"{page}:23: percent: -13.8%, should be -12.13 %: Very Long Prompt: 1580.36 / 1798.45 - 1 "
+        "= -12.13 %; "
         "-13.8% is the inverse ratio, 1798.45 / 1580.36 - 1, with another sign"
     )
     assert percent in lines
     assert lines[-1].startswith("2 files: ")
 
 
-def test_notes_leave_the_exit_code_alone(clean: str, noted: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_notes_leave_the_exit_code_alone(
+    clean: str, noted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(["audit", clean]) == 0
     assert capsys.readouterr().out == "1 file: 0 inconsistent, 0 notes\n"
     assert dispatch(["audit", noted]) == 0

@@ -14,7 +14,12 @@ def only(text: str) -> ServingCommand:
     ("text", "engine", "model", "flags"),
     [
         ("vllm serve Qwen/Qwen3-8B -tp 2", "vLLM", "Qwen3-8B", {"tp": "2"}),
-        ("python3 -m sglang.launch_server --model-path a/M-7B --tp-size 8", "SGLang", "M-7B", {"tp-size": "8"}),
+        (
+            "python3 -m sglang.launch_server --model-path a/M-7B --tp-size 8",
+            "SGLang",
+            "M-7B",
+            {"tp-size": "8"},
+        ),
         ("trtllm-serve M --max_num_tokens=16384", "TensorRT-LLM", "M", {"max-num-tokens": "16384"}),
         ("trtllm-serve serve M", "TensorRT-LLM", "M", {}),
         ("HF_HOME=/x A=1 mindie serve M --enable-x", "MindIE", "M", {"enable-x": ""}),
@@ -27,7 +32,9 @@ def only(text: str) -> ServingCommand:
         ("vllm serve M --c '", "vLLM", "M", {"c": "'"}),
     ],
 )
-def test_a_command_is_an_engine_a_model_and_flags(text: str, engine: str, model: str, flags: dict) -> None:
+def test_a_command_is_an_engine_a_model_and_flags(
+    text: str, engine: str, model: str, flags: dict
+) -> None:
     found = only(text)
     assert (found.engine, found.name, dict(found.flags)) == (engine, model, flags)
 
@@ -72,9 +79,15 @@ def test_a_comment_that_names_flags_changes_them_and_no_other_does() -> None:
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
-        ("vllm serve M -tp 2 --gpu_memory_utilization=0.9", {"tensor_parallel": "2", "memory_fraction": "0.9"}),
+        (
+            "vllm serve M -tp 2 --gpu_memory_utilization=0.9",
+            {"tensor_parallel": "2", "memory_fraction": "0.9"},
+        ),
         ("python3 -m sglang.launch_server --model M --tp 2 --port 1", {"tensor_parallel": "2"}),
-        ("trtllm-serve M --tp_size 2 --max_batch_size 8", {"tensor_parallel": "2", "max_seqs": "8"}),
+        (
+            "trtllm-serve M --tp_size 2 --max_batch_size 8",
+            {"tensor_parallel": "2", "max_seqs": "8"},
+        ),
         ("vllm serve M --no-enable-prefix-caching", {"prefix_cache": "off"}),
         ("VLLM_ATTENTION_BACKEND=X vllm serve M", {"attention_backend": "X"}),
         ("CUDA_VISIBLE_DEVICES=0 OTHER=1 vllm serve M --host h", {"OTHER": "1"}),
@@ -87,7 +100,9 @@ def test_settings_have_engine_neutral_names(text: str, settings: dict) -> None:
 
 
 def test_two_names_of_one_flag_start_the_same_server() -> None:
-    one = only("python3 -m sglang.launch_server --model-path a/M --tp-size 8 --host 0.0.0.0 --port 8000")
+    one = only(
+        "python3 -m sglang.launch_server --model-path a/M --tp-size 8 --host 0.0.0.0 --port 8000"
+    )
     assert one.same_as(only("python3 -m sglang.launch_server --model a/M --tp 8"))
     assert not one.same_as(only("EAGER=1 python3 -m sglang.launch_server --model a/M --tp 8"))
 
@@ -105,14 +120,27 @@ def test_copies_of_the_attention_share_the_devices_of_the_tensor_parallel_group(
 
 
 def test_what_turns_a_feature_off_is_known() -> None:
-    assert set(only("vllm serve M --no-enable-prefix-caching --a 1").turned_off()) == {"no-enable-prefix-caching"}
-    assert set(only("X_USE_GEMM=0 vllm serve M --disable-log").turned_off()) == {"X_USE_GEMM", "disable-log"}
+    assert set(only("vllm serve M --no-enable-prefix-caching --a 1").turned_off()) == {
+        "no-enable-prefix-caching"
+    }
+    assert set(only("X_USE_GEMM=0 vllm serve M --disable-log").turned_off()) == {
+        "X_USE_GEMM",
+        "disable-log",
+    }
     assert only("vllm serve M --enable-prefix-caching").turned_off() == {}
 
 
 def test_a_comment_that_repeats_a_group_of_flags_has_all_of_it() -> None:
-    one = only("python3 -m sglang.launch_server --model M --speculative-algorithm E --speculative-num-steps 4 --a 1")
-    assert one.changed_by("--speculative-algorithm E --speculative-num-steps 2").flags["speculative-num-steps"] == "2"
+    one = only(
+        "python3 -m sglang.launch_server --model M --speculative-algorithm E "
+        "--speculative-num-steps 4 --a 1"
+    )
+    assert (
+        one.changed_by("--speculative-algorithm E --speculative-num-steps 2").flags[
+            "speculative-num-steps"
+        ]
+        == "2"
+    )
     full = only(f"{one.text} --speculative-eagle-topk 1")
     bare = full.changed_by("--speculative-algorithm E --speculative-eagle-topk 1")
     assert "speculative-num-steps" not in bare.flags

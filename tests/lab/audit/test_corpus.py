@@ -10,13 +10,16 @@ from loadgen.lab.audit.finding import ORDER
 from tests.helpers.audit_corpus import EXPECTED, score, stands_at
 from tests.helpers.audited_pages import PAGES
 
-# A gain that is printed as none though the arm is 0.08 % above, and a candidate that is held to an older best.
+# A gain that is printed as none though the arm is 0.08 % above, and a candidate that is held to an
+# older best.
 NOT_FOUND = {"qwen3-14b-h100", "deepseek-v3.2-h200"}
 
 
 def test_every_page_is_in_the_corpus_and_every_kind_is_a_rule() -> None:
     assert set(EXPECTED) == {path.stem for path in PAGES.glob("*.md")} - {"README"}
-    assert {rule for page in EXPECTED.values() for parts in page.values() for _, rule, _ in parts} <= set(ORDER)
+    assert {
+        rule for page in EXPECTED.values() for parts in page.values() for _, rule, _ in parts
+    } <= set(ORDER)
 
 
 @pytest.mark.parametrize("page", EXPECTED)
@@ -31,9 +34,13 @@ def test_all_that_is_true_is_found(page: str) -> None:
 
 @pytest.mark.parametrize("page", [page for page, parts in EXPECTED.items() if parts["false"]])
 def test_what_only_looks_like_a_mistake_is_left_alone(page: str) -> None:
-    findings = [finding for group in grouped(audit(str(PAGES / f"{page}.md"))) for finding in group.findings]
+    findings = [
+        finding for group in grouped(audit(str(PAGES / f"{page}.md"))) for finding in group.findings
+    ]
     for place, rule, why in EXPECTED[page]["false"]:
-        raised = [finding for finding in findings if finding.rule == rule and stands_at(finding, place)]
+        raised = [
+            finding for finding in findings if finding.rule == rule and stands_at(finding, place)
+        ]
         # A place can have a true finding of the same rule; then it is listed as both.
         assert not raised or [place, rule] in [each[:2] for each in EXPECTED[page]["true"]], why
 

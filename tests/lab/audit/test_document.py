@@ -16,7 +16,8 @@ TOLD = {
     for name in re.findall(r"`([a-z-]+)`", heading)
 }
 MODULES = (ROOT / "loadgen" / "lab" / "audit").rglob("*.py")
-SOURCES = "".join(path.read_text() for path in MODULES if path.name != "finding.py")  # which lists all rules
+# Which lists all rules.
+SOURCES = "".join(path.read_text() for path in MODULES if path.name != "finding.py")
 
 
 @pytest.mark.parametrize("page", sorted(path.stem for path in PAGES.glob("[a-z]*.md")))

@@ -24,14 +24,17 @@ def test_a_result_whose_numbers_agree_has_no_finding(tmp_path: Path, clean: dict
 
 
 def test_vllms_rates_are_its_tokens_by_its_duration(tmp_path: Path) -> None:
-    assert only(audited(tmp_path, VLLM | {"total_token_throughput": 2011.0}), "throughput").should_be == "2010 tok/s"
+    assert (
+        only(audited(tmp_path, VLLM | {"total_token_throughput": 2011.0}), "throughput").should_be
+        == "2010 tok/s"
+    )
 
 
 def test_vllms_peak_above_the_cap_is_found(tmp_path: Path) -> None:
     assert rules(audited(tmp_path, VLLM | {"max_concurrent_requests": 16})) == {"peak-concurrency"}
-    assert rules(audited(tmp_path, VLLM | {"max_concurrent_requests": 101, "max_concurrency": None})) == {
-        "peak-concurrency"
-    }
+    assert rules(
+        audited(tmp_path, VLLM | {"max_concurrent_requests": 101, "max_concurrency": None})
+    ) == {"peak-concurrency"}
 
 
 def test_lengths_of_replies_decide_whether_they_are_all_the_same(tmp_path: Path) -> None:
@@ -43,10 +46,9 @@ def test_lengths_of_replies_decide_whether_they_are_all_the_same(tmp_path: Path)
 def test_sglangs_file_has_a_run_in_each_line(tmp_path: Path) -> None:
     lines = [SGLANG, SGLANG | {"mean_ttft_ms": 0.0}, SGLANG | {"concurrency": 12.0}]
     findings = found(tmp_path, "\n".join(map(json.dumps, lines)) + "\n", "runs.jsonl")
-    assert [(finding.place.line, finding.rule) for finding in findings if finding.rule != "tpot"] == [
-        (2, "latency-zero"),
-        (3, "in-flight"),
-    ]
+    assert [
+        (finding.place.line, finding.rule) for finding in findings if finding.rule != "tpot"
+    ] == [(2, "latency-zero"), (3, "in-flight")]
 
 
 def test_sglangs_input_has_a_rate_of_its_own(tmp_path: Path) -> None:
@@ -60,10 +62,14 @@ def test_guidellms_rates_may_be_off_by_what_lies_beyond_its_events(tmp_path: Pat
     assert finding.place.within == "benchmark 1"
 
 
-def test_guidellms_rates_of_a_warmup_that_is_not_counted_are_not_compared_with_counts(tmp_path: Path) -> None:
+def test_guidellms_rates_of_a_warmup_that_is_not_counted_are_not_compared_with_counts(
+    tmp_path: Path,
+) -> None:
     data = guidellm(tokens_per_second=2100.0)
     assert rules(audited(tmp_path, data)) == {"throughput"}
-    data["benchmarks"][0]["scheduler_metrics"] = {"requests_made": {"successful": 120, "total": 120}}
+    data["benchmarks"][0]["scheduler_metrics"] = {
+        "requests_made": {"successful": 120, "total": 120}
+    }
     assert audited(tmp_path, data) == []
 
 
@@ -74,7 +80,10 @@ def test_guidellms_tpot_is_the_whole_latency_by_the_tokens(tmp_path: Path) -> No
 
 
 def test_guidellm_itl_of_zero_is_found(tmp_path: Path) -> None:
-    assert only(audited(tmp_path, guidellm(inter_token_latency_ms=0.0)), "itl-zero").should_be == "10 ms"
+    assert (
+        only(audited(tmp_path, guidellm(inter_token_latency_ms=0.0)), "itl-zero").should_be
+        == "10 ms"
+    )
 
 
 # -- loadgen's own
@@ -87,8 +96,12 @@ def test_a_clean_result_of_ours_has_no_finding_as_json_and_as_it_is_printed(tmp_
 
 
 def test_a_run_that_does_not_believe_itself_is_believed_in_that(tmp_path: Path) -> None:
-    invalid = only(audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "INVALID"}}), "verdict")
-    suspect = only(audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "SUSPECT"}}), "verdict")
+    invalid = only(
+        audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "INVALID"}}), "verdict"
+    )
+    suspect = only(
+        audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "SUSPECT"}}), "verdict"
+    )
     assert (invalid.note, suspect.note) == (False, True)
     assert audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "VALID"}}) == []
 
@@ -105,7 +118,9 @@ def test_percentiles_of_ours_are_exact_to_three_digits(tmp_path: Path) -> None:
 
 
 def test_the_order_in_which_a_tool_adds_up_is_no_finding(tmp_path: Path) -> None:
-    assert audited(tmp_path, VLLM | {"request_throughput": 10.000001, "mean_tpot_ms": 10.000002}) == []
+    assert (
+        audited(tmp_path, VLLM | {"request_throughput": 10.000001, "mean_tpot_ms": 10.000002}) == []
+    )
 
 
 # -- refused
@@ -125,7 +140,9 @@ def test_the_order_in_which_a_tool_adds_up_is_no_finding(tmp_path: Path) -> None
         ("", "has no block of results and no table"),
     ],
 )
-def test_file_without_result_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_file_without_result_is_refused_in_one_line(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         found(tmp_path, text)
     assert refused.value.field == "FILE"
@@ -144,6 +161,16 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_odd_values_in_json_are_as_if_they_were_not_there(tmp_path: Path) -> None:
-    odd = VLLM | {"mean_ttft_ms": None, "mean_tpot_ms": "NaN", "median_e2el_ms": True, "max_concurrency": "inf"}
-    odd |= {"mean_itl_ms": float("nan"), "p99_itl_ms": float("-inf"), "median_itl_ms": float("inf"), "loadgen": 3}
+    odd = VLLM | {
+        "mean_ttft_ms": None,
+        "mean_tpot_ms": "NaN",
+        "median_e2el_ms": True,
+        "max_concurrency": "inf",
+    }
+    odd |= {
+        "mean_itl_ms": float("nan"),
+        "p99_itl_ms": float("-inf"),
+        "median_itl_ms": float("inf"),
+        "loadgen": 3,
+    }
     assert audited(tmp_path, odd) == []

@@ -38,7 +38,15 @@ GOLDEN = [
     ),
     (QWEN_32B, 346, "baseline", "`vllm serve Qwen/Qwen3-32B`", "--max-model-len 32768", "line 85"),
     (QWEN_32B, 46, "hardware-count", "NVIDIA A100 GPUs", "a number of devices", "", NOTE),
-    (QWEN_32B, 20, "hidden-loss", "1885.18", "+256.66 %", "beside +33.1% it went from 528.57 to 1885.18", NOTE),
+    (
+        QWEN_32B,
+        20,
+        "hidden-loss",
+        "1885.18",
+        "+256.66 %",
+        "beside +33.1% it went from 528.57 to 1885.18",
+        NOTE,
+    ),
     (QWEN_32B, 356, "work", "7699 output tokens", "10000", "77.0 %", NOTE),
     (QWEN_32B, 464, "work", "7880 output tokens", "10000", "7699", NOTE),
     (QWEN_235B, 150, "incumbent", "vLLM", "SGLang", "4635.31", NOTE),
@@ -51,7 +59,14 @@ GOLDEN = [
     (QWEN_14B, 137, "in-flight", "mean TPOT 235.33", "", "does not match a mean length", NOTE),
     (QWEN_9B, "block 19,", "tpot", "mean TPOT 34.63", "132.57", "4433.02 / 128"),
     (QWEN_9B, "block 21,", "tpot", "mean TPOT 10.21", "69.28", "1021.12 / 100"),
-    (QWEN_9B, "block 23,", "tpot", "mean TPOT 0.33", "8.72", "0.03, is TTFT by output tokens, 55.17 / 2000"),
+    (
+        QWEN_9B,
+        "block 23,",
+        "tpot",
+        "mean TPOT 0.33",
+        "8.72",
+        "0.03, is TTFT by output tokens, 55.17 / 2000",
+    ),
     (
         QWEN_9B,
         "Choosing the Inference Engine|SGLang",
@@ -74,7 +89,15 @@ GOLDEN = [
     (QWEN_9B, 8, "percent-of-rates", "+1.74%", "-0.01 %", ""),
     (QWEN_9B, 2, "percent-of-rates", "+2.09%", "+1.90 %", ""),
     (QWEN_9B, 13, "success-rate", "51.5 %", "51.40 %", "514 / 1000"),
-    (QWEN_9B, "block 4,", "failures", "514 requests", "1000", "45.4 input tokens each against 342.1", NOTE),
+    (
+        QWEN_9B,
+        "block 4,",
+        "failures",
+        "514 requests",
+        "1000",
+        "45.4 input tokens each against 342.1",
+        NOTE,
+    ),
     (
         QWEN_9B,
         "block 14,",
@@ -101,7 +124,9 @@ GOLDEN = [
 @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
 def test_each_known_mistake_is_found_in_its_place_with_its_arithmetic(row: tuple) -> None:
     page, place, rule, says, should_be, why, *note = row
-    found = [finding for finding in findings(page) if finding.rule == rule and is_at(finding, place)]
+    found = [
+        finding for finding in findings(page) if finding.rule == rule and is_at(finding, place)
+    ]
     fitting = [f for f in found if says in f.says and should_be in f.should_be and why in f.why]
     assert len(fitting) == 1, found
     assert fitting[0].note is bool(note)

@@ -9,7 +9,9 @@ def test_a_printed_number_lies_within_half_a_unit_of_its_last_digit() -> None:
     found = Number.printed("7.80")
     assert (found.low, found.value, found.high) == pytest.approx((7.795, 7.8, 7.805))
     assert Number.printed("1,234.5").value == 1234.5
-    assert (Number.printed("-13.8").low, Number.printed("−13.8").high) == pytest.approx((-13.85, -13.75))
+    assert (Number.printed("-13.8").low, Number.printed("−13.8").high) == pytest.approx(
+        (-13.85, -13.75)
+    )
 
 
 def test_a_quotient_is_as_wide_as_its_parts_allow() -> None:
@@ -41,7 +43,14 @@ def test_an_unknown_number_neither_agrees_with_another_nor_differs() -> None:
     known = Number.exact(2)
     assert known.agrees(known)
     assert known.differs(Number.exact(3))
-    assert not any((UNKNOWN.agrees(known), known.agrees(UNKNOWN), UNKNOWN.differs(known), known.differs(UNKNOWN)))
+    assert not any(
+        (
+            UNKNOWN.agrees(known),
+            known.agrees(UNKNOWN),
+            UNKNOWN.differs(known),
+            known.differs(UNKNOWN),
+        )
+    )
     assert not any((UNKNOWN.above(known), known.above(UNKNOWN), UNKNOWN.agrees(UNKNOWN)))
 
 

@@ -10,7 +10,9 @@ from tests.helpers.audited_pages import PAGES
 from tests.helpers.source import ROOT
 
 STUDIES = sorted(
-    path.stem for path in (ROOT / "examples" / "studies").glob("*.yaml") if (PAGES / f"{path.stem}.md").is_file()
+    path.stem
+    for path in (ROOT / "examples" / "studies").glob("*.yaml")
+    if (PAGES / f"{path.stem}.md").is_file()
 )
 
 
@@ -26,9 +28,13 @@ def test_the_study_of_a_real_engine_that_the_documentation_shows_is_consistent()
 
 
 @pytest.mark.parametrize("starts", [2, 3])
-def test_a_report_of_means_beside_the_block_of_one_start_has_no_finding(starts: int, tmp_path: Path) -> None:
+def test_a_report_of_means_beside_the_block_of_one_start_has_no_finding(
+    starts: int, tmp_path: Path
+) -> None:
     repeats = {"least": starts, "most": starts}
-    text = study_reports.written(study_reports.found(decision={"repeats": repeats}), tmp_path)["small.md"]
+    text = study_reports.written(study_reports.found(decision={"repeats": repeats}), tmp_path)[
+        "small.md"
+    ]
     assert f"median of {starts} starts" in text
     (tmp_path / "page.md").write_text(text)
     rules = {finding.rule for finding in audit(str(tmp_path / "page.md"))}
@@ -38,5 +44,7 @@ def test_a_report_of_means_beside_the_block_of_one_start_has_no_finding(starts: 
 @pytest.mark.parametrize("page", STUDIES)
 def test_a_report_of_a_page_that_was_imported_is_consistent(page: str, tmp_path: Path) -> None:
     assert len(STUDIES) == 5
-    text = study_reports.written(imported_files.page(page).findings, tmp_path, {"source": "import"})[f"{page}.md"]
+    text = study_reports.written(
+        imported_files.page(page).findings, tmp_path, {"source": "import"}
+    )[f"{page}.md"]
     assert inconsistent(text, tmp_path) == []

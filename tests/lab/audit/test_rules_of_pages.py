@@ -64,7 +64,7 @@ Result: vLLM (1000.00 tok/s) > SGLang (804.00 tok/s)
 {fence("# long replies" + chr(10) + LONG_REPLIES)}
 {fence("vllm serve acme/Foo-7B --chunk 64", "bash")}
 {fence("# long replies" + chr(10) + LONG_TUNED)}
-"""
+"""  # noqa: E501
 
 
 def changed(tmp_path: Path, *changes: tuple[str, str], times: int = -1) -> list[Finding]:
@@ -82,10 +82,17 @@ def test_a_page_that_agrees_with_itself_has_no_finding(tmp_path: Path) -> None:
 
 def test_nor_has_it_where_it_stands_on_few_long_lines(tmp_path: Path) -> None:
     lines = PAGE.replace("<br>", "\n").split("```")
-    assert found(tmp_path, "```".join(" ".join(part.split()) if n % 2 else part for n, part in enumerate(lines))) == []
+    assert (
+        found(
+            tmp_path,
+            "```".join(" ".join(part.split()) if n % 2 else part for n, part in enumerate(lines)),
+        )
+        == []
+    )
 
 
-# what is changed into what, the rule that finds it, what it says, what it should be, whether it is a note
+# what is changed into what, the rule that finds it, what it says, what it should be, whether it is
+# a note
 CHANGES = [
     ("for Foo-7B on", "for Foo-8B on", "model", "Foo-8B", "Foo-7B", False),
     ("path acme/Foo-7B", "path acme/Foo-70B", "model", "Foo-70B", "Foo-7B", False),
@@ -94,19 +101,43 @@ CHANGES = [
     ("(+20.0%)<", "(+25.0%)<", "percent", "+25.0%", "+20.00 %", False),
     ("Mean TPOT(ms): 14.00", "Mean TPOT(ms): 14.50", "cell", "mean TPOT 14.50", "14", False),
     ("Mean TPOT(ms): 14.00", "Mean TPOT(ms): 14.0", "cell", "", "", None),
-    ("Total TPS: 1200.00 (+20.0%)", "Total TPS: 1300.00 (+30.0%)", "cell", "total 1300.00 tok/s", "", True),
+    (
+        "Total TPS: 1200.00 (+20.0%)",
+        "Total TPS: 1300.00 (+30.0%)",
+        "cell",
+        "total 1300.00 tok/s",
+        "",
+        True,
+    ),
     ("(+11.1%)<", "(+11.1%, Success rate: 90.0%)<", "success-rate", "90.0 %", "100 %", False),
     ("SGLang (804.00", "SGLang (840.00", "result-line", "SGLang 840.00", "804", False),
-    ("vLLM (1000.00 tok/s) > SGLang (804.00 tok/s)", "SGLang (804.00 tok/s) > vLLM (1000.00 tok/s)", "result-line",
-     "SGLang > vLLM", "", False),
+    (
+        "vLLM (1000.00 tok/s) > SGLang (804.00 tok/s)",
+        "SGLang (804.00 tok/s) > vLLM (1000.00 tok/s)",
+        "result-line",
+        "SGLang > vLLM",
+        "",
+        False,
+    ),
     ("| Chunk  | +20.0%", "| Chunk  | +21.0%", "gain", "+21.0%", "+20.00 %", False),
     ("| Chunk  | +20.0%", "| Kernel | +20.0%", "row-without-stage", "Kernel", "", False),
-    ("--chunk 64\n```\n\n|", "--chunk 64 --b 1\n```\n\n|", "recommended",
-     "`vllm serve acme/Foo-7B --chunk 64 --b 1`", "", False),
-    ("# Other Cases\n\n```bash\nvllm serve acme/Foo-7B\n",
-     "# Other Cases\n\n```bash\nvllm serve acme/Foo-7B --c 1\n", "baseline",
-     "`vllm serve acme/Foo-7B --c 1`", "`vllm serve acme/Foo-7B`", False),
-]  # fmt: skip
+    (
+        "--chunk 64\n```\n\n|",
+        "--chunk 64 --b 1\n```\n\n|",
+        "recommended",
+        "`vllm serve acme/Foo-7B --chunk 64 --b 1`",
+        "",
+        False,
+    ),
+    (
+        "# Other Cases\n\n```bash\nvllm serve acme/Foo-7B\n",
+        "# Other Cases\n\n```bash\nvllm serve acme/Foo-7B --c 1\n",
+        "baseline",
+        "`vllm serve acme/Foo-7B --c 1`",
+        "`vllm serve acme/Foo-7B`",
+        False,
+    ),
+]
 
 
 @pytest.mark.parametrize(("old", "new", "rule", "says", "should_be", "note"), CHANGES)
@@ -131,14 +162,19 @@ def test_contradiction_of_the_page_is_found(
         ("+21.0%; of +20.4% and +21.6%", True),
     ],
 )
-def test_a_change_with_bounds_agrees_with_means_about_as_near(tmp_path: Path, printed: str, is_found: bool) -> None:
+def test_a_change_with_bounds_agrees_with_means_about_as_near(
+    tmp_path: Path, printed: str, is_found: bool
+) -> None:
     findings = changed(tmp_path, ("Total TPS: 1200.00 (+20.0%)", f"Total TPS: 1200.00 ({printed})"))
     assert ("percent" in rules(findings)) is is_found
 
 
 def test_a_variant_of_the_model_is_the_model(tmp_path: Path) -> None:
     assert changed(tmp_path, ("path acme/Foo-7B", "path other/Foo-7B-FP8")) == []
-    versions = ("### Model\n\nFoo-7B", "### Model\n\nFoo-7B-v1"), ("path acme/Foo-7B", "path acme/Foo-7B-v10")
+    versions = (
+        ("### Model\n\nFoo-7B", "### Model\n\nFoo-7B-v1"),
+        ("path acme/Foo-7B", "path acme/Foo-7B-v10"),
+    )
     assert only(changed(tmp_path, *versions), "model").says == "Foo-7B-v10"
 
 
@@ -156,24 +192,38 @@ def test_result_line_without_a_source_is_noted(tmp_path: Path) -> None:
 def test_digits_that_were_lost_are_noted(tmp_path: Path) -> None:
     block_15 = "Mean TPOT (ms):                          15.00"
     finding = only(
-        changed(tmp_path, (block_15, block_15.replace("15.00", "15.04")), ("ms): 15.00", "ms): 15.0")), "cell"
+        changed(
+            tmp_path, (block_15, block_15.replace("15.00", "15.04")), ("ms): 15.00", "ms): 15.0")
+        ),
+        "cell",
     )
     assert (finding.says, finding.should_be, finding.note) == ("mean TPOT 15.0", "15.04", True)
 
 
 def test_a_ratio_upside_down_is_called_so(tmp_path: Path) -> None:
     columns = ("| baseline | Optimized |", "| Optimized | baseline |")
-    finding = only(changed(tmp_path, columns, ("1005.00<br>Mean TPOT(ms): 15.00", "1005.00 (-11.1%)<br>")), "percent")
+    finding = only(
+        changed(tmp_path, columns, ("1005.00<br>Mean TPOT(ms): 15.00", "1005.00 (-11.1%)<br>")),
+        "percent",
+    )
     assert finding.should_be == "-10.00 %"
     assert "the inverse ratio, 1116.67 / 1005.00 - 1" in finding.why
-    another = only(changed(tmp_path, columns, ("1005.00<br>Mean TPOT(ms): 15.00", "1005.00 (-12.1%)<br>")), "percent")
+    another = only(
+        changed(tmp_path, columns, ("1005.00<br>Mean TPOT(ms): 15.00", "1005.00 (-12.1%)<br>")),
+        "percent",
+    )
     assert "inverse" not in another.why
 
 
 def test_a_gain_of_a_wrong_rate_is_that_of_tokens_by_duration(tmp_path: Path) -> None:
     faster = block(duration=16.75, total=1300)
     finding = only(
-        changed(tmp_path, (TUNED, faster), ("1200.00 (+20.0%)", "1300.00 (+30.0%)"), ("| +20.0%", "| +30.0%")),
+        changed(
+            tmp_path,
+            (TUNED, faster),
+            ("1200.00 (+20.0%)", "1300.00 (+30.0%)"),
+            ("| +20.0%", "| +30.0%"),
+        ),
         "percent-of-rates",
     )
     assert (finding.says, finding.should_be) == ("+30.0%", "+20.00 %")
@@ -181,19 +231,33 @@ def test_a_gain_of_a_wrong_rate_is_that_of_tokens_by_duration(tmp_path: Path) ->
 
 def test_a_loss_above_the_gain_beside_it_is_noted(tmp_path: Path) -> None:
     slow = block(duration=36.0, output=20_200, input=20_000, tpot=17, in_flight=12)
-    one = only(changed(tmp_path, (LONG_TUNED, slow), ("Mean TPOT(ms): 14.00", "Mean TPOT(ms): 17.00")), "hidden-loss")
-    assert (one.says, one.should_be, one.note) == ("mean TPOT 17.00 ms without its change", "+13.33 %", True)
+    one = only(
+        changed(tmp_path, (LONG_TUNED, slow), ("Mean TPOT(ms): 14.00", "Mean TPOT(ms): 17.00")),
+        "hidden-loss",
+    )
+    assert (one.says, one.should_be, one.note) == (
+        "mean TPOT 17.00 ms without its change",
+        "+13.33 %",
+        True,
+    )
     told = "Mean TPOT(ms): 17.00 (+13.3%)"
     assert changed(tmp_path, (LONG_TUNED, slow), ("Mean TPOT(ms): 14.00", told)) == []
 
 
-def test_a_stage_without_its_winner_is_noted_and_gains_are_over_the_best_so_far(tmp_path: Path) -> None:
+def test_a_stage_without_its_winner_is_noted_and_gains_are_over_the_best_so_far(
+    tmp_path: Path,
+) -> None:
     winner = block(duration=15.0)
     findings = changed(
-        tmp_path, (SLOWER, winner), ("vLLM (1000.00 tok/s) > SGLang (804.00 tok/s)", "SGLang (1340.00 tok/s)")
+        tmp_path,
+        (SLOWER, winner),
+        ("vLLM (1000.00 tok/s) > SGLang (804.00 tok/s)", "SGLang (1340.00 tok/s)"),
     )
     assert rules(findings) == {"incumbent", "gain", "recommended"}
-    assert (only(findings, "incumbent").should_be, only(findings, "incumbent").note) == ("SGLang", True)
+    assert (only(findings, "incumbent").should_be, only(findings, "incumbent").note) == (
+        "SGLang",
+        True,
+    )
     gain = only(findings, "gain")
     assert gain.should_be == "-10.45 %"
     assert "over the best so far (SGLang); +20.0% is over the first arm's 1000" in gain.why
@@ -201,9 +265,15 @@ def test_a_stage_without_its_winner_is_noted_and_gains_are_over_the_best_so_far(
 
 def test_a_winner_that_is_left_is_noted_once(tmp_path: Path) -> None:
     kernels = (
-        f"### 3. Kernels in vLLM\n\n{fence('vllm serve acme/Foo-7B --kernel x', 'bash')}\n{fence(SLOWER)}\n### Summary"
+        "### 3. Kernels in "
+        f"vLLM\n\n{fence('vllm serve acme/Foo-7B --kernel x', 'bash')}\n{fence(SLOWER)}\n### "
+        "Summary"
     )
-    changes = (SLOWER, block(duration=15.0)), ("SGLang (804.00", "SGLang (1340.00"), ("### Summary", kernels)
+    changes = (
+        (SLOWER, block(duration=15.0)),
+        ("SGLang (804.00", "SGLang (1340.00"),
+        ("### Summary", kernels),
+    )
     only(changed(tmp_path, *changes), "incumbent")
 
 
@@ -214,8 +284,12 @@ def test_an_arm_that_lost_requests_wins_no_stage(tmp_path: Path) -> None:
 
 
 def test_a_row_is_about_the_stage_that_its_words_fit_best(tmp_path: Path) -> None:
-    both = f"{fence('vllm serve acme/Foo-7B --chunk 64 --max-num-seqs 4', 'bash')}\n{fence(block(duration=18.0))}"
-    changes = ("### 2. Chunks", f"### Chunks && Max Num Seqs\n\n{both}\n### 2. Chunks"), ("| +20.0% ", "| +7.5%  ")
+    serve = fence("vllm serve acme/Foo-7B --chunk 64 --max-num-seqs 4", "bash")
+    both = f"{serve}\n{fence(block(duration=18.0))}"
+    changes = (
+        ("### 2. Chunks", f"### Chunks && Max Num Seqs\n\n{both}\n### 2. Chunks"),
+        ("| +20.0% ", "| +7.5%  "),
+    )
     assert changed(tmp_path, *changes) == []
 
 
@@ -233,14 +307,19 @@ def test_a_stage_without_a_command_has_not_that_of_the_one_before(tmp_path: Path
 
 def test_a_cell_of_few_digits_is_of_the_nearest_block(tmp_path: Path) -> None:
     near = block(duration=20.11)  # 999.50 tok/s, of another command
-    text = f"### 0. Before\n\n{fence('vllm serve acme/Foo-7B --other', 'bash')}\n{fence(near)}\n### 1. Choosing"
+    serve = fence("vllm serve acme/Foo-7B --other", "bash")
+    text = f"### 0. Before\n\n{serve}\n{fence(near)}\n### 1. Choosing"
     changes = ("### 1. Choosing", text), ("Total TPS: 1000.00<", "Total TPS: 1000<")
     assert "baseline" not in rules(changed(tmp_path, *changes))
 
 
 def test_replicas_are_counted_as_the_page_counts_them(tmp_path: Path) -> None:
     half = block(duration=33.5)
-    changes = [(TUNED, half), ("Total TPS: 1200.00 (", "Total TPS: 600.00x2 ("), ("--chunk 64", "-tp 1 --chunk 64")]
+    changes = [
+        (TUNED, half),
+        ("Total TPS: 1200.00 (", "Total TPS: 600.00x2 ("),
+        ("--chunk 64", "-tp 1 --chunk 64"),
+    ]
     changes += [("acme/Foo-7B\n", "acme/Foo-7B -tp 2\n")]
     # The two servers that are counted never ran, and the chunks are not all that the stage changed.
     assert rules(changed(tmp_path, *changes)) == {"extrapolated", "label"}
@@ -257,7 +336,9 @@ def test_a_workload_that_is_in_no_table_is_noted(tmp_path: Path) -> None:
 
 def test_run_printed_in_two_stages_is_found(tmp_path: Path) -> None:
     again = (
-        f"### 3. Kernels in vLLM\n\n{fence('vllm serve acme/Foo-7B --kernel x', 'bash')}\n{fence(TUNED)}\n### Summary"
+        "### 3. Kernels in "
+        f"vLLM\n\n{fence('vllm serve acme/Foo-7B --kernel x', 'bash')}\n{fence(TUNED)}\n### "
+        "Summary"
     )
     finding = only(changed(tmp_path, ("### Summary", again)), "duplicate")
     assert "every number is that of 2. Chunks in vLLM" in finding.why
@@ -268,7 +349,10 @@ def test_a_run_that_is_shown_twice_as_what_it_is_is_no_second_treatment(tmp_path
 
 
 def test_a_run_that_is_shown_again_among_other_cases_is_no_second_treatment(tmp_path: Path) -> None:
-    again = f"### Other Cases\n\n{fence('vllm serve acme/Foo-7B', 'bash')}\n{fence('# chat' + chr(10) + BASE)}\n"
+    again = (
+        "### Other "
+        f"Cases\n\n{fence('vllm serve acme/Foo-7B', 'bash')}\n{fence('# chat' + chr(10) + BASE)}\n"
+    )
     finding = only(changed(tmp_path, ("### Other Cases\n\n", again)), "reprinted")
     assert (finding.says, finding.note) == ("chat, Other Cases", True)
     assert "1. Choosing the Engine, vLLM (line 37): one run, printed twice" in finding.why
@@ -280,11 +364,17 @@ def test_a_combination_changes_what_its_title_says(tmp_path: Path) -> None:
 
     def stage(flags: str) -> list[Finding]:
         block_of_it = fence(block(duration=18.0))
-        text = f"### Chunks && Max Num Seqs\n\n{fence(f'{base} {flags}', 'bash')}\n{block_of_it}\n### Summary"
+        text = (
+            "### Chunks && Max Num "
+            f"Seqs\n\n{fence(f'{base} {flags}', 'bash')}\n{block_of_it}\n### Summary"
+        )
         return changed(tmp_path, ("### Summary", text))
 
     assert stage("--chunk 64 --max-num-seqs 4") == []
-    assert "it changes --speed:" in only(stage("--chunk 64 --max-num-seqs 4 --speed fast"), "label").why
+    assert (
+        "it changes --speed:"
+        in only(stage("--chunk 64 --max-num-seqs 4 --speed fast"), "label").why
+    )
 
 
 # -- work
@@ -293,12 +383,15 @@ def test_a_combination_changes_what_its_title_says(tmp_path: Path) -> None:
 def test_replies_shorter_than_asked_are_noted(tmp_path: Path) -> None:
     asked = "- Long: 200 input tokens, 210 output tokens\n\n## Results"
     findings = changed(tmp_path, ("## Results", asked))
-    assert [(finding.says, finding.should_be) for finding in findings] == [("20200 output tokens", "21000")] * 2
+    assert [(finding.says, finding.should_be) for finding in findings] == [
+        ("20200 output tokens", "21000")
+    ] * 2
     assert all(finding.note and "96.2 % of 100 x 210" in finding.why for finding in findings)
     assert changed(tmp_path, ("## Results", asked.replace("210", "203"))) == []
     another = only(changed(tmp_path, ("## Results", asked.replace("200", "120"))), "announced")
     assert another.says == "Long: 120 tokens in, 210 out"
-    assert len(changed(tmp_path, ("## Results", asked.replace("200", "197")))) == 2  # which a template made longer
+    # Which a template made longer.
+    assert len(changed(tmp_path, ("## Results", asked.replace("200", "197")))) == 2
 
 
 def test_arms_whose_replies_differ_did_not_the_same_work(tmp_path: Path) -> None:
@@ -314,13 +407,20 @@ def test_an_arm_that_lost_requests_is_noted_with_whose_prompts_were_left(tmp_pat
     assert "50.0 % of the requests" in finding.why
     assert "other prompts" not in finding.why
     short = block(duration=8.375, ok=50, input=1_000, output=9_050, in_flight=40)
-    assert "20.0 input tokens each against 100.0" in only(changed(tmp_path, (TUNED, short)), "failures").why
+    assert (
+        "20.0 input tokens each against 100.0"
+        in only(changed(tmp_path, (TUNED, short)), "failures").why
+    )
 
 
 def test_summary_lines_are_held_to_their_numbers_and_to_the_blocks(tmp_path: Path) -> None:
-    fast, slow = block(duration=16.75, e2el=2_100, tpot=20, in_flight=20), block(duration=20.1, e2el=1_100)
+    fast, slow = (
+        block(duration=16.75, e2el=2_100, tpot=20, in_flight=20),
+        block(duration=20.1, e2el=1_100),
+    )
     line = (
-        "- Summary: `B` Total TPS = 1200.00, `A` Total TPS = 1000.00. `B` is faster by 200.00 tok/s (20.00%); "
+        "- Summary: `B` Total TPS = 1200.00, `A` Total TPS = 1000.00. `B` is faster by 200.00 "
+        "tok/s (20.00%); "
         "Mean TPOT = 20.00 ms vs 10.00 ms, increased by 10.00 ms (100.00% slower)."
     )
     page = f"### A\n\n{fence(slow)}\n### B\n\n{fence(fast)}\n"

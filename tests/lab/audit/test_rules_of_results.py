@@ -19,12 +19,22 @@ WRONG = [
     ({"rate": 10.2}, "throughput", "requests 10.20 req/s", "10 req/s"),
     ({"peak": 10_101}, "peak-throughput", "peak 10101 tok/s", "at most 10100 tok/s"),
     ({"peak": 900, "duration": 9.99}, "peak-throughput", "peak 900 tok/s", "at least 1010 tok/s"),
-    ({"peak": 20_500, **HALF_A_SECOND}, "peak-throughput", "peak 20500 tok/s", "at most 20200 tok/s"),
+    (
+        {"peak": 20_500, **HALF_A_SECOND},
+        "peak-throughput",
+        "peak 20500 tok/s",
+        "at most 20200 tok/s",
+    ),
     ({"peak": 5050, **HALF_A_SECOND}, "peak-throughput", "peak 5050 tok/s", "at least 10100 tok/s"),
     ({"in_flight": 10}, "in-flight", "mean TPOT 10 ms", ""),
     ({"e2el": 1200, "tpot": 11, "itl": 11}, "in-flight", "mean E2EL 1200 ms", "at most 1100 ms"),
     ({"ttft": 0, "in_flight": 12}, "latency-zero", "mean TTFT 0 ms", "above 0"),
-    ({"ttft": 10_100, "in_flight": 120}, "latency-bounds", "mean TTFT 10100 ms", "at most 10000 ms"),
+    (
+        {"ttft": 10_100, "in_flight": 120},
+        "latency-bounds",
+        "mean TTFT 10100 ms",
+        "at most 10000 ms",
+    ),
     ({"e2el": 90, "tpot": 10}, "latency-bounds", "mean TTFT 100 ms", "at most 90 ms"),
     ({"e2el": 900}, "tpot", "mean TPOT 10 ms", "8 ms"),
     ({"tpot": 0.99, "itl": 0.99}, "tpot", "mean TPOT 0.99 ms", ""),
@@ -36,7 +46,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "rule", "says", "should_be"), WRONG)
-def test_inconsistent_value_is_found(tmp_path: Path, given: dict, rule: str, says: str, should_be: str) -> None:
+def test_inconsistent_value_is_found(
+    tmp_path: Path, given: dict, rule: str, says: str, should_be: str
+) -> None:
     findings = [finding for finding in found(tmp_path, block(**given)) if finding.rule == rule]
     assert (findings[0].says, findings[0].should_be) == (says, should_be)
     assert not findings[0].note
@@ -59,7 +71,11 @@ def test_inconsistent_value_is_found(tmp_path: Path, given: dict, rule: str, say
         {"peak": 10_100, **HALF_A_SECOND},  # all of it within one second
         {"peak": 1010},  # as in every second
         {"cap": 11},  # reached
-        {"tpot": 10.2, "itl": 10.2, "e2el": 1100},  # a stream that ends a little after its last token
+        {
+            "tpot": 10.2,
+            "itl": 10.2,
+            "e2el": 1100,
+        },  # a stream that ends a little after its last token
         {"median_itl": 0.2},  # a fiftieth of the mean
         {"itl": 9.9},  # one event without a token among a hundred
         {"output": 100, "itl": 0, "tpot": 0},  # replies of one token have no gaps
@@ -70,7 +86,9 @@ def test_consistent_value_passes(tmp_path: Path, given: dict) -> None:
     assert found(tmp_path, block(**given)) == []
 
 
-def test_replies_of_many_lengths_need_no_room_for_their_mean_and_that_is_noted(tmp_path: Path) -> None:
+def test_replies_of_many_lengths_need_no_room_for_their_mean_and_that_is_noted(
+    tmp_path: Path,
+) -> None:
     finding = only(found(tmp_path, block(output=10_150, in_flight=10)), "in-flight")
     assert finding.note
     assert "does not match a mean length" in finding.why
@@ -101,17 +119,27 @@ def test_tpot_that_is_ttft_by_tokens_is_called_so(tmp_path: Path) -> None:
     assert "100 / 101: no token after the first was seen" in why
     by_both = block(tpot=0.99, itl=0.99)
     assert "100 / 101" in only(found(tmp_path, by_both), "tpot").why
-    by_chance = by_both.replace("Median TPOT (ms):                        0.99", "Median TPOT (ms): 0.50")
+    by_chance = by_both.replace(
+        "Median TPOT (ms):                        0.99", "Median TPOT (ms): 0.50"
+    )
     assert found(tmp_path, by_chance) == []
 
 
-def test_a_peak_above_the_cap_is_noted_since_a_second_has_more_than_a_moment(tmp_path: Path) -> None:
+def test_a_peak_above_the_cap_is_noted_since_a_second_has_more_than_a_moment(
+    tmp_path: Path,
+) -> None:
     finding = only(found(tmp_path, block(cap=4)), "peak-concurrency")
-    assert (finding.says, finding.should_be, finding.note) == ("11 concurrent requests", "at most 4", True)
+    assert (finding.says, finding.should_be, finding.note) == (
+        "11 concurrent requests",
+        "at most 4",
+        True,
+    )
 
 
 def test_percentiles_do_not_fall(tmp_path: Path) -> None:
-    text = block().replace("P99 TTFT (ms):                           100.00", "P99 TTFT (ms): 99.00")
+    text = block().replace(
+        "P99 TTFT (ms):                           100.00", "P99 TTFT (ms): 99.00"
+    )
     finding = only(found(tmp_path, text), "percentile-order")
     assert (finding.says, finding.should_be) == ("P99 TTFT 99 ms", "at least 100 ms")
 

@@ -15,19 +15,30 @@ def of(tmp_path: Path, rule: str, text: str) -> list[Finding]:
 # -- stages
 
 
-def test_stages_below_a_section_of_each_engine_are_found_by_the_rows_about_them(tmp_path: Path) -> None:
+def test_stages_below_a_section_of_each_engine_are_found_by_the_rows_about_them(
+    tmp_path: Path,
+) -> None:
     base = stage("1. Engine", SERVE, 20.1)
-    tuned = "### 2. Optimizing vLLM\n\n" + stage("x", f"{SERVE} --chunk 64", 16.75).replace("### x", "#### Chunks")
+    tuned = "### 2. Optimizing vLLM\n\n" + stage("x", f"{SERVE} --chunk 64", 16.75).replace(
+        "### x", "#### Chunks"
+    )
     assert of(tmp_path, "gain", study(base, tuned, summary="| Chunks | +20.0% |")) == []
     wrong = only(found(tmp_path, study(base, tuned, summary="| Chunks | +21.0% |")), "gain")
     assert wrong.should_be == "+20.00 %"
-    assert "row-without-stage" not in rules(found(tmp_path, study(base, tuned, summary="| Chunks | +20.0% |")))
+    assert "row-without-stage" not in rules(
+        found(tmp_path, study(base, tuned, summary="| Chunks | +20.0% |"))
+    )
 
 
 def test_a_row_of_totals_is_the_best_by_the_first_and_no_stage(tmp_path: Path) -> None:
     stages = stage("1. Engine", SERVE, 20.1), stage("2. Chunks", f"{SERVE} --chunk 64", 16.75)
-    assert rules(found(tmp_path, study(*stages, summary="| Total (vs Baseline) | +20.0% |"))) <= {"cell", "recommended"}
-    wrong = only(found(tmp_path, study(*stages, summary="| Total (vs Baseline) | +20.2% |")), "gain")
+    assert rules(found(tmp_path, study(*stages, summary="| Total (vs Baseline) | +20.0% |"))) <= {
+        "cell",
+        "recommended",
+    }
+    wrong = only(
+        found(tmp_path, study(*stages, summary="| Total (vs Baseline) | +20.2% |")), "gain"
+    )
     assert wrong.should_be == "+20.00 %"
 
 
@@ -62,12 +73,16 @@ def test_a_number_of_another_command_beside_the_recommended_one_is_found(tmp_pat
 
 def test_a_model_that_never_ran_is_not_recommended(tmp_path: Path) -> None:
     both = f"{SERVE}\n```\n\n```bash\nvllm serve acme/Foo-7B-Chat"
-    finding = only(found(tmp_path, study(stage("1. Engine", SERVE, 20.1), best=both)), "recommended")
+    finding = only(
+        found(tmp_path, study(stage("1. Engine", SERVE, 20.1), best=both)), "recommended"
+    )
     assert "no result on the page is of Foo-7B-Chat" in finding.why
 
 
 def test_quantization_that_never_ran_is_advice_without_a_result(tmp_path: Path) -> None:
-    text = study(stage("1. Engine", SERVE, 20.1), setup="It is recommended to use FP8 quantization.\n")
+    text = study(
+        stage("1. Engine", SERVE, 20.1), setup="It is recommended to use FP8 quantization.\n"
+    )
     assert only(found(tmp_path, text), "advice").note
     assert of(tmp_path, "advice", text.replace("### 1. Engine", "### 1. Engine and FP8")) == []
 
@@ -75,7 +90,9 @@ def test_quantization_that_never_ran_is_advice_without_a_result(tmp_path: Path) 
 def test_devices_that_the_page_does_not_have_are_not_recommended(tmp_path: Path) -> None:
     text = study(stage("1. Engine", SERVE, 20.1), setup="### Hardware\n\n2 x H100\n")
     assert of(tmp_path, "hardware", text) == []
-    finding = only(found(tmp_path, text.replace("# Tuning Foo-7B", "# Tuning Foo-7B on A100")), "hardware")
+    finding = only(
+        found(tmp_path, text.replace("# Tuning Foo-7B", "# Tuning Foo-7B on A100")), "hardware"
+    )
     assert (finding.says, finding.should_be) == ("A100", "H100")
 
 
@@ -86,9 +103,16 @@ def test_a_baseline_that_is_called_default_has_no_flags_of_its_own(tmp_path: Pat
     cells = "Total TPS: 1000.00 | Total TPS: 1200.00 (+20.0%)"
 
     def baseline(flags: str) -> list[Finding]:
-        stages = stage("1. Engine", f"{SERVE} {flags}", 20.1), stage("2. Chunks", f"{SERVE} {flags} --chunk 64", 16.75)
+        stages = (
+            stage("1. Engine", f"{SERVE} {flags}", 20.1),
+            stage("2. Chunks", f"{SERVE} {flags} --chunk 64", 16.75),
+        )
         text = study(*stages, best=f"{SERVE} {flags} --chunk 64", cells=cells)
-        return of(tmp_path, "baseline", text.replace("| baseline |", "| baseline (without any optimizations) |"))
+        return of(
+            tmp_path,
+            "baseline",
+            text.replace("| baseline |", "| baseline (without any optimizations) |"),
+        )
 
     assert baseline("-tp 2 --reasoning-parser x") == []  # without which it cannot be served
     (finding,) = baseline("--max-model-len 4096")
@@ -96,15 +120,21 @@ def test_a_baseline_that_is_called_default_has_no_flags_of_its_own(tmp_path: Pat
     assert "--context-len 4096" in finding.why
 
 
-def test_a_row_whose_baseline_has_no_parameters_does_not_take_those_above_it(tmp_path: Path) -> None:
+def test_a_row_whose_baseline_has_no_parameters_does_not_take_those_above_it(
+    tmp_path: Path,
+) -> None:
     flags = "- Baseline Parameters:\n\n" + fence("--chunk=1", "bash")
     base, slow = (
         fence(block(duration=20.1)),
         fence(block(duration=40.0, output=20_200, input=20_000, tpot=15, in_flight=12)),
     )
-    other = f"### Other Cases\n\n#### Chat\n\n{flags}\n{base}\n#### Long\n\n- Baseline Parameters: N/A\n\n{slow}"
+    other = (
+        f"### Other Cases\n\n#### Chat\n\n{flags}\n{base}\n#### Long\n\n- Baseline "
+        f"Parameters: N/A\n\n{slow}"
+    )
     rows = (
-        "Total TPS: 1000.00 | Total TPS: 1200.00 (+20.0%) |\n| Long | Total TPS: 1005.00 | Total TPS: 1500.00 (+49.3%)"
+        "Total TPS: 1000.00 | Total TPS: 1200.00 (+20.0%) |\n| Long | Total TPS: 1005.00 | "
+        "Total TPS: 1500.00 (+49.3%)"
     )
     text = study(stage("1. Engine", "--chunk=1", 20.1), other=other, cells=rows)
     (finding,) = of(tmp_path, "baseline", text)
@@ -131,7 +161,11 @@ def test_a_rate_that_was_offered_is_no_gain(tmp_path: Path) -> None:
     cells = "Total TPS: 200.60 | Total TPS: 201.20 (+0.3%)"
 
     def text(rate: str) -> str:
-        return study(*stages, cells=cells, setup=f"#### Busy\n\n{fence(profile.replace('RATE', rate), 'yaml')}")
+        return study(
+            *stages,
+            cells=cells,
+            setup=f"#### Busy\n\n{fence(profile.replace('RATE', rate), 'yaml')}",
+        )
 
     finding = only(found(tmp_path, text("1")), "rate-limited")
     assert (finding.says, finding.note) == ("+0.3%", True)
@@ -141,11 +175,17 @@ def test_a_rate_that_was_offered_is_no_gain(tmp_path: Path) -> None:
 def test_the_time_of_a_request_fits_into_its_run(tmp_path: Path) -> None:
     def page(base: str, tuned: str) -> list[Finding]:
         other = "### Other Cases\n\n" + "".join(
-            f"{fence(command, 'bash')}\n{fence(f'# BS=1{chr(10)}' + block(duration=seconds, cap=1, in_flight=1))}\n"
+            f"{fence(command, 'bash')}\n"
+            f"{fence(f'# BS=1{chr(10)}' + block(duration=seconds, cap=1, in_flight=1))}\n"
             for command, seconds in ((SERVE, 120), (f"{SERVE} --x", 100))
         )
         cells = f"Mean latency: {base}s/req | Mean latency: {tuned}s/req (1.2x faster)"
-        text = study(stage("1. Engine", SERVE, 20.1), stage("2. X", f"{SERVE} --x", 19), cells=cells, other=other)
+        text = study(
+            stage("1. Engine", SERVE, 20.1),
+            stage("2. X", f"{SERVE} --x", 19),
+            cells=cells,
+            other=other,
+        )
         return of(tmp_path, "latency-cell", text.replace("| Chat |", "| Chat BS=1 |"))
 
     assert page("1.19", "0.99") == []
@@ -157,10 +197,19 @@ def test_the_time_of_a_request_fits_into_its_run(tmp_path: Path) -> None:
 
 def test_a_gain_that_two_changes_made_is_not_credited_to_one(tmp_path: Path) -> None:
     base = stage("1. Engine", SERVE, 20.1)
-    assert of(tmp_path, "label", study(base, stage("2. Chunks", f"{SERVE} --chunk 64", 16.75))) == []
-    finding = only(found(tmp_path, study(base, stage("2. Chunks", f"{SERVE} --chunk 64 --eager", 16.75))), "label")
+    assert (
+        of(tmp_path, "label", study(base, stage("2. Chunks", f"{SERVE} --chunk 64", 16.75))) == []
+    )
+    finding = only(
+        found(tmp_path, study(base, stage("2. Chunks", f"{SERVE} --chunk 64 --eager", 16.75))),
+        "label",
+    )
     assert "it changes --eager, too" in finding.why
-    assert of(tmp_path, "label", study(base, stage("2. Chunks", f"{SERVE} --chunk 64 --eager", 25))) == []  # no gain
+    # No gain.
+    assert (
+        of(tmp_path, "label", study(base, stage("2. Chunks", f"{SERVE} --chunk 64 --eager", 25)))
+        == []
+    )
 
 
 def test_a_candidate_on_what_was_rejected_or_not_on_the_best_is_noted(tmp_path: Path) -> None:
@@ -180,22 +229,39 @@ def test_a_candidate_on_what_was_rejected_or_not_on_the_best_is_noted(tmp_path: 
 def test_a_limit_that_is_never_reached_gains_nothing(tmp_path: Path) -> None:
     base = stage("1. Engine", SERVE, 20.1, cap=11)
     finding = only(
-        found(tmp_path, study(base, stage("2. Seats", f"{SERVE} --max-num-seqs 512", 19, cap=11))), "idle-option"
+        found(tmp_path, study(base, stage("2. Seats", f"{SERVE} --max-num-seqs 512", 19, cap=11))),
+        "idle-option",
     )
     assert "never reached by 11 in flight" in finding.why
-    assert of(tmp_path, "idle-option", study(base, stage("2. Seats", f"{SERVE} --max-num-seqs 8", 19, cap=11))) == []
+    assert (
+        of(
+            tmp_path,
+            "idle-option",
+            study(base, stage("2. Seats", f"{SERVE} --max-num-seqs 8", 19, cap=11)),
+        )
+        == []
+    )
 
 
 def test_a_parser_of_answers_gains_nothing(tmp_path: Path) -> None:
-    text = study(stage("1. Engine", SERVE, 20.1), stage("2. Tools", f"{SERVE} --tool-call-parser x", 16.75))
+    text = study(
+        stage("1. Engine", SERVE, 20.1), stage("2. Tools", f"{SERVE} --tool-call-parser x", 16.75)
+    )
     assert "has another cause" in only(found(tmp_path, text), "idle-option").why
 
 
-@pytest.mark.parametrize("command", [f"{SERVE} --no-enable-prefix-caching", f"PREFIX_CACHING_ENABLE=0 {SERVE}"])
+@pytest.mark.parametrize(
+    "command", [f"{SERVE} --no-enable-prefix-caching", f"PREFIX_CACHING_ENABLE=0 {SERVE}"]
+)
 def test_a_stage_that_is_named_after_a_feature_turns_it_on(tmp_path: Path, command: str) -> None:
     base = stage("1. Engine", SERVE, 20.1)
-    assert only(found(tmp_path, study(base, stage("2. Prefix caching", command, 19))), "turned-off").note
-    assert of(tmp_path, "turned-off", study(base, stage("2. Without prefix caching", command, 19))) == []
+    assert only(
+        found(tmp_path, study(base, stage("2. Prefix caching", command, 19))), "turned-off"
+    ).note
+    assert (
+        of(tmp_path, "turned-off", study(base, stage("2. Without prefix caching", command, 19)))
+        == []
+    )
 
 
 def test_a_gain_over_another_than_the_best_so_far_is_noted(tmp_path: Path) -> None:
@@ -205,7 +271,10 @@ def test_a_gain_over_another_than_the_best_so_far_is_noted(tmp_path: Path) -> No
     )
     line = "- Summary: `many` Total TPS = 1200.00, `few` Total TPS = 800.00. "
     line += "`many` is faster by 400.00 tok/s (50.00%).\n\n"
-    finding = only(found(tmp_path, study(stage("Engine", "--a=1", 20.1), f"### Seats\n\n{arms}{line}")), "reference")
+    finding = only(
+        found(tmp_path, study(stage("Engine", "--a=1", 20.1), f"### Seats\n\n{arms}{line}")),
+        "reference",
+    )
     assert (finding.says, finding.should_be, finding.note) == ("50.00%", "+20.00 %", True)
 
 
@@ -215,7 +284,9 @@ def test_a_gain_over_another_than_the_best_so_far_is_noted(tmp_path: Path) -> No
 def test_a_client_asks_for_the_model_and_the_port_of_its_server(tmp_path: Path) -> None:
     def page(server: str, client: str) -> list[tuple[str, str]]:
         setup = fence(f"vllm bench serve {client} --num-prompts 100", "bash")
-        findings = of(tmp_path, "client", study(stage("1. Engine", server, 20.1), setup=setup, best=server))
+        findings = of(
+            tmp_path, "client", study(stage("1. Engine", server, 20.1), setup=setup, best=server)
+        )
         return sorted({(finding.says, finding.should_be) for finding in findings})
 
     assert page(SERVE, "--model acme/Foo-7B") == []
@@ -231,7 +302,14 @@ def test_as_many_succeed_as_the_page_says_it_sends(tmp_path: Path) -> None:
     setup = fence("vllm bench serve --model acme/Foo-7B --num-prompts 120", "bash")
     finding = only(found(tmp_path, study(stage("1. Engine", SERVE, 20.1), setup=setup)), "failures")
     assert (finding.says, finding.should_be, finding.note) == ("100 requests", "120", True)
-    assert of(tmp_path, "failures", study(stage("1. Engine", SERVE, 20.1), setup=setup.replace("120", "100"))) == []
+    assert (
+        of(
+            tmp_path,
+            "failures",
+            study(stage("1. Engine", SERVE, 20.1), setup=setup.replace("120", "100")),
+        )
+        == []
+    )
 
 
 # -- how it is told
@@ -239,7 +317,8 @@ def test_as_many_succeed_as_the_page_says_it_sends(tmp_path: Path) -> None:
 
 def test_findings_of_one_cause_are_one_group_and_the_worst_stands_first(tmp_path: Path) -> None:
     text = study(
-        stage("1. Engine", SERVE, 20.1, total=1100), stage("2. Chunks", f"{SERVE} --chunk 64", 16.75, total=1900)
+        stage("1. Engine", SERVE, 20.1, total=1100),
+        stage("2. Chunks", f"{SERVE} --chunk 64", 16.75, total=1900),
     )
     groups = grouped(found(tmp_path, text))
     rates = next(group for group in groups if group.worst.rule == "throughput")
@@ -250,8 +329,12 @@ def test_findings_of_one_cause_are_one_group_and_the_worst_stands_first(tmp_path
 
 def test_a_run_in_two_files_is_found_in_the_second(tmp_path: Path) -> None:
     names = [str(tmp_path / name) for name in ("a.md", "b.md")]
-    Path(names[0]).write_text(study(stage("1. Engine", SERVE, 20.1), stage("2. X", f"{SERVE} --x", 19)))
+    Path(names[0]).write_text(
+        study(stage("1. Engine", SERVE, 20.1), stage("2. X", f"{SERVE} --x", 19))
+    )
     Path(names[1]).write_text(fence(block(duration=19.0)) + "\n" + fence(block(duration=18.0)))
     copied = [finding for finding in audit(*names) if finding.rule == "copied"]
-    assert [(finding.place.file, finding.place.line, finding.note) for finding in copied] == [(names[1], 2, False)]
+    assert [(finding.place.file, finding.place.line, finding.note) for finding in copied] == [
+        (names[1], 2, False)
+    ]
     assert not any(finding.rule == "copied" for finding in audit(names[1]))

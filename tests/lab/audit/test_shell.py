@@ -1,4 +1,6 @@
-"""Scripts are read as bash reads them; what it reads otherwise than it looks is a flaw of the command."""
+"""Scripts are read as bash reads them; what it reads otherwise than it looks is a flaw of the
+command.
+"""
 
 from pathlib import Path
 
@@ -56,7 +58,9 @@ def test_json_without_quotes_is_read_as_something_else(text: str, part: str) -> 
     assert command.flags["c"].startswith('{"a":')
 
 
-@pytest.mark.parametrize("text", ["vllm serve M --c '{\"a\": 1}'", '--c={"a":"b","n":1}', "vllm serve ${MODEL} --a 1"])
+@pytest.mark.parametrize(
+    "text", ["vllm serve M --c '{\"a\": 1}'", '--c={"a":"b","n":1}', "vllm serve ${MODEL} --a 1"]
+)
 def test_json_in_quotes_and_in_parameter_lists_is_whole(text: str) -> None:
     assert only_command(text).flaws == ()
 

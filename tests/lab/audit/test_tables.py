@@ -9,7 +9,7 @@ LINES = """\
 |------|:--------:|-----------|
 | **A** | Total TPS: 1.00<br>Mean TPOT(ms): 2.00 | Total TPS: 3.00 <span style="color:#fbcaca;">(-5.0%)</span> |
 | B b | 4.0 | 5.0 |
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("text", [LINES, "### T " + " ".join(LINES.split("\n")) + " and more"])
@@ -18,16 +18,26 @@ def test_rows_have_a_name_and_cells(text: str) -> None:
     assert (table.columns, table.baseline) == (("baseline", "Optimized"), 0)
     assert [row.name for row in table.rows] == ["A", "B b"]
     before, after = table.rows[0].cells
-    assert [(q.name, q.text) for q in before.quantities] == [("total_per_s", "1.00"), ("mean_tpot_ms", "2.00")]
+    assert [(q.name, q.text) for q in before.quantities] == [
+        ("total_per_s", "1.00"),
+        ("mean_tpot_ms", "2.00"),
+    ]
     (total,) = after.quantities
     assert total.change is not None
-    assert (total.change.text, text[total.at :][:4], text[total.change.at :][:5]) == ("-5.0%", "3.00", "-5.0%")
+    assert (total.change.text, text[total.at :][:4], text[total.change.at :][:5]) == (
+        "-5.0%",
+        "3.00",
+        "-5.0%",
+    )
     assert [q.text for c in table.rows[1].cells for q in c.quantities] == ["4.0", "5.0"]
 
 
 def test_pairs_are_of_a_baseline_and_another_column() -> None:
     (table,) = tables(LINES)
-    assert [(row.name, column) for row, _, _, column in table.pairs()] == [("A", "Optimized"), ("B b", "Optimized")]
+    assert [(row.name, column) for row, _, _, column in table.pairs()] == [
+        ("A", "Optimized"),
+        ("B b", "Optimized"),
+    ]
     (other,) = tables(LINES.replace("baseline", "before"))
     assert list(other.pairs()) == []
 
@@ -54,6 +64,9 @@ def test_a_change_alone_is_the_cells_own() -> None:
 
 
 def test_rows_with_the_same_first_cell_are_named_by_the_next_column_of_texts() -> None:
-    text = "| Case | Group | Optimized |\n|---|---|---|\n| Chat | Cache | 3.2s |\n| Chat | Batch 512 | 3.1s |\n"
+    text = (
+        "| Case | Group | Optimized |\n|---|---|---|\n| Chat | Cache | 3.2s |\n| Chat | Batch "
+        "512 | 3.1s |\n"
+    )
     (table,) = tables(text)
     assert [row.name for row in table.rows] == ["Cache", "Batch 512"]

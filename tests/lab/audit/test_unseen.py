@@ -36,7 +36,8 @@ def test_what_is_found_now_is_what_was_judged() -> None:
     text = " ".join((ROOT / "docs" / "audit.md").read_text().split())
     told = re.search(
         r"now finds (\d+) of the (\d+) findings, and (\d+) of the (\d+) of both readers\. "
-        r"Its (\d+) inconsistent findings are true; of its (\d+) notes (\d+) are true, (\d+) debatable and (\d+) false",
+        r"Its (\d+) inconsistent findings are true; of its (\d+) notes (\d+) are true, (\d+) "
+        r"debatable and (\d+) false",
         text,
     )
     assert told is not None
@@ -46,7 +47,10 @@ def test_what_is_found_now_is_what_was_judged() -> None:
     notes = Counter(each["verdict"] for each in JUDGED["now"] if each["level"] == "note")
     assert set(wrong) == {"true"}
     counted = [sum(of_all), len(of_all), sum(of_both), len(of_both), wrong["true"], notes.total()]
-    assert [int(number) for number in told.groups()] == [*counted, *(notes[v] for v in ("true", "debatable", "false"))]
+    assert [int(number) for number in told.groups()] == [
+        *counted,
+        *(notes[v] for v in ("true", "debatable", "false")),
+    ]
 
 
 def test_what_is_found_now_is_found_by_a_rule_of_that_page() -> None:

@@ -8,29 +8,41 @@ from loadgen.lab.audit.page import Page
 from tests.helpers.audited_pages import fence
 
 PROFILE = (
-    "dataset_name: Random\ndataset_input_tokens: 1024\ndataset_output_tokens: 128\nrequest_rate: 2\ntotal_requests: 9\n"
+    "dataset_name: Random\ndataset_input_tokens: 1024\ndataset_output_tokens: "
+    "128\nrequest_rate: 2\ntotal_requests: 9\n"
 )
 
 
 def announced(text: str) -> list[tuple]:
     page = Page("page.md", text)
-    return [(w.name, w.input_tokens, w.output_tokens, w.requests, w.rate, w.cap) for w in page.workloads]
+    return [
+        (w.name, w.input_tokens, w.output_tokens, w.requests, w.rate, w.cap) for w in page.workloads
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "workload"),
     [
         ("- Long: 4000 input tokens, 200 output tokens\n", ("Long", 4000, 200, None, None, None)),
-        ("    - **Mixed**: 1K input tokens, 2K output tokens\n\n", ("Mixed", 1000, 2000, None, None, None)),
+        (
+            "    - **Mixed**: 1K input tokens, 2K output tokens\n\n",
+            ("Mixed", 1000, 2000, None, None, None),
+        ),
         (f"##### Busy\n\n{fence(PROFILE, 'yaml')}", ("Busy", 1024, 128, 9, 2, None)),
         (
             fence(
-                "vllm bench serve --model M --dataset-name random --random-input-len 9 --random-output-len 3", "bash"
+                "vllm bench serve --model M --dataset-name random --random-input-len 9 "
+                "--random-output-len 3",
+                "bash",
             ),
             ("", 9, 3, None, None, None),
         ),
         (
-            fence("vllm bench serve --model M --num-prompts 100 --max-concurrency 4 --request-rate 2.5", "bash"),
+            fence(
+                "vllm bench serve --model M --num-prompts 100 --max-concurrency 4 --request-rate "
+                "2.5",
+                "bash",
+            ),
             ("", None, None, 100, 2.5, 4),
         ),
     ],

@@ -9,23 +9,46 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate.comparison import TOOLS, compare, explain, loadgen_value
-from loadgen.lab.tools.emulate.tool import CONNECTING, DIGITS, SPREAD, UNKNOWN, Row, Rule, Tool, View
+from loadgen.lab.tools.emulate.tool import (
+    CONNECTING,
+    DIGITS,
+    SPREAD,
+    UNKNOWN,
+    Row,
+    Rule,
+    Tool,
+    View,
+)
 from loadgen.testing.replies import delta, event
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.compared_runs import FEW, kept
-from tests.helpers.recorded_streams import GOLDEN, STREAMS, of_file, of_streams, record_of, result_of, rows_of, run_of
+from tests.helpers.recorded_streams import (
+    GOLDEN,
+    STREAMS,
+    of_file,
+    of_streams,
+    record_of,
+    result_of,
+    rows_of,
+    run_of,
+)
 from tests.helpers.run_facts import answered, failed, per_event, unsent
 
 ASKED = {"percentile_metrics": "ttft,tpot,itl,e2el", "metric_percentiles": "90,99"}
 
 
 def several_tokens_an_event() -> list[Record]:
-    counted = [per_event((20, 3), (40, 5), (45, 5), (80, 11)), per_event((25, 1), (45, 2), (300, 9), index=1)]
+    counted = [
+        per_event((20, 3), (40, 5), (45, 5), (80, 11)),
+        per_event((25, 1), (45, 2), (300, 9), index=1),
+    ]
     return [*counted, answered(2, due=5, tokens=[40, 70], reasoning=[30], closed=90)]
 
 
 def one_token_an_answer() -> list[Record]:
-    return [answered(i, due=due, tokens=[due + 20], closed=due + 25) for i, due in enumerate((0, 7, 30))]
+    return [
+        answered(i, due=due, tokens=[due + 20], closed=due + 25) for i, due in enumerate((0, 7, 30))
+    ]
 
 
 def a_server_that_goes_away() -> list[Record]:
@@ -65,7 +88,9 @@ def test_generate_without_rules_has_loadgens_numbers() -> None:
     records, asked = of_streams(GENERATE), {**ASKED, "backend": "sglang-native"}
     lines = explain(TOOLS["sglang"], run_of(records, **asked), result_of(records, **asked))
     shown = [
-        (line.row.label, line.row.shown(line.row.value), line.row.shown(line.ours)) for line in lines if not line.why
+        (line.row.label, line.row.shown(line.row.value), line.row.shown(line.ours))
+        for line in lines
+        if not line.why
     ]
     assert [each for each in shown if each[1] != each[2] and each[2] != "n/a"] == []
     peak = next(line for line in lines if line.row.ours == "max_output_tokens_per_s")
@@ -89,8 +114,13 @@ def test_only_sglang_can_have_asked_generate(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_difference_has_a_reason(name: str, group: str) -> None:
     records, chat = records_of(group)
-    for line in explain(TOOLS[name], run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)):
-        differs = line.row.shown(line.row.value) != line.row.shown(line.ours) and line.row.ours is not None
+    for line in explain(
+        TOOLS[name], run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)
+    ):
+        differs = (
+            line.row.shown(line.row.value) != line.row.shown(line.ours)
+            and line.row.ours is not None
+        )
         assert bool(set(line.why) - set(line.row.notes)) <= differs, line.row.label
         assert line.why or not differs, line.row.label
         if DIGITS in line.why:
@@ -102,23 +132,34 @@ def test_abandoned_requests_are_the_only_other_reason() -> None:
     def seven(view: View) -> list[Row]:
         return [Row("Total generated tokens:", 7, "total_output_tokens")]
 
-    for records, why in (([answered()], ()), ([answered(), failed(1, Outcome.STALLED)], (UNKNOWN,))):
+    for records, why in (
+        ([answered()], ()),
+        ([answered(), failed(1, Outcome.STALLED)], (UNKNOWN,)),
+    ):
         (line,) = explain(Tool("other", (), (seven,)), run_of(records), result_of(records))
         assert (line.ours, line.why) == (3, why)
 
 
 def test_connect_time_of_aiperf_has_one_reason() -> None:
     """Connecting from 8 to 20, and the last content is the last byte, at 60."""
-    last = event(choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}], usage={"completion_tokens": 2})
+    last = event(
+        choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}],
+        usage={"completion_tokens": 2},
+    )
     records = [record_of(0, [(40, delta(content="a")), (60, last)], due=20, sent=20, connect=12)]
-    lines = {line.row.label: line for line in explain(TOOLS["aiperf"], run_of(records), result_of(records))}
+    lines = {
+        line.row.label: line
+        for line in explain(TOOLS["aiperf"], run_of(records), result_of(records))
+    }
     line = lines["Request Throughput (requests/sec)"]
     assert (line.row.value, line.ours) == (pytest.approx(1 / 0.052), pytest.approx(1 / 0.040))
     assert line.why == (CONNECTING,)
 
 
 @pytest.mark.parametrize("name", TOOLS)
-@pytest.mark.parametrize("records", [[], [failed(0, Outcome.STATUS)], [unsent(0)]], ids=["none", "refused", "unsent"])
+@pytest.mark.parametrize(
+    "records", [[], [failed(0, Outcome.STATUS)], [unsent(0)]], ids=["none", "refused", "unsent"]
+)
 def test_run_without_a_success_has_rows(name: str, records: list[Record]) -> None:
     tool = TOOLS[name]
     for on in (frozenset(tool.rules), frozenset[Rule]()):

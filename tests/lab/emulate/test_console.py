@@ -11,6 +11,10 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_rows_and_reasons_as_printed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_and_reasons_as_printed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert render(compare(recorded(Path("run.jsonl")), name)) == (GOLDEN / f"{name}.txt").read_text()
+    assert (
+        render(compare(recorded(Path("run.jsonl")), name)) == (GOLDEN / f"{name}.txt").read_text()
+    )

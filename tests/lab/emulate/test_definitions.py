@@ -19,28 +19,35 @@ END = delta("stop", content="")
 ASKED = {"percentile_metrics": "ttft,tpot,itl,e2el", "metric_percentiles": "99"}
 
 
-def shown(name: str, *records: Record, chat: bool = True, **settings: object) -> dict[str, float | None]:
+def shown(
+    name: str, *records: Record, chat: bool = True, **settings: object
+) -> dict[str, float | None]:
     tool = TOOLS[name]
     rows = rows_of(tool, run_of(records, chat, **{**ASKED, **settings}), frozenset(tool.rules))
     return {row.label: row.value for row in rows}
 
 
 def answer() -> Record:
-    """Due at 0, sent at 5; role at 20, words at 30, 40 and 60, the finish at 65, usage at 85, [DONE] at 95."""
+    """Due at 0, sent at 5; role at 20, words at 30, 40 and 60, the finish at 65, usage at 85,
+    [DONE] at 95.
+    """
     tail = [(65, END), (85, usage(prompt_tokens=11, completion_tokens=3)), (95, DONE)]
     return record_of(0, [(20, ROLE), (30, WORD), (40, WORD), (60, WORD), *tail], sent=5, closed=100)
 
 
+# From the first word to the finish, whose content is "".
 @pytest.mark.parametrize(
     ("name", "ttft", "tpot", "e2el"),
     [
         ("vllm-0.11", 15, (80 - 15) / 2, 80),  # from the role to usage
         ("vllm-0.32", 15, (60 - 15) / 2, 60),  # from the role to the finish
         ("vllm-rs", 15, (60 - 15) / 2, 60),  # as 0.32
-        ("vllm-0.33", 25, (60 - 25) / 2, 60),  # from the first word to the finish, whose content is ""
+        ("vllm-0.33", 25, (60 - 25) / 2, 60),
     ],
 )
-def test_vllm_counts_from_sent_and_by_chunks(name: str, ttft: float, tpot: float, e2el: float) -> None:
+def test_vllm_counts_from_sent_and_by_chunks(
+    name: str, ttft: float, tpot: float, e2el: float
+) -> None:
     rows = shown(name, answer())
     assert rows["Mean TTFT (ms):"] == pytest.approx(ttft)
     assert rows["Mean TPOT (ms):"] == pytest.approx(tpot)
@@ -55,9 +62,13 @@ def test_vllm_0_11_gaps_and_peak_are_of_chunks() -> None:
 
 
 def test_rust_client_counts_chunks_that_usage_does_not() -> None:
-    """Usage counts wherever it stands; without it the role and the finish are tokens, and nothing at all is one."""
+    """Usage counts wherever it stands; without it the role and the finish are tokens, and
+    nothing at all is one.
+    """
     unsaid = record_of(0, [(20, ROLE), (30, WORD), (40, WORD), (65, END), (95, DONE)], closed=100)
-    early = record_of(1, [(20, ROLE), (30, usage(prompt_tokens=11, completion_tokens=30)), (40, WORD), (65, END)])
+    early = record_of(
+        1, [(20, ROLE), (30, usage(prompt_tokens=11, completion_tokens=30)), (40, WORD), (65, END)]
+    )
     nothing = record_of(2, [(95, DONE)])
     rows = shown("vllm-rs", unsaid, early, nothing)
     assert rows["Successful requests:"] == 3
@@ -75,7 +86,9 @@ def test_rust_client_prints_p90_too() -> None:
 
 
 def test_steady_state_of_the_rust_client_exceeds_what_is_possible() -> None:
-    """One token a request and one request at once, 100 ms each: 10 tokens/s; role, token and finish count as three."""
+    """One token a request and one request at once, 100 ms each: 10 tokens/s; role, token and
+    finish count as three.
+    """
     records = []
     for index in range(10):
         due, used = 100 * index, usage(prompt_tokens=9, completion_tokens=1)
@@ -84,9 +97,16 @@ def test_steady_state_of_the_rust_client_exceeds_what_is_possible() -> None:
     rows = shown("vllm-rs", *records, max_concurrency=1)
     assert rows["Output token throughput (tok/s):"] == pytest.approx(10 / 0.999)
     assert rows["SS Output token throughput (tok/s):"] == pytest.approx(29 / 0.960)
-    assert not any(label.startswith("SS ") for label in shown("vllm-rs", *records, max_concurrency=2))
-    assert not any(label.startswith("SS ") for label in shown("vllm-rs", *records, max_concurrency=1, request_rate=9.0))
-    assert not any(label.startswith("SS ") for label in shown("vllm-0.33", *records, max_concurrency=1))
+    assert not any(
+        label.startswith("SS ") for label in shown("vllm-rs", *records, max_concurrency=2)
+    )
+    assert not any(
+        label.startswith("SS ")
+        for label in shown("vllm-rs", *records, max_concurrency=1, request_rate=9.0)
+    )
+    assert not any(
+        label.startswith("SS ") for label in shown("vllm-0.33", *records, max_concurrency=1)
+    )
 
 
 def test_sglang_spans_first_text_to_last_line() -> None:
@@ -103,16 +123,30 @@ def test_sglang_without_usage_counts_the_requested_length() -> None:
 
 
 def test_sglang_completions_ignore_the_usage_chunk() -> None:
-    word, end = event(choices=[{"index": 0, "text": "a"}]), event(choices=[{"text": "", "finish_reason": "length"}])
-    record = record_of(0, [(20, word), (30, word), (31, end), (50, usage(completion_tokens=2))], planned=(9, 2))
+    word, end = (
+        event(choices=[{"index": 0, "text": "a"}]),
+        event(choices=[{"text": "", "finish_reason": "length"}]),
+    )
+    record = record_of(
+        0, [(20, word), (30, word), (31, end), (50, usage(completion_tokens=2))], planned=(9, 2)
+    )
     rows = shown("sglang", record, chat=False)
     assert rows["Successful requests:"] == 1
     assert rows["Mean E2E Latency (ms):"] == pytest.approx(31)
 
 
 def test_clock_of_every_tool_includes_connecting() -> None:
-    record = record_of(0, [(40, WORD), (50, WORD), (60, END), (61, usage(completion_tokens=2))], sent=20, connect=12)
-    for name, row in (("vllm-0.33", "Mean TTFT (ms):"), ("vllm-rs", "Mean TTFT (ms):"), ("sglang", "Mean TTFT (ms):")):
+    record = record_of(
+        0,
+        [(40, WORD), (50, WORD), (60, END), (61, usage(completion_tokens=2))],
+        sent=20,
+        connect=12,
+    )
+    for name, row in (
+        ("vllm-0.33", "Mean TTFT (ms):"),
+        ("vllm-rs", "Mean TTFT (ms):"),
+        ("sglang", "Mean TTFT (ms):"),
+    ):
         assert shown(name, record)[row] == pytest.approx(32)
     assert shown("aiperf", record)["Time to First Token (ms) avg"] == pytest.approx(32)
 
@@ -128,8 +162,14 @@ def test_reasoning_field_decides_what_is_a_token() -> None:
 
 
 def test_benchmark_runner_sees_only_the_role_of_reasoning() -> None:
-    """TPOT is TTFT by the tokens of usage, ITL 0, and all tokens are there at once: 2000 of them in half of 25 ms."""
-    events = [(20, ROLE), *((30 + n, THOUGHT) for n in range(50)), (90, delta("length", reasoning="x"))]
+    """TPOT is TTFT by the tokens of usage, ITL 0, and all tokens are there at once: 2000 of them
+    in half of 25 ms.
+    """
+    events = [
+        (20, ROLE),
+        *((30 + n, THOUGHT) for n in range(50)),
+        (90, delta("length", reasoning="x")),
+    ]
     one = record_of(0, [*events, (91, usage(completion_tokens=2000))])
     late = record_of(1, [(45, ROLE), (90, delta("stop")), (91, usage(completion_tokens=0))])
     rows = shown("benchmark-runner", one, late)
@@ -164,7 +204,12 @@ def test_cut_and_failed_streams_are_successes_to_tools() -> None:
     for name in ("vllm-0.11", "vllm-0.33", "vllm-rs", "sglang", "benchmark-runner"):
         assert shown(name, cut, erred)["Successful requests:"] == 2
     assert shown("aiperf", cut, erred)["Request Count (requests)"] == 2
-    assert shown("vllm-0.33", failed(0, Outcome.TRUNCATED), failed(1, Outcome.STATUS))["Failed requests:"] == 2
+    assert (
+        shown("vllm-0.33", failed(0, Outcome.TRUNCATED), failed(1, Outcome.STATUS))[
+            "Failed requests:"
+        ]
+        == 2
+    )
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -184,7 +229,9 @@ def test_several_targets_are_one_run() -> None:
 
 
 def test_events_within_a_tenth_of_a_ms_are_merged() -> None:
-    at, weights = merged(np.array([0.00015, 0.0, 0.00005, 0.0001, 1.0]), np.array([3.0, 1.0, 2.0, 4.0, 1.0]))
+    at, weights = merged(
+        np.array([0.00015, 0.0, 0.00005, 0.0001, 1.0]), np.array([3.0, 1.0, 2.0, 4.0, 1.0])
+    )
     assert at.tolist() == [0.0, 0.00015, 1.0]
     assert weights.tolist() == [7.0, 3.0, 1.0]
 

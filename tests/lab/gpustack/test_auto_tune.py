@@ -1,4 +1,6 @@
-"""A command line with --auto-tune becomes a search, with the range, the limits and the budget that it names."""
+"""A command line with --auto-tune becomes a search, with the range, the limits and the budget
+that it names.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +21,11 @@ NINE = [
     (f"--{prefix}-{statistic}-{metric}-ms", limit)
     for prefix in ("sla", "slo")
     for metric, name in (("ttft", "ttft"), ("tpot", "tpot"), ("latency", "e2el"))
-    for statistic, limit in (("avg", f"{name}_mean"), ("p95", f"{name}_p95"), ("p99", f"{name}_p99"))
+    for statistic, limit in (
+        ("avg", f"{name}_mean"),
+        ("p95", f"{name}_p95"),
+        ("p99", f"{name}_p99"),
+    )
 ]
 
 
@@ -38,7 +44,9 @@ def refusal(argv: Sequence[str]) -> BadInput:
 
 class TestRange:
     def test_of_a_rate(self) -> None:
-        tuned = search(*LENGTHS, "--auto-tune", "--axis", "rate", "--lower-bound", "4.0", "--upper-bound", "64")
+        tuned = search(
+            *LENGTHS, "--auto-tune", "--axis", "rate", "--lower-bound", "4.0", "--upper-bound", "64"
+        )
         assert (tuned.axis, tuned.lower_bound, tuned.upper_bound) == ("rate", 4, 64)
         assert tuned.first == {"request_rate": 4}
         assert tuned.settings.burstiness == math.inf
@@ -56,7 +64,8 @@ class TestRange:
 
 class TestLimits:
     @pytest.mark.parametrize(
-        ("flag", "limit"), [*NINE, ("--slo-avg-itl-ms", "tpot_mean"), ("--slo-p99-itl-ms", "tpot_p99")]
+        ("flag", "limit"),
+        [*NINE, ("--slo-avg-itl-ms", "tpot_mean"), ("--slo-p99-itl-ms", "tpot_p99")],
     )
     def test_each_flag_is_one(self, flag: str, limit: str) -> None:
         tuned = search(*LENGTHS, "--auto-tune", flag, "250.5")
@@ -64,8 +73,14 @@ class TestLimits:
 
     def test_failures_are_limited_by_gpustacks_share_or_a_smaller_one(self) -> None:
         assert search(*LENGTHS, "--auto-tune").settings.slo == "error_rate<0.05"
-        assert search(*LENGTHS, "--auto-tune", "--max-error-rate", "0.5").settings.slo == "error_rate<0.05"
-        assert search(*LENGTHS, "--auto-tune", "--max-error-rate", "0.02").settings.slo == "error_rate<0.02"
+        assert (
+            search(*LENGTHS, "--auto-tune", "--max-error-rate", "0.5").settings.slo
+            == "error_rate<0.05"
+        )
+        assert (
+            search(*LENGTHS, "--auto-tune", "--max-error-rate", "0.02").settings.slo
+            == "error_rate<0.02"
+        )
 
     def test_latencies_are_those_of_the_summary(self) -> None:
         assert search(*LENGTHS, "--auto-tune").settings.latency_from == "sent"
@@ -78,9 +93,17 @@ class TestFiles:
         assert tuned.records(1) == Path("/out/7__run1.records.jsonl")
 
     def test_only_a_load_within_the_limits_has_a_rate(self) -> None:
-        """GPUStack recommends the point with the most tokens per second, failures or not; without a rate it cannot."""
-        rate, streams = (search(*LENGTHS, "--auto-tune", "--axis", axis) for axis in ("rate", "concurrency"))
-        assert rate.strategy(62.5, met=True).to_dict() == {"type_": "constant", "rate": 62.5, "max_concurrency": None}
+        """GPUStack recommends the point with the most tokens per second, failures or not;
+        without a rate it cannot.
+        """
+        rate, streams = (
+            search(*LENGTHS, "--auto-tune", "--axis", axis) for axis in ("rate", "concurrency")
+        )
+        assert rate.strategy(62.5, met=True).to_dict() == {
+            "type_": "constant",
+            "rate": 62.5,
+            "max_concurrency": None,
+        }
         assert rate.strategy(62.5, met=False).rate is None
         assert rate.strategy(62.5, met=None).rate is None
         assert streams.strategy(8, met=True).to_dict()["streams"] == 8
@@ -105,12 +128,18 @@ class TestProfiles:
         assert found == self.composed("concurrency", "18", "5400.0", *limits, *data)
 
     def test_flags_override_their_keys(self) -> None:
-        found = search("--scenario", f"{SEARCHES}#Max Throughput", "--max-points", "3", "--axis", "concurrency")
+        found = search(
+            "--scenario", f"{SEARCHES}#Max Throughput", "--max-points", "3", "--axis", "concurrency"
+        )
         assert (found.max_points, found.axis, found.upper_bound) == (3, "concurrency", 8192)
 
     @pytest.mark.parametrize(
         ("key", "field"),
-        [("load_type: speed", "load_type"), ("auto_tune: often", "auto_tune"), ("lower_bound: low", "--lower-bound")],
+        [
+            ("load_type: speed", "load_type"),
+            ("auto_tune: often", "auto_tune"),
+            ("lower_bound: low", "--lower-bound"),
+        ],
     )
     def test_wrong_value_is_refused_by_its_name(self, key: str, field: str, tmp_path: Path) -> None:
         file = tmp_path / "one.yaml"
@@ -150,14 +179,20 @@ class TestRefused:
 
     @pytest.mark.parametrize("flag", [flag for flag, _ in NINE])
     def test_limit_without_a_search_names_the_flag_as_it_was_written(self, flag: str) -> None:
-        refused = refusal(["--profile", "constant", "--rate", "1", "--max-requests", "9", flag, "50"])
+        refused = refusal(
+            ["--profile", "constant", "--rate", "1", "--max-requests", "9", flag, "50"]
+        )
         assert (refused.field, "--auto-tune" in refused.remedy) == (flag, True)
 
-    @pytest.mark.parametrize("word", ["--multiplyer", "--min-request", "--over-saturations", "--rampups", "--data-arg"])
+    @pytest.mark.parametrize(
+        "word", ["--multiplyer", "--min-request", "--over-saturations", "--rampups", "--data-arg"]
+    )
     def test_no_refused_flag_is_suggested(self, word: str) -> None:
         refused = refusal(["--auto-tune", word, "3"])
         assert refused.field == word
         assert not any(f"did you mean {flag}?" in refused.remedy for flag in arguments.REFUSED)
 
     def test_similar_limit_is_suggested(self) -> None:
-        assert refusal(["--auto-tune", "--sla-avg-ttft", "3"]).remedy.startswith("did you mean --sl")
+        assert refusal(["--auto-tune", "--sla-avg-ttft", "3"]).remedy.startswith(
+            "did you mean --sl"
+        )

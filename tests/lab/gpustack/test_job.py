@@ -60,7 +60,10 @@ class TestGpustacksCommandLines:
     def test_all_are_understood(self, name: str) -> None:
         job = asked(filled(name))
         assert job.progress is not None
-        assert (job.progress.url, job.progress.token) == ("http://10.0.0.2/v2/benchmarks/7/state", "t")
+        assert (job.progress.url, job.progress.token) == (
+            "http://10.0.0.2/v2/benchmarks/7/state",
+            "t",
+        )
         for step in job.steps:
             assert step.settings.urls == ("http://10.0.0.1:40000",)
             assert (step.settings.backend, step.settings.tokenizer) == ("openai-chat", TOKENIZER)
@@ -70,12 +73,26 @@ class TestGpustacksCommandLines:
     def test_a_constant_rate_is_evenly_spaced_with_at_most_512_in_flight(self, name: str) -> None:
         (step,) = asked(filled(name)).steps
         settings = step.settings
-        assert (settings.request_rate, settings.burstiness, settings.max_concurrency) == (1000, math.inf, 512)
-        assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (1024, 128, 1000)
-        assert (settings.dataset_name, settings.dataset_rule, settings.seed) == ("random", "guidellm-0.5", 42)
+        assert (settings.request_rate, settings.burstiness, settings.max_concurrency) == (
+            1000,
+            math.inf,
+            512,
+        )
+        assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (
+            1024,
+            128,
+            1000,
+        )
+        assert (settings.dataset_name, settings.dataset_rule, settings.seed) == (
+            "random",
+            "guidellm-0.5",
+            42,
+        )
 
     @pytest.mark.parametrize("name", ["the first, random", "with reasoning, random"])
-    def test_the_summary_is_where_gpustack_looks_for_it_with_the_records_beside_it(self, name: str) -> None:
+    def test_the_summary_is_where_gpustack_looks_for_it_with_the_records_beside_it(
+        self, name: str
+    ) -> None:
         (step,) = asked(filled(name)).steps
         assert step.summary == Path("/var/lib/gpustack/benchmarks/7.json")
         assert step.settings.records == "/var/lib/gpustack/benchmarks/7.records.jsonl"
@@ -83,7 +100,11 @@ class TestGpustacksCommandLines:
     def test_streams_are_a_closed_loop_and_spread_lengths_are_loadgens_own(self) -> None:
         (step,) = asked(filled("streams")).steps
         settings = step.settings
-        assert (settings.request_rate, settings.max_concurrency, settings.duration) == (math.inf, 4, 60)
+        assert (settings.request_rate, settings.max_concurrency, settings.duration) == (
+            math.inf,
+            4,
+            60,
+        )
         assert (settings.random_input_len, settings.dataset_rule) == ("normal:1024:2:4:30", None)
         assert (step.strategy.type_, step.strategy.rate) == ("concurrent", 4)
 
@@ -96,7 +117,10 @@ class TestGpustacksCommandLines:
         assert [step.settings.seed for step in steps] == [42, 43]
 
     def test_without_an_increment_stages_share_the_seed(self) -> None:
-        line = [flag if flag != "--seed-increment" else "--no-seed-increment" for flag in filled("stages")]
+        line = [
+            flag if flag != "--seed-increment" else "--no-seed-increment"
+            for flag in filled("stages")
+        ]
         assert [step.settings.seed for step in asked(line).steps] == [42, 42]
 
     def test_the_patience_of_guidellm_is_that_of_a_read(self) -> None:
@@ -108,7 +132,9 @@ class TestGpustacksCommandLines:
         assert only(*LENGTHS, *CONSTANT, "--backend-kwargs", older) == only(*LENGTHS, *CONSTANT)
 
     def test_a_key_and_certificates_are_those_of_the_backend(self) -> None:
-        settings = only(*LENGTHS, *CONSTANT, "--backend-args", '{"api_key": "k", "verify": false}').settings
+        settings = only(
+            *LENGTHS, *CONSTANT, "--backend-args", '{"api_key": "k", "verify": false}'
+        ).settings
         assert (settings.api_key, settings.insecure) == ("k", True)
 
     def test_sharegpt_is_read_by_benchmark_runners_rule(self) -> None:
@@ -119,17 +145,30 @@ class TestGpustacksCommandLines:
     def test_questions_of_sharegpt_are_chosen_by_their_length(self) -> None:
         flags = ("--sharegpt-min-input-tokens", "10", "--sharegpt-max-input-tokens", "900")
         step = only(*CONSTANT, "--data", SHAREGPT, *flags, "--sharegpt-max-output-tokens", "64")
-        assert (step.settings.sharegpt_input_len, step.settings.sharegpt_output_len) == ("10:900", 64)
+        assert (step.settings.sharegpt_input_len, step.settings.sharegpt_output_len) == (
+            "10:900",
+            64,
+        )
         assert only(*CONSTANT, "--data", SHAREGPT, *flags[:2]).settings.sharegpt_input_len == "10:"
 
     def test_turns_and_shared_prefixes_are_sessions(self) -> None:
         settings = only(*CONSTANT, "--data", "prompt_tokens=16,output_tokens=4,turns=3").settings
-        assert (settings.dataset_name, settings.turns, settings.prefix_buckets) == ("multi_turn", "3", None)
-        buckets = '[{"prefix_tokens": 90, "prefix_count": 4, "bucket_weight": 70}, {"prefix_tokens": 30}]'
+        assert (settings.dataset_name, settings.turns, settings.prefix_buckets) == (
+            "multi_turn",
+            "3",
+            None,
+        )
+        buckets = (
+            '[{"prefix_tokens": 90, "prefix_count": 4, "bucket_weight": 70}, {"prefix_tokens": 30}]'
+        )
         data = f'{{"prompt_tokens": 16, "output_tokens": 4, "prefix_buckets": {buckets}}}'
         settings = only(*CONSTANT, "--data", data).settings
         assert (settings.turns, settings.prefix_buckets) == ("1", "4x90:70,1x30:100")
-        assert (settings.random_input_len, settings.random_output_len, settings.ignore_eos) == (16, 4, True)
+        assert (settings.random_input_len, settings.random_output_len, settings.ignore_eos) == (
+            16,
+            4,
+            True,
+        )
 
     def test_one_turn_without_prefixes_is_guidellms_text(self) -> None:
         data = '{"prompt_tokens": 16, "output_tokens": 4, "turns": 1, "prefix_buckets": null}'
@@ -138,7 +177,10 @@ class TestGpustacksCommandLines:
     def test_warmup_and_cooldown_are_phases(self) -> None:
         flags = ("--warmup", '{"percent": 0.1, "mode": "requests"}', "--cooldown", "1")
         job = asked([*TARGET, *LENGTHS, *CONSTANT, *flags])
-        assert (job.phases.warmup, job.phases.cooldown) == (Transient(0.1, "requests"), Transient(1.0))
+        assert (job.phases.warmup, job.phases.cooldown) == (
+            Transient(0.1, "requests"),
+            Transient(1.0),
+        )
         assert asked([*TARGET, *LENGTHS, *CONSTANT]).phases == NO_TRANSIENTS
 
     def test_saturation_is_detected_if_asked(self) -> None:
@@ -155,27 +197,54 @@ class TestProfiles:
         return {name: re.sub(r" (?=[a-z_]+:)", "\n", body) for name, body in found}
 
     def test_published_profiles_equal_their_command_lines(self, tmp_path: Path) -> None:
-        assert list(self.published()) == ["ShareGPT", "Throughput", "Long Context", "Generation Heavy"]
+        assert list(self.published()) == [
+            "ShareGPT",
+            "Throughput",
+            "Long Context",
+            "Generation Heavy",
+        ]
         for name, body in self.published().items():
             file = tmp_path / f"{name}.yaml"
             file.write_text(body)
             said = dict(line.split(": ") for line in body.splitlines())
             lengths = (
-                f"prompt_tokens={said.get('dataset_input_tokens')},output_tokens={said.get('dataset_output_tokens')}"
+                f"prompt_tokens={said.get('dataset_input_tokens')},"
+                f"output_tokens={said.get('dataset_output_tokens')}"
             )
             data = ("--data", SHAREGPT if name == "ShareGPT" else lengths)
             rate = ("--rate", said["request_rate"], "--max-requests", said["total_requests"])
-            composed = only("--profile", "constant", *rate, *data, "--random-seed", said.get("dataset_seed", "0"))
+            composed = only(
+                "--profile",
+                "constant",
+                *rate,
+                *data,
+                "--random-seed",
+                said.get("dataset_seed", "0"),
+            )
             path = ("--data", SHAREGPT) if name == "ShareGPT" else ()
-            assert only("--scenario", str(file), *path, *(("--random-seed", "0") if path else ())) == composed
+            assert (
+                only("--scenario", str(file), *path, *(("--random-seed", "0") if path else ()))
+                == composed
+            )
 
     @pytest.mark.parametrize(
         ("name", "rate", "requests"),
-        [("Throughput", math.inf, 1000), ("Latency", 1, 100), ("Long Context", 1, 100), ("Generation Heavy", 1, 200)],
+        [
+            ("Throughput", math.inf, 1000),
+            ("Latency", 1, 100),
+            ("Long Context", 1, 100),
+            ("Generation Heavy", 1, 200),
+        ],
     )
-    def test_shipped_profiles_are_chosen_by_name(self, name: str, rate: float, requests: int) -> None:
+    def test_shipped_profiles_are_chosen_by_name(
+        self, name: str, rate: float, requests: int
+    ) -> None:
         settings = only("--scenario", f"{DATA / 'profiles.yaml'}#{name}").settings
-        assert (settings.request_rate, settings.num_prompts, settings.max_concurrency) == (rate, requests, 512)
+        assert (settings.request_rate, settings.num_prompts, settings.max_concurrency) == (
+            rate,
+            requests,
+            512,
+        )
         assert settings.dataset_rule == "guidellm-0.5"
 
     def test_profile_of_several_must_be_named(self) -> None:
@@ -201,7 +270,11 @@ class TestProfilesOfGuidellm:
         self, flags: tuple[str, ...], rate: float, burstiness: float, cap: int
     ) -> None:
         settings = only(*LENGTHS, "--max-requests", "3", "--profile", *flags).settings
-        assert (settings.request_rate, settings.burstiness, settings.max_concurrency) == (rate, burstiness, cap)
+        assert (settings.request_rate, settings.burstiness, settings.max_concurrency) == (
+            rate,
+            burstiness,
+            cap,
+        )
 
 
 class TestRefused:
@@ -246,7 +319,10 @@ class TestRefused:
             (("--processor-args", '{"revision": "x"}'), "--processor-args revision"),
             (("--processor-args", "3"), "--processor-args"),
             (("--progress-url", "10.0.0.2/state"), "--progress-url"),
-            (("--progress-url", "https://a", "--progress-ca-cert", "/nowhere"), "--progress-ca-cert"),
+            (
+                ("--progress-url", "https://a", "--progress-ca-cert", "/nowhere"),
+                "--progress-ca-cert",
+            ),
             (("--max-requests", "0"), "--max-requests"),
             (("--rates", "3"), "--rates"),
             (("--tokenizer", "x"), "--tokenizer"),
@@ -273,7 +349,10 @@ class TestRefused:
             ("prompt_tokens=1,output_tokens=1,prefix_tokens=9", "--data prefix_tokens"),
             (f'{{{PAIR}, "prefix_buckets": 3}}', "--data prefix_buckets"),
             (f'{{{PAIR}, "prefix_buckets": [{{"prefix_tokens": 0}}]}}', "--data prefix_buckets"),
-            (f'{{{PAIR}, "prefix_buckets": [{{"prefix_tokens": 9, "colour": 1}}]}}', "--data prefix_buckets"),
+            (
+                f'{{{PAIR}, "prefix_buckets": [{{"prefix_tokens": 9, "colour": 1}}]}}',
+                "--data prefix_buckets",
+            ),
             ("prompt_tokens=1,output_tokens=1,colour=3", "--data colour"),
         ],
     )
@@ -289,7 +368,16 @@ class TestRefused:
             ((*TARGET, *LENGTHS, "--profile", "constant", "--max-requests", "3"), "--rate"),
             ((*TARGET, *LENGTHS, "--profile", "constant", "--rate", "3"), "--max-requests"),
             (
-                (*TARGET, *LENGTHS, "--profile", "concurrent", "--rate", "1.5", "--max-requests", "3"),
+                (
+                    *TARGET,
+                    *LENGTHS,
+                    "--profile",
+                    "concurrent",
+                    "--rate",
+                    "1.5",
+                    "--max-requests",
+                    "3",
+                ),
                 "--rate",
             ),
             ((*TARGET, *LENGTHS, *CONSTANT, "--stages", '[{"rate": 1}]'), "--profile"),
@@ -297,7 +385,9 @@ class TestRefused:
             ((*TARGET, *LENGTHS, "--stages", '[{"rate": 1}]'), "--max-requests"),
         ],
     )
-    def test_missing_or_contradictory_flags_are_refused(self, flags: tuple[str, ...], field: str) -> None:
+    def test_missing_or_contradictory_flags_are_refused(
+        self, flags: tuple[str, ...], field: str
+    ) -> None:
         assert refusal(*flags).field == field
 
     @pytest.mark.parametrize(
@@ -316,22 +406,38 @@ class TestRefused:
         ],
     )
     def test_a_stage_by_its_own_key(self, stage: str, field: str) -> None:
-        assert refusal(*TARGET, *LENGTHS, "--max-requests", "0", "--stages", f"[{{{stage}}}]").field == field
+        assert (
+            refusal(*TARGET, *LENGTHS, "--max-requests", "0", "--stages", f"[{{{stage}}}]").field
+            == field
+        )
 
     @pytest.mark.parametrize("rate", ["1.5", "Infinity", "NaN", "0"])
     def test_streams_that_are_no_number(self, rate: str) -> None:
         refused = refusal(
-            *TARGET, *LENGTHS, "--max-requests", "3", "--axis", "concurrency", "--stages", f'[{{"rate": {rate}}}]'
+            *TARGET,
+            *LENGTHS,
+            "--max-requests",
+            "3",
+            "--axis",
+            "concurrency",
+            "--stages",
+            f'[{{"rate": {rate}}}]',
         )
         assert refused.field == "--stages rate"
 
 
 class TestFlagsOfErrors:
     def test_an_unreachable_server_is_named_by_target(self) -> None:
-        with pytest.raises(Unreachable, match=r"^refused; name another with --target$"), renamed_flags():
+        with (
+            pytest.raises(Unreachable, match=r"^refused; name another with --target$"),
+            renamed_flags(),
+        ):
             raise Unreachable("refused; name another with --base-url")
 
     def test_remedies_have_the_names_of_a_job_and_command_lines_their_own(self) -> None:
         with pytest.raises(BadInput) as refused, renamed_flags():
             raise BadInput("--num-prompts", "0", "give --duration, or use `loadgen run --duration`")
-        assert str(refused.value) == "--max-requests: 0; give --max-seconds, or use `loadgen run --duration`"
+        assert (
+            str(refused.value)
+            == "--max-requests: 0; give --max-seconds, or use `loadgen run --duration`"
+        )

@@ -13,11 +13,19 @@ from loadgen.lab.gpustack.ramp import Ramp, point, write_curve
 from loadgen.report.result.series import Found, LoadLevel, Series
 from tests.helpers.gpustack_contract import GUIDELLM
 
-JOB = ("--target", "http://127.0.0.1:8000", "--data", "prompt_tokens=16,output_tokens=4", "--auto-tune")
+JOB = (
+    "--target",
+    "http://127.0.0.1:8000",
+    "--data",
+    "prompt_tokens=16,output_tokens=4",
+    "--auto-tune",
+)
 
 
 def searched(folder: Path, *flags: str) -> AutoTune:
-    job = Job.of(arguments.parse([*JOB, *flags, "--output-dir", str(folder), "--outputs", "7.json"]))
+    job = Job.of(
+        arguments.parse([*JOB, *flags, "--output-dir", str(folder), "--outputs", "7.json"])
+    )
     assert job.auto_tune is not None
     return job.auto_tune
 
@@ -31,8 +39,13 @@ def series(levels: dict[float, bool | None], end: Any, runs: int = 5) -> Series:
         slo="error_rate<0.05",
         latency_from="sent",
         points=[None] * runs,  # type: ignore[list-item]  # only their number matters
-        levels=[LoadLevel(level=level, met=verdict, runs=1, why=None, slo=[]) for level, verdict in levels.items()],
-        found=Found(level=max(met, default=None), fails=min(missed, default=None), end=end, last=None),
+        levels=[
+            LoadLevel(level=level, met=verdict, runs=1, why=None, slo=[])
+            for level, verdict in levels.items()
+        ],
+        found=Found(
+            level=max(met, default=None), fails=min(missed, default=None), end=end, last=None
+        ),
     )
 
 
@@ -49,12 +62,42 @@ def written(ramp: Ramp, found: Series) -> dict[str, Any]:
     [
         ((), {16.0}, {8.0: True, 16.0: False}, "edge", ("capacity_plateau", "converged")),
         ((), set(), {8.0: True, 16.0: False}, "edge", ("overloaded", "converged")),
-        (("--slo-avg-ttft-ms", "9"), set(), {8.0: True, 16.0: False}, "edge", ("slo_failed", "converged")),
-        (("--slo-avg-ttft-ms", "9"), {16.0}, {8.0: True, 16.0: False}, "edge", ("capacity_plateau", "converged")),
+        (
+            ("--slo-avg-ttft-ms", "9"),
+            set(),
+            {8.0: True, 16.0: False},
+            "edge",
+            ("slo_failed", "converged"),
+        ),
+        (
+            ("--slo-avg-ttft-ms", "9"),
+            {16.0},
+            {8.0: True, 16.0: False},
+            "edge",
+            ("capacity_plateau", "converged"),
+        ),
         (("--slo-avg-ttft-ms", "9"), set(), {4.0: False}, "none", ("slo_failed", "slo_failed")),
-        (("--upper-bound", "16"), set(), {8.0: True, 16.0: True}, "floor", ("upper_bound", "upper_bound")),
-        (("--max-points", "5"), set(), {8.0: True, 16.0: True}, "floor", ("budget_points", "budget_points")),
-        (("--max-points", "5"), {16.0}, {8.0: True, 16.0: False}, "floor", ("capacity_plateau", "budget_points")),
+        (
+            ("--upper-bound", "16"),
+            set(),
+            {8.0: True, 16.0: True},
+            "floor",
+            ("upper_bound", "upper_bound"),
+        ),
+        (
+            ("--max-points", "5"),
+            set(),
+            {8.0: True, 16.0: True},
+            "floor",
+            ("budget_points", "budget_points"),
+        ),
+        (
+            ("--max-points", "5"),
+            {16.0},
+            {8.0: True, 16.0: False},
+            "floor",
+            ("capacity_plateau", "budget_points"),
+        ),
         ((), set(), {8.0: True, 16.0: None}, "early", ("point_failed", "point_failed")),
     ],
 )
@@ -80,7 +123,9 @@ def test_search_out_of_time_says_so_and_keeps_what_it_knows(tmp_path: Path) -> N
 
 
 def test_a_level_without_a_verdict_is_no_boundary(tmp_path: Path) -> None:
-    facts = written(Ramp(searched(tmp_path, "--slo-avg-ttft-ms", "9")), series({8.0: True, 16.0: None}, "early"))
+    facts = written(
+        Ramp(searched(tmp_path, "--slo-avg-ttft-ms", "9")), series({8.0: True, 16.0: None}, "early")
+    )
     assert facts["slo_bracket"] == [8.0, None]
 
 
@@ -103,12 +148,21 @@ def test_point_has_milliseconds_and_a_share() -> None:
     metrics = GUIDELLM["benchmarks"][0]["metrics"]
     found = point(GUIDELLM, 4.0, 2)
     assert (found["knob"], found["index"]) == (4.0, 2)
-    assert found["latency_ms"] == pytest.approx(1e3 * metrics["request_latency"]["successful"]["mean"])
-    assert found["ttft_p99_ms"] == metrics["time_to_first_token_ms"]["successful"]["percentiles"]["p99"]
+    assert found["latency_ms"] == pytest.approx(
+        1e3 * metrics["request_latency"]["successful"]["mean"]
+    )
+    assert (
+        found["ttft_p99_ms"]
+        == metrics["time_to_first_token_ms"]["successful"]["percentiles"]["p99"]
+    )
     assert found["success"] == 1
 
 
 def test_curve_of_stages_recommends_nothing(tmp_path: Path) -> None:
     write_curve(tmp_path / "7.json", "rate", [point(GUIDELLM, 1.0, 0)], 3.0)
     facts = json.loads((tmp_path / "7__curve.json").read_text())
-    assert (facts["stop_reason"], facts["points_measured"], facts["slo_bracket"]) == ("stages_completed", 1, None)
+    assert (facts["stop_reason"], facts["points_measured"], facts["slo_bracket"]) == (
+        "stages_completed",
+        1,
+        None,
+    )

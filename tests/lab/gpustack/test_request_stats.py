@@ -12,12 +12,23 @@ def test_each_value_counts_once_without_weights() -> None:
     assert (found["mean"], found["median"], found["min"], found["max"]) == (4, 3, 1, 10)
     assert (found["count"], found["total_sum"]) == (5, 20)
     assert (found["variance"], found["std_dev"]) == (10, pytest.approx(10**0.5))
-    assert (found["percentiles"]["p10"], found["percentiles"]["p90"], found["percentiles"]["p99"]) == (1, 10, 10)
+    assert (
+        found["percentiles"]["p10"],
+        found["percentiles"]["p90"],
+        found["percentiles"]["p99"],
+    ) == (1, 10, 10)
 
 
 def test_a_percentile_is_a_value_that_occurred() -> None:
     found = distribution(range(1, 101))["percentiles"]
-    assert [found[name] for name in ("p001", "p01", "p50", "p95", "p99", "p999")] == [1, 1, 50, 95, 99, 100]
+    assert [found[name] for name in ("p001", "p01", "p50", "p95", "p99", "p999")] == [
+        1,
+        1,
+        50,
+        95,
+        99,
+        100,
+    ]
 
 
 def test_weights_decide_mean_and_percentiles() -> None:

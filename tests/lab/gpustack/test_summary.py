@@ -18,9 +18,20 @@ from loadgen.metrics.records.file import RecordFile, RecordWriter
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import saved_json
 from tests.helpers.gpustack_contract import GUIDELLM, SCHEMA, at, refusals
-from tests.helpers.run_facts import START, answered, failed, heading, per_event, result, steady, unsent
+from tests.helpers.run_facts import (
+    START,
+    answered,
+    failed,
+    heading,
+    per_event,
+    result,
+    steady,
+    unsent,
+)
 
-SETTINGS = RunSettings(base_url="http://127.0.0.1:1", endpoint="/v1/chat/completions", backend="openai-chat")
+SETTINGS = RunSettings(
+    base_url="http://127.0.0.1:1", endpoint="/v1/chat/completions", backend="openai-chat"
+)
 STRATEGY = Strategy("constant", 20.0, 512)
 
 
@@ -35,12 +46,16 @@ def summary(tmp_path: Path) -> Any:
             writer.begin(heading(SETTINGS, schedule), START, len(kept), [])
             for record in kept:
                 writer.write(record)
-        return summarize(RecordFile(path), STRATEGY, saved_json.result(result(kept, SETTINGS)), phases)
+        return summarize(
+            RecordFile(path), STRATEGY, saved_json.result(result(kept, SETTINGS)), phases
+        )
 
     return of
 
 
-def value(summary: dict[str, Any], metric: str, statistic: str = "mean", status: str = "successful") -> float:
+def value(
+    summary: dict[str, Any], metric: str, statistic: str = "mean", status: str = "successful"
+) -> float:
     return at(summary, f"benchmarks.0.metrics.{metric}.{status}.{statistic}")
 
 
@@ -48,7 +63,11 @@ class TestGpustacksReader:
     def test_takes_a_whole_run_and_finds_every_column(self, summary: Any) -> None:
         made = summary(steady(i, due=100 * i, n=5) for i in range(10))
         assert refusals(made) == []
-        for path in {**SCHEMA["extracted"], **SCHEMA["extracted_later"], **SCHEMA["shown"]}.values():
+        for path in {
+            **SCHEMA["extracted"],
+            **SCHEMA["extracted_later"],
+            **SCHEMA["shown"],
+        }.values():
             assert at(made, path) >= 0
 
     @pytest.mark.parametrize(
@@ -59,7 +78,13 @@ class TestGpustacksReader:
             [unsent(0)],
             [failed(0, Outcome.CANCELLED)],
             [answered(0, tokens=(20,))],
-            [steady(0), failed(1, Outcome.STATUS), failed(2, Outcome.CANCELLED), unsent(3), failed(4, Outcome.REFUSED)],
+            [
+                steady(0),
+                failed(1, Outcome.STATUS),
+                failed(2, Outcome.CANCELLED),
+                unsent(3),
+                failed(4, Outcome.REFUSED),
+            ],
         ],
         ids=["nothing", "errors", "no connection", "interrupted", "one token", "everything"],
     )
@@ -68,7 +93,9 @@ class TestGpustacksReader:
 
     def test_would_refuse_a_null_and_a_missing_number(self, summary: Any) -> None:
         made = summary([steady(0)])
-        del made["benchmarks"][0]["metrics"]["tokens_per_second"]["successful"]["percentiles"]["p99"]
+        del made["benchmarks"][0]["metrics"]["tokens_per_second"]["successful"]["percentiles"][
+            "p99"
+        ]
         made["benchmarks"][0]["metrics"]["request_latency"]["errored"]["mean"] = None
         assert refusals(made) == [
             "request_latency.errored.mean: None",
@@ -82,7 +109,8 @@ class TestMeaning:
         made = summary([answered(0, tokens=(20, 30, 40, 50, 60), closed=100)])
         assert value(made, "request_latency") == pytest.approx(0.1)
         assert value(made, "time_to_first_token_ms") == pytest.approx(20)
-        assert value(made, "time_per_output_token_ms") == pytest.approx(60 / 5)  # the first token's wait included
+        # The first token's wait included.
+        assert value(made, "time_per_output_token_ms") == pytest.approx(60 / 5)
         assert value(made, "inter_token_latency_ms") == pytest.approx(40 / 4)
         assert value(made, "inter_token_latency_per_chunk_ms") == pytest.approx(10)
         assert value(made, "request_streaming_iterations_count") == 5
@@ -115,21 +143,39 @@ class TestMeaning:
         assert value(made, "request_streaming_iterations_count") == 3
         assert value(made, "output_token_count") == 9
 
-    def test_usage_decides_how_many_tokens_there_are_and_they_come_with_the_events(self, summary: Any) -> None:
+    def test_usage_decides_how_many_tokens_there_are_and_they_come_with_the_events(
+        self, summary: Any
+    ) -> None:
         made = summary(
-            [answered(0, tokens=(20, 30), counts={"prompt_tokens": 12, "completion_tokens": 6}, closed=1000)]
+            [
+                answered(
+                    0,
+                    tokens=(20, 30),
+                    counts={"prompt_tokens": 12, "completion_tokens": 6},
+                    closed=1000,
+                )
+            ]
         )
         assert value(made, "prompt_token_count") == 12
         assert value(made, "output_token_count") == 6
         assert value(made, "output_tokens_per_second") == pytest.approx(6)
 
     def test_each_ending_is_one_of_guidellms_statuses(self, summary: Any) -> None:
-        ends = [steady(0), steady(1), failed(2, Outcome.STATUS), unsent(3), failed(4, Outcome.CANCELLED)]
+        ends = [
+            steady(0),
+            steady(1),
+            failed(2, Outcome.STATUS),
+            unsent(3),
+            failed(4, Outcome.CANCELLED),
+        ]
         totals = at(summary(ends), "benchmarks.0.metrics.request_totals")
         assert totals == {"successful": 2, "errored": 2, "incomplete": 1, "total": 5}
 
     def test_cancelled_unsent_request_is_not_incomplete(self, summary: Any) -> None:
-        totals = at(summary([steady(0), unsent(1, Outcome.CANCELLED)]), "benchmarks.0.metrics.request_totals")
+        totals = at(
+            summary([steady(0), unsent(1, Outcome.CANCELLED)]),
+            "benchmarks.0.metrics.request_totals",
+        )
         assert totals == {"successful": 1, "errored": 0, "incomplete": 0, "total": 1}
 
     def test_errors_are_told_with_what_the_server_said(self, summary: Any) -> None:
@@ -189,7 +235,11 @@ class TestBesideGuidellm:
 
     def test_the_keys_are_the_same(self, summary: Any) -> None:
         made = json.loads(json.dumps(summary([steady(i, due=50 * i) for i in range(3)])))
-        theirs = {path for path in self.keys(GUIDELLM["benchmarks"]) if path.split(".")[-1] not in NOT_TOLD}
+        theirs = {
+            path
+            for path in self.keys(GUIDELLM["benchmarks"])
+            if path.split(".")[-1] not in NOT_TOLD
+        }
         ours = {path for path in self.keys(made["benchmarks"]) if not ADDED & set(path.split("."))}
         assert ours == theirs
 
@@ -218,7 +268,8 @@ class TestPhases:
         records = [steady(i, due=1000 * i) for i in range(10)]
         counted = summary(records, Transients(warmup=Transient(2), cooldown=Transient(1)))
         assert coverage(Path("7.json"), counted, "the report below counts all") == (
-            "7.json counts 7 of 10 requests, without those of --warmup and --cooldown; the report below counts all"
+            "7.json counts 7 of 10 requests, without those of --warmup and --cooldown; the report "
+            "below counts all"
         )
         assert coverage(Path("7.json"), summary(records), "the report below counts all") == ""
 
@@ -228,16 +279,25 @@ class TestPhases:
         counted = summary(records, Transients(warmup=Transient(2), cooldown=Transient(3)))
         benchmark = counted["benchmarks"][0]
         assert benchmark["duration"] == pytest.approx(4.06)
-        assert (benchmark["warmup_duration"], benchmark["cooldown_duration"]) == (pytest.approx(2), pytest.approx(3))
+        assert (benchmark["warmup_duration"], benchmark["cooldown_duration"]) == (
+            pytest.approx(2),
+            pytest.approx(3),
+        )
         assert value(counted, "output_tokens_per_second") == pytest.approx(5 * 5 / 4.06)
         assert value(counted, "request_concurrency") == pytest.approx(5 * 0.06 / 4.06)
 
-    def test_requests_in_flight_beside_those_that_count_are_part_of_the_rates(self, summary: Any) -> None:
+    def test_requests_in_flight_beside_those_that_count_are_part_of_the_rates(
+        self, summary: Any
+    ) -> None:
         long = steady(0, gap=100, n=41)  # 20 ms to 4,020 ms
         records = [long, steady(1, due=1000), steady(2, due=2000)]
         counted = summary(records, Transients(warmup=Transient(1)))
-        beside = 10  # tokens of the long one from 1,000 to 2,040 ms: at 1,020, 1,120, ..., 1,920 and 2,020
-        assert at(counted, "benchmarks.0.metrics.output_tokens_per_second.successful.total_sum") > 2 * 3 + beside
+        # tokens of the long one from 1,000 to 2,040 ms: at 1,020, 1,120, ..., 1,920 and 2,020
+        beside = 10
+        assert (
+            at(counted, "benchmarks.0.metrics.output_tokens_per_second.successful.total_sum")
+            > 2 * 3 + beside
+        )
 
 
 def test_a_concurrent_strategy_has_streams(summary: Any) -> None:

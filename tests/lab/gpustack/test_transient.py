@@ -33,13 +33,19 @@ def test_first_requests_are_left_out(value: Any, left_out: int) -> None:
 
 
 def test_last_requests_are_left_out() -> None:
-    phases = Transients(cooldown=Transient.parse("--cooldown", {"percent": 0.3, "mode": "requests"}))
+    phases = Transients(
+        cooldown=Transient.parse("--cooldown", {"percent": 0.3, "mode": "requests"})
+    )
     assert counted(10, phases, num_prompts=10) == [*range(7)]
 
 
-@pytest.mark.parametrize(("mode", "expected"), [("duration", 2), ("prefer_duration", 2), ("requests", 5)])
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("duration", 2), ("prefer_duration", 2), ("requests", 5)]
+)
 def test_mode_says_whether_seconds_or_requests_are_left_out(mode: str, expected: int) -> None:
-    phases = Transients(warmup=Transient.parse("--warmup", {"value": 5 if mode == "requests" else 2, "mode": mode}))
+    phases = Transients(
+        warmup=Transient.parse("--warmup", {"value": 5 if mode == "requests" else 2, "mode": mode})
+    )
     assert counted(10, phases, num_prompts=10, duration=10.0)[0] == expected
 
 

@@ -14,7 +14,13 @@ from loadgen.lab.importer.placement import load_difference
 from loadgen.lab.study.spec import study_file
 from tests.helpers.imported_files import PAGES, STUDIES, page, take
 
-LAB = ["qwen3-32b-a100", "qwen3-235b-a22b-a100", "qwen3-14b-h100", "qwen3.5-9b-h100", "qwen3-30b-a3b-910b"]
+LAB = [
+    "qwen3-32b-a100",
+    "qwen3-235b-a22b-a100",
+    "qwen3-14b-h100",
+    "qwen3.5-9b-h100",
+    "qwen3-30b-a3b-910b",
+]
 
 
 def load(name: str, **settings: Any) -> RunSettings:
@@ -23,24 +29,52 @@ def load(name: str, **settings: Any) -> RunSettings:
 
 def published(ok: int, input_tokens: int, output_tokens: int) -> Published:
     counts = {"ok": ok, "input_tokens": input_tokens, "output_tokens": output_tokens}
-    return Published({name: Number.exact(count) for name, count in counts.items()}, {}, Place("page.md", 1))
+    return Published(
+        {name: Number.exact(count) for name, count in counts.items()}, {}, Place("page.md", 1)
+    )
 
 
 @pytest.mark.parametrize(
     ("result", "settings", "words"),
     [
         # of the page on one H100: the client's count
-        ((500, 1997942, 100000), load("long"), "prompts have 3995.88 tokens on average, and each of this load has"),
+        (
+            (500, 1997942, 100000),
+            load("long"),
+            "prompts have 3995.88 tokens on average, and each of this load has",
+        ),
         # of the page of GPUStack's tool
-        ((1000, 1033932, 128000), load("Throughput", dataset_rule=None), "1033.93 tokens on average, and each of this"),
-        ((1000, 342058, 281412), load("sharegpt"), "342 tokens on average, and those that vllm-0.11 chooses about 217"),
-        ((1000, 217393, 201833), load("ShareGPT"), "217 tokens on average, and those that benchmark-runner chooses"),
+        (
+            (1000, 1033932, 128000),
+            load("Throughput", dataset_rule=None),
+            "1033.93 tokens on average, and each of this",
+        ),
+        (
+            (1000, 342058, 281412),
+            load("sharegpt"),
+            "342 tokens on average, and those that vllm-0.11 chooses about 217",
+        ),
+        (
+            (1000, 217393, 201833),
+            load("ShareGPT"),
+            "217 tokens on average, and those that benchmark-runner chooses",
+        ),
         # of the page on two 910B
-        ((500, 1997942, 100000), load("long", dataset_rule="vllm-0.9"), "vllm-0.9 counts 4000 for each"),
-        ((500, 2004000, 100000), load("long", dataset_rule="vllm-0.11"), "those of vllm-0.11 at most 4000"),
+        (
+            (500, 1997942, 100000),
+            load("long", dataset_rule="vllm-0.9"),
+            "vllm-0.9 counts 4000 for each",
+        ),
+        (
+            (500, 2004000, 100000),
+            load("long", dataset_rule="vllm-0.11"),
+            "those of vllm-0.11 at most 4000",
+        ),
     ],
 )
-def test_other_load_is_told_by_its_tokens(result: tuple[int, int, int], settings: RunSettings, words: str) -> None:
+def test_other_load_is_told_by_its_tokens(
+    result: tuple[int, int, int], settings: RunSettings, words: str
+) -> None:
     assert words in load_difference(published(*result), settings)
 
 
@@ -51,11 +85,14 @@ def test_other_load_is_told_by_its_tokens(result: tuple[int, int, int], settings
         ((500, 2004000, 100000), load("long")),  # a template adds 8 tokens to each prompt
         ((1000, 1033932, 128000), load("Throughput")),
         ((1000, 342058, 281412), load("ShareGPT")),
-        ((514, 23313, 131530), load("ShareGPT")),  # requests that failed leave others than the usual ones
+        # requests that failed leave others than the usual ones
+        ((514, 23313, 131530), load("ShareGPT")),
         ((1000, 217393, 201833), load("sharegpt")),
     ],
 )
-def test_load_of_the_workload_is_not_remarked(result: tuple[int, int, int], settings: RunSettings) -> None:
+def test_load_of_the_workload_is_not_remarked(
+    result: tuple[int, int, int], settings: RunSettings
+) -> None:
     assert load_difference(published(*result), settings) == ""
 
 
@@ -70,8 +107,11 @@ def test_each_workload_with_another_load_is_named_once(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(own)
     taken = take(study_file.read(path), tmp_path / "store", str(PAGES / "qwen3-14b-h100.md"))
-    lines = [line for line in taken.lines.splitlines() if "is another load than the study's" in line]
+    lines = [
+        line for line in taken.lines.splitlines() if "is another load than the study's" in line
+    ]
     assert [line.split(": ")[1].split()[0] for line in lines] == ["long", "medium", "short"]
     assert lines[0].endswith(
-        "set dataset_rule, or compat, to the page's tool before you compare them with runs of the study"
+        "set dataset_rule, or compat, to the page's tool before you compare them with runs of the "
+        "study"
     )

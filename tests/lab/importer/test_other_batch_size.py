@@ -1,7 +1,9 @@
-"""A page that shows the deciding data set a second time, with fewer requests and a cap on those in flight.
+"""A page that shows the deciding data set a second time, with fewer requests and a cap on those in
+flight.
 
-The numbers are those of a page of GPUStack's performance lab, docs/performance-lab/deepseek-r1/h200.md: 5482.59 and
-7143.30 tok/s with all requests at once, 407.45 tok/s of the baseline with four in flight.
+The numbers are those of a page of GPUStack's performance lab,
+docs/performance-lab/deepseek-r1/h200.md: 5482.59 and 7143.30 tok/s with all requests at once,
+407.45 tok/s of the baseline with four in flight.
 """
 
 from pathlib import Path
@@ -21,7 +23,9 @@ BASELINE = {"ok": 1000, "duration": 76.59, "input": 219_171, "output": 200_752, 
 WINNER = BASELINE | {"duration": 58.79, "total": 7143.30}
 FOUR = {"ok": 100, "cap": 4, "duration": 108.42, "input": 22_836, "output": 21_338, "total": 407.45}
 SHAREGPT: dict[str, Any] = {"sharegpt": {"workload": "sharegpt", "dataset_path": "share.json"}}
-STAGES = [{"name": "engine", "choice": {"vllm": {}, "sglang": {"engine": "sglang"}}, "expect": "sglang"}]
+STAGES = [
+    {"name": "engine", "choice": {"vllm": {}, "sglang": {"engine": "sglang"}}, "expect": "sglang"}
+]
 
 
 def page(*cases: str) -> str:
@@ -68,7 +72,10 @@ def test_a_study_that_has_the_smaller_batch_gets_it(tmp_path: Path) -> None:
     assert found.told[0].unplaced == 0
     baseline = arm(found.findings, "confirmation", "baseline")
     assert baseline.values == (5482.59,)
-    assert {name for trial in baseline.trials for name in trial.runs} == {"sharegpt", "batch of four"}
+    assert {name for trial in baseline.trials for name in trial.runs} == {
+        "sharegpt",
+        "batch of four",
+    }
 
 
 def test_a_second_measurement_of_the_same_is_left_out(tmp_path: Path) -> None:
@@ -88,7 +95,10 @@ def test_a_few_lost_requests_are_told_and_many_are_another_workload(
     ran = arm(found.findings, "engine", "sglang")
     if counts:
         assert "984 of the 1000 requests of sharegpt; the others count as failed" in found.lines
-        assert (ran.verdict, ran.why) == (Verdict.INFEASIBLE, "success rate 98.4%, at least 99.0% is required")
+        assert (ran.verdict, ran.why) == (
+            Verdict.INFEASIBLE,
+            "success rate 98.4%, at least 99.0% is required",
+        )
     else:
         assert "not placed: no workload of the study is 516 requests" in found.lines
         assert ran.verdict is Verdict.NOT_RUN

@@ -14,7 +14,9 @@ STAGES: list[dict[str, Any]] = [
     {"name": "seqs", "grid": {"max_seqs": [64, 128]}},
     {
         "name": "drafts",
-        "choice": {"mtp": {"knobs": {"speculative": {"method": "mtp", "num_speculative_tokens": 4}}}},
+        "choice": {
+            "mtp": {"knobs": {"speculative": {"method": "mtp", "num_speculative_tokens": 4}}}
+        },
     },
     {"name": "weights", "choice": {"fp8": {"model": "fp8", "knobs": {"tensor_parallel": 2}}}},
 ]
@@ -33,7 +35,10 @@ def started(text: str, stage: str = "") -> tuple[str, str]:
     [
         ("vllm serve Qwen/Qwen3-8B --max-num-seqs 64", "seqs/max_seqs=64"),
         ("vllm serve Qwen/Qwen3-8B --max_num_seqs=128", "seqs/max_seqs=128"),
-        ("vllm serve Qwen/Qwen3-8B --host 0.0.0.0 --port 8000 --max-num-seqs 64", "seqs/max_seqs=64"),
+        (
+            "vllm serve Qwen/Qwen3-8B --host 0.0.0.0 --port 8000 --max-num-seqs 64",
+            "seqs/max_seqs=64",
+        ),
         ("vllm serve --max-num-seqs 64 --model Qwen/Qwen3-8B", "seqs/max_seqs=64"),
         ("python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B", "engine/sglang"),
         ("vllm serve Qwen3-8B --max-num-seqs 64", "seqs/max_seqs=64"),  # without its owner
@@ -41,7 +46,8 @@ def started(text: str, stage: str = "") -> tuple[str, str]:
         ("vllm serve Qwen/Qwen3-8B-FP8 --tensor-parallel-size=2", "weights/fp8"),
         (f"vllm serve Qwen/Qwen3-8B --speculative-config={DRAFTS}", "drafts/mtp"),
         (f"vllm serve Qwen/Qwen3-8B --speculative-config '{DRAFTS}'", "drafts/mtp"),
-        ("--max-num-seqs=64", "seqs/max_seqs=64"),  # flags alone, of whichever engine has an arm with them
+        # flags alone, of whichever engine has an arm with them
+        ("--max-num-seqs=64", "seqs/max_seqs=64"),
     ],
 )
 def test_a_command_starts_the_arm_that_says_the_same(text: str, name: str) -> None:
@@ -49,13 +55,19 @@ def test_a_command_starts_the_arm_that_says_the_same(text: str, name: str) -> No
 
 
 def test_a_flag_in_a_comment_takes_the_place_of_the_commands_own() -> None:
-    command = next(commands("vllm serve Qwen/Qwen3-8B --max-num-seqs 64", 0)).changed_by("--max-num-seqs 128")
+    command = next(commands("vllm serve Qwen/Qwen3-8B --max-num-seqs 64", 0)).changed_by(
+        "--max-num-seqs 128"
+    )
     assert ARMS.started_by(command, "Seqs")[0].path == "seqs/max_seqs=128"
 
 
 @pytest.mark.parametrize(
     ("stage", "name"),
-    [("1. Choosing the Engine", "engine/vllm"), ("2. Seqs", "seqs/baseline"), ("", "confirmation/baseline")],
+    [
+        ("1. Choosing the Engine", "engine/vllm"),
+        ("2. Seqs", "seqs/baseline"),
+        ("", "confirmation/baseline"),
+    ],
 )
 def test_arm_is_taken_from_the_step_named_like_the_stage(stage: str, name: str) -> None:
     assert started("vllm serve Qwen/Qwen3-8B", stage) == (name, "")
@@ -76,7 +88,10 @@ def test_unknown_model_is_taken_for_the_nearest_name() -> None:
             "no arm has the command `vllm serve Qwen/Qwen3-8B --max-num-seqs 65`",
         ),
         ("trtllm-serve Qwen/Qwen3-8B", "no arm has the command `trtllm-serve Qwen/Qwen3-8B`"),
-        ("vllm serve mistralai/Large", "unknown model mistralai/Large; the study has Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8"),
+        (
+            "vllm serve mistralai/Large",
+            "unknown model mistralai/Large; the study has Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8",
+        ),
     ],
 )
 def test_command_without_an_arm_is_not_placed(text: str, why: str) -> None:
@@ -88,5 +103,7 @@ def test_command_without_an_arm_is_not_placed(text: str, why: str) -> None:
 def test_a_command_that_two_arms_say_is_not_placed() -> None:
     stage = {"name": "env", "choice": {"on": {"env": {"A": "1"}}, "off": {"env": {"A": "0"}}}}
     arms = Arms(planned(stage))
-    with pytest.raises(Unplaced, match=r"`vllm serve Qwen/Qwen3-8B` is the command of env/on and env/off"):
+    with pytest.raises(
+        Unplaced, match=r"`vllm serve Qwen/Qwen3-8B` is the command of env/on and env/off"
+    ):
         arms.started_by(next(commands("vllm serve Qwen/Qwen3-8B", 0)), "Env")

@@ -1,6 +1,7 @@
 """The five pages of the performance lab, imported: published results and their true percentages.
 
-Each row has its arithmetic above it, made by hand of what the blocks print: throughputs, or tokens and durations.
+Each row has its arithmetic above it, made by hand of what the blocks print: throughputs, or tokens
+and durations.
 """
 
 import pytest
@@ -19,9 +20,10 @@ QWEN_32B, QWEN_235B, QWEN_14B, QWEN_9B, QWEN_30B = (
 )
 TUNED_9B = "Max Num Seqs && Performance Mode/max_seqs=512 performance_mode=throughput"
 
-# page, step, arm, workload, what it achieved (total tokens/s of the box), % beside the reference and the baseline.
-# Where two quotients are told the first is that beside the reference; those of Qwen3.5-9B are of durations, since all
-# arms had the same tokens: 342058 + 281412 = 623470 of ShareGPT.
+# page, step, arm, workload, what it achieved (total tokens/s of the box), % beside the reference
+# and the baseline. Where two quotients are told the first is that beside the reference; those of
+# Qwen3.5-9B are of durations, since all arms had the same tokens: 342058 + 281412 = 623470 of
+# ShareGPT.
 GOLDEN = [
     # 8403.97 / 6595.66
     (QWEN_14B, "engine", "sglang", "sharegpt", 8403.97, "+27.42", "+27.42"),
@@ -30,11 +32,35 @@ GOLDEN = [
     # 10426.27 / 8403.97; / 6595.66
     (QWEN_14B, "quantization", "fp8", "sharegpt", 10426.27, "+24.06", "+58.08"),
     # 10434.44 / 10426.27; / 6595.66
-    (QWEN_14B, "attention backend", "attention_backend=fa3", "sharegpt", 10434.44, "+0.08", "+58.20"),
+    (
+        QWEN_14B,
+        "attention backend",
+        "attention_backend=fa3",
+        "sharegpt",
+        10434.44,
+        "+0.08",
+        "+58.20",
+    ),
     # 9123.34 / 10426.27; / 6595.66
-    (QWEN_14B, "attention backend", "attention_backend=flashinfer", "sharegpt", 9123.34, "-12.50", "+38.32"),
+    (
+        QWEN_14B,
+        "attention backend",
+        "attention_backend=flashinfer",
+        "sharegpt",
+        9123.34,
+        "-12.50",
+        "+38.32",
+    ),
     # 10055.13 / 10426.27; / 6595.66
-    (QWEN_14B, "attention backend", "attention_backend=triton", "sharegpt", 10055.13, "-3.56", "+52.45"),
+    (
+        QWEN_14B,
+        "attention backend",
+        "attention_backend=triton",
+        "sharegpt",
+        10055.13,
+        "-3.56",
+        "+52.45",
+    ),
     # 10426.27 / 6595.66
     (QWEN_14B, "confirmation", "quantization/fp8", "sharegpt", 10426.27, "+58.08", "+58.08"),
     # 16884.75 / 5796.73
@@ -54,9 +80,25 @@ GOLDEN = [
     # 1767.21 / 2054.21; / 1730.98
     (QWEN_32B, "quantization", "vllm awq", "sharegpt", 1767.21, "-13.97", "+2.09"),
     # 1897.50 / 2054.21; / 1730.98
-    (QWEN_32B, "max batched tokens", "max_batched_tokens=16384", "sharegpt", 1897.50, "-7.63", "+9.62"),
+    (
+        QWEN_32B,
+        "max batched tokens",
+        "max_batched_tokens=16384",
+        "sharegpt",
+        1897.50,
+        "-7.63",
+        "+9.62",
+    ),
     # 1627.65 / 2054.21; / 1730.98
-    (QWEN_32B, "max batched tokens", "max_batched_tokens=32768", "sharegpt", 1627.65, "-20.77", "-5.97"),
+    (
+        QWEN_32B,
+        "max batched tokens",
+        "max_batched_tokens=32768",
+        "sharegpt",
+        1627.65,
+        "-20.77",
+        "-5.97",
+    ),
     # 3535.54 / 2656.71
     (QWEN_32B, "confirmation", "long prompts/chunked", "short", 3535.54, "+33.08", "+33.08"),
     # 2715.90 / 2521.38
@@ -74,9 +116,25 @@ GOLDEN = [
     # 2 * 2814.47 / 3740.89; / 3792.50
     (QWEN_235B, "parallelism", "tp4 ep4", "sharegpt", 5628.94, "+50.47", "+48.42"),
     # 2 * 3025.05 / (2 * 3019.19); / 3792.50
-    (QWEN_235B, "max batched tokens", "max_batched_tokens=4096", "sharegpt", 6050.10, "+0.19", "+59.53"),
+    (
+        QWEN_235B,
+        "max batched tokens",
+        "max_batched_tokens=4096",
+        "sharegpt",
+        6050.10,
+        "+0.19",
+        "+59.53",
+    ),
     # 2 * 3003.01 / (2 * 3019.19); / 3792.50
-    (QWEN_235B, "max batched tokens", "max_batched_tokens=8192", "sharegpt", 6006.02, "-0.54", "+58.37"),
+    (
+        QWEN_235B,
+        "max batched tokens",
+        "max_batched_tokens=8192",
+        "sharegpt",
+        6006.02,
+        "-0.54",
+        "+58.37",
+    ),
     # 2 * 3019.19 / 3792.50
     (QWEN_235B, "confirmation", "parallelism/tp4", "sharegpt", 6038.38, "+59.22", "+59.22"),
     # 2 * 4961.66 / 7449.43
@@ -238,7 +296,9 @@ def test_an_arm_has_its_published_throughput_and_the_right_percentages(row: tupl
     reference = next(each for each in findings.steps if each.step.name == step).reference
     assert value == pytest.approx(expected, abs=0.005)
     assert change(value, achieved(findings, step, reference, workload)) == beside_reference
-    assert change(value, achieved(findings, "confirmation", "baseline", workload)) == beside_baseline
+    assert (
+        change(value, achieved(findings, "confirmation", "baseline", workload)) == beside_baseline
+    )
     if workload == findings.study.objective.workload:
         assert arm(findings, step, of).values == (value,)
 
@@ -254,7 +314,9 @@ def test_an_arm_has_its_published_throughput_and_the_right_percentages(row: tupl
         (QWEN_30B, "13 results and 1 failed command", 0),
     ],
 )
-def test_all_that_a_page_has_is_placed_and_counted_alike(name: str, imported: str, twice: int) -> None:
+def test_all_that_a_page_has_is_placed_and_counted_alike(
+    name: str, imported: str, twice: int
+) -> None:
     (told,), findings = page(name).told, page(name).findings
     assert (publications.counted(told.imported), told.unplaced, told.again) == (imported, 0, 0)
     assert time_spent(findings) == f"{imported} published"
@@ -269,7 +331,8 @@ def test_the_golden_rows_are_all_that_achieved_anything_beside_a_reference(name:
         for each in step.arms
         for trial in each.trials
         for workload in trial.runs
-        if each.name != step.reference and (step.step.name == "confirmation" or workload in each.planned.workloads)
+        if each.name != step.reference
+        and (step.step.name == "confirmation" or workload in each.planned.workloads)
     }
     more = {("long prompts", "chunked", "very-long")}  # stands in the confirmation too
     assert told - more == {row[1:4] for row in GOLDEN if row[0] == name}
@@ -286,23 +349,32 @@ def test_gain_of_two_servers_is_half_of_the_printed_one() -> None:
     findings = page(QWEN_235B).findings
     best = max(value for step in findings.steps[:2] for each in step.arms for value in each.values)
     assert best == 4635.31
-    assert change(arm(findings, "parallelism", "tp4").values[0], best) == "+30.27"  # 2 * 3019.19 / 4635.31, not +59.2
+    # 2 * 3019.19 / 4635.31, not +59.2
+    assert change(arm(findings, "parallelism", "tp4").values[0], best) == "+30.27"
 
 
 @pytest.mark.parametrize(
     ("name", "adopted"),
     [
-        (QWEN_32B, {"engine": "trtllm", "long prompts": "chunked", "confirmation": "long prompts/chunked"}),
+        (
+            QWEN_32B,
+            {"engine": "trtllm", "long prompts": "chunked", "confirmation": "long prompts/chunked"},
+        ),
         (QWEN_235B, {"engine": "sglang", "parallelism": "tp4", "confirmation": "parallelism/tp4"}),
         (QWEN_14B, {"engine": "sglang", "quantization": "fp8", "confirmation": "quantization/fp8"}),
         (
             QWEN_9B,
-            {"Max Num Seqs && Performance Mode": "max_seqs=512 performance_mode=throughput", "confirmation": TUNED_9B},
+            {
+                "Max Num Seqs && Performance Mode": "max_seqs=512 performance_mode=throughput",
+                "confirmation": TUNED_9B,
+            },
         ),
         (QWEN_30B, {"engine": "mindie", "confirmation": "engine/mindie"}),
     ],
 )
-def test_arms_a_page_continues_with_are_adopted_uncompared(name: str, adopted: dict[str, str]) -> None:
+def test_arms_a_page_continues_with_are_adopted_uncompared(
+    name: str, adopted: dict[str, str]
+) -> None:
     findings = page(name).findings
     assert {step.step.name: step.won[0] for step in findings.steps if step.won} == adopted
     for step in findings.steps:
@@ -325,7 +397,13 @@ def test_arms_a_page_continues_with_are_adopted_uncompared(name: str, adopted: d
         (QWEN_32B, "quantization", "trtllm awq", Verdict.FAILED, "crash: KeyError: 'weight'"),
         (QWEN_32B, "quantization", "vllm awq", Verdict.PUBLISHED, ""),
         (QWEN_32B, "engine", "vllm of its own context", Verdict.NOT_RUN, "no results published"),
-        (QWEN_32B, "long prompts", "chunked", Verdict.ADOPTED_BY_AUTHOR, "no results on sharegpt published"),
+        (
+            QWEN_32B,
+            "long prompts",
+            "chunked",
+            Verdict.ADOPTED_BY_AUTHOR,
+            "no results on sharegpt published",
+        ),
         (QWEN_32B, "engine", "vllm", Verdict.REFERENCE, ""),
         (
             QWEN_32B,
@@ -341,10 +419,18 @@ def test_arms_a_page_continues_with_are_adopted_uncompared(name: str, adopted: d
             Verdict.INFEASIBLE,
             "success rate 51.4%, at least 99.0% is required",  # 514 / 1000
         ),
-        (QWEN_30B, "prefix cache", "on", Verdict.FAILED, "crash: crashed: no such feature for this model"),
+        (
+            QWEN_30B,
+            "prefix cache",
+            "on",
+            Verdict.FAILED,
+            "crash: crashed: no such feature for this model",
+        ),
     ],
 )
-def test_arm_has_its_published_verdict(name: str, step: str, of: str, verdict: Verdict, why: str) -> None:
+def test_arm_has_its_published_verdict(
+    name: str, step: str, of: str, verdict: Verdict, why: str
+) -> None:
     found = arm(page(name).findings, step, of)
     assert (found.verdict, found.why) == (verdict, why)
 
@@ -352,15 +438,20 @@ def test_arm_has_its_published_verdict(name: str, step: str, of: str, verdict: V
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        (QWEN_32B, ":283: its command names the unknown model Qwen/Qwen3-14B; taken for Qwen/Qwen3-32B"),
         (
             QWEN_32B,
-            ":352: the page shows it as the baseline's, but its command is that of engine/vllm of its own context",
+            ":283: its command names the unknown model Qwen/Qwen3-14B; taken for Qwen/Qwen3-32B",
+        ),
+        (
+            QWEN_32B,
+            ":352: the page shows it as the baseline's, but its command is that of engine/vllm of "
+            "its own context",
         ),
         (
             QWEN_30B,
             ":176: its command names the unknown model vllm-ascend/Qwen3-8B-W8A8; "
-            "taken for ./Qwen3-30B-A3B-W8A8; its command does not say tensor_parallel, context_len, which every server "
+            "taken for ./Qwen3-30B-A3B-W8A8; its command does not say tensor_parallel, "
+            "context_len, which every server "
             "of the study has",
         ),
         (QWEN_9B, "(block 14, Batch Token 32k and Seqs 512): left out: it has the same numbers as"),

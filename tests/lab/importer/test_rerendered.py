@@ -12,7 +12,14 @@ from loadgen.lab.study.execute import conductor
 from loadgen.lab.study.execute.store import Store
 from loadgen.lab.study.spec import study_file
 from tests.helpers.imported_files import PAGES, STUDIES, take
-from tests.lab.importer.test_published import GOLDEN, QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B
+from tests.lab.importer.test_published import (
+    GOLDEN,
+    QWEN_9B,
+    QWEN_14B,
+    QWEN_30B,
+    QWEN_32B,
+    QWEN_235B,
+)
 
 
 @cache
@@ -25,7 +32,9 @@ def written(name: str) -> str:
             findings, facts = conductor.load_findings(store)
         (page,) = (
             path
-            for path in report.write(findings, facts, Path(folder) / "store", Path(folder) / "report")
+            for path in report.write(
+                findings, facts, Path(folder) / "store", Path(folder) / "report"
+            )
             if path.suffix == ".md"
         )
         return re.sub(r"<span[^>]*>|</span>", "", page.read_text())
@@ -41,7 +50,9 @@ def rows(name: str, cell: str) -> list[str]:
 def test_report_has_the_derived_throughput_and_percentage(row: tuple) -> None:
     name, step, of, workload, expected, beside_reference, _ = row
     named = rows(name, f"**{workload}**" if step == "confirmation" else of)
-    assert any(f"{expected:.2f}" in line and f"{beside_reference}%" in line for line in named), named
+    assert any(f"{expected:.2f}" in line and f"{beside_reference}%" in line for line in named), (
+        named
+    )
 
 
 @pytest.mark.parametrize("name", [QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B])
@@ -54,7 +65,13 @@ def test_a_report_of_published_results_claims_no_more_than_it_knows(name: str) -
 
 @pytest.mark.parametrize(
     ("name", "wrong"),
-    [(QWEN_32B, "-13.8"), (QWEN_14B, "8424.86"), (QWEN_9B, "34.63"), (QWEN_9B, "+15.59%"), (QWEN_9B, "34,751,436")],
+    [
+        (QWEN_32B, "-13.8"),
+        (QWEN_14B, "8424.86"),
+        (QWEN_9B, "34.63"),
+        (QWEN_9B, "+15.59%"),
+        (QWEN_9B, "34,751,436"),
+    ],
 )
 def test_wrong_value_of_a_page_is_not_in_its_report(name: str, wrong: str) -> None:
     assert wrong not in written(name)

@@ -57,6 +57,7 @@ def test_a_block_has_the_names_of_vllms_result(tmp_path: Path) -> None:
     assert "input_throughput" not in own["published"]
 
 
+# In a run that was interrupted the rest did not fail.
 @pytest.mark.parametrize(
     ("data", "asked", "expected"),
     [
@@ -64,10 +65,12 @@ def test_a_block_has_the_names_of_vllms_result(tmp_path: Path) -> None:
         ({"failed": 3}, 1000, (103, 100, 3)),  # what the result says goes first
         ({"failed": None}, 120, (120, 100, 20)),  # then what the workload asks
         ({"failed": None}, 0, (100, 100, 0)),  # then nothing is known of any other
-        ({"num_prompts": 110}, 1000, (110, 100, 0)),  # in a run that was interrupted the rest did not fail
+        ({"num_prompts": 110}, 1000, (110, 100, 0)),
     ],
 )
-def test_how_many_requests_were_sent(data: dict[str, Any], asked: int, expected: tuple[int, int, int]) -> None:
+def test_how_many_requests_were_sent(
+    data: dict[str, Any], asked: int, expected: tuple[int, int, int]
+) -> None:
     summary = restated(of_json(VLLM | data), asked)
     assert (summary["num_prompts"], summary["completed"], summary["failed"]) == expected
 
@@ -75,9 +78,21 @@ def test_how_many_requests_were_sent(data: dict[str, Any], asked: int, expected:
 @pytest.mark.parametrize(
     ("given", "untrue", "kept"),
     [
-        ({"tpot": 1.0, "itl": 10.0, "e2el": 1100.0}, ["mean_tpot_ms", "p99_tpot_ms"], ["mean_itl_ms"]),
-        ({"tpot": 10.0, "itl": 0.0, "e2el": 1100.0}, ["mean_itl_ms", "mean_tpot_ms"], ["mean_ttft_ms"]),
-        ({"tpot": 10.0, "itl": 4.0, "e2el": 1100.0}, ["mean_itl_ms", "mean_tpot_ms"], ["mean_ttft_ms"]),
+        (
+            {"tpot": 1.0, "itl": 10.0, "e2el": 1100.0},
+            ["mean_tpot_ms", "p99_tpot_ms"],
+            ["mean_itl_ms"],
+        ),
+        (
+            {"tpot": 10.0, "itl": 0.0, "e2el": 1100.0},
+            ["mean_itl_ms", "mean_tpot_ms"],
+            ["mean_ttft_ms"],
+        ),
+        (
+            {"tpot": 10.0, "itl": 4.0, "e2el": 1100.0},
+            ["mean_itl_ms", "mean_tpot_ms"],
+            ["mean_ttft_ms"],
+        ),
         ({"itl": 10.0, "median_itl": 0.01}, ["mean_itl_ms", "median_itl_ms"], ["mean_tpot_ms"]),
         ({"ttft": 0.0}, ["mean_ttft_ms", "p99_ttft_ms"], ["mean_tpot_ms"]),
         ({"peak": 20_000.0}, ["max_output_tokens_per_s"], ["output_throughput"]),
@@ -97,8 +112,13 @@ def test_a_number_that_is_not_what_it_is_called_is_null_and_kept_as_printed(
 @pytest.mark.parametrize(
     ("row", "untrue", "kept"),
     [
-        ("Median TTFT (ms): 0.00", ["mean_ttft_ms", "median_ttft_ms", "p99_ttft_ms"], ["mean_tpot_ms"]),
-        ("Median TPOT (ms): 0.00", ["median_tpot_ms"], ["mean_tpot_ms", "p99_tpot_ms"]),  # tokens that come together
+        (
+            "Median TTFT (ms): 0.00",
+            ["mean_ttft_ms", "median_ttft_ms", "p99_ttft_ms"],
+            ["mean_tpot_ms"],
+        ),
+        # tokens that come together
+        ("Median TPOT (ms): 0.00", ["median_tpot_ms"], ["mean_tpot_ms", "p99_tpot_ms"]),
     ],
 )
 def test_mean_of_a_latency_of_requests_goes_with_its_zero_median(
@@ -125,7 +145,10 @@ def test_a_rate_that_does_not_follow_from_counts_and_duration_is_computed(tmp_pa
 
 
 def test_inconsistency_of_one_result_holds_for_the_file(tmp_path: Path) -> None:
-    clean, wrong = of_block(tmp_path, e2el=1100.0), of_block(tmp_path, tpot=1.0, itl=10.0, e2el=1100.0)
+    clean, wrong = (
+        of_block(tmp_path, e2el=1100.0),
+        of_block(tmp_path, tpot=1.0, itl=10.0, e2el=1100.0),
+    )
     untrue = untrue_of_all([clean, wrong])
     assert untrue == {"tpot"}
     assert untrue_of_all([clean]) == set()
@@ -164,7 +187,9 @@ def test_a_part_of_ours_that_is_not_whole_is_refused(own: Any) -> None:
 
 def test_a_number_too_large_to_be_one_is_none(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
-    path.write_text(block().replace("input tokens:                      10000", f"input tokens: {'9' * 400}"))
+    path.write_text(
+        block().replace("input tokens:                      10000", f"input tokens: {'9' * 400}")
+    )
     found = Source.read(str(path)).entries[0].result
     assert found is not None
     summary = restated(found, 100)

@@ -34,7 +34,17 @@ BASE = answered(57)
 @pytest.mark.parametrize(
     ("change", "is_lossy"),
     [
-        ({"knobs": {"max_seqs": 64, "max_batched_tokens": 4096, "prefix_cache": False, "tensor_parallel": 2}}, False),
+        (
+            {
+                "knobs": {
+                    "max_seqs": 64,
+                    "max_batched_tokens": 4096,
+                    "prefix_cache": False,
+                    "tensor_parallel": 2,
+                }
+            },
+            False,
+        ),
         ({"replicas": 2}, False),
         ({"model": "fp8"}, True),
         ({"engine": "sglang"}, True),
@@ -46,7 +56,9 @@ BASE = answered(57)
         ({"env": {"VLLM_USE_DEEP_GEMM": 1}}, True),
     ],
 )
-def test_whatever_may_change_what_is_computed_is_lossy(change: dict[str, Any], is_lossy: bool) -> None:
+def test_whatever_may_change_what_is_computed_is_lossy(
+    change: dict[str, Any], is_lossy: bool
+) -> None:
     planner = Planner(study({"name": "s", "choice": {"arm": change}}))
     arms = {each.name: each.spec for each in planner.stage(0).arms}
     assert lossy(arms["arm"], arms["baseline"]) is is_lossy
@@ -64,7 +76,9 @@ class TestWhoIsAsked:
         assert asks_questions(TrialRequest(NOISE, 0, "baseline"), base, asked, [])
         assert not asks_questions(TrialRequest("changed", 0, "baseline"), base, asked, [])
         assert asks_questions(TrialRequest("changed", 0, "fp8"), fp8, asked, [])
-        assert not asks_questions(TrialRequest("seqs", 0, "more"), self.planned(SEQS, "more").spec, asked, [])
+        assert not asks_questions(
+            TrialRequest("seqs", 0, "more"), self.planned(SEQS, "more").spec, asked, []
+        )
 
     def test_once_it_has_answered_it_is_not_asked_again_in_that_step(self) -> None:
         fp8 = self.planned(CHANGED, "fp8").spec
@@ -73,8 +87,12 @@ class TestWhoIsAsked:
             for block, said in enumerate((None, answered(57)))
         )
         assert asks_questions(TrialRequest("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent])
-        assert not asks_questions(TrialRequest("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent, spoke])
-        assert asks_questions(TrialRequest("confirmation", 0, "changed/fp8"), fp8, guarded(CHANGED), [silent, spoke])
+        assert not asks_questions(
+            TrialRequest("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent, spoke]
+        )
+        assert asks_questions(
+            TrialRequest("confirmation", 0, "changed/fp8"), fp8, guarded(CHANGED), [silent, spoke]
+        )
 
     def test_study_without_a_gate_asks_no_questions(self) -> None:
         arm = self.planned(CHANGED, "fp8").spec
@@ -91,18 +109,24 @@ class TestTheLimit:
         return AccuracyGate(asked, base).judge(arm, trials)
 
     def test_five_of_sixty_are_the_fewest_that_chance_seldom_loses(self) -> None:
-        assert [self.judged(answered(57 - lost), answered(57))[0] for lost in range(7)] == [False] * 5 + [True] * 2
+        assert [self.judged(answered(57 - lost), answered(57))[0] for lost in range(7)] == [
+            False
+        ] * 5 + [True] * 2
 
     def test_the_counts_are_told(self) -> None:
         out, said = self.judged(answered(51), answered(57))
         assert out
         assert said == (
-            "answers 51 of 60 questions right, the baseline 57: a loss of 10.0%, at most 1.0% is allowed; "
+            "answers 51 of 60 questions right, the baseline 57: a loss of 10.0%, at most 1.0% is "
+            "allowed; "
             "chance alone loses as much in 1.6% of cases"
         )
         out, said = self.judged(answered(56), answered(57))
         assert not out
-        assert said == "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go undetected"
+        assert (
+            said == "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go "
+            "undetected"
+        )
 
     def test_questions_that_are_won_make_a_loss_more_likely_to_be_chance(self) -> None:
         assert self.judged(answered(52), answered(57))[0]
@@ -125,7 +149,9 @@ class TestTheLimit:
             (answered(57, questions="r"), answered(57), "its questions differ from the baseline's"),
         ],
     )
-    def test_arm_without_comparable_answers_is_out(self, found: Answers | None, base: Answers, why: str) -> None:
+    def test_arm_without_comparable_answers_is_out(
+        self, found: Answers | None, base: Answers, why: str
+    ) -> None:
         assert self.judged(found, base) == (True, why)
 
 
@@ -138,7 +164,11 @@ class TestGatedStudy:
         while walk.request is not None:
             request, arm = walk.request, walk.planned.spec
             fast = 1500.0 if arm.model == "fp8" else 1000.0
-            said = (fp8 if arm.model == "fp8" else base) if asks_questions(request, arm, asked, ended) else None
+            said = (
+                (fp8 if arm.model == "fp8" else base)
+                if asks_questions(request, arm, asked, ended)
+                else None
+            )
             jitter = 1 + 0.001 * ((request.block * 7 + len(request.arm)) % 3)
             ended.append(trial(request, fast * jitter, walk.planned.workloads, answers=said))
             walk.add(ended[-1])
@@ -151,7 +181,9 @@ class TestGatedStudy:
         found = self.found(answered(51))
         fp8 = self.arm(found, 1, "fp8")
         assert fp8.verdict is Verdict.INFEASIBLE
-        assert fp8.why.startswith("answers 51 of 60 questions right, the baseline 57: a loss of 10.0%")
+        assert fp8.why.startswith(
+            "answers 51 of 60 questions right, the baseline 57: a loss of 10.0%"
+        )
         assert len(fp8.trials) == 1
         assert found.steps[1].won == ()
 
@@ -159,7 +191,11 @@ class TestGatedStudy:
         found = self.found(answered(56))
         fp8 = self.arm(found, 1, "fp8")
         assert fp8.verdict is Verdict.ADOPTED
-        assert fp8.why == "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go undetected"
+        assert (
+            fp8.why
+            == "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go "
+            "undetected"
+        )
         assert self.arm(found, 2, "changed/fp8").verdict is Verdict.REFERENCE
         assert self.arm(found, 2, "changed/fp8").why == fp8.why
 
@@ -176,7 +212,11 @@ class TestGatedStudy:
     def test_baseline_that_can_lose_no_answer_ends_the_study(self, base: Answers, why: str) -> None:
         found = self.found(answered(56), base)
         assert len(found.trials) == 1
-        assert found.open == f"noise: baseline fails, {why}; give questions that it answers, or leave accuracy out"
+        assert (
+            found.open
+            == f"noise: baseline fails, {why}; give questions that it answers, or leave accuracy "
+            "out"
+        )
         assert not found.nothing_feasible
 
     def test_baseline_with_few_right_answers_continues(self) -> None:
@@ -188,18 +228,35 @@ class TestGatedStudy:
     @pytest.mark.parametrize(
         ("right", "verdict", "why"),
         [
-            (50, Verdict.INFEASIBLE, "answers 50 of 60 questions right, the baseline 57: a loss of 11.7%"),
-            (56, Verdict.DRAWN, "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go"),
+            (
+                50,
+                Verdict.INFEASIBLE,
+                "answers 50 of 60 questions right, the baseline 57: a loss of 11.7%",
+            ),
+            (
+                56,
+                Verdict.DRAWN,
+                "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go",
+            ),
         ],
     )
     def test_drawn_arms_are_gated(self, right: int, verdict: Verdict, why: str) -> None:
-        joint = {"name": "j", "joint": {"quantization": {"choice": ["fp8", "awq"]}}, "trials": 2, "sampler": "random"}
+        joint = {
+            "name": "j",
+            "joint": {"quantization": {"choice": ["fp8", "awq"]}},
+            "trials": 2,
+            "sampler": "random",
+        }
         asked = guarded(joint)
         walk = Walk(asked, Planner(asked))
         while walk.step is None or walk.step.kind in ("noise", "drawn"):
             assert walk.request is not None
             said = answered(57 if walk.request.step == NOISE else right)
-            walk.add(trial(walk.request, 1000.0 + walk.request.block, walk.planned.workloads, answers=said))
+            walk.add(
+                trial(
+                    walk.request, 1000.0 + walk.request.block, walk.planned.workloads, answers=said
+                )
+            )
         for drawn in walk.found().steps[1].arms:
             assert drawn.verdict is verdict
             assert drawn.why.startswith(why)

@@ -29,7 +29,9 @@ def compared(effect: float, low: float, high: float, *, more_is_better: bool = T
         (-0.05, -1.0, -0.01, -1),
     ],
 )
-def test_direction_needs_a_bound_on_the_side_of_zero(effect: float, low: float, high: float, direction: int) -> None:
+def test_direction_needs_a_bound_on_the_side_of_zero(
+    effect: float, low: float, high: float, direction: int
+) -> None:
     assert compared(effect, low, high).direction == direction
 
 
@@ -54,7 +56,9 @@ def test_comparison_without_bounds_was_disturbed() -> None:
         (-1.0, 0.25, False, "-20.0% (-20.0% to ...)"),
     ],
 )
-def test_unknown_bound_is_left_open(low: float, high: float, more_is_better: bool, text: str) -> None:
+def test_unknown_bound_is_left_open(
+    low: float, high: float, more_is_better: bool, text: str
+) -> None:
     assert compared(0.25, low, high, more_is_better=more_is_better).text(1) == text
 
 

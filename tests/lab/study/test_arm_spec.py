@@ -1,4 +1,6 @@
-"""An arm is its changes to a baseline; its identity does not depend on how its command is written."""
+"""An arm is its changes to a baseline; its identity does not depend on how its command is
+written.
+"""
 
 import dataclasses
 from typing import Any
@@ -18,7 +20,9 @@ VLLM = {
     "raw": ["--seed 1", "--enforce-eager"],
     "env": {"OMP_NUM_THREADS": 2},
 }
-STUDY = study(engines={"vllm": VLLM, "sglang": {"version": "0.5.9", "knobs": {"context_len": 8192}}})
+STUDY = study(
+    engines={"vllm": VLLM, "sglang": {"version": "0.5.9", "knobs": {"context_len": 8192}}}
+)
 
 
 def change(**parts: Any) -> Change:
@@ -36,7 +40,9 @@ def test_knobs_and_variables_are_added_replaced_and_with_null_taken_away() -> No
     arm = baseline(STUDY).changed(change(knobs={"max_seqs": 8}, env={"A": "b"}), STUDY)
     assert arm.knobs == {"context_len": 4096, "max_seqs": 8}
     assert arm.env == {"OMP_NUM_THREADS": "2", "A": "b"}
-    arm = arm.changed(change(knobs={"context_len": None, "max_seqs": 9}, env={"OMP_NUM_THREADS": None}), STUDY)
+    arm = arm.changed(
+        change(knobs={"context_len": None, "max_seqs": 9}, env={"OMP_NUM_THREADS": None}), STUDY
+    )
     assert arm.knobs == {"max_seqs": 9}
     assert arm.env == {"A": "b"}
 
@@ -55,14 +61,21 @@ def test_another_engine_begins_afresh_and_keeps_model_and_place() -> None:
 
 
 def test_another_engine_keeps_the_width_that_the_model_needs() -> None:
-    wide = baseline(STUDY).changed(change(knobs={"tensor_parallel": 2, "pipeline_parallel": 2, "max_seqs": 8}), STUDY)
+    wide = baseline(STUDY).changed(
+        change(knobs={"tensor_parallel": 2, "pipeline_parallel": 2, "max_seqs": 8}), STUDY
+    )
     arm = wide.changed(change(engine="sglang"), STUDY)
     assert arm.knobs == {"tensor_parallel": 2, "pipeline_parallel": 2, "context_len": 8192}
     assert arm.width == 4
     assert wide.changed(change(engine="sglang", knobs={"tensor_parallel": None}), STUDY).width == 2
-    own = study(engines={"vllm": VLLM, "sglang": {"version": "0.5.9", "knobs": {"tensor_parallel": None}}})
+    own = study(
+        engines={"vllm": VLLM, "sglang": {"version": "0.5.9", "knobs": {"tensor_parallel": None}}}
+    )
     assert (
-        baseline(own).changed(change(knobs={"tensor_parallel": 2}), own).changed(change(engine="sglang"), own).width
+        baseline(own)
+        .changed(change(knobs={"tensor_parallel": 2}), own)
+        .changed(change(engine="sglang"), own)
+        .width
         == 1
     )
 
@@ -79,7 +92,9 @@ def test_replicas_share_all_devices_unless_some_are_named() -> None:
 
 def test_overrides_count_the_changed_settings() -> None:
     arm = baseline(STUDY)
-    more = arm.changed(change(knobs={"max_seqs": 8}, raw=["--x"], env={"A": "b"}, replicas=2), STUDY)
+    more = arm.changed(
+        change(knobs={"max_seqs": 8}, raw=["--x"], env={"A": "b"}, replicas=2), STUDY
+    )
     assert (arm.overrides, more.overrides) == (4, 8)
 
 
@@ -95,7 +110,10 @@ def key(*changes: dict[str, Any]) -> str:
     [
         ({"knobs": {"tensor_parallel": 2}}, {"raw": ["-tp 2"]}),
         ({"raw": ["-tp 2"]}, {"raw": ["--tensor-parallel-size=2"]}),
-        ({"raw": ["--tensor_parallel_size 2", "-q fp8"]}, {"knobs": {"quantization": "fp8", "tensor_parallel": 2}}),
+        (
+            {"raw": ["--tensor_parallel_size 2", "-q fp8"]},
+            {"knobs": {"quantization": "fp8", "tensor_parallel": 2}},
+        ),
         ({"knobs": {"prefix_cache": True}}, {"raw": ["--enable-prefix-caching"]}),
         (
             {"knobs": {"speculative": {"method": "mtp", "num_speculative_tokens": 4}}},
@@ -136,7 +154,9 @@ def test_identity_includes_generated_files() -> None:
 
 
 def test_identity_includes_settings_outside_the_command() -> None:
-    """Two engines that are spoken to alike, a number of servers, devices that an engine is not told."""
+    """Two engines that are spoken to alike, a number of servers, devices that an engine is not
+    told.
+    """
     both = study(engines={"vllm": {"version": "0.9.1"}, "vllm-ascend": {"version": "0.9.1"}})
     begun = baseline(both)
     found = []
@@ -151,7 +171,9 @@ def test_identity_includes_settings_outside_the_command() -> None:
     assert len(set(found)) == 4
     bare = study(hardware={"name": "no accelerators"})
     one, two = (baseline(bare).changed(change(replicas=replicas), bare) for replicas in (1, 2))
-    assert identity(one, StudyEngines(bare).launches(one)) != identity(two, StudyEngines(bare).launches(two))
+    assert identity(one, StudyEngines(bare).launches(one)) != identity(
+        two, StudyEngines(bare).launches(two)
+    )
 
 
 def test_a_variable_that_says_what_a_knob_says_is_refused() -> None:
@@ -159,7 +181,9 @@ def test_a_variable_that_says_what_a_knob_says_is_refused() -> None:
     begun = baseline(older).changed(change(env={"VLLM_ATTENTION_BACKEND": "FLASHINFER"}), older)
     assert StudyEngines(older).launches(begun)[0].env["VLLM_ATTENTION_BACKEND"] == "FLASHINFER"
     twice = begun.changed(change(knobs={"attention_backend": "XFORMERS"}), older)
-    with pytest.raises(BadInput, match="VLLM_ATTENTION_BACKEND: a knob or a flag sets the same; set it once"):
+    with pytest.raises(
+        BadInput, match="VLLM_ATTENTION_BACKEND: a knob or a flag sets the same; set it once"
+    ):
         StudyEngines(older).launches(twice)
 
 

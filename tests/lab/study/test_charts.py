@@ -32,9 +32,15 @@ def test_cases_are_shares_of_the_baseline(tmp_path: Path) -> None:
     assert list(optimized.labels) == ["50 (+25.0%)"] * 2
 
 
-def test_waterfall_goes_from_the_baseline_over_adoptions_to_the_confirmation(tmp_path: Path) -> None:
+def test_waterfall_goes_from_the_baseline_over_adoptions_to_the_confirmation(
+    tmp_path: Path,
+) -> None:
     came = {"baseline": 10.0, "fp8": 12.5, "quantization/fp8": 12.5}
-    bars = marks(found(lambda request: came[request.arm], stages=study_reports.STAGES[:1]), tmp_path, "waterfall")
+    bars = marks(
+        found(lambda request: came[request.arm], stages=study_reports.STAGES[:1]),
+        tmp_path,
+        "waterfall",
+    )
     assert [(bar.lows[0], bar.highs[0], bar.look) for bar in bars if isinstance(bar, Bars)] == [
         (0.0, pytest.approx(40.0), "base"),
         (pytest.approx(40.0), pytest.approx(50.0), "gain"),
@@ -44,8 +50,17 @@ def test_waterfall_goes_from_the_baseline_over_adoptions_to_the_confirmation(tmp
 
 def test_waterfall_has_each_arm_that_the_winner_builds_on(tmp_path: Path) -> None:
     # fp8 is no gain, but the winner starts from it
-    came = {"baseline": 10.0, "fp8": 9.0, "quantization/fp8": 9.0, "max_seqs=64": 18.0, "seqs/max_seqs=64": 18.0}
-    stages = [study_reports.STAGES[0], {"name": "seqs", "grid": {"max_seqs": [64]}, "from": "quantization/fp8"}]
+    came = {
+        "baseline": 10.0,
+        "fp8": 9.0,
+        "quantization/fp8": 9.0,
+        "max_seqs=64": 18.0,
+        "seqs/max_seqs=64": 18.0,
+    }
+    stages = [
+        study_reports.STAGES[0],
+        {"name": "seqs", "grid": {"max_seqs": [64]}, "from": "quantization/fp8"},
+    ]
     bars = marks(found(lambda request: came[request.arm], stages=stages), tmp_path, "waterfall")
     assert [(bar.labels[0], bar.look) for bar in bars if isinstance(bar, Bars)][1:3] == [
         ("-10.0%", "loss"),

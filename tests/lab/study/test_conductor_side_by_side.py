@@ -61,7 +61,9 @@ class Block:
         failing: The round in which the second arm dies; None: none.
     """
 
-    def __init__(self, rounds: int, *cores: float, quiet: bool = True, failing: int | None = None) -> None:
+    def __init__(
+        self, rounds: int, *cores: float, quiet: bool = True, failing: int | None = None
+    ) -> None:
         self.log: list[tuple[str, int, list[int]]] = []
         self._cores, self._quiet, self._failing = cores, quiet, failing
         self.study = study(SEQS, **CPU, decision={"rounds": rounds})
@@ -71,10 +73,14 @@ class Block:
         pids = iter(range(1, 9))
 
         @contextlib.asynccontextmanager
-        async def started(engine: Any, begins: Any, timeout_s: float, tell: Any) -> AsyncIterator[EngineSession]:
+        async def started(
+            engine: Any, begins: Any, timeout_s: float, tell: Any
+        ) -> AsyncIterator[EngineSession]:
             yield EngineSession(engine, (Process(next(pids)),))
 
-        async def load(runner: Any, engines: Any, arm: Any, name: str, *rest: Any, round_: int, foreign: Any) -> Any:
+        async def load(
+            runner: Any, engines: Any, arm: Any, name: str, *rest: Any, round_: int, foreign: Any
+        ) -> Any:
             self.log.append((arm.name, round_, list(foreign)))
             failed = arm.name != "baseline" and round_ == self._failing
             failure = Failure("killed", "it died", transient=True) if failed else None
@@ -101,7 +107,9 @@ def counted(trial: Trial) -> list[float]:
     return [each.summary["total_token_throughput"] for each in trial.runs["short"].rounds]
 
 
-async def test_arms_take_turns_with_the_same_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_arms_take_turns_with_the_same_rounds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     block = Block(3)
     trials = await block.run(tmp_path, monkeypatch)
     assert [{name for name, number, _ in block.log if number == each} for each in range(3)] == [
@@ -110,13 +118,20 @@ async def test_arms_take_turns_with_the_same_rounds(monkeypatch: pytest.MonkeyPa
     assert [counted(trial) for trial in trials] == [[1000.0, 1001.0, 1002.0]] * 2
 
 
-async def test_server_of_another_arm_counts_as_another_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_server_of_another_arm_counts_as_another_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     block = Block(2)
     await block.run(tmp_path, monkeypatch)
-    assert {(name, *foreign) for name, _, foreign in block.log} == {("baseline", 2), ("max_seqs=64", 1)}
+    assert {(name, *foreign) for name, _, foreign in block.log} == {
+        ("baseline", 2),
+        ("max_seqs=64", 1),
+    }
 
 
-async def test_disturbed_round_is_set_aside_for_all_arms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_disturbed_round_is_set_aside_for_all_arms(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     block = Block(2, 0.0, 1.0)
     trials = await block.run(tmp_path, monkeypatch)
     assert [counted(trial) for trial in trials] == [[1000.0, 1002.0]] * 2
@@ -134,12 +149,18 @@ async def test_least_disturbed_rounds_count_where_too_few_were_not(
     assert not found.quiet
 
 
-async def test_rounds_end_on_a_machine_that_is_never_quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_rounds_end_on_a_machine_that_is_never_quiet(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     block = Block(2, 1.0, 1.0, quiet=False)
-    assert [counted(trial) for trial in await block.run(tmp_path, monkeypatch)] == [[1000.0, 1001.0]] * 2
+    assert [counted(trial) for trial in await block.run(tmp_path, monkeypatch)] == [
+        [1000.0, 1001.0]
+    ] * 2
 
 
-async def test_other_arms_go_on_where_one_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_other_arms_go_on_where_one_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     whole, failed = await Block(3, failing=1).run(tmp_path, monkeypatch)
     assert counted(whole) == [1000.0, 1001.0, 1002.0]
     assert failed.failure == Failure("killed", "it died", transient=True)
@@ -148,7 +169,9 @@ async def test_other_arms_go_on_where_one_fails(monkeypatch: pytest.MonkeyPatch,
 def test_value_of_rounds_is_their_geometric_mean() -> None:
     made = study(SEQS, **CPU)
     arm = Planner(made).noise().arms[0].spec
-    assert objective_value(combined([run(1000.0), run(4000.0), run(2000.0)]), arm, made) == pytest.approx(2000.0)
+    assert objective_value(
+        combined([run(1000.0), run(4000.0), run(2000.0)]), arm, made
+    ) == pytest.approx(2000.0)
 
 
 def test_numbers_shown_of_rounds_are_those_of_the_middle_one() -> None:

@@ -38,21 +38,28 @@ def test_stolen_time_is_lost_on_all_cores() -> None:
 
 
 class Machine:
-    """A machine whose time passes when it is slept: others use so many cores from one second to the next."""
+    """A machine whose time passes when it is slept: others use so many cores from one second to
+    the next.
+    """
 
     def __init__(self, *others: float) -> None:
         self.now_s, self._others = 100.0, others
 
     def read(self) -> Reading:
         seconds = self.now_s - 100.0
-        used = sum(share * min(1.0, max(0.0, seconds - at)) for at, share in enumerate(self._others))
-        return Reading(CpuTimes(self.now_s, used + 7.0 * seconds, 0.0, 0.0), 7.0 * seconds)  # 7 cores are our own
+        used = sum(
+            share * min(1.0, max(0.0, seconds - at)) for at, share in enumerate(self._others)
+        )
+        # 7 cores are our own
+        return Reading(CpuTimes(self.now_s, used + 7.0 * seconds, 0.0, 0.0), 7.0 * seconds)
 
     async def sleep(self, seconds: float) -> None:
         self.now_s += seconds
 
 
-async def waited(machine: Machine, wait: QuietWait, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, float, list[str]]:
+async def waited(
+    machine: Machine, wait: QuietWait, monkeypatch: pytest.MonkeyPatch
+) -> tuple[bool, float, list[str]]:
     """Whether the machine is quiet, how long that took, and what was told."""
     told: list[Progress] = []
     monkeypatch.setattr(disturbance.asyncio, "sleep", machine.sleep)
@@ -66,7 +73,9 @@ async def test_quiet_machine_is_watched_for_two_seconds(monkeypatch: pytest.Monk
     assert await waited(machine, QuietWait(30.0, machine.read), monkeypatch) == (True, 2.0, [])
 
 
-async def test_machine_that_was_quiet_during_the_run_before_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_machine_that_was_quiet_during_the_run_before_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     machine = Machine()
     wait = QuietWait(30.0, machine.read)
     wait.note()
@@ -82,7 +91,9 @@ async def test_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> No
     assert told[0] == f"other processes used 1.0 of {os.cpu_count()} cores"
 
 
-async def test_wait_is_bounded_and_shorter_after_each_wait_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wait_is_bounded_and_shorter_after_each_wait_in_vain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     machine = Machine(*[1.0] * 100)
     wait = QuietWait(10.0, machine.read)
     found = [await waited(machine, wait, monkeypatch) for _ in range(4)]

@@ -25,7 +25,12 @@ def test_disturbed_start_is_repeated_and_does_not_count() -> None:
         return (1200.0 if "fp8" in request.arm else 1000.0) * noise(request)
 
     found = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
-    assert [(each.request.block, each.request.attempt) for each in found.trials] == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert [(each.request.block, each.request.attempt) for each in found.trials] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 0),
+    ]
     assert [each.request.attempt for each in found.counted] == [2, 0]
     assert min(found.values) > 4 * 1100
 
@@ -45,7 +50,9 @@ def test_start_that_is_always_disturbed_counts_where_it_was_disturbed_least() ->
 
 def test_start_on_a_machine_that_was_never_quiet_is_not_repeated() -> None:
     def truth(request: TrialRequest) -> Came:
-        return disturbed((1200.0 if "fp8" in request.arm else 1000.0) * noise(request), 0.5, quiet=False)
+        return disturbed(
+            (1200.0 if "fp8" in request.arm else 1000.0) * noise(request), 0.5, quiet=False
+        )
 
     found = walked(study(QUANTIZED, **REPEATS), truth)
     assert all(each.request.attempt == 0 for each in found.trials)
@@ -55,7 +62,11 @@ def test_start_on_a_machine_that_was_never_quiet_is_not_repeated() -> None:
 def test_disturbance_of_a_start_that_counts_is_no_effect_of_its_arm() -> None:
     def truth(request: TrialRequest) -> Came:
         came = (1200.0 if "fp8" in request.arm else 1000.0) * noise(request)
-        return disturbed(came * 0.6, 1.0, quiet=False) if ("fp8" in request.arm, request.block) == (True, 1) else came
+        return (
+            disturbed(came * 0.6, 1.0, quiet=False)
+            if ("fp8" in request.arm, request.block) == (True, 1)
+            else came
+        )
 
     found = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
     assert found.verdict is Verdict.ADOPTED

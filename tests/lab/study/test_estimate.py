@@ -35,7 +35,9 @@ def test_a_models_size_stands_in_its_name(model: str, size: float | None) -> Non
 
 def test_a_start_takes_what_it_has_taken_here_before() -> None:
     found = start(
-        "vllm", "Qwen/Qwen3-8B", lambda engine, model: 42.0 if (engine, model) == ("vllm", "Qwen/Qwen3-8B") else None
+        "vllm",
+        "Qwen/Qwen3-8B",
+        lambda engine, model: 42.0 if (engine, model) == ("vllm", "Qwen/Qwen3-8B") else None,
     )
     assert found == Span(42.0, 42.0, "measured on this machine")
 
@@ -72,7 +74,9 @@ def test_a_load_takes_its_tokens_over_the_rate_of_that_size_on_so_many_devices()
     ("workload", "tokens", "published_s"),
     [("gpustack-long-context", 100, 100.89), ("gpustack-generation-heavy", 2000, 214.96)],
 )
-def test_a_load_at_a_rate_ends_with_its_last_answer(workload: str, tokens: int, published_s: float) -> None:
+def test_a_load_at_a_rate_ends_with_its_last_answer(
+    workload: str, tokens: int, published_s: float
+) -> None:
     settings = RunSettings(**resolve(workload))
     found = load(settings, "Qwen3.5-9B", 8)
     assert found is not None
@@ -104,7 +108,9 @@ def test_a_few_at_a_time_take_as_long_as_their_answers() -> None:
         ({}, "Qwen3-8B", 0),
     ],
 )
-def test_duration_without_a_source_is_unknown(settings: dict[str, Any], model: str, devices: int) -> None:
+def test_duration_without_a_source_is_unknown(
+    settings: dict[str, Any], model: str, devices: int
+) -> None:
     assert load(RunSettings(**settings), model, devices) is None
     at_a_rate = load(RunSettings(**settings, request_rate=10.0, num_prompts=50), model, devices)
     assert at_a_rate is not None
@@ -124,7 +130,9 @@ def test_a_duration_is_what_it_says() -> None:
         (stages.Categorical(choice=["a", None]), ["a", None], ["a", None], ["b"]),
     ],
 )
-def test_a_range_knows_its_ends_and_what_may_be_drawn(given: Any, ends: Any, has: Any, has_not: Any) -> None:
+def test_a_range_knows_its_ends_and_what_may_be_drawn(
+    given: Any, ends: Any, has: Any, has_not: Any
+) -> None:
     assert given.ends() == ends
     assert all(given.has(value) for value in has)
     assert not any(given.has(value) for value in has_not)

@@ -7,9 +7,17 @@ from loadgen.lab.study.plan.estimate import Effort
 
 @pytest.mark.parametrize(
     ("least_effect", "resolution", "runs"),
-    [(0.0, 0.01, (9, 22)), (0.01, 0.01, (9, 22)), (0.02, 0.02, (8, 20)), (0.05, 0.05, (6, 16)), (0.2, 0.05, (6, 16))],
+    [
+        (0.0, 0.01, (9, 22)),
+        (0.01, 0.01, (9, 22)),
+        (0.02, 0.02, (8, 20)),
+        (0.05, 0.05, (6, 16)),
+        (0.2, 0.05, (6, 16)),
+    ],
 )
-def test_resolution_follows_the_least_effect(least_effect: float, resolution: float, runs: tuple[int, int]) -> None:
+def test_resolution_follows_the_least_effect(
+    least_effect: float, resolution: float, runs: tuple[int, int]
+) -> None:
     effort = Effort.for_effect(least_effect)
     assert effort.resolution == resolution
     assert (effort.min_runs, effort.max_runs) == runs

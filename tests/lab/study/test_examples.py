@@ -22,10 +22,14 @@ PAGES = {
     "qwen3.5-9b": "qwen3.5-9b-h100",
     "qwen3-30b-a3b": "qwen3-30b-a3b-910b",
 }
-# What MindIE needs on the box, and the page does not print: both NPUs, and room for prompts of 32,000 tokens.
+# What MindIE needs on the box, and the page does not print: both NPUs, and room for prompts of
+# 32,000 tokens.
 UNPRINTED = "--tensor-parallel-size 2 --max-seq-len 32768"
 # Engines that download no model: the study names folders of the same name.
-FOLDERS = {"Qwen/Qwen3-30B-A3B": "./Qwen3-30B-A3B", "vllm-ascend/Qwen3-30B-A3B-W8A8": "./Qwen3-30B-A3B-W8A8"}
+FOLDERS = {
+    "Qwen/Qwen3-30B-A3B": "./Qwen3-30B-A3B",
+    "vllm-ascend/Qwen3-30B-A3B-W8A8": "./Qwen3-30B-A3B-W8A8",
+}
 # The rule and the tool of each page's workloads; the rest is that of the preset.
 VLLM_0_11 = {"temperature": 0.0, "ignore_eos": False, "dataset_rule": "vllm-0.11"}
 Normal = tuple[tuple[str, ...], ...]
@@ -80,8 +84,14 @@ def test_every_workload_of_a_page_is_sent_to_the_baseline_and_to_the_winner(page
 
 def shape(settings: RunSettings) -> tuple[object, ...]:
     """What a preset says of a load, without whose words it has."""
-    names = (*("dataset_name", "num_prompts", "request_rate", "burstiness", "max_concurrency", "seed"),)
-    return (*(getattr(settings, name) for name in names), settings.random_input_len, settings.random_output_len)
+    names = (
+        *("dataset_name", "num_prompts", "request_rate", "burstiness", "max_concurrency", "seed"),
+    )
+    return (
+        *(getattr(settings, name) for name in names),
+        settings.random_input_len,
+        settings.random_output_len,
+    )
 
 
 @pytest.mark.parametrize("page", ["qwen3-32b", "qwen3-235b-a22b", "qwen3-14b"])
@@ -93,8 +103,12 @@ def test_pages_of_vllm_0_11_have_its_words_temperature_and_answers(page: str) ->
 
 def test_page_of_vllm_0_9_has_its_words() -> None:
     loads = planned(PAGES["qwen3-30b-a3b"]).loads
-    assert {load.dataset_rule for load in loads.values() if load.dataset_name == "random"} == {"vllm-0.9"}
-    assert {load.dataset_rule for load in loads.values() if load.dataset_name == "sharegpt"} == {"vllm-0.11"}
+    assert {load.dataset_rule for load in loads.values() if load.dataset_name == "random"} == {
+        "vllm-0.9"
+    }
+    assert {load.dataset_rule for load in loads.values() if load.dataset_name == "sharegpt"} == {
+        "vllm-0.11"
+    }
     assert {(load.temperature, load.ignore_eos) for load in loads.values()} == {(0.0, False)}
 
 
@@ -125,7 +139,9 @@ def test_mindie_has_both_npus_and_room_for_the_longest_prompt() -> None:
     assert (backend["npuDeviceIds"], model["worldSize"], model["tp"]) == ([[0, 1]], 2, 2)
     assert Path(model["modelWeightPath"]).is_absolute()
     asked = made.loads["very-long"]
-    assert backend["ModelDeployConfig"]["maxSeqLen"] > asked.random_input_len + asked.random_output_len
+    assert (
+        backend["ModelDeployConfig"]["maxSeqLen"] > asked.random_input_len + asked.random_output_len
+    )
 
 
 @pytest.mark.parametrize("page", MISPRINTS)
@@ -146,10 +162,14 @@ def test_misprints_are_of_commands_that_the_page_has(page: str) -> None:
         ("qwen3-14b", "python3 -m sglang.launch_server --model-path Qwen/Qwen3-14B-FP8"),
         (
             "qwen3.5-9b",
-            "vllm serve Qwen/Qwen3.5-9B --max-model-len 32768 --max-num-seqs 512 --reasoning-parser qwen3 "
+            "vllm serve Qwen/Qwen3.5-9B --max-model-len 32768 --max-num-seqs 512 "
+            "--reasoning-parser qwen3 "
             "--performance-mode throughput",
         ),
-        ("qwen3-30b-a3b", "mindie serve ./Qwen3-30B-A3B --tensor-parallel-size 2 --max-seq-len 32768"),
+        (
+            "qwen3-30b-a3b",
+            "mindie serve ./Qwen3-30B-A3B --tensor-parallel-size 2 --max-seq-len 32768",
+        ),
     ],
 )
 def test_winner_of_a_page_is_the_last_arm_of_its_plan(page: str, winner: str) -> None:

@@ -12,7 +12,11 @@ from loadgen.lab.study.plan.planner import Planner
 from tests.helpers.study_files import study
 
 SEQS = {"name": "seqs", "grid": {"max_seqs": [64, 128]}}
-NOBODY = {"host": {"gpus": []}, "accelerators_from": None, "builds": {"vllm": None, "sglang": None, "trtllm": None}}
+NOBODY = {
+    "host": {"gpus": []},
+    "accelerators_from": None,
+    "builds": {"vllm": None, "sglang": None, "trtllm": None},
+}
 
 
 def refusal(known: dict[str, Any] = NOBODY, **parts: Any) -> str:
@@ -35,8 +39,13 @@ def test_a_model_that_is_not_there(path: str) -> None:
 
 def test_a_data_set_that_is_not_there(tmp_path: Path) -> None:
     missing = str(tmp_path / "none.json")
-    loads = {"short": {"dataset_name": "sharegpt", "dataset_path": missing, "num_prompts": 10}, "long": "long"}
-    assert refusal(workloads=loads).startswith(f"workloads.short: there is no {missing}; name the file")
+    loads = {
+        "short": {"dataset_name": "sharegpt", "dataset_path": missing, "num_prompts": 10},
+        "long": "long",
+    }
+    assert refusal(workloads=loads).startswith(
+        f"workloads.short: there is no {missing}; name the file"
+    )
 
 
 def test_another_version_than_is_expected() -> None:
@@ -45,22 +54,28 @@ def test_another_version_than_is_expected() -> None:
 
 
 def test_more_accelerators_than_there_are() -> None:
-    said = refusal(NOBODY | {"host": {"gpus": ["NVIDIA H200", "NVIDIA H200"]}, "accelerators_from": "NVML"})
+    said = refusal(
+        NOBODY | {"host": {"gpus": ["NVIDIA H200", "NVIDIA H200"]}, "accelerators_from": "NVML"}
+    )
     assert (
         said
-        == "hardware.devices: the study has 4, but this machine has 2; run it on another machine, or reduce devices"
+        == "hardware.devices: the study has 4, but this machine has 2; run it on another machine, "
+        "or reduce devices"
     )
 
 
 def test_other_accelerators_than_the_study_names() -> None:
     here = {"host": {"gpus": ["NVIDIA A100-SXM4-80GB"]}, "accelerators_from": "NVML"}
     assert refusal(NOBODY | here, hardware={"name": "NVIDIA H100 SXM 80GB", "devices": 1}) == (
-        "hardware.name: is NVIDIA H100 SXM 80GB, but NVML finds NVIDIA A100-SXM4-80GB on this machine; run it on the "
+        "hardware.name: is NVIDIA H100 SXM 80GB, but NVML finds NVIDIA A100-SXM4-80GB on this "
+        "machine; run it on the "
         "machine it names, or correct the name"
     )
 
 
-def test_accelerators_that_no_tool_tells_are_said_to_be_unknown(caplog: pytest.LogCaptureFixture) -> None:
+def test_accelerators_that_no_tool_tells_are_said_to_be_unknown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     made = study(SEQS, hardware={"name": "NVIDIA H100", "devices": 1})
     facts.check_available(made, Planner(made), NOBODY)
     assert "hardware NVIDIA H100 was not looked at" in caplog.text
@@ -82,7 +97,9 @@ def test_nothing_is_said_of_accelerators_that_nobody_needs(
 
 
 def test_questions_that_cannot_be_read(tmp_path: Path) -> None:
-    made = study(SEQS, objective={"workload": "short", "accuracy": {"file": str(tmp_path / "none.jsonl")}})
+    made = study(
+        SEQS, objective={"workload": "short", "accuracy": {"file": str(tmp_path / "none.jsonl")}}
+    )
     with pytest.raises(BadInput, match=r"none\.jsonl: cannot be read"):
         facts.gather(made, Planner(made), "")
 
@@ -93,14 +110,19 @@ def test_other_questions_are_another_study(tmp_path: Path) -> None:
     made = study(SEQS, objective={"workload": "short", "accuracy": {"file": str(path)}})
     first = facts.gather(made, Planner(made), "")
     path.write_text('{"question": "2 + 4?", "answer": 6}\n')
-    with pytest.raises(BadInput, match=r"questions, SHA-256: '\w+' now, but '\w+' when the store was begun"):
+    with pytest.raises(
+        BadInput, match=r"questions, SHA-256: '\w+' now, but '\w+' when the store was begun"
+    ):
         facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)
 
 
 def test_a_data_set_is_known_by_its_contents(tmp_path: Path) -> None:
     path = tmp_path / "data.json"
     path.write_text("[]")
-    loads = {"short": {"dataset_name": "sharegpt", "dataset_path": str(path), "num_prompts": 10}, "long": "long"}
+    loads = {
+        "short": {"dataset_name": "sharegpt", "dataset_path": str(path), "num_prompts": 10},
+        "long": "long",
+    }
     made = study(SEQS, workloads=loads)
     first = facts.gather(made, Planner(made), "")
     path.touch()
@@ -133,9 +155,14 @@ def test_packages_of_the_sampler_are_checked_before_the_start(
 def test_an_arm_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_path: Path) -> None:
     first, now = (
         facts.gather(made, Planner(made), "")
-        for made in (study({"name": "s", "choice": {"expect": {"knobs": {"max_seqs": most}}}}) for most in (64, 128))
+        for made in (
+            study({"name": "s", "choice": {"expect": {"knobs": {"max_seqs": most}}}})
+            for most in (64, 128)
+        )
     )
-    with pytest.raises(BadInput, match=r"stages\.0\.choice\.expect\.knobs\.max_seqs: is 128, but was 64"):
+    with pytest.raises(
+        BadInput, match=r"stages\.0\.choice\.expect\.knobs\.max_seqs: is 128, but was 64"
+    ):
         facts.check_unchanged(first, now, tmp_path)
 
 

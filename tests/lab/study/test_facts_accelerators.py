@@ -58,7 +58,9 @@ class TestCheck:
     def test_counts_only_devices_of_the_name(self) -> None:
         mixed = Accelerators(NVML, ("NVIDIA H100 80GB HBM3", "NVIDIA T400"))
         mixed.check(Hardware(name=H100, devices=1))
-        assert self.refusal(mixed, H100, 2).startswith("hardware.devices: the study has 2, but this machine has 1")
+        assert self.refusal(mixed, H100, 2).startswith(
+            "hardware.devices: the study has 2, but this machine has 1"
+        )
 
     def test_names_what_is_there(self) -> None:
         assert self.refusal(Accelerators(NPU_SMI, ("910B3", "910B3")), H100, 1).startswith(

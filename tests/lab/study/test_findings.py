@@ -14,7 +14,10 @@ from tests.helpers.study_files import planned, study
 from tests.helpers.study_walks import Came, walked
 
 CRASH = Failure("oom_load", "no memory", transient=False)
-FASTER: dict[str, Any] = {"name": "seqs", "choice": {"fp8 64": {"model": "fp8", "knobs": {"max_seqs": 64}}}}
+FASTER: dict[str, Any] = {
+    "name": "seqs",
+    "choice": {"fp8 64": {"model": "fp8", "knobs": {"max_seqs": 64}}},
+}
 ALONE: dict[str, Any] = {"name": "alone", "from": "baseline", "choice": {"fp8": {"model": "fp8"}}}
 SHORT = {"decision": {"repeats": {"least": 2, "most": 2}}}
 
@@ -23,12 +26,16 @@ def gained(request: TrialRequest) -> Came:
     return (1250.0 if "fp8" in request.arm else 1000.0) * (1 + 0.001 * request.block)
 
 
-def found(truth: Callable[[TrialRequest], Came] = gained, *stages: dict[str, Any], starts: int = 1000) -> Findings:
+def found(
+    truth: Callable[[TrialRequest], Came] = gained, *stages: dict[str, Any], starts: int = 1000
+) -> Findings:
     return walked(study(*(stages or (FASTER,)), **SHORT), truth, starts)
 
 
 def concluded(findings: Findings) -> tuple[bool | None, str | None, str]:
-    """Whether the winner is confirmed, whom a report calls the winner, and the last line of the text."""
+    """Whether the winner is confirmed, whom a report calls the winner, and the last line of the
+    text.
+    """
     winner = ReportModel(findings, {}).winner
     return findings.confirmed, winner and winner.name, list(findings_text.as_text(findings))[-1]
 
@@ -65,7 +72,9 @@ def test_finalist_pruned_by_a_failed_part_is_not_confirmed() -> None:
 
 def test_failed_confirmation_of_the_baseline_is_not_over() -> None:
     def truth(request: TrialRequest) -> Came:
-        return CRASH if request.step == CONFIRMATION and request.arm == "baseline" else gained(request)
+        return (
+            CRASH if request.step == CONFIRMATION and request.arm == "baseline" else gained(request)
+        )
 
     confirmed, winner, line = concluded(found(truth))
     assert (confirmed, winner) == (None, "seqs/fp8 64")
@@ -82,7 +91,9 @@ def test_failed_confirmation_of_the_baseline_is_not_over() -> None:
         (Verdict.FAILED, 0, False),
     ],
 )
-def test_an_arm_is_feasible_that_runs_and_holds_what_is_demanded(verdict: Verdict, misses: int, feasible: bool) -> None:
+def test_an_arm_is_feasible_that_runs_and_holds_what_is_demanded(
+    verdict: Verdict, misses: int, feasible: bool
+) -> None:
     arm = planned().steps[0].arms[0]
     assert ArmResult(arm, verdict, values=(1.0, 2.0, 3.0, 4.0), misses=misses).feasible is feasible
 

@@ -13,14 +13,19 @@ from tests.helpers.study_walks import Came, noise, walked
 QUANTIZED = {"name": "quantization", "choice": {"fp8": {"model": "fp8"}}}
 
 
-def step(name: str, is_disturbed: Callable[[TrialRequest], bool], most: int = 5, starts: int = 10_000) -> StepResult:
+def step(
+    name: str, is_disturbed: Callable[[TrialRequest], bool], most: int = 5, starts: int = 10_000
+) -> StepResult:
     """A step of which these starts are disturbed; a disturbed start loses a tenth."""
 
     def truth(request: TrialRequest) -> Came:
         level = (1020.0 if "fp8" in request.arm else 1000.0) * noise(request)
         lost = {"others_cores": 0.5 + request.block / 10, "cores": 2, "quiet": False}
         is_lost = is_disturbed(request)
-        return {"total": level * (0.9 if is_lost else 1.0), "loadgen": {"disturbance": lost if is_lost else {}}}
+        return {
+            "total": level * (0.9 if is_lost else 1.0),
+            "loadgen": {"disturbance": lost if is_lost else {}},
+        }
 
     made = study(QUANTIZED, decision={"repeats": {"least": most, "most": most}})
     return next(each for each in walked(made, truth, starts).steps if each.step.name == name)
@@ -37,7 +42,8 @@ def test_undisturbed_step_says_so() -> None:
         (
             5,
             lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
-            "disturbed by others and not repeated: 2 of 10 starts; what lost cores cost is estimated for each arm and "
+            "disturbed by others and not repeated: 2 of 10 starts; what lost cores cost is "
+            "estimated for each arm and "
             "taken out",
         ),
         (
@@ -48,7 +54,8 @@ def test_undisturbed_step_says_so() -> None:
         (
             2,
             lambda request: request.arm == "fp8",
-            "disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain has only one bound "
+            "disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain "
+            "has only one bound "
             "if its arm and the reference were disturbed unequally often",
         ),
     ],
@@ -70,7 +77,9 @@ def test_step_says_which_way_its_comparison_took(
         ((0, 1), "disturbed by others and not repeated: 2 of 3 starts; these count as they are"),
     ],
 )
-def test_noise_step_says_whether_its_noise_is_without_them(blocks: tuple[int, ...], text: str) -> None:
+def test_noise_step_says_whether_its_noise_is_without_them(
+    blocks: tuple[int, ...], text: str
+) -> None:
     found = step("noise", lambda request: request.step == "noise" and request.block in blocks)
     assert disturbance_text(found, "short") == text
 

@@ -16,7 +16,11 @@ DECISION = {"min_effect": 0.05, "repeats": {"least": 2, "most": 7}}
 def noisy(request: TrialRequest) -> Came:
     """Starts that differ by a fifth; other processes ran beside those of later blocks."""
     random_ = random.Random(f"{request.step} {request.arm} {request.block}")
-    lost = {"others_cores": 0.5 + 0.1 * request.block, "cores": 2, "quiet": False} if request.block > 1 else {}
+    lost = (
+        {"others_cores": 0.5 + 0.1 * request.block, "cores": 2, "quiet": False}
+        if request.block > 1
+        else {}
+    )
     level = 1400.0 if "fp8" in request.arm else 1000.0
     return {"total": level * random_.lognormvariate(0, 0.2), "loadgen": {"disturbance": lost}}
 
@@ -46,7 +50,8 @@ def test_gain_that_is_assumed_is_twice_the_smallest_that_counts() -> None:
 
     found = dataclasses.replace(walked(study(QUANTIZED, decision=DECISION), equal, 7), open=BUDGET)
     assert (
-        "a gain of 10.0% (twice min_effect: no arm has gained more than min_effect so far)" in list(shortfall(found))[1]
+        "a gain of 10.0% (twice min_effect: no arm has gained more than min_effect so far)"
+        in list(shortfall(found))[1]
     )
 
 

@@ -39,9 +39,12 @@ def test_an_arm_is_told_with_its_gain_its_value_and_what_decided() -> None:
 
 
 def test_noise_is_told_before_a_stage() -> None:
-    found = walked(study(QUANTIZED, **TWICE), lambda request: 1000.0 * (1 + 0.01 * request.block), 3)
+    found = walked(
+        study(QUANTIZED, **TWICE), lambda request: 1000.0 * (1 + 0.01 * request.block), 3
+    )
     text = "\n".join(findings_text.as_text(found))
-    assert "noise 0.99%, the standard deviation of one start (2 df)" in text  # of ln 1, ln 1.01, ln 1.02
+    # Of ln 1, ln 1.01, ln 1.02.
+    assert "noise 0.99%, the standard deviation of one start (2 df)" in text
     assert "effects from " in text
 
 
@@ -50,7 +53,9 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
         return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
     objective = {"metric": "e2e_p50", "workload": "short"}
-    lines = list(findings_text.as_text(walked(study(QUANTIZED, objective=objective, **TWICE), truth)))
+    lines = list(
+        findings_text.as_text(walked(study(QUANTIZED, objective=objective, **TWICE), truth))
+    )
     assert "  fp8       adopted, -20.0% (-20.0% to -20.0%), 4,000.0 ms in 2 starts" in lines
 
 
@@ -73,15 +78,22 @@ def test_infeasible_study_names_the_closest_arm_and_exit_code() -> None:
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     found = walked(study(QUANTIZED, objective=objective, **TWICE), limited)
     text = "\n".join(findings_text.as_text(found))
-    assert "No arm met the limits of the study; the closest is quantization/fp8 (ttft_p99<500ms is 550 ms)" in text
+    assert (
+        "No arm met the limits of the study; the closest is quantization/fp8 (ttft_p99<500ms is "
+        "550 ms)" in text
+    )
     assert "No arm was better" not in text
     assert study_runs.code(found) == exit_codes.NOTHING_FEASIBLE
 
 
 def test_a_baseline_that_fails_is_an_engine_that_failed() -> None:
-    found = walked(study(QUANTIZED, **TWICE), lambda request: Failure("oom_load", "no memory", transient=False))
+    found = walked(
+        study(QUANTIZED, **TWICE), lambda request: Failure("oom_load", "no memory", transient=False)
+    )
     remedy = "mend that, and run the study in another store (--store)"
-    assert f"Not over: noise: baseline fails, oom_load: no memory; {remedy}" in list(findings_text.as_text(found))
+    assert f"Not over: noise: baseline fails, oom_load: no memory; {remedy}" in list(
+        findings_text.as_text(found)
+    )
     assert study_runs.code(found) == exit_codes.INTERNAL
 
 
@@ -111,18 +123,25 @@ def test_lines_name_every_start_what_came_of_it_and_what_is_decided(
     lines = err.splitlines()
     assert lines[0] == "loadgen: noise: baseline"
     assert sum("is started" in line for line in lines) == 3 + 4 + 4
-    assert any(line.startswith("loadgen:     short: 1000 of 1000 requests, 1,250.0 tok/s in all") for line in lines)
+    assert any(
+        line.startswith("loadgen:     short: 1000 of 1000 requests, 1,250.0 tok/s in all")
+        for line in lines
+    )
     assert any("fp8" in line and "adopted, +25.0%" in line for line in lines)
 
 
 def test_time_left_is_estimated_from_past_starts() -> None:
     made = study(QUANTIZED, **TWICE)
     walk, expected = Walk(made, Planner(made)), plan(made)
-    assert study_time_left(walk, expected) == "9 starts left"  # no winner is expected: the baseline alone is confirmed
+    # No winner is expected: the baseline alone is confirmed.
+    assert study_time_left(walk, expected) == "9 starts left"
     assert walk.request is not None
     walk.add(trial(walk.request, 1000.0))
     # a minute each, and 20 s before each
-    assert study_time_left(walk, expected) == "about 8 min left, and up to 2.7 min of waits for a quiet machine"
+    assert (
+        study_time_left(walk, expected)
+        == "about 8 min left, and up to 2.7 min of waits for a quiet machine"
+    )
 
 
 def test_time_left_of_a_study_that_never_waits_has_no_waits() -> None:

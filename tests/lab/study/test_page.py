@@ -56,7 +56,15 @@ def test_a_finished_study_is_not_called_unfinished(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("starts", "missing"),
     [
-        (0, ["noise: not run yet", "quantization: not begun", "seqs: not begun", "confirmation: not begun"]),
+        (
+            0,
+            [
+                "noise: not run yet",
+                "quantization: not begun",
+                "seqs: not begun",
+                "confirmation: not begun",
+            ],
+        ),
         (5, ["quantization: not run yet", "seqs: not begun", "confirmation: not begun"]),
         (12, ["seqs: not run yet", "confirmation: not begun"]),
     ],
@@ -81,7 +89,8 @@ def test_a_winner_that_is_not_confirmed_has_no_bounds_beside_the_baseline(tmp_pa
     text = markdown(found(starts=12), tmp_path)
     assert "vllm serve Qwen/Qwen3-8B-FP8" in text.split("Comparison of")[0]
     assert "not yet confirmed by fresh starts" in text
-    # 3 starts of each: 10000 * (1.004, 0.998, 0.997 in some order), and 1.25 times as much in other blocks
+    # 3 starts of each: 10000 * (1.004, 0.998, 0.997 in some order), and 1.25 times as much in other
+    # blocks
     (row,) = rows(text, "Conclusion")
     assert "not measured in the same blocks)" in row
     assert " to " not in row
@@ -101,7 +110,9 @@ def test_a_winner_that_fresh_starts_do_not_confirm_is_not_recommended(tmp_path: 
 def test_report_keeps_the_baseline_without_a_better_arm(tmp_path: Path) -> None:
     text = markdown(found(truth({})), tmp_path)
     assert "No arm is shown to be 1.0% better than the baseline, so the baseline stays:" in text
-    assert [row.split("|")[2:4] for row in rows(text, "Summary of Optimization Options")] == [[" - ", " - "]] * 2
+    assert [row.split("|")[2:4] for row in rows(text, "Summary of Optimization Options")] == [
+        [" - ", " - "]
+    ] * 2
     assert "waterfall" not in text
     assert "winner" not in written(found(truth({})), tmp_path)["reproduce.sh"]
 
@@ -124,7 +135,10 @@ def test_infeasible_study_shows_the_closest_arm(tmp_path: Path) -> None:
     text = markdown(findings, tmp_path)
     conclusion = text.split("Comparison of")[0]
     assert "**No arm that ran met the limits of the study.**" in conclusion
-    assert "The closest was `max_seqs=64`: success rate 90.0%, at least 99.0% is required" in conclusion
+    assert (
+        "The closest was `max_seqs=64`: success rate 90.0%, at least 99.0% is required"
+        in conclusion
+    )
     assert "--max-num-seqs 64" in conclusion
 
 
@@ -148,14 +162,22 @@ def test_failures_stand_in_a_table_with_the_line_that_says_why(tmp_path: Path) -
 
     findings = found(came, stages=QUANTIZED)
     texts = written(findings, tmp_path)
-    escaped = "torch.OutOfMemoryError: CUDA out of memory &#124; tried &#96;2.5 GiB&#96; on &lt;GPU 0&gt;"
-    assert rows(texts["small.md"], "Failures") == [f"| quantization | `fp8` | 2 | oom | <code>{escaped}</code> |"]
+    escaped = (
+        "torch.OutOfMemoryError: CUDA out of memory &#124; tried &#96;2.5 GiB&#96; on &lt;GPU 0&gt;"
+    )
+    assert rows(texts["small.md"], "Failures") == [
+        f"| quantization | `fp8` | 2 | oom | <code>{escaped}</code> |"
+    ]
     assert "tried `2.5 GiB` on &lt;GPU 0&gt;" in texts["small.html"]
 
 
 def test_an_arm_that_is_left_out_says_what_it_contains(tmp_path: Path) -> None:
     def came(request: TrialRequest) -> Came:
-        return Failure("bad_flag", "unknown argument", False) if "max_seqs=64" in request.arm else 10000.0
+        return (
+            Failure("bad_flag", "unknown argument", False)
+            if "max_seqs=64" in request.arm
+            else 10000.0
+        )
 
     again = {"name": "again", "grid": {"max_seqs": [64], "max_batched_tokens": [8192]}}
     failures = rows(markdown(found(came, stages=[STAGES[1], again]), tmp_path), "Failures")
@@ -169,11 +191,17 @@ def test_where_less_is_better_a_gain_is_a_decrease(tmp_path: Path) -> None:
     def came(request: TrialRequest) -> Came:
         return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
-    text = markdown(found(came, stages=QUANTIZED, objective={"workload": "short", "metric": "e2e_p50"}), tmp_path)
+    text = markdown(
+        found(came, stages=QUANTIZED, objective={"workload": "short", "metric": "e2e_p50"}),
+        tmp_path,
+    )
     row = rows(text, "Conclusion")[0]
     assert "Median E2EL: 5000.00<br>Total TPS: 4000.00 (est.)<br>Mean TPOT(ms): 30.00" in row
     # 4000 / 5000 - 1
-    assert 'Median E2EL: 4000.00 <span style="background-color:lightgreen;">(-20.00%; -20.00% to -20.00%)</span>' in row
+    assert (
+        'Median E2EL: 4000.00 <span style="background-color:lightgreen;">(-20.00%; -20.00% to '
+        "-20.00%)</span>" in row
+    )
     assert "Result: `fp8` (4000.00 ms) < `baseline` (5000.00 ms)".replace("<", r"\<") in text
 
 
@@ -194,7 +222,10 @@ def test_numbers_of_a_part_of_the_box_are_marked(tmp_path: Path) -> None:
 
 def test_other_model_without_questions_is_a_caveat(tmp_path: Path) -> None:
     text = markdown(found(), tmp_path)
-    assert "serves Qwen/Qwen3-8B-FP8 instead of Qwen/Qwen3-8B. The quality of its answers was not checked" in text
+    assert (
+        "serves Qwen/Qwen3-8B-FP8 instead of Qwen/Qwen3-8B. The quality of its answers was not "
+        "checked" in text
+    )
 
 
 def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
@@ -203,13 +234,20 @@ def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
     runs = sum(len(trial.runs) for trial in findings.trials)
     text = markdown(findings, tmp_path)
     named = ", ".join(f"noise/baseline block {number} on short" for number in (1, 2, 3))
-    said = f"{runs} of {runs} runs are SUSPECT: lag p99: 12 ms, allowed is 5 ms ({named} and {runs - 3} more)"
+    said = (
+        f"{runs} of {runs} runs are SUSPECT: lag p99: 12 ms, allowed is 5 ms ({named} and "
+        f"{runs - 3} more)"
+    )
     assert said in text
 
 
 def test_disturbed_starts_are_a_caveat(tmp_path: Path) -> None:
     def came(request: TrialRequest) -> Came:
-        lost = {"others_cores": 1.0, "cores": 2} if request.arm == "fp8" and request.attempt == 0 else {}
+        lost = (
+            {"others_cores": 1.0, "cores": 2}
+            if request.arm == "fp8" and request.attempt == 0
+            else {}
+        )
         level = 12500.0 if "fp8" in request.arm else 10000.0
         return {"total": level + request.block, "loadgen": {"disturbance": lost}}
 
@@ -225,8 +263,13 @@ def test_stage_says_what_was_done_about_disturbed_starts_that_count(tmp_path: Pa
         return {"total": level + request.block, "loadgen": {"disturbance": lost}}
 
     text = markdown(found(came, stages=QUANTIZED), tmp_path)
-    stage = text[text.index("### 1. quantization") : text.index("### Summary of Optimization Options")]
-    assert "Disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain" in stage
+    stage = text[
+        text.index("### 1. quantization") : text.index("### Summary of Optimization Options")
+    ]
+    assert (
+        "Disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain"
+        in stage
+    )
     noise = text[text.index("## Noise") :]
     assert "No start that counts was seen to be disturbed by others." in noise
 
@@ -235,7 +278,9 @@ def published(findings: Findings) -> Findings:
     """The findings as if each arm had been measured once, by others."""
 
     def once(arm: ArmResult) -> ArmResult:
-        return dataclasses.replace(arm, trials=arm.trials[:1], counted=(), values=arm.values[:1], comparison=None)
+        return dataclasses.replace(
+            arm, trials=arm.trials[:1], counted=(), values=arm.values[:1], comparison=None
+        )
 
     steps = [
         dataclasses.replace(step, arms=tuple(map(once, step.arms)), noise=None, least_effect=None)
@@ -261,7 +306,12 @@ def test_published_results_have_percentages_without_bounds(tmp_path: Path) -> No
 
 
 def test_combinations_are_named_by_their_stages(tmp_path: Path) -> None:
-    gains = {"fp8": 1.25, "quantization/fp8": 1.25, "max_seqs=128": 1.25 * 1.1, "seqs/max_seqs=128": 1.25 * 1.1}
+    gains = {
+        "fp8": 1.25,
+        "quantization/fp8": 1.25,
+        "max_seqs=128": 1.25 * 1.1,
+        "seqs/max_seqs=128": 1.25 * 1.1,
+    }
     gains |= {"quantization && seqs": 1.25 * 1.1}
     stages = [*QUANTIZED, {"name": "seqs", "grid": {"max_seqs": [128]}}]
     stages += [{"name": "both", "interactions": ["quantization", "seqs"]}]
@@ -279,14 +329,18 @@ def test_a_stage_that_goes_on_says_why_its_arms_are_not_decided(tmp_path: Path) 
 
 
 def test_no_sign_stands_between_arms_that_are_not_compared_yet(tmp_path: Path) -> None:
-    assert "Result: `fp8` (49800.00 tok/s (est.)), `baseline` (39880.00 tok/s (est.))\n" in markdown(
-        found(starts=5), tmp_path
+    assert (
+        "Result: `fp8` (49800.00 tok/s (est.)), `baseline` (39880.00 tok/s (est.))\n"
+        in markdown(found(starts=5), tmp_path)
     )
 
 
 def test_noise_without_a_degree_of_freedom_is_not_a_number_that_is_shown(tmp_path: Path) -> None:
     findings = found(starts=12)
-    steps = [dataclasses.replace(step, noise=step.noise and Noise(math.nan, 0)) for step in findings.steps]
+    steps = [
+        dataclasses.replace(step, noise=step.noise and Noise(math.nan, 0))
+        for step in findings.steps
+    ]
     text = markdown(dataclasses.replace(findings, steps=tuple(steps)), tmp_path)
     assert all("nan" not in row and "| n/a | 0 |" in row for row in rows(text, "Noise"))
 
@@ -294,7 +348,9 @@ def test_noise_without_a_degree_of_freedom_is_not_a_number_that_is_shown(tmp_pat
 def test_suspect_reasons_that_are_not_shown_are_counted(tmp_path: Path) -> None:
     own = {"verdict": "SUSPECT", "reasons": [f"reason {number}" for number in range(26)]}
     text = markdown(found(with_summary(loadgen=own), stages=QUANTIZED), tmp_path)
-    assert re.search(r"reason 0 \(.*\); reason 1 \(.*\); reason 2 \(.*\); and 23 more reasons, which", text)
+    assert re.search(
+        r"reason 0 \(.*\); reason 1 \(.*\); reason 2 \(.*\); and 23 more reasons, which", text
+    )
 
 
 @pytest.mark.parametrize("layout", ["stages", "groups"])
@@ -316,7 +372,9 @@ def test_gain_of_an_arm_over_the_baseline_of_its_stage_is_shown_once(tmp_path: P
     assert len(re.findall(r"\+\d+\.\d+% \(", row)) == 1
 
 
-def test_arm_of_a_finished_study_without_a_second_block_has_too_few_for_bounds(tmp_path: Path) -> None:
+def test_arm_of_a_finished_study_without_a_second_block_has_too_few_for_bounds(
+    tmp_path: Path,
+) -> None:
     def came(request: TrialRequest) -> Came:
         total = truth()(request)
         assert isinstance(total, float)

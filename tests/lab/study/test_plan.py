@@ -26,11 +26,17 @@ def refusal(*stages: dict[str, Any], **parts: Any) -> str:
 
 def test_an_engine_that_cannot_empty_its_caches_is_started_for_each_workload() -> None:
     made = planned(
-        SEQS, engines={"llamacpp": {}}, models={"m": "model.gguf"}, baseline={"engine": "llamacpp", "model": "m"}
+        SEQS,
+        engines={"llamacpp": {}},
+        models={"m": "model.gguf"},
+        baseline={"engine": "llamacpp", "model": "m"},
     )
     alone, both = made.steps[0].arms[0], made.steps[-1].arms[0]
     assert (alone.batches, both.batches) == ((("short",),), (("short",), ("long",)))
-    assert both.seconds[0] - sum(span.min_s for span in both.loads.values() if span) == 2 * both.until_ready.min_s
+    assert (
+        both.seconds[0] - sum(span.min_s for span in both.loads.values() if span)
+        == 2 * both.until_ready.min_s
+    )
 
 
 def test_the_baseline_is_held_against_itself_first_and_against_the_winner_last() -> None:
@@ -96,7 +102,10 @@ def test_stage_without_expected_winner_keeps_its_start() -> None:
 
 def test_a_stage_may_start_from_the_baseline_or_from_any_arm_of_an_earlier_one() -> None:
     won = QUANTIZED | {"expect": "fp8"}
-    assert commands(step(won, SEQS | {"from": "baseline"}))["max_seqs=64"] == f"{VLLM} --max-num-seqs 64"
+    assert (
+        commands(step(won, SEQS | {"from": "baseline"}))["max_seqs=64"]
+        == f"{VLLM} --max-num-seqs 64"
+    )
     found = step(QUANTIZED, SEQS | {"from": "quantization/fp8"})
     assert found.starts_from == ("quantization/fp8",)
     assert commands(found)["max_seqs=64"] == f"{VLLM}-FP8 --max-num-seqs 64"
@@ -138,7 +147,9 @@ def test_null_in_a_grid_is_the_engines_own_default() -> None:
 def test_models_may_be_values_of_a_grid() -> None:
     found = step({"name": "s", "grid": {"model": ["bf16", "fp8"]}})
     assert commands(found) == {"model=bf16": VLLM, "model=fp8": f"{VLLM}-FP8"}
-    assert "stages.0.grid.model: unknown model 'awq'" in refusal({"name": "s", "grid": {"model": ["awq"]}})
+    assert "stages.0.grid.model: unknown model 'awq'" in refusal(
+        {"name": "s", "grid": {"model": ["awq"]}}
+    )
 
 
 @pytest.mark.parametrize("replicas", [0, 1.5, "two", None])
@@ -164,7 +175,10 @@ def test_arms_of_a_stage_that_are_served_alike_are_refused_with_both_names() -> 
 
 def test_an_arm_that_an_earlier_stage_had_is_named() -> None:
     found = step(QUANTIZED, {"name": "again", "choice": {"same": {"model": "fp8"}}})
-    assert {arm.name: arm.same_as for arm in found.arms} == {"baseline": None, "same": "quantization/fp8"}
+    assert {arm.name: arm.same_as for arm in found.arms} == {
+        "baseline": None,
+        "same": "quantization/fp8",
+    }
 
 
 # -- together
@@ -196,15 +210,25 @@ def test_interactions_of_three_stages_leave_each_out() -> None:
 
 
 def test_stages_without_a_winner_have_no_part_in_it() -> None:
-    found = step(QUANTIZED | {"expect": "fp8"}, CACHED, {"name": "both", "interactions": ["quantization", "cache"]})
+    found = step(
+        QUANTIZED | {"expect": "fp8"},
+        CACHED,
+        {"name": "both", "interactions": ["quantization", "cache"]},
+    )
     assert list(commands(found)) == ["baseline"]
     assert found.notes == ("fewer than two of these stages have a winner",)
 
 
 def test_a_combination_that_an_engine_refuses_is_left_out_with_its_reason() -> None:
-    fast = {"name": "fast", "choice": {"fast": {"knobs": {"performance_mode": "throughput"}}}, "expect": "fast"}
+    fast = {
+        "name": "fast",
+        "choice": {"fast": {"knobs": {"performance_mode": "throughput"}}},
+        "expect": "fast",
+    }
     engine = {"name": "e", "from": "baseline", "choice": {"b": {"engine": "trtllm"}}, "expect": "b"}
-    found = step(engine, fast | {"from": "baseline"}, {"name": "both", "interactions": ["e", "fast"]})
+    found = step(
+        engine, fast | {"from": "baseline"}, {"name": "both", "interactions": ["e", "fast"]}
+    )
     assert list(commands(found)) == ["baseline"]
     assert "e && fast is left out: " in found.notes[0]
     assert "trtllm has no such knob" in found.notes[0]
@@ -246,10 +270,18 @@ def test_expected_draw_continues() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("max_seqs", 33), ("max_seqs", 128), ("max_batched_tokens", 4000), ("prefix_cache", 3), ("kv_dtype", "fp8")],
+    [
+        ("max_seqs", 33),
+        ("max_seqs", 128),
+        ("max_batched_tokens", 4000),
+        ("prefix_cache", 3),
+        ("kv_dtype", "fp8"),
+    ],
 )
 def test_expected_value_outside_the_draw_is_refused(name: str, value: object) -> None:
-    assert f"stages.0.expect.{name}: {value!r} is never drawn" in refusal(JOINT | {"expect": {name: value}})
+    assert f"stages.0.expect.{name}: {value!r} is never drawn" in refusal(
+        JOINT | {"expect": {name: value}}
+    )
 
 
 def test_the_ends_of_its_ranges_are_knobs_and_values_of_the_engine() -> None:
@@ -257,7 +289,9 @@ def test_the_ends_of_its_ranges_are_knobs_and_values_of_the_engine() -> None:
         JOINT | {"joint": {"max_seq": {"log2": [16, 64]}}}
     )
     wide = {"tensor_parallel": {"log2": [1, 8]}}
-    assert "stages.0.joint.tensor_parallel: 8 devices wide, and each replica has 4" in refusal(JOINT | {"joint": wide})
+    assert "stages.0.joint.tensor_parallel: 8 devices wide, and each replica has 4" in refusal(
+        JOINT | {"joint": wide}
+    )
 
 
 # -- the box
@@ -267,24 +301,34 @@ def test_more_devices_than_the_box_has_are_refused() -> None:
     assert "stages.0.choice.x: 5 devices, and the hardware has 4" in refusal(
         {"name": "s", "choice": {"x": {"devices": [0, 1, 2, 3, 4]}}}
     )
-    assert "4 devices cannot be shared equally by 3 replicas" in refusal({"name": "s", "grid": {"replicas": [3]}})
+    assert "4 devices cannot be shared equally by 3 replicas" in refusal(
+        {"name": "s", "grid": {"replicas": [3]}}
+    )
 
 
 def test_an_engine_that_does_not_answer_at_the_host_is_refused_there() -> None:
     engines = {"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1"}}
     stage = {"name": "s", "choice": {"x": {"engine": "mindie"}}}
-    message = "engines.mindie.host: MindIE does not answer at 127.0.0.1; give an address of this machine's network"
+    message = (
+        "engines.mindie.host: MindIE does not answer at 127.0.0.1; give an address of this "
+        "machine's network"
+    )
     assert refusal(stage, engines=engines) == message
 
 
 def test_hub_name_that_an_engine_does_not_download_is_refused_at_its_arm() -> None:
     engines = {"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}}
     message = refusal({"name": "s", "choice": {"x": {"engine": "mindie"}}}, engines=engines)
-    assert message.startswith("stages.0.choice.x: model: MindIE downloads nothing, and Qwen/Qwen3-8B is not a folder; ")
+    assert message.startswith(
+        "stages.0.choice.x: model: MindIE downloads nothing, and Qwen/Qwen3-8B is not a folder; "
+    )
 
 
 def test_a_server_is_no_wider_than_its_devices() -> None:
-    wide = {"name": "s", "grid": {"tensor_parallel": [2], "pipeline_parallel": [2], "replicas": [2]}}
+    wide = {
+        "name": "s",
+        "grid": {"tensor_parallel": [2], "pipeline_parallel": [2], "replicas": [2]},
+    }
     assert "stages.0.grid.tensor_parallel: 4 devices wide, and each replica has 2" in refusal(wide)
     assert refusal(wide | {"grid": {"tensor_parallel": [8]}}).startswith(
         "stages.0.grid.tensor_parallel: 8 devices wide"
@@ -293,17 +337,27 @@ def test_a_server_is_no_wider_than_its_devices() -> None:
 
 def test_a_workload_that_no_context_holds_is_noted() -> None:
     found = step({"name": "s", "grid": {"context_len": [1024, 8192]}, "workloads": ["long"]})
-    assert [arm.notes for arm in found.arms] == [(), ("long asks 4,200 tokens of a context of 1,024",), ()]
+    assert [arm.notes for arm in found.arms] == [
+        (),
+        ("long asks 4,200 tokens of a context of 1,024",),
+        (),
+    ]
 
 
 def test_a_workload_that_the_engines_own_context_does_not_hold_is_noted() -> None:
     found = step(
         {"name": "s", "choice": {"x": {"engine": "mindie"}}, "workloads": ["very-long"]},
-        engines={"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}},
+        engines={
+            "vllm": {"version": "0.17.1"},
+            "mindie": {"version": "2.1RC1", "host": "10.0.0.1"},
+        },
         models={"bf16": "./Qwen3-8B"},
         workloads={"short": "short", "very-long": "very-long"},
     )
-    assert [arm.notes for arm in found.arms] == [(), ("very-long asks 32,100 tokens of a context of 8,192",)]
+    assert [arm.notes for arm in found.arms] == [
+        (),
+        ("very-long asks 32,100 tokens of a context of 8,192",),
+    ]
 
 
 # -- order and time
@@ -318,7 +372,10 @@ def test_each_block_has_every_arm_once_and_its_order_is_the_seeds() -> None:
 
 
 def test_the_time_is_that_of_all_starts_and_their_workloads() -> None:
-    parts: dict[str, Any] = {"decision": {"repeats": {"least": 2, "most": 3}}, "hardware": {"name": "b", "devices": 2}}
+    parts: dict[str, Any] = {
+        "decision": {"repeats": {"least": 2, "most": 3}},
+        "hardware": {"name": "b", "devices": 2},
+    }
     parts["workloads"] = {"short": {"duration": 100, "request_rate": 1}}
     made = plan(study(SEQS, **parts), lambda engine, model: 20.0)
     assert [step.seconds for step in made.steps] == [(360, 360), (720, 1080), (240, 360)]
@@ -332,10 +389,21 @@ def test_the_time_is_that_of_all_starts_and_their_workloads() -> None:
     [
         (SEQS, 1, 3 + 3 * 3 + 3),  # each start: noise, three arms, the baseline
         (SEQS, 2, (3 + 3 + 3) * 2),  # each round of a block
-        ({"name": "j", "joint": {"max_seqs": {"log2": [64, 256]}}, "trials": 4, "sampler": "random"}, 1, 3 + 10 + 3),
+        (
+            {
+                "name": "j",
+                "joint": {"max_seqs": {"log2": [64, 256]}},
+                "trials": 4,
+                "sampler": "random",
+            },
+            1,
+            3 + 10 + 3,
+        ),
     ],
 )
-def test_time_of_waits_for_a_quiet_machine_is_bounded(stage: dict[str, Any], rounds: int, waits: int) -> None:
+def test_time_of_waits_for_a_quiet_machine_is_bounded(
+    stage: dict[str, Any], rounds: int, waits: int
+) -> None:
     decision = {"repeats": {"least": 2, "most": 3}, "rounds": rounds}
     made = plan(study(stage, hardware={"name": "b"}, decision=decision, budget={"quiet_wait": 7.0}))
     assert made.max_quiet_wait_s == 7.0 * waits
@@ -362,24 +430,40 @@ def test_workload_without_estimate_is_named() -> None:
     ],
 )
 def test_flags_that_the_simulator_refuses_are_refused_in_one_line(flag: str, message: str) -> None:
-    simulated = {"engines": {"sim": {}}, "models": {"m": "sim"}, "baseline": {"engine": "sim", "model": "m"}}
+    simulated = {
+        "engines": {"sim": {}},
+        "models": {"m": "sim"},
+        "baseline": {"engine": "sim", "model": "m"},
+    }
     text = refusal({"name": "s", "choice": {"a": {"raw": [flag]}}}, **simulated)
     assert text.startswith(f"stages.0.choice.a: {message}")
     assert "\n" not in text
 
 
 def test_simulated_crash_at_the_start_is_planned() -> None:
-    simulated = {"engines": {"sim": {}}, "models": {"m": "sim"}, "baseline": {"engine": "sim", "model": "m"}}
+    simulated = {
+        "engines": {"sim": {}},
+        "models": {"m": "sim"},
+        "baseline": {"engine": "sim", "model": "m"},
+    }
     assert commands(step({"name": "s", "choice": {"a": {"raw": ["--fault oom_kv"]}}}, **simulated))
 
 
 def test_arm_whose_values_change_nothing_is_noted() -> None:
     baseline = {"engine": "vllm", "model": "bf16", "knobs": {"max_seqs": 64}}
     notes = {arm.name: arm.notes for arm in step(SEQS, baseline=baseline).arms}
-    assert notes == {"max_seqs=64": ("its values change nothing: it is served like baseline",), "max_seqs=128": ()}
+    assert notes == {
+        "max_seqs=64": ("its values change nothing: it is served like baseline",),
+        "max_seqs=128": (),
+    }
     assert [arm.notes for arm in step(ENGINES).arms] == [(), ()]  # it names the arm it starts from
 
 
 def test_arm_that_is_the_baseline_again_is_named() -> None:
-    found = step(QUANTIZED | {"expect": "fp8"}, {"name": "back", "choice": {"bf16": {"model": "bf16"}}})
-    assert {arm.name: arm.same_as for arm in found.arms} == {"quantization/fp8": None, "bf16": "noise/baseline"}
+    found = step(
+        QUANTIZED | {"expect": "fp8"}, {"name": "back", "choice": {"bf16": {"model": "bf16"}}}
+    )
+    assert {arm.name: arm.same_as for arm in found.arms} == {
+        "quantization/fp8": None,
+        "bf16": "noise/baseline",
+    }

@@ -27,16 +27,26 @@ JOINT: dict[str, Any] = {
 
 def planned(of: Study, step: str, name: str) -> PlannedArm:
     """An arm, of the plan in which every stage is won by what it expects."""
-    return next(arm for each in plan(of).steps if each.name == step for arm in each.arms if arm.name == name)
+    return next(
+        arm for each in plan(of).steps if each.name == step for arm in each.arms if arm.name == name
+    )
 
 
 def one(of: Study, step: str, name: str, came: Any, block: int = 0, **parts: Any) -> Trial:
     """A published result of an arm."""
     if not isinstance(came, Failure):
-        own = {"servers": 1, "published": {"completed": 1000}, "provenance": {"command": "vllm serve X"}}
+        own = {
+            "servers": 1,
+            "published": {"completed": 1000},
+            "provenance": {"command": "vllm serve X"},
+        }
         came = {"total": came} if isinstance(came, int | float) else dict(came)
         came = {**came, "loadgen": own | came.get("loadgen", {})}
-    return trial(TrialRequest(step, block, name), came, **({"config": planned(of, step, name).identity} | parts))
+    return trial(
+        TrialRequest(step, block, name),
+        came,
+        **({"config": planned(of, step, name).identity} | parts),
+    )
 
 
 def found(findings: Findings, step: str, name: str) -> ArmResult:
@@ -59,8 +69,14 @@ def test_status_says_that_the_author_adopted_and_nothing_confirmed() -> None:
     trials = [one(of, "engine", "vllm", 1000.0, 0), one(of, "engine", "sglang", 1200.0, 1)]
     lines = list(findings_text.as_text(publications.published_findings(of, trials)))
     assert "  sglang  adopted by the author, 1,200.0 tok/s in a single run" in lines
-    assert "confirmation (not run: results of the baseline, and of the arm that the author adopted)" in lines
-    assert lines[-1] == "Adopted by the author, as the study expects: engine/sglang; nothing confirmed it"
+    assert (
+        "confirmation (not run: results of the baseline, and of the arm that the author adopted)"
+        in lines
+    )
+    assert (
+        lines[-1]
+        == "Adopted by the author, as the study expects: engine/sglang; nothing confirmed it"
+    )
 
 
 def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() -> None:
@@ -71,7 +87,8 @@ def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() ->
     *_, last = findings_text.as_text(findings)
     assert findings.confirmed is False
     assert last.startswith(
-        "Adopted by the author: engine/sglang, but its results do not allow that: infeasible, success"
+        "Adopted by the author: engine/sglang, but its results do not allow that: infeasible, "
+        "success"
     )
 
 
@@ -92,7 +109,10 @@ def test_stage_is_not_won_by_an_unpublished_or_failed_arm() -> None:
     nothing = publications.published_findings(of, [one(of, "engine", "vllm", 1000.0)])
     failed = publications.published_findings(
         of,
-        [one(of, "engine", "vllm", 1000.0), one(of, "engine", "sglang", Failure("crash", "no kernel", False), 1)],
+        [
+            one(of, "engine", "vllm", 1000.0),
+            one(of, "engine", "sglang", Failure("crash", "no kernel", False), 1),
+        ],
     )
     for findings in (nothing, failed):
         assert [step.won for step in findings.steps] == [(), (), ()]
@@ -110,7 +130,9 @@ def test_stage_is_not_won_by_an_unpublished_or_failed_arm() -> None:
 def test_runs_that_were_given_to_an_arm_count_for_it_and_their_command_is_told() -> None:
     of = study(ENGINE)
     other = planned(of, "engine", "sglang").identity
-    findings = publications.published_findings(of, [one(of, "confirmation", "baseline", 1000.0, config=other)])
+    findings = publications.published_findings(
+        of, [one(of, "confirmation", "baseline", 1000.0, config=other)]
+    )
     assert found(findings, "confirmation", "baseline").values == (1000.0,)
     assert found(findings, "confirmation", "baseline").why == "short: of `vllm serve X`"
     assert found(findings, "engine", "vllm").values == ()
@@ -138,13 +160,19 @@ def test_a_stage_shows_the_runs_of_its_own_workloads() -> None:
     ]
     findings = publications.published_findings(of, trials)
     assert [list(each.runs) for each in found(findings, "engine", "vllm").trials] == [["short"]]
-    assert [list(each.runs) for each in found(findings, "confirmation", "baseline").trials] == [["short"], ["long"]]
+    assert [list(each.runs) for each in found(findings, "confirmation", "baseline").trials] == [
+        ["short"],
+        ["long"],
+    ]
 
 
 def test_arm_that_misses_the_limits_is_infeasible() -> None:
     of = study(ENGINE)
     trials = [one(of, "engine", "sglang", {"total": 1500.0, "completed": 500})]
-    assert found(publications.published_findings(of, trials), "engine", "sglang").verdict is Verdict.INFEASIBLE
+    assert (
+        found(publications.published_findings(of, trials), "engine", "sglang").verdict
+        is Verdict.INFEASIBLE
+    )
 
 
 def test_expected_arm_of_a_drawn_stage_wins() -> None:
@@ -163,7 +191,9 @@ def test_arm_has_the_share_of_its_devices_only() -> None:
     assert found(findings, "two", "baseline").values == (1000.0,)
     assert found(findings, "two", "pair").values == (1600.0,)
     both = [one(of, "two", "pair", {"total": 1500.0, "loadgen": {"servers": 2}})]
-    assert found(publications.published_findings(of, both), "two", "pair").planned.spec.replicas == 2
+    assert (
+        found(publications.published_findings(of, both), "two", "pair").planned.spec.replicas == 2
+    )
 
 
 def test_study_is_infeasible_if_every_result_misses_limits() -> None:

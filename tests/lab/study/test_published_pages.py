@@ -1,6 +1,7 @@
 """Published pages, imported and reported with the true percentages.
 
-The numbers are worked out by hand from the blocks of the pages; what a page printed instead stands beside them.
+The numbers are worked out by hand from the blocks of the pages; what a page printed instead stands
+beside them.
 """
 
 from pathlib import Path
@@ -25,7 +26,8 @@ from tests.helpers.study_reports import written
         ),
         (
             "qwen3-32b-a100",
-            ["(-12.13%; single runs; answers 2.4% longer)"],  # 7,880 and 7,699 tokens; printed -13.8%
+            # 7,880 and 7,699 tokens; printed -13.8%
+            ["(-12.13%; single runs; answers 2.4% longer)"],
         ),
         (
             "qwen3.5-9b-h100",
@@ -39,7 +41,9 @@ from tests.helpers.study_reports import written
         ),
     ],
 )
-def test_a_published_page_has_the_right_percentages(page: str, wanted: list[str], tmp_path: Path) -> None:
+def test_a_published_page_has_the_right_percentages(
+    page: str, wanted: list[str], tmp_path: Path
+) -> None:
     text = written(imported_files.page(page).findings, tmp_path, {"source": "import"})[f"{page}.md"]
     assert '!!! warning "Published results"' in text
     assert [each for each in wanted if each not in text] == []

@@ -74,7 +74,8 @@ def test_our_own_are_sixty_different_questions_that_their_answers_answer() -> No
 def test_a_file_has_a_question_a_line(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(
-        '{"question": "2 + 3?", "answer": 5, "level": 1}\n\n{"question": "2 * 3?", "answers": ["6", "six"]}\n'
+        '{"question": "2 + 3?", "answer": 5, "level": 1}\n\n{"question": "2 * 3?", "answers": '
+        '["6", "six"]}\n'
     )
     assert read(path) == (Question("2 + 3?", ("5",)), Question("2 * 3?", ("6", "six")))
 
@@ -87,8 +88,14 @@ def test_a_file_has_a_question_a_line(tmp_path: Path) -> None:
         ("[]", ":1: has no question;"),
         ('{"question": " ", "answer": 5}', ":1: has no question;"),
         ('\n{"question": "2 + 3?"}', ":2: needs one of answer and answers;"),
-        ('{"question": "2 + 3?", "answer": 5, "answers": [5]}', ":1: needs one of answer and answers;"),
-        ('{"question": "2 + 3?", "answer": "..."}', ":1: has an answer without a letter or a digit, or none;"),
+        (
+            '{"question": "2 + 3?", "answer": 5, "answers": [5]}',
+            ":1: needs one of answer and answers;",
+        ),
+        (
+            '{"question": "2 + 3?", "answer": "..."}',
+            ":1: has an answer without a letter or a digit, or none;",
+        ),
         ('{"question": "2 + 3?", "answer": true}', ":1: has an answer without"),
         ('{"question": "2 + 3?", "answer": null}', ":1: has an answer without"),
         ('{"question": "2 + 3?", "answers": []}', ":1: has an answer without"),
@@ -104,7 +111,9 @@ def test_invalid_question_is_refused_in_one_line(tmp_path: Path, text: str, prob
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_not_there_or_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_not_there_or_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(BadInput, match="No such file"):
         read(tmp_path / "none.jsonl")
     monkeypatch.setattr(questions, "MAX_LINES", 3)
@@ -116,5 +125,16 @@ def test_questions_are_known_by_what_they_ask_and_by_their_answers() -> None:
     one = [Question("2 + 3?", ("5",))]
     assert sha256(one) == sha256(list(one))
     assert (
-        len({sha256(each) for each in (one, one * 2, [Question("2 + 3?", ("6",))], [Question("3 + 2?", ("5",))])}) == 4
+        len(
+            {
+                sha256(each)
+                for each in (
+                    one,
+                    one * 2,
+                    [Question("2 + 3?", ("6",))],
+                    [Question("3 + 2?", ("5",))],
+                )
+            }
+        )
+        == 4
     )

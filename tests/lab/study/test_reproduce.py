@@ -65,7 +65,9 @@ def test_flags_of_every_kind_mean_what_they_were_made_of() -> None:
 @pytest.mark.slow
 def test_a_server_is_started_by_its_whole_command_and_measured_as_it_was(tmp_path: Path) -> None:
     text = script(
-        tmp_path, {"fp8": 1.25, "quantization/fp8": 1.25}, objective={"workload": "short", "slo": "ttft_p99<5s"}
+        tmp_path,
+        {"fp8": 1.25, "quantization/fp8": 1.25},
+        objective={"workload": "short", "slo": "ttft_p99<5s"},
     )
     free, serve, waiting, run = functions(text)["winner"]
     assert free == ["expect_free", "127.0.0.1", "8000"]
@@ -90,13 +92,21 @@ def test_replicas_have_ports_of_their_own_and_share_the_requests(tmp_path: Path)
     # two take the whole box, of which the baseline takes a fourth
     words = functions(script(tmp_path, {"two": 4.5, "replicas/two": 4.5}, stages=stages))["winner"]
     assert [line[2] for line in words if line[0] == "await"] == ["8000", "8001"]
-    assert [line[line.index("--port") + 1] for line in words if line[0] == "serve"] == ["8000", "8001"]
-    assert RunSettings(**parse(words[-1][2:])).base_url == ("http://127.0.0.1:8000", "http://127.0.0.1:8001")
+    assert [line[line.index("--port") + 1] for line in words if line[0] == "serve"] == [
+        "8000",
+        "8001",
+    ]
+    assert RunSettings(**parse(words[-1][2:])).base_url == (
+        "http://127.0.0.1:8000",
+        "http://127.0.0.1:8001",
+    )
 
 
 def test_the_lines_of_the_page_ask_a_server_and_never_start_one(tmp_path: Path) -> None:
     findings = found(
-        truth({}), baseline={"engine": "vllm", "model": "bf16", "replicas": 2}, workloads={"short": "short"}
+        truth({}),
+        baseline={"engine": "vllm", "model": "bf16", "replicas": 2},
+        workloads={"short": "short"},
     )
     page = written(findings, tmp_path)["small.md"]
     (line,) = re.findall(r"^loadgen (run .*)$", page, re.MULTILINE)
@@ -108,12 +118,16 @@ def test_the_lines_of_the_page_ask_a_server_and_never_start_one(tmp_path: Path) 
 
 def test_words_with_spaces_and_quotes_stay_one_word(tmp_path: Path) -> None:
     stages = [{"name": "raw", "choice": {"odd": {"raw": ["--note 'it is \"$HOME\" `x`'"]}}}]
-    _, serve, *_ = functions(script(tmp_path, {"odd": 1.25, "raw/odd": 1.25}, stages=stages))["winner"]
+    _, serve, *_ = functions(script(tmp_path, {"odd": 1.25, "raw/odd": 1.25}, stages=stages))[
+        "winner"
+    ]
     assert 'it is "$HOME" `x`' in serve
 
 
 def test_credentials_are_asked_for_and_never_written(tmp_path: Path) -> None:
-    stages = [{"name": "env", "choice": {"odd": {"env": {"HF_TOKEN": "hunter2", "OMP_NUM_THREADS": 4}}}}]
+    stages = [
+        {"name": "env", "choice": {"odd": {"env": {"HF_TOKEN": "hunter2", "OMP_NUM_THREADS": 4}}}}
+    ]
     findings = found(truth({"odd": 1.25, "env/odd": 1.25}), stages=stages)
     texts = written(findings, tmp_path)
     assert ': "${HF_TOKEN:?the study ran with it}"' in texts["reproduce.sh"]
@@ -128,7 +142,9 @@ def test_only_the_server_runs_in_the_folder_of_its_engine(tmp_path: Path) -> Non
     gains = {"mindie": 1.25, "engine/mindie": 1.25}
     share = {"short": {"workload": "sharegpt", "dataset_path": "share.json"}}
     folder_of = {"bf16": "./Qwen3-8B"}  # MindIE downloads none
-    text = script(tmp_path, gains, engines=engines, stages=stages, workloads=share, models=folder_of)
+    text = script(
+        tmp_path, gains, engines=engines, stages=stages, workloads=share, models=folder_of
+    )
     body = text.split("winner() {")[1]
     assert not re.search(r"^\s*cd ", body, re.MULTILINE)
     (folder,) = re.findall(r"^    serve winner-0 (\S+) ", body, re.MULTILINE)
@@ -137,8 +153,14 @@ def test_only_the_server_runs_in_the_folder_of_its_engine(tmp_path: Path) -> Non
 
 
 def test_files_of_an_engine_are_written_first(tmp_path: Path) -> None:
-    stages = [{"name": "engine", "choice": {"trtllm": {"engine": "trtllm", "knobs": {"kv_dtype": "fp8"}}}}]
+    stages = [
+        {"name": "engine", "choice": {"trtllm": {"engine": "trtllm", "knobs": {"kv_dtype": "fp8"}}}}
+    ]
     text = script(tmp_path, {"trtllm": 1.25, "engine/trtllm": 1.25}, stages=stages)
     (written_to,) = re.findall(r"^    printf %s '[^']*' >(\S+)$", text, re.MULTILINE)
     assert Path(written_to).parent == SHOWN_FOLDER
-    assert text.index(f"mkdir -p {SHOWN_FOLDER}") < text.index("printf %s") < text.index("serve winner-0")
+    assert (
+        text.index(f"mkdir -p {SHOWN_FOLDER}")
+        < text.index("printf %s")
+        < text.index("serve winner-0")
+    )

@@ -19,7 +19,10 @@ from tests.helpers.study_walks import trial
 
 @pytest.fixture
 def store(tmp_path: Path) -> Any:
-    with locked(tmp_path / "a.store"), Store.create(tmp_path / "a.store", {"source": "run", "study": {}}) as made:
+    with (
+        locked(tmp_path / "a.store"),
+        Store.create(tmp_path / "a.store", {"source": "run", "study": {}}) as made,
+    ):
         yield made
 
 
@@ -28,7 +31,8 @@ def store(tmp_path: Path) -> Any:
 
 def test_trial_is_read_back_as_stored(store: Store) -> None:
     request = TrialRequest("seqs", 1, "max_seqs=64", 1)
-    number, folder = store.begin(request, "hash", "2026-01-02T03:04:00Z")  # before a wait for a quiet machine
+    # Before a wait for a quiet machine.
+    number, folder = store.begin(request, "hash", "2026-01-02T03:04:00Z")
     assert folder.is_dir()
     kept = trial(
         request,
@@ -48,7 +52,9 @@ def test_a_failure_is_kept_with_its_line(store: Store) -> None:
     request = TrialRequest("seqs", 0, "max_seqs=64")
     failed = trial(request, Failure("oom_kv", "no room; 'quoted'", transient=False))
     store.end(store.begin(request, "", failed.began)[0], failed)
-    assert store.trials()[request].failure == Failure("oom_kv", "no room; 'quoted'", transient=False)
+    assert store.trials()[request].failure == Failure(
+        "oom_kv", "no room; 'quoted'", transient=False
+    )
 
 
 def test_a_start_that_has_not_ended_is_no_trial_and_its_files_stay(store: Store) -> None:
@@ -74,7 +80,8 @@ def test_start_that_a_full_disk_lost_can_be_stored_again(store: Store) -> None:
     with pytest.raises(NotKept) as refused:
         store.end(number, large)
     assert str(refused.value) == (
-        f"{store.folder}/study.db cannot be written (database or disk is full); make room, and run the same "
+        f"{store.folder}/study.db cannot be written (database or disk is full); make room, and "
+        "run the same "
         "command again"
     )
     assert store.trials() == {}
@@ -85,13 +92,18 @@ def test_start_that_a_full_disk_lost_can_be_stored_again(store: Store) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(store: Store) -> None:
     (store.folder / FOLDERS).write_text("no folder")
-    with pytest.raises(NotKept, match=r"a.store/starts/00001 cannot be written \(Not a directory\); make room"):
+    with pytest.raises(
+        NotKept, match=r"a.store/starts/00001 cannot be written \(Not a directory\); make room"
+    ):
         store.begin(TrialRequest("seqs", 0, "max_seqs=64"), "", "2026-01-02T03:04:05Z")
 
 
 def test_unreadable_table_is_refused(store: Store) -> None:
     store._database.execute("DROP TABLE runs")
-    with pytest.raises(BadInput, match=r"cannot be read \(no such table: runs\)"), Store.open(store.folder) as reader:
+    with (
+        pytest.raises(BadInput, match=r"cannot be read \(no such table: runs\)"),
+        Store.open(store.folder) as reader,
+    ):
         reader.trials()
 
 
@@ -104,7 +116,10 @@ def test_unreadable_table_is_refused(store: Store) -> None:
 def test_a_second_runner_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
     with locked(tmp_path):
         assert holder(tmp_path) == os.getpid()
-        with pytest.raises(BadInput, match=f"process {os.getpid()} is running this study"), locked(tmp_path):
+        with (
+            pytest.raises(BadInput, match=f"process {os.getpid()} is running this study"),
+            locked(tmp_path),
+        ):
             pass
     assert holder(tmp_path) is None
     with locked(tmp_path):
@@ -139,16 +154,22 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (
             {"decision": {"min_effect": 0.05, "repeats": {"least": 2, "most": 2}}},
-            "decision.min_effect: is 0.05, but was 0.01 when {store} was begun; undo the change, or begin another",
+            "decision.min_effect: is 0.05, but was 0.01 when {store} was begun; undo the change, "
+            "or begin another",
         ),
         (
             {"models": STUDY.get("models", {}) | {"bf16": "Qwen/Qwen3-14B", "fp8": "x"}},
             "models.bf16: is 'Qwen/Qwen3-14B'",
         ),
-        ({"baseline": {"engine": "vllm", "model": "fp8"}}, "baseline.model: is 'fp8', but was 'bf16'"),
+        (
+            {"baseline": {"engine": "vllm", "model": "fp8"}},
+            "baseline.model: is 'fp8', but was 'bf16'",
+        ),
     ],
 )
-def test_an_edited_study_is_refused_where_it_was_edited(begun: Path, parts: dict[str, Any], message: str) -> None:
+def test_an_edited_study_is_refused_where_it_was_edited(
+    begun: Path, parts: dict[str, Any], message: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         run(begun, **parts)
     assert message.format(store=begun / "a.store") in str(refused.value)
@@ -170,7 +191,9 @@ def test_budget_report_and_what_is_expected_may_be_edited(begun: Path) -> None:
         ("data", {"short": {"sha256": "0"}}, "data of short: "),
     ],
 )
-def test_another_machine_engine_or_data_set_is_refused(begun: Path, name: str, now: Any, message: str) -> None:
+def test_another_machine_engine_or_data_set_is_refused(
+    begun: Path, name: str, now: Any, message: str
+) -> None:
     with Store.open(begun / "a.store") as store:
         store.note(name, store.facts[name] | now)
     with pytest.raises(BadInput) as refused:
@@ -182,7 +205,9 @@ def test_another_machine_engine_or_data_set_is_refused(begun: Path, name: str, n
 def test_a_store_of_another_version_is_refused_and_left_as_it_is(begun: Path) -> None:
     with sqlite3.connect(begun / "a.store" / DATABASE) as database:
         database.execute("PRAGMA user_version = 99")
-    with pytest.raises(BadInput, match="is a store of version 99, and this loadgen reads version 2"):
+    with pytest.raises(
+        BadInput, match="is a store of version 99, and this loadgen reads version 2"
+    ):
         run(begun)
 
 

@@ -67,7 +67,9 @@ DECIDES = "workload: short}"  # more keys may follow
         ("budget: {quiet_wait: 0s}", "budget", "quiet_wait", 0),
     ],
 )
-def test_shares_and_times_may_have_units(tmp_path: Path, written: str, of: str, name: str, value: float) -> None:
+def test_shares_and_times_may_have_units(
+    tmp_path: Path, written: str, of: str, name: str, value: float
+) -> None:
     study = read(tmp_path, changed(DECIDES, f"{DECIDES}\n{written}")).study
     assert getattr(getattr(study, of), name) == pytest.approx(value)
 
@@ -83,33 +85,61 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
     [
         # keys
         ("name: small", "nam: small", "study.yaml:1: nam: unknown key; did you mean name?"),
-        ("name: a box,", "nam: a box,", "study.yaml:3: hardware.nam: unknown key; did you mean name?"),
-        ("    grid:", "    gird:", "study.yaml:13: stages.1: needs exactly one of choice, grid, joint, interactions;"),
+        (
+            "name: a box,",
+            "nam: a box,",
+            "study.yaml:3: hardware.nam: unknown key; did you mean name?",
+        ),
+        (
+            "    grid:",
+            "    gird:",
+            "study.yaml:13: stages.1: needs exactly one of choice, grid, joint, interactions;",
+        ),
         (
             "    grid:",
             "    joint: {}\n    grid:",
             "study.yaml:13: stages.1: needs exactly one of choice, grid, joint, interactions;",
         ),
-        ("    grid:", "    wher: a\n    grid:", "study.yaml:14: stages.1.wher: unknown key; did you mean where?"),
+        (
+            "    grid:",
+            "    wher: a\n    grid:",
+            "study.yaml:14: stages.1.wher: unknown key; did you mean where?",
+        ),
         (
             "{knobs: {prefix_cache: true}}",
             "{knob: {}}",
             "study.yaml:12: stages.0.choice.cached.knob: unknown key; did you mean knobs?",
         ),
         ("name: small\n", "", "study.yaml:1: name: is missing; give it"),
-        ("hardware:", "name: big\nhardware:", "study.yaml:3: name: is given twice; give it once; it is in line 1"),
+        (
+            "hardware:",
+            "name: big\nhardware:",
+            "study.yaml:3: name: is given twice; give it once; it is in line 1",
+        ),
         # values
         (
             "devices: 1",
             "devices: many",
             "study.yaml:3: hardware.devices: invalid value 'many'; write a whole number",
         ),
-        ("devices: 1", "devices: true", "study.yaml:3: hardware.devices: invalid value True; write a whole number"),
-        ("devices: 1", "devices: -1", "study.yaml:3: hardware.devices: invalid value -1; write 0 or more"),
+        (
+            "devices: 1",
+            "devices: true",
+            "study.yaml:3: hardware.devices: invalid value True; write a whole number",
+        ),
+        (
+            "devices: 1",
+            "devices: -1",
+            "study.yaml:3: hardware.devices: invalid value -1; write 0 or more",
+        ),
         ("0.17.1", "0.10", "study.yaml:5: engines.vllm.version: 0.1 is a number to YAML"),
         ("name: first", "name: a/b", "study.yaml:10: stages.0.name: 'a/b' is not a name;"),
         ("name: first", "name: 'a/{b}'", "study.yaml:10: stages.0.name: 'a/{b}' is not a name;"),
-        ("name: first", "name: baseline", "study.yaml:10: stages.0.name: 'baseline' is not a name;"),
+        (
+            "name: first",
+            "name: baseline",
+            "study.yaml:10: stages.0.name: 'baseline' is not a name;",
+        ),
         (
             "max_seqs: [64, 128]",
             "max_seqs: []",
@@ -123,13 +153,30 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "workload: short}",
             "workload: short}\ndecision: {repeats: 3}",
-            "study.yaml:8: decision.repeats: invalid value 3; write keys and values, `NAME: VALUE`; `loadgen tune",
+            "study.yaml:8: decision.repeats: invalid value 3; write keys and values, `NAME: "
+            "VALUE`; `loadgen tune",
         ),
-        ("    grid:", "  - 3\n  - name: x\n    grid:", "study.yaml:13: stages.1: needs exactly one of choice, grid,"),
+        (
+            "    grid:",
+            "  - 3\n  - name: x\n    grid:",
+            "study.yaml:13: stages.1: needs exactly one of choice, grid,",
+        ),
         # of several the first in the file, or else an unknown key
-        ("name: small", "keep: x\nname: a/b", "study.yaml:1: keep: invalid value 'x'; write a whole number"),
-        ("name: small", "name: a/b\nkepe: 1", "study.yaml:2: kepe: unknown key; did you mean keep?"),
-        ("devices: 1", f"gpu_hour_price: 1{'0' * 400}", "study.yaml:3: hardware.gpu_hour_price: invalid value 1000"),
+        (
+            "name: small",
+            "keep: x\nname: a/b",
+            "study.yaml:1: keep: invalid value 'x'; write a whole number",
+        ),
+        (
+            "name: small",
+            "name: a/b\nkepe: 1",
+            "study.yaml:2: kepe: unknown key; did you mean keep?",
+        ),
+        (
+            "devices: 1",
+            f"gpu_hour_price: 1{'0' * 400}",
+            "study.yaml:3: hardware.gpu_hour_price: invalid value 1000",
+        ),
         # shares and times
         (
             DECIDES,
@@ -165,12 +212,14 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "    grid:",
             "    expect: max_seqs=64\n    where: max_seqs > 200\n    grid:",
-            "study.yaml:15: stages.1.where: no combination of the grid meets 'max_seqs > 200'; change the condition",
+            "study.yaml:15: stages.1.where: no combination of the grid meets 'max_seqs > 200'; "
+            "change the condition",
         ),
         (
             "    grid:",
             "    expect: {max_seqs: 65}\n    grid:",
-            "study.yaml:14: stages.1.expect: unknown arm 'max_seqs=65'; the arms are max_seqs=64, max_seqs=128",
+            "study.yaml:14: stages.1.expect: unknown arm 'max_seqs=65'; the arms are max_seqs=64, "
+            "max_seqs=128",
         ),
         (
             "    grid:",
@@ -178,7 +227,11 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "study.yaml:14: stages.1.expect: [3] names no arm; write combinations of the grid",
         ),
         # names
-        ("engine: vllm", "engine: vlm", "study.yaml:8: baseline.engine: unknown name 'vlm'; did you mean vllm?"),
+        (
+            "engine: vllm",
+            "engine: vlm",
+            "study.yaml:8: baseline.engine: unknown name 'vlm'; did you mean vllm?",
+        ),
         ("model: bf16", "model: fp8", "study.yaml:8: baseline.model: unknown name 'fp8';"),
         ("engine: vllm, ", "", "study.yaml:8: baseline: has no engine; name one of vllm"),
         (
@@ -192,15 +245,31 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "study.yaml:5: engines.sglang2: unknown name 'sglang2'; choose from",
         ),
         ("  vllm:", "  vlm:", "study.yaml:5: engines.vlm: unknown name 'vlm'; choose from"),
-        ("name: second", "name: first", "study.yaml:13: stages.1.name: another stage has the name 'first';"),
-        ("name: second", "name: second\n    from: third", "study.yaml:14: stages.1.from: unknown name 'third';"),
+        (
+            "name: second",
+            "name: first",
+            "study.yaml:13: stages.1.name: another stage has the name 'first';",
+        ),
+        (
+            "name: second",
+            "name: second\n    from: third",
+            "study.yaml:14: stages.1.from: unknown name 'third';",
+        ),
         (
             "name: second",
             "name: second\n    from: first/off",
             "study.yaml:14: stages.1.from: unknown arm 'off'; the",
         ),
-        ("name: first", "name: first\n    from: second/x", "study.yaml:11: stages.0.from: unknown name 'second';"),
-        ("name: first", "name: first\n    expect: 3", "study.yaml:11: stages.0.expect: invalid value 3;"),
+        (
+            "name: first",
+            "name: first\n    from: second/x",
+            "study.yaml:11: stages.0.from: unknown name 'second';",
+        ),
+        (
+            "name: first",
+            "name: first\n    expect: 3",
+            "study.yaml:11: stages.0.expect: invalid value 3;",
+        ),
         (
             "name: first",
             "name: first\n    expect: o",
@@ -217,8 +286,16 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "study.yaml:14: stages.1.workloads.0: unknown name 'none'",
         ),
         # knobs
-        ("max_seqs:", "max_seq:", "study.yaml:15: stages.1.grid.max_seq: unknown knob; did you mean max_seqs?"),
-        ("[64, 128]", "[64, lots]", "study.yaml:15: stages.1.grid.max_seqs: 'lots' is not a whole number;"),
+        (
+            "max_seqs:",
+            "max_seq:",
+            "study.yaml:15: stages.1.grid.max_seq: unknown knob; did you mean max_seqs?",
+        ),
+        (
+            "[64, 128]",
+            "[64, lots]",
+            "study.yaml:15: stages.1.grid.max_seqs: 'lots' is not a whole number;",
+        ),
         (
             "prefix_cache: true",
             "prefix_cach: true",
@@ -237,7 +314,8 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "{knobs: {prefix_cache: true}}",
             "{knobs: {max_seqs: 3}, raw: [--max-num-seqs 4]}",
-            "study.yaml:12: stages.0.choice.cached: --max-num-seqs: it sets the same thing as the knob max_seqs;",
+            "study.yaml:12: stages.0.choice.cached: --max-num-seqs: it sets the same thing as the "
+            "knob max_seqs;",
         ),
         (
             "model: bf16}",
@@ -261,7 +339,11 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "study.yaml:12: stages.0.choice.cached.env.HF_TOKEN: invalid value;",
         ),
         # workloads
-        ("short: short}", "short: shrot}", "study.yaml:6: workloads.short: unknown preset or file 'shrot';"),
+        (
+            "short: short}",
+            "short: shrot}",
+            "study.yaml:6: workloads.short: unknown preset or file 'shrot';",
+        ),
         (
             "short: short}",
             "short: {request_rate: 0}}",
@@ -277,7 +359,11 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "short: {seed: x}}",
             "study.yaml:6: workloads.short.seed: 'x': expected a whole number",
         ),
-        ("short: short}", "short: {base_url: x}}", "study.yaml:6: workloads.short.base_url: is decided by the study;"),
+        (
+            "short: short}",
+            "short: {base_url: x}}",
+            "study.yaml:6: workloads.short.base_url: is decided by the study;",
+        ),
         (
             "short: short}",
             "short: {total_requests: 0}}",
@@ -290,8 +376,16 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "workload: short, metric: speed}",
             "study.yaml:7: objective.metric: invalid value 'speed';",
         ),
-        ("workload: short}", "workload: short, slo: fast}", "study.yaml:7: objective.slo: invalid limit 'fast';"),
-        ("workload: short}", "workload: short, metric: goodput}", "study.yaml:7: objective: goodput without an slo;"),
+        (
+            "workload: short}",
+            "workload: short, slo: fast}",
+            "study.yaml:7: objective.slo: invalid limit 'fast';",
+        ),
+        (
+            "workload: short}",
+            "workload: short, metric: goodput}",
+            "study.yaml:7: objective: goodput without an slo;",
+        ),
         (
             "workload: short}",
             "workload: short, metric: cost_per_mtok}",
@@ -311,27 +405,34 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "    grid:",
             "    where: tensor_parallel > 3\n    grid:",
-            "study.yaml:14: stages.1.where: tensor_parallel is not set in max_seqs=64; write (tensor_parallel or 1)",
+            "study.yaml:14: stages.1.where: tensor_parallel is not set in max_seqs=64; write "
+            "(tensor_parallel or 1)",
         ),
         (
             "    grid:",
             "    where: 512 / (max_seqs - 64) > 3\n    grid:",
-            "study.yaml:14: stages.1.where: it divides by 0 in max_seqs=64; write `NAME != 0 and` before it",
+            "study.yaml:14: stages.1.where: it divides by 0 in max_seqs=64; write `NAME != 0 and` "
+            "before it",
         ),
         (
             "    grid:",
             "    where: max_seqs < 'many'\n    grid:",
-            "study.yaml:14: stages.1.where: 64 and 'many' cannot be compared in max_seqs=64; compare numbers",
+            "study.yaml:14: stages.1.where: 64 and 'many' cannot be compared in max_seqs=64; "
+            "compare numbers",
         ),
     ],
 )
-def test_invalid_value_is_refused_with_its_place(tmp_path: Path, before: str, after: str, message: str) -> None:
+def test_invalid_value_is_refused_with_its_place(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
     assert refusal(tmp_path, changed(before, after)).startswith(message)
 
 
 WHOLE: dict[str, Any] = SMALL | {
     "hardware": {"name": "a box", "devices": 4, "gpu_hour_price": 1.5},
-    "engines": {"vllm": {"version": "1", "host": "h", "knobs": {"a": 1}, "raw": ["--a"], "env": {"A": "b"}}},
+    "engines": {
+        "vllm": {"version": "1", "host": "h", "knobs": {"a": 1}, "raw": ["--a"], "env": {"A": "b"}}
+    },
     "objective": {
         "metric": "goodput",
         "workload": "short",
@@ -341,14 +442,32 @@ WHOLE: dict[str, Any] = SMALL | {
     },
     "baseline": {"engine": "vllm", "model": "bf16", "replicas": 1, "devices": ["0"]},
     "stages": [
-        {"name": "a", "from": "baseline", "workloads": ["short"], "expect": ["x"], "choice": {"x": {}}},
+        {
+            "name": "a",
+            "from": "baseline",
+            "workloads": ["short"],
+            "expect": ["x"],
+            "choice": {"x": {}},
+        },
         {"name": "b", "grid": {"max_seqs": [1, 2]}, "where": "max_seqs > 1"},
-        {"name": "c", "joint": {"a": {"log2": [2, 4]}, "b": {"int": [1, 3], "step": 1}, "c": {"choice": [1, 2]}}},
+        {
+            "name": "c",
+            "joint": {
+                "a": {"log2": [2, 4]},
+                "b": {"int": [1, 3], "step": 1},
+                "c": {"choice": [1, 2]},
+            },
+        },
         {"name": "d", "trials": 3, "sampler": "tpe", "joint": {"a": {"log2": [2, 4]}}},
         {"name": "e", "interactions": ["a", "b"]},
     ],
     "keep": 1,
-    "decision": {"min_effect": 0.01, "confidence": 0.9, "repeats": {"least": 2, "most": 3}, "seed": 1},
+    "decision": {
+        "min_effect": 0.01,
+        "confidence": 0.9,
+        "repeats": {"least": 2, "most": 3},
+        "seed": 1,
+    },
     "budget": {"hours": 1, "gpu_hours": 2, "start_timeout": 3},
     "report": {"title": "x", "formats": ["html"], "layout": "stages"},
 }
@@ -366,7 +485,9 @@ def spoilt(part: Any) -> Iterator[Any]:
 
 
 def test_whatever_is_not_usable_is_refused_in_plain_words(tmp_path: Path) -> None:
-    """Every part of a study, spoilt in many ways: no traceback, and no words of the library that checks them."""
+    """Every part of a study, spoilt in many ways: no traceback, and no words of the library that
+    checks them.
+    """
     refusals = set()
     for part in WHOLE:
         for bad in spoilt(WHOLE[part]):
@@ -376,7 +497,9 @@ def test_whatever_is_not_usable_is_refused_in_plain_words(tmp_path: Path) -> Non
                 refusals.add(str(error))
     assert len(refusals) > 200
     assert [
-        said for said in refusals if re.search(r"(?i)input should|should have|instance of|valid (string|list)", said)
+        said
+        for said in refusals
+        if re.search(r"(?i)input should|should have|instance of|valid (string|list)", said)
     ] == []
 
 

@@ -31,8 +31,13 @@ def test_studies_with_few_and_with_all_keys_are_valid(document: dict[str, Any]) 
 
 
 def test_study_as_json_is_valid_and_the_same_study() -> None:
-    joint = {"name": "joint", "joint": {"a": {"log2": [2, 4]}, "b": {"int": [1, 3]}, "c": {"choice": [1, None]}}}
-    read = study({"name": "arms", "choice": {"x": {"env": {"A": 1, "B": None}, "devices": [0]}}}, joint)
+    joint = {
+        "name": "joint",
+        "joint": {"a": {"log2": [2, 4]}, "b": {"int": [1, 3]}, "c": {"choice": [1, None]}},
+    }
+    read = study(
+        {"name": "arms", "choice": {"x": {"env": {"A": 1, "B": None}, "devices": [0]}}}, joint
+    )
     assert list(VALIDATOR.iter_errors(read.as_json())) == []
     assert study(**read.as_json()) == read
 

@@ -16,7 +16,10 @@ from tests.helpers.study_files import SMALL, as_yaml, read
     [
         ("name: [small", r"study.yaml:1: is not YAML \("),
         ("a: 1\nb: *x", r"study.yaml:2: is not YAML \(found undefined alias"),
-        ("a: !!python/object:os.system 1", r"study.yaml:1: is not YAML \(could not determine a constructor"),
+        (
+            "a: !!python/object:os.system 1",
+            r"study.yaml:1: is not YAML \(could not determine a constructor",
+        ),
         ("", r"study.yaml:1: is not a study; write keys"),
         ("- a", r"study.yaml:1: is not a study; write keys"),
         ("[" * 3000, r"study.yaml"),

@@ -48,7 +48,9 @@ async def carried_out(
     log: list[str] = []
 
     @contextlib.asynccontextmanager
-    async def started(engine: Any, begins: Any, timeout_s: float, on_progress: Any) -> AsyncIterator[EngineSession]:
+    async def started(
+        engine: Any, begins: Any, timeout_s: float, on_progress: Any
+    ) -> AsyncIterator[EngineSession]:
         log.append("start")
         yield EngineSession(engine, (Process(log),))
         log.append("stop")
@@ -57,13 +59,19 @@ async def carried_out(
         self: TrialRunner, engines: EngineSession, arm: Any, name: str, *rest: Any
     ) -> tuple[WorkloadRun, Failure | None]:
         log.append(name)
-        return WorkloadRun(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
+        return WorkloadRun(summary(), f"{name}.json"), Failure(
+            "killed", "died", True
+        ) if name == failing else None
 
     monkeypatch.setattr(trial_runner, "start_engines", started)
     monkeypatch.setattr(TrialRunner, "run_workload", load)
     model = folder / "model.gguf"
     model.touch()
-    served = {"engines": ENGINES, "models": {"m": str(model)}, "baseline": {"engine": engine, "model": "m"}}
+    served = {
+        "engines": ENGINES,
+        "models": {"m": str(model)},
+        "baseline": {"engine": engine, "model": "m"},
+    }
     made = study(SEQS, budget={"quiet_wait": 0}, **served)
     planner = Planner(made)
     arm = planner.confirmation().arms[0]
@@ -100,9 +108,15 @@ async def test_workloads_after_a_failure_are_not_run(
     assert trial.failure == Failure("killed", "died", True)
 
 
-async def test_server_facts_are_kept_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_server_facts_are_kept_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     trial, _ = await carried_out(monkeypatch, tmp_path, "vllm")
-    assert (trial.build, trial.server_config, trial.folder) == ("1.2", {"max_num_seqs": 64}, "start")
+    assert (trial.build, trial.server_config, trial.folder) == (
+        "1.2",
+        {"max_num_seqs": 64},
+        "start",
+    )
     assert (tmp_path / "start" / "configuration.json").exists()
 
 
@@ -113,7 +127,9 @@ async def test_unwritable_file_ends_the_study_without_an_arm_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "start" / "configuration.json").mkdir(parents=True)
-    with pytest.raises(NotKept, match=r"configuration.json cannot be written \(Is a directory\); make room"):
+    with pytest.raises(
+        NotKept, match=r"configuration.json cannot be written \(Is a directory\); make room"
+    ):
         await carried_out(monkeypatch, tmp_path, "vllm")
 
 
@@ -170,7 +186,9 @@ class TestStartSeed:
         start = TrialRequest("noise", 2, "baseline")
         assert self.seeds(start, seed=7) == self.seeds(start, seed=7) != self.seeds(start, seed=8)
 
-    async def test_is_a_variable_of_each_replica(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def test_is_a_variable_of_each_replica(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         begun: list[dict[str, str]] = []
 
         class Launcher:
@@ -196,6 +214,8 @@ class TestStartSeed:
         runner, request = TrialRunner(made, planner, tmp_path), TrialRequest("noise", 0, "baseline")
         runner._launcher = Launcher
         (tmp_path / "start").mkdir()
-        await runner.run_trial(request, planner.noise().arms[0], tmp_path / "start", lambda *told: None)
+        await runner.run_trial(
+            request, planner.noise().arms[0], tmp_path / "start", lambda *told: None
+        )
         seeds = [runner._start_seed(request, replica) for replica in (0, 1)]
         assert begun == [{"A": "1", trial_runner.START_SEED: seed} for seed in seeds]

@@ -63,7 +63,7 @@ Basis of these times:
   short: 1000 requests of 132 tokens at 6,250 to 37,500 tok/s, usual for 8B
   long: 500 requests of 4,200 tokens at 6,250 to 37,500 tok/s, usual for 8B
 Nothing was started and nothing was measured.
-"""
+"""  # noqa: E501
 SHORT = {
     "VLLM_SERVER_DEV_MODE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1": "ENV",
     "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B": "SGLANG",
@@ -101,7 +101,10 @@ def test_command_of_the_page_is_above_the_real_command() -> None:
     lines = as_text(
         planned(
             {"name": "s", "choice": {"m": {"engine": "mindie"}}},
-            engines={"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1", "host": "10.0.0.1"}},
+            engines={
+                "vllm": {"version": "0.17.1"},
+                "mindie": {"version": "2.1RC1", "host": "10.0.0.1"},
+            },
             models={"bf16": "./Qwen3-8B"},
         )
     ).splitlines()
@@ -118,7 +121,9 @@ def test_files_that_are_written_for_an_engine_are_shown() -> None:
 
 def test_credentials_are_not_shown_and_yet_two_of_them_make_two_arms() -> None:
     raw = {"a": {"raw": ["--api-key 'hunter2 x'"]}, "b": {"raw": ["--api-key=hunter3"]}}
-    made = planned({"name": "s", "choice": raw}, engines={"vllm": {"env": ENV, "version": "0.17.1"}})
+    made = planned(
+        {"name": "s", "choice": raw}, engines={"vllm": {"env": ENV, "version": "0.17.1"}}
+    )
     for text in (as_text(made), json.dumps(as_json(made))):
         assert "hunter" not in text
         assert "OMP_NUM_THREADS" in text
@@ -137,12 +142,16 @@ def test_a_budget_that_does_not_suffice_is_said() -> None:
     assert "The maximum exceeds the budget of 1 hours: the study stops when it is spent" in as_text(
         planned(budget={"hours": 1})
     )
-    assert "Even the minimum exceeds the budget of 0.1 gpu_hours" in as_text(planned(budget={"gpu_hours": 0.1}))
+    assert "Even the minimum exceeds the budget of 0.1 gpu_hours" in as_text(
+        planned(budget={"gpu_hours": 0.1})
+    )
     assert "budget" not in as_text(planned(budget={"hours": 100}))
 
 
 def test_every_time_says_what_it_rests_on() -> None:
-    lines = as_text(planned(workloads={"short": {"dataset_name": "prose", "num_prompts": 3}})).splitlines()
+    lines = as_text(
+        planned(workloads={"short": {"dataset_name": "prose", "num_prompts": 3}})
+    ).splitlines()
     rest = lines[lines.index("Basis of these times:") + 1 :]
     assert rest[:2] == [
         "  start of vllm with Qwen/Qwen3-8B: usual for 8 billion parameters",
@@ -175,14 +184,23 @@ def test_a_plan_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["plna"], "loadgen tune: plna: unknown command; use plan, run, status, report, export or schema\n"),
+        (
+            ["plna"],
+            "loadgen tune: plna: unknown command; use plan, run, status, report, export or "
+            "schema\n",
+        ),
         (["plan"], "loadgen tune: "),
-        (["plan", "/nowhere.yaml"], "loadgen tune: /nowhere.yaml: cannot be read (No such file or directory); name a"),
+        (
+            ["plan", "/nowhere.yaml"],
+            "loadgen tune: /nowhere.yaml: cannot be read (No such file or directory); name a",
+        ),
         (["plan", "--jsn", "x"], "loadgen tune: --jsn: unknown; did you mean --json?"),
         (["schema", "x"], "loadgen tune: x: unknown; see"),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dispatch(["tune", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -209,7 +227,9 @@ def test_the_schema_knows_what_the_reader_knows(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.integration
 def test_plan_starts_no_program_and_writes_no_file(path: Path, tmp_path: Path) -> None:
-    """No program is started, although engines stand in PATH, no file is written, and no connection is made."""
+    """No program is started, although engines stand in PATH, no file is written, and no
+    connection is made.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("vllm", "llama-server", "trtllm-serve", "python3"):
@@ -223,7 +243,8 @@ def test_plan_starts_no_program_and_writes_no_file(path: Path, tmp_path: Path) -
     code = (
         "import sys\n"
         "def refuse(event, arguments):\n"
-        "    names = ('socket.connect', 'socket.bind', 'subprocess.Popen', 'os.posix_spawn', 'os.fork', 'os.mkdir')\n"
+        "    names = ('socket.connect', 'socket.bind', 'subprocess.Popen', 'os.posix_spawn', "
+        "'os.fork', 'os.mkdir')\n"
         "    assert event not in names, (event, arguments)\n"
         "    wrote = event == 'open' and arguments[2] is not None and arguments[2] & 3\n"
         "    assert not wrote, arguments\n"
@@ -235,7 +256,13 @@ def test_plan_starts_no_program_and_writes_no_file(path: Path, tmp_path: Path) -
     env = environment() | {"PATH": f"{programs}{os.pathsep}/usr/bin:/bin", "HOME": str(home)}
     before = sorted(tmp_path.rglob("*"))
     done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False, cwd=home
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=home,
     )
     assert done.returncode == 0, done.stderr
     assert sorted(tmp_path.rglob("*")) == before

@@ -25,7 +25,10 @@ PASSING = Failure("killed", "a worker died", transient=True)
 def test_better_arm_is_adopted_and_confirmed_by_fresh_starts() -> None:
     found = walked(study(QUANTIZED, **REPEATS), levels(fp8=1200.0))
     assert verdicts(found, "quantization") == {"baseline": "reference", "fp8": "adopted"}
-    assert verdicts(found, "confirmation") == {"baseline": "reference", "quantization/fp8": "adopted"}
+    assert verdicts(found, "confirmation") == {
+        "baseline": "reference",
+        "quantization/fp8": "adopted",
+    }
     last = arm(found, "confirmation", "quantization/fp8")
     assert last.comparison is not None
     assert last.comparison.effect == pytest.approx(0.2, abs=0.01)
@@ -52,7 +55,10 @@ def test_an_arm_that_is_worse_is_called_so_and_started_no_more() -> None:
 
 
 def test_arm_with_fewer_settings_wins_a_tie() -> None:
-    two = {"name": "two", "choice": {"both": {"model": "fp8", "knobs": {"max_seqs": 64}}, "one": {"model": "fp8"}}}
+    two = {
+        "name": "two",
+        "choice": {"both": {"model": "fp8", "knobs": {"max_seqs": 64}}, "one": {"model": "fp8"}},
+    }
     found = walked(study(two, **REPEATS), levels(both=1202.0, one=1200.0))
     assert verdicts(found, "two") == {"baseline": "reference", "both": "better", "one": "adopted"}
 
@@ -63,14 +69,18 @@ def test_keep_lets_several_go_on() -> None:
     found = walked(study(many, CACHE, keep=2, **REPEATS), truth)
     kept = next(step for step in found.steps if step.step.name == "seqs").won
     assert kept == ("max_seqs=64", "max_seqs=128")
-    assert [name for name in verdicts(found, "cache") if name.startswith("seqs/")] == [f"seqs/{name}" for name in kept]
+    assert [name for name in verdicts(found, "cache") if name.startswith("seqs/")] == [
+        f"seqs/{name}" for name in kept
+    ]
 
 
 def test_where_less_is_better_the_shorter_time_wins() -> None:
     def truth(request: TrialRequest) -> Came:
         return {"median_e2el_ms": (4000.0 if "fp8" in request.arm else 5000.0) * noise(request)}
 
-    found = walked(study(QUANTIZED, objective={"metric": "e2e_p50", "workload": "short"}, **REPEATS), truth)
+    found = walked(
+        study(QUANTIZED, objective={"metric": "e2e_p50", "workload": "short"}, **REPEATS), truth
+    )
     adopted = arm(found, "quantization", "fp8")
     assert adopted.verdict is Verdict.ADOPTED
     assert adopted.comparison is not None
@@ -78,12 +88,15 @@ def test_where_less_is_better_the_shorter_time_wins() -> None:
 
 
 def test_interactions_try_the_winners_together() -> None:
-    stages = (QUANTIZED, CACHE | {"from": "baseline"}, {"name": "all", "interactions": ["quantization", "cache"]})
-    found = walked(study(*stages, **REPEATS), levels(**{"&&": 1500.0, "fp8": 1200.0, "off": 1100.0}))
-    assert verdicts(found, "all") == {
-        "baseline": "reference",
-        "quantization && cache": "adopted",
-    }
+    stages = (
+        QUANTIZED,
+        CACHE | {"from": "baseline"},
+        {"name": "all", "interactions": ["quantization", "cache"]},
+    )
+    found = walked(
+        study(*stages, **REPEATS), levels(**{"&&": 1500.0, "fp8": 1200.0, "off": 1100.0})
+    )
+    assert verdicts(found, "all") == {"baseline": "reference", "quantization && cache": "adopted"}
 
 
 def test_stage_ends_when_its_winner_is_known() -> None:
@@ -110,7 +123,9 @@ def test_stage_goes_on_until_as_many_winners_are_known_as_it_keeps() -> None:
         (1008.0, 0.02, "a gain of 1.0% is neither shown nor ruled out"),
     ],
 )
-def test_arm_without_a_gain_says_what_is_ruled_out(level: float, spread: float, reason: str) -> None:
+def test_arm_without_a_gain_says_what_is_ruled_out(
+    level: float, spread: float, reason: str
+) -> None:
     def truth(request: TrialRequest) -> Came:
         sign = 1 if (request.block + ("fp8" in request.arm)) % 2 else -1
         return (level if "fp8" in request.arm else 1000.0) * (1 + sign * spread)
@@ -166,7 +181,10 @@ def test_arm_containing_a_failed_change_is_pruned() -> None:
     def truth(request: TrialRequest) -> Came:
         return DETERMINISTIC if request.arm == "fp8" else 1000.0 * noise(request)
 
-    more = {"name": "more", "choice": {"fp8 without cache": {"model": "fp8", "knobs": {"prefix_cache": False}}}}
+    more = {
+        "name": "more",
+        "choice": {"fp8 without cache": {"model": "fp8", "knobs": {"prefix_cache": False}}},
+    }
     found = walked(study(QUANTIZED, more, **REPEATS), truth)
     pruned = arm(found, "more", "fp8 without cache")
     assert (pruned.verdict, pruned.trials) == (Verdict.PRUNED, ())
@@ -177,7 +195,10 @@ def test_transient_failure_prunes_no_arm() -> None:
     def truth(request: TrialRequest) -> Came:
         return PASSING if request.arm == "fp8" else 1000.0 * noise(request)
 
-    more = {"name": "more", "choice": {"fp8 without cache": {"model": "fp8", "knobs": {"prefix_cache": False}}}}
+    more = {
+        "name": "more",
+        "choice": {"fp8 without cache": {"model": "fp8", "knobs": {"prefix_cache": False}}},
+    }
     found = walked(study(QUANTIZED, more, **REPEATS), truth)
     assert arm(found, "more", "fp8 without cache").trials
 
@@ -189,7 +210,10 @@ def test_too_few_successes_are_infeasible_however_fast() -> None:
         return 1000.0 * noise(request)
 
     out = arm(walked(study(QUANTIZED, **REPEATS), truth), "quantization", "fp8")
-    assert (out.verdict, out.why) == (Verdict.INFEASIBLE, "success rate 51.4%, at least 99.0% is required")
+    assert (out.verdict, out.why) == (
+        Verdict.INFEASIBLE,
+        "success rate 51.4%, at least 99.0% is required",
+    )
 
 
 def missing(limit: str, value: float) -> dict[str, Any]:
@@ -203,7 +227,9 @@ def test_an_arm_beyond_its_limits_is_infeasible() -> None:
         return 1000.0 * noise(request)
 
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
-    out = arm(walked(study(QUANTIZED, objective=objective, **REPEATS), truth), "quantization", "fp8")
+    out = arm(
+        walked(study(QUANTIZED, objective=objective, **REPEATS), truth), "quantization", "fp8"
+    )
     assert (out.verdict, out.why) == (Verdict.INFEASIBLE, "ttft_p99<500ms is 612.3 ms")
 
 
@@ -238,13 +264,23 @@ def resolved(study_: Any, told: dict[str, dict[str, Any]], truth: Any) -> Findin
     while (request := walk.request) is not None:
         says = next((says for name, says in told.items() if name in request.arm), told[""])
         walk.add(
-            trial(request, truth(request), walk.planned.workloads, server_config=says, config=walk.planned.identity)
+            trial(
+                request,
+                truth(request),
+                walk.planned.workloads,
+                server_config=says,
+                config=walk.planned.identity,
+            )
         )
     return walk.found()
 
 
 def test_a_knob_that_cannot_bind_makes_an_arm_the_same_as_the_other() -> None:
-    told = {"max_seqs=2000": {"max_num_seqs": 2000}, "max_seqs=64": {"max_num_seqs": 64}, "": {"max_num_seqs": 1000}}
+    told = {
+        "max_seqs=2000": {"max_num_seqs": 2000},
+        "max_seqs=64": {"max_num_seqs": 64},
+        "": {"max_num_seqs": 1000},
+    }
     many = SEQS | {"grid": {"max_seqs": [64, 2000]}}  # of a thousand requests
     found = resolved(study(many, **REPEATS), told, levels(**{"max_seqs=64": 700.0}))
     same = arm(found, "seqs", "max_seqs=2000")
@@ -255,7 +291,8 @@ def test_a_knob_that_cannot_bind_makes_an_arm_the_same_as_the_other() -> None:
 def test_a_value_that_is_the_default_makes_an_arm_the_same() -> None:
     told = {"": {"enable_prefix_caching": False}}
     found = resolved(study(CACHE, **REPEATS), told, levels())
-    assert verdicts(found, "cache")["off"] != "same as"  # vLLM's flag says no_enable_prefix_caching: nothing told
+    # VLLM's flag says no_enable_prefix_caching: nothing told.
+    assert verdicts(found, "cache")["off"] != "same as"
 
 
 def test_unreported_server_config_is_not_the_same() -> None:
@@ -285,7 +322,10 @@ def test_arms_that_were_not_reached_say_why() -> None:
 
 def test_an_arm_that_has_run_and_is_not_decided_is_open() -> None:
     found = walked(study(QUANTIZED, **REPEATS), levels(), 5)
-    assert (arm(found, "quantization", "fp8").verdict, found.steps[-1].open) == (Verdict.OPEN, "not run yet")
+    assert (arm(found, "quantization", "fp8").verdict, found.steps[-1].open) == (
+        Verdict.OPEN,
+        "not run yet",
+    )
 
 
 def test_a_baseline_that_fails_ends_the_study_with_its_line() -> None:
@@ -299,7 +339,8 @@ def test_the_baseline_against_itself_gives_the_noise_before_the_first_stage() ->
     found = walked(study(QUANTIZED, **REPEATS), lambda request: values[request.block], 3)
     assert found.steps[0].noise is not None
     assert found.steps[0].noise.df == 2
-    assert found.steps[0].noise.sd == pytest.approx(0.0099, abs=1e-4)  # of ln 1000, ln 1010, ln 1020
+    # Of ln 1000, ln 1010, ln 1020.
+    assert found.steps[0].noise.sd == pytest.approx(0.0099, abs=1e-4)
     assert found.steps[1].least_effect is not None
     assert found.steps[1].least_effect > 0.03
 
@@ -311,11 +352,14 @@ def test_blocks_that_only_one_arm_of_a_stage_needed_count_in_its_noise() -> None
         level = {"max_seqs=64": 500.0, "max_seqs=128": 1010.0}.get(request.arm, 1000.0)
         return level * (1 + 0.01 * (request.block % 2) * (request.arm != "baseline"))
 
-    found = next(step for step in walked(study(seqs, **REPEATS), truth).steps if step.step.name == "seqs")
+    found = next(
+        step for step in walked(study(seqs, **REPEATS), truth).steps if step.step.name == "seqs"
+    )
     starts = {arm.name: len(arm.values) for arm in found.arms}
     assert starts["max_seqs=64"] < starts["max_seqs=128"] == starts["baseline"]
     assert found.noise is not None
-    # Three treatments in the first blocks, two in the others: a degree of freedom of each block for each rival.
+    # Three treatments in the first blocks, two in the others: a degree of freedom of each block for
+    # each rival.
     assert found.noise.df == starts["max_seqs=64"] - 1 + starts["max_seqs=128"] - 1
 
 
@@ -323,7 +367,11 @@ def test_noise_of_a_stage_whose_rivals_failed_is_that_of_the_reference() -> None
     def truth(request: TrialRequest) -> Came:
         return DETERMINISTIC if "fp8" in request.arm else 1000.0 * (1 + 0.01 * request.block)
 
-    found = next(step for step in walked(study(QUANTIZED, **REPEATS), truth).steps if step.step.name == "quantization")
+    found = next(
+        step
+        for step in walked(study(QUANTIZED, **REPEATS), truth).steps
+        if step.step.name == "quantization"
+    )
     assert len(found.arm("baseline").values) == 2
     assert found.noise is not None
     assert found.noise.df == 1
@@ -337,7 +385,12 @@ def test_every_block_has_an_order_of_its_own() -> None:
             seen.setdefault(request.block, []).append(request.arm)
         return 1000.0 * noise(request)
 
-    walked(study(SEQS | {"grid": {"max_seqs": [64, 128, 256, 512]}}, decision={"repeats": {"most": 7}}), truth)
+    walked(
+        study(
+            SEQS | {"grid": {"max_seqs": [64, 128, 256, 512]}}, decision={"repeats": {"most": 7}}
+        ),
+        truth,
+    )
     assert len({tuple(order) for order in seen.values()}) > 1
     assert {frozenset(order) for order in list(seen.values())[:2]} == {frozenset(seen[0])}
 
@@ -345,7 +398,10 @@ def test_every_block_has_an_order_of_its_own() -> None:
 # -- combinations that are drawn
 
 
-JOINT = {"name": "joint", "joint": {"max_seqs": {"log2": [16, 1024]}, "max_batched_tokens": {"log2": [2048, 16384]}}}
+JOINT = {
+    "name": "joint",
+    "joint": {"max_seqs": {"log2": [16, 1024]}, "max_batched_tokens": {"log2": [2048, 16384]}},
+}
 
 
 def peak(request: TrialRequest) -> Came:
@@ -353,7 +409,9 @@ def peak(request: TrialRequest) -> Came:
     if "max_seqs=" not in request.arm:
         return 500.0 * noise(request)
     said = dict(part.split("=") for part in request.arm.split("/")[-1].split())
-    off = abs(int(said["max_seqs"]).bit_length() - 9) + abs(int(said["max_batched_tokens"]).bit_length() - 14)
+    off = abs(int(said["max_seqs"]).bit_length() - 9) + abs(
+        int(said["max_batched_tokens"]).bit_length() - 14
+    )
     return 1000.0 * 0.8**off * noise(request)
 
 
@@ -377,5 +435,7 @@ def test_joint_stage_without_usable_draws_keeps_the_baseline() -> None:
         return DETERMINISTIC if "max_seqs=" in request.arm else 1000.0 * noise(request)
 
     found = walked(study(JOINT | {"trials": 4}, **REPEATS), truth)
-    assert {str(arm.verdict) for step in found.steps if step.step.kind == "drawn" for arm in step.arms} == {"failed"}
+    assert {
+        str(arm.verdict) for step in found.steps if step.step.kind == "drawn" for arm in step.arms
+    } == {"failed"}
     assert list(verdicts(found, "confirmation")) == ["baseline"]

@@ -46,17 +46,30 @@ class TestEveryWorkload:
     @pytest.mark.parametrize(
         ("every", "words"),
         [
-            ({"base_url": "http://h"}, "every_workload.base_url: is decided by the study; leave it out"),
-            ({"prompts": 3}, "every_workload.prompts: unknown setting; did you mean 'num_prompts'?"),
+            (
+                {"base_url": "http://h"},
+                "every_workload.base_url: is decided by the study; leave it out",
+            ),
+            (
+                {"prompts": 3},
+                "every_workload.prompts: unknown setting; did you mean 'num_prompts'?",
+            ),
             (
                 {"random_input_len": "64k"},
                 "every_workload.random_input_len: invalid length '64k' (workload short); write ",
             ),
-            ({"workload": "long"}, "every_workload.workload: is another workload for each; name it in workloads"),
-            ({"compat": "vllm-0.1"}, "every_workload.compat: unknown tool 'vllm-0.1'; did you mean vllm-0.11?"),
+            (
+                {"workload": "long"},
+                "every_workload.workload: is another workload for each; name it in workloads",
+            ),
+            (
+                {"compat": "vllm-0.1"},
+                "every_workload.compat: unknown tool 'vllm-0.1'; did you mean vllm-0.11?",
+            ),
             (
                 {"dataset_rule": "benchmark-runner"},
-                "every_workload.dataset_rule: unknown rule 'benchmark-runner' for random (workload short); choose one",
+                "every_workload.dataset_rule: unknown rule 'benchmark-runner' for random "
+                "(workload short); choose one",
             ),
         ],
     )
@@ -75,11 +88,18 @@ class TestCompat:
 
     def test_gives_the_words_temperature_and_answers_of_the_tool(self) -> None:
         found = load("short", compat="vllm-0.11")
-        assert (found.dataset_rule, found.temperature, found.ignore_eos) == ("vllm-0.11", 0.0, False)
+        assert (found.dataset_rule, found.temperature, found.ignore_eos) == (
+            "vllm-0.11",
+            0.0,
+            False,
+        )
 
     def test_leaves_what_a_preset_or_a_flag_sets(self) -> None:
         assert load("Throughput", compat="vllm-0.11").dataset_rule == "guidellm-0.5"
-        assert load({"workload": "short", "dataset_rule": "vllm-0.9"}, compat="vllm-0.11").dataset_rule == "vllm-0.9"
+        assert (
+            load({"workload": "short", "dataset_rule": "vllm-0.9"}, compat="vllm-0.11").dataset_rule
+            == "vllm-0.9"
+        )
 
     def test_of_a_workload_wins(self) -> None:
         assert load({"workload": "short", "compat": None}, compat="vllm-0.11") == RunSettings(

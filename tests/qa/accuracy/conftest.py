@@ -9,7 +9,8 @@ from bench.accuracy.table import KEY, Row, Table
 
 @pytest.fixture
 def row(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Add a row to the table, then fail if its bound was missed: row(load, measured, bound, met, disturbance="").
+    """Add a row to the table, then fail if its bound was missed: row(load, measured, bound, met,
+    disturbance="").
 
     The test's column is its module's first line up to the colon.
     """

@@ -1,4 +1,6 @@
-"""Interference: a machine that others use, too: the printed figures are as near to the truth as they claim."""
+"""Interference: a machine that others use, too: the printed figures are as near to the truth as
+they claim.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -21,7 +23,9 @@ pytestmark = pytest.mark.accuracy
 
 
 async def litter() -> None:
-    """What a program may do that embeds loadgen: make many objects that refer to each other, and drop them."""
+    """What a program may do that embeds loadgen: make many objects that refer to each other, and
+    drop them.
+    """
     kept: list[object] = []
     while True:
         for _ in range(20_000):
@@ -33,7 +37,15 @@ async def litter() -> None:
 
 
 async def ask(metronome: Process, beside: Condition, *, worker: bool = True) -> Run:
-    return await compared(metronome, tokens=50, plan=PLAN, worker=worker, beside=beside, request_rate=200, duration=6.0)
+    return await compared(
+        metronome,
+        tokens=50,
+        plan=PLAN,
+        worker=worker,
+        beside=beside,
+        request_rate=200,
+        duration=6.0,
+    )
 
 
 @pytest.mark.parametrize("load", CONDITIONS)
@@ -47,4 +59,6 @@ async def test_library_in_a_program_that_litters_is_as_exact_as_it_claims(
     metronome: Process, row: Callable[..., None]
 ) -> None:
     async with background_tasks(litter()):
-        judge(row, "the library in a program that litters", await ask(metronome, alone, worker=False))
+        judge(
+            row, "the library in a program that litters", await ask(metronome, alone, worker=False)
+        )

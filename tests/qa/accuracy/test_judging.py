@@ -77,7 +77,9 @@ def test_stamp_before_the_write_raises() -> None:
 
 def test_truth_is_bounded_by_the_calls_that_write() -> None:
     found = truths(run_of([20, 30, 40]))
-    assert {name: (least.tolist(), greatest.tolist()) for name, (least, greatest) in found.items()} == {
+    assert {
+        name: (least.tolist(), greatest.tolist()) for name, (least, greatest) in found.items()
+    } == {
         "ttft_due": ([20_000_000], [20_010_000]),
         "ttft_sent": ([19_000_000], [19_010_000]),
         "e2el_due": ([40_000_000], [40_010_000]),

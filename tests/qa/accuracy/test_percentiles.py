@@ -28,12 +28,25 @@ async def test_figures_are_those_of_the_truth(
 ) -> None:
     plan = {"shape": shape, "first_ms": 50.0, "gap_ms": 10.0}
     run = await compared(
-        metronome, tokens=TOKENS, plan=plan, request_rate=200, num_prompts=requests, metric_percentiles="50,90,95,99"
+        metronome,
+        tokens=TOKENS,
+        plan=plan,
+        request_rate=200,
+        num_prompts=requests,
+        metric_percentiles="50,90,95,99",
     )
     assert len(run.records) == requests
     figures = claims(run)
-    share, worst = max((claim.true_ms / min(claim.claimed_ms, allowed_ms(claim.value_ms)), claim) for claim in figures)
+    share, worst = max(
+        (claim.true_ms / min(claim.claimed_ms, allowed_ms(claim.value_ms)), claim)
+        for claim in figures
+    )
     tpot = next(claim for claim in figures if (claim.name, claim.statistic) == ("tpot", "mean"))
     tpot_error = tpot.true_ms / tpot.value_ms
     told = f"worst: {worst}, {share:.0%} of its bound; mean TPOT {tpot_error:.3%}"
-    row(f"{shape}, {requests:,} requests of {TOKENS} tokens", told, BOUND, share <= 1 and tpot_error <= TPOT_SHARE)
+    row(
+        f"{shape}, {requests:,} requests of {TOKENS} tokens",
+        told,
+        BOUND,
+        share <= 1 and tpot_error <= TPOT_SHARE,
+    )

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.accuracy
 class Size:
     """The measuring process's resident bytes and open files, by how many requests have ended.
 
-    Looked at each time it tells how far it is, but not near the end: by then it may have closed its connections.
+    Looked at each time it tells how far it is, but not near the end: by then it may have closed its
+    connections.
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,11 @@ class Size:
 
     def on_progress(self, progress: loadgen.Progress) -> None:
         if progress.phase == "running" and REQUESTS * 0.2 < progress.ended < REQUESTS * 0.95:
-            (worker,) = (c for c in psutil.Process().children() if "loadgen.runner.worker_main" in c.cmdline())
+            (worker,) = (
+                c
+                for c in psutil.Process().children()
+                if "loadgen.runner.worker_main" in c.cmdline()
+            )
             self.ended.append(progress.ended)
             self.resident.append(worker.memory_info().rss)
             self.files.append(worker.num_fds())
@@ -49,4 +54,9 @@ async def test_memory_and_files_do_not_grow(roofline: Process, row: Callable[...
     fewest, most = min(size.files), max(size.files)
     told = f"{per_request:.1f} bytes/request, {fewest} to {most} files"
     met = per_request <= BYTES_PER_REQUEST and most - fewest <= most * 0.05
-    row(f"{REQUESTS:,} requests at {RATE:,} req/s", told, f"<= {BYTES_PER_REQUEST} bytes/request, files flat", met)
+    row(
+        f"{REQUESTS:,} requests at {RATE:,} req/s",
+        told,
+        f"<= {BYTES_PER_REQUEST} bytes/request, files flat",
+        met,
+    )

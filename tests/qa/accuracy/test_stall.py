@@ -53,21 +53,28 @@ async def p99_ns(server: Process, **settings: Any) -> tuple[float, float]:
             stall.running.set()
 
     async with background_tasks(stall.happen()):
-        run = await compared(server, tokens=1, plan={"first_ms": BASE_MS}, on_phase=watch, **settings)
+        run = await compared(
+            server, tokens=1, plan={"first_ms": BASE_MS}, on_phase=watch, **settings
+        )
     p99 = run.result.snapshot.histograms["ttft_due"].percentile(99)
     assert p99 is not None
     return p99, stall.lasted_s
 
 
-async def test_latency_from_due_shows_the_whole_stall(metronome: Process, row: Callable[..., None]) -> None:
+async def test_latency_from_due_shows_the_whole_stall(
+    metronome: Process, row: Callable[..., None]
+) -> None:
     p99, stall_s = await p99_ns(metronome, request_rate=RATE, burstiness=math.inf, duration=RUN_S)
-    # The requests of the stall waited evenly between 0 and all of it, and those under way when it began nearly all.
+    # The requests of the stall waited evenly between 0 and all of it, and those under way when it
+    # began nearly all.
     expected = (stall_s + 2 * BASE_MS / 1e3 - 0.01 * RUN_S) * 1e9
     told = f"p99 from due {ms(p99)}, expected {ms(expected)}"
     row(f"open loop, {RATE} req/s, constant", told, "2 %", abs(p99 / expected - 1) <= SHARE)
 
 
-async def test_a_closed_loop_leaves_the_stall_out(metronome: Process, row: Callable[..., None]) -> None:
+async def test_a_closed_loop_leaves_the_stall_out(
+    metronome: Process, row: Callable[..., None]
+) -> None:
     p99, _ = await p99_ns(metronome, max_concurrency=round(RATE * BASE_MS / 1e3), duration=RUN_S)
     bound = f"<= {2 * BASE_MS:g} ms: the stall is not seen"
     row("closed loop of as many in flight", f"p99 {ms(p99)}", bound, p99 <= 2 * BASE_MS * 1e6)

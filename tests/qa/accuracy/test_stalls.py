@@ -1,4 +1,5 @@
-"""Stalls of the event loop: a client that never stops for 5 ms reads promptly, and claims a small error.
+"""Stalls of the event loop: a client that never stops for 5 ms reads promptly, and claims a small
+error.
 
 `make mutants` has these tests notice a client that does stop.
 """
@@ -18,13 +19,19 @@ pytestmark = pytest.mark.accuracy
 
 async def measure(metronome: Process) -> Run:
     return await compared(
-        metronome, tokens=8, plan={"first_ms": 40.0, "gap_ms": 40.0}, request_rate=50, num_prompts=200
+        metronome,
+        tokens=8,
+        plan={"first_ms": 40.0, "gap_ms": 40.0},
+        request_rate=50,
+        num_prompts=200,
     )
 
 
 async def test_few_tokens_are_read_late(metronome: Process) -> None:
     run = await measure(metronome)
-    late_ns = np.concatenate([np.subtract(record.read_times, record.stamps) for record in run.records])
+    late_ns = np.concatenate(
+        [np.subtract(record.read_times, record.stamps) for record in run.records]
+    )
     assert len(late_ns) == 200 * 8
     assert np.mean(late_ns > LATE_NS) < MAX_LATE_SHARE
 

@@ -1,7 +1,7 @@
 """Streams: ten thousand of them at once, from one process.
 
-All begin before the first has ended, so that each has a connection of its own; most of those come from further loopback
-addresses.
+All begin before the first has ended, so that each has a connection of its own; most of those come
+from further loopback addresses.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,19 @@ async def test_ten_thousand_streams_at_once(metronome: Process, row: Callable[..
     assert len(run.stamps_ns) == STREAMS * TOKENS
     found, late = stamps(run), run.client["late_connections"]
     busy = f"loop {run.client['busy_share']:.0%} busy"
-    told = f"all at once, none lost, {late:,} waited for a connection; {verdict(run.result)}; {found.measured}; {busy}"
-    load = f"{STREAMS:,} from {-(-STREAMS // CONNECTIONS_PER_LOOPBACK)} addresses, a token each in {GAP_MS} ms"
+    told = (
+        f"all at once, none lost, {late:,} waited for a connection; {verdict(run.result)}; "
+        f"{found.measured}; {busy}"
+    )
+    load = (
+        f"{STREAMS:,} from {-(-STREAMS // CONNECTIONS_PER_LOOPBACK)} addresses, a token each "
+        f"in {GAP_MS} ms"
+    )
     bound = f"all at once, none lost, each on an open connection, VALID; {TOKENS_BOUND.format(100)}"
-    row(load, told, bound, found.met and not late and run.result.verdict is Verdict.VALID, disturbance)
+    row(
+        load,
+        told,
+        bound,
+        found.met and not late and run.result.verdict is Verdict.VALID,
+        disturbance,
+    )

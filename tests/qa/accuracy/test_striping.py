@@ -34,11 +34,17 @@ pytestmark = pytest.mark.accuracy
 
 
 async def send_striped(url: str, schedule: Schedule, stripes: int, folder: Path) -> tuple[int, int]:
-    """Let so many clients send a stripe each; returns when the clock started, and the p99 of the lag, ns."""
-    settings = RunSettings(base_url=url, backend="openai-chat", extra_body={"metronome": {"first_ms": 5.0}})
+    """Let so many clients send a stripe each; returns when the clock started, and the p99 of the
+    lag, ns.
+    """
+    settings = RunSettings(
+        base_url=url, backend="openai-chat", extra_body={"metronome": {"first_ms": 5.0}}
+    )
     target = Target.from_settings(settings, "metronome")
     data = Short(1)
-    request_store.write(folder, data.prompts(schedule.count), target.body, data.provenance, schedule.count)
+    request_store.write(
+        folder, data.prompts(schedule.count), target.body, data.provenance, schedule.count
+    )
     transports = [Transport(target, Timeouts(connect=10**10)) for _ in range(stripes)]
     with Requests(folder) as bodies:
         try:

@@ -29,7 +29,13 @@ full = pytest.mark.accuracy
     ],
 )
 async def test_token_is_stamped_when_it_arrives(
-    metronome: Process, row: Callable[..., None], rate: int, requests: int, tokens: int, gap_ms: int, beside: Condition
+    metronome: Process,
+    row: Callable[..., None],
+    rate: int,
+    requests: int,
+    tokens: int,
+    gap_ms: int,
+    beside: Condition,
 ) -> None:
     streams = round(rate * tokens * gap_ms / 1e3)
     run = await compared(

@@ -1,4 +1,6 @@
-"""Chromium: the one that is installed, or Debian's package, unpacked once into the user's cache folder without root."""
+"""Chromium: the one that is installed, or Debian's package, unpacked once into the user's cache
+folder without root.
+"""
 
 import os
 import shutil
@@ -50,7 +52,10 @@ def chromium(folder: Path = FOLDER, run: Callable[[Sequence[str]], None] = insta
     root, program = unpacked(folder, PACKAGES, _program, REMEDY, run)
     (root / "fonts.conf").write_text(FONTS.format(root=root))
     libraries = sorted({str(path.parent) for path in root.rglob("*.so*")})
-    variables = {"LD_LIBRARY_PATH": os.pathsep.join(libraries), "FONTCONFIG_FILE": str(root / "fonts.conf")}
+    variables = {
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "FONTCONFIG_FILE": str(root / "fonts.conf"),
+    }
     return Program(str(program), variables)
 
 

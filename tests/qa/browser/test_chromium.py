@@ -26,7 +26,9 @@ class Steps:
         if len(self.commands) == self.fails_at:
             raise CannotBeMade("no network")
         if "--download-only" in command:
-            (cache,) = (word.partition("=")[2] for word in command if word.startswith("Dir::Cache="))
+            (cache,) = (
+                word.partition("=")[2] for word in command if word.startswith("Dir::Cache=")
+            )
             (Path(cache) / "archives" / "chromium.deb").touch()
         if command[0] == "dpkg-deb":
             program = Path(command[-1]) / "usr/lib/chromium/headless_shell"
@@ -60,5 +62,7 @@ def test_failed_fetch_names_the_remedy_and_starts_over(tmp_path: Path, step: int
 
 
 def test_installed_chromium_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}" if name == "chromium" else None)
+    monkeypatch.setattr(
+        shutil, "which", lambda name: f"/usr/bin/{name}" if name == "chromium" else None
+    )
     assert chromium(tmp_path / "c", Steps(fails_at=1)).path == "/usr/bin/chromium"

@@ -1,4 +1,6 @@
-"""Result pages in Chromium: they need no other file, fit every window, and work from the keyboard."""
+"""Result pages in Chromium: they need no other file, fit every window, and work from the
+keyboard.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,12 +30,19 @@ RESULTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "invalid": lambda: [ran(None, INVALID, failures=60, partial="interrupted")],
     "old": lambda: [ran(timeline=None, said=False)],
     "series": lambda: [sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False))],
-    "search": lambda: [search((1.0, 20.0, True), (2.0, 300.0, True), (2.1, 450.0, None), (8.0, 9000.0, False))],
+    "search": lambda: [
+        search((1.0, 20.0, True), (2.0, 300.0, True), (2.1, 450.0, None), (8.0, 9000.0, False))
+    ],
     "several": lambda: [ran(), ran(None, SUSPECT)],
     "long": lambda: [ran() | {"model_id": LONG, "label": LONG}],
     "big": lambda: [big()],
     "real": lambda: [
-        ran(RunSettings(request_rate=10.0, slo="ttft_p99<30ms,tpot_p99<50ms"), SUSPECT, failures=7, overloaded=True)
+        ran(
+            RunSettings(request_rate=10.0, slo="ttft_p99<30ms,tpot_p99<50ms"),
+            SUSPECT,
+            failures=7,
+            overloaded=True,
+        )
         | {"model_id": "Qwen/Qwen3-30B-A3B-Instruct-2507-FP8"}
     ],
 }
@@ -59,7 +68,7 @@ COLOURS = """(() => {
     const drawn = ["line", "limit", "missed", "ring", "points", "whisker"].map((name) => `svg .${name}`);
     const lines = [...document.querySelectorAll(drawn.join(", "))];
     return [paper, words, lines.map((one) => getComputedStyle(one).stroke)];
-})()"""
+})()"""  # noqa: E501
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +100,19 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def _complaints(page: Page) -> list[str]:
-    """Return what the page or Chromium wrote to the console since the file was opened, and all uncaught errors."""
+    """Return what the page or Chromium wrote to the console since the file was opened, and all
+    uncaught errors.
+    """
     page.evaluate("null")  # when this is answered, everything earlier has been reported
-    return [one.text for one in page.console_messages()] + [one.message for one in page.page_errors()]
+    return [one.text for one in page.console_messages()] + [
+        one.message for one in page.page_errors()
+    ]
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_requests_only_its_file_and_reports_no_error(page: Page, files: dict[str, Path], name: str) -> None:
+def test_page_requests_only_its_file_and_reports_no_error(
+    page: Page, files: dict[str, Path], name: str
+) -> None:
     requested: list[str] = []
     network = page.context.new_cdp_session(page)  # page.requests() leaves out every /favicon.ico
     network.on("Network.requestWillBeSent", lambda event: requested.append(event["request"]["url"]))
@@ -109,13 +124,15 @@ def test_page_requests_only_its_file_and_reports_no_error(page: Page, files: dic
 
 @pytest.mark.parametrize("width", [360, 800, 1280])
 @pytest.mark.parametrize("name", PAGES)
-def test_page_fits_windows_of_every_width(page: Page, files: dict[str, Path], name: str, width: int) -> None:
+def test_page_fits_windows_of_every_width(
+    page: Page, files: dict[str, Path], name: str, width: int
+) -> None:
     open_file(page, files[name], width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     open_folds(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     beyond = """[...document.querySelectorAll("h1, h2, p, li, dt, dd, summary, .note, nav a")]
-        .filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.textContent)"""
+        .filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.textContent)"""  # noqa: E501
     assert page.evaluate(beyond) == []
 
 
@@ -134,10 +151,12 @@ def test_answer_figures_and_first_chart_are_seen_without_scrolling(
 
 
 @pytest.mark.parametrize("width", [360, 400])
-def test_narrow_table_shows_p50_and_p99_without_scrolling(page: Page, files: dict[str, Path], width: int) -> None:
+def test_narrow_table_shows_p50_and_p99_without_scrolling(
+    page: Page, files: dict[str, Path], width: int
+) -> None:
     open_file(page, files["failing"], width=width)
     shown = """[...document.querySelectorAll("th")].filter((one) => ["p50", "p99"].includes(one.textContent))
-        .map((one) => one.getBoundingClientRect().right)"""
+        .map((one) => one.getBoundingClientRect().right)"""  # noqa: E501
     assert all(right <= width for right in page.evaluate(shown))
     wide = """[...document.querySelectorAll("figure .wide, pre.taken")]
         .filter((one) => one.scrollWidth > one.clientWidth).length"""
@@ -150,11 +169,15 @@ def test_answer_and_chart_of_several_runs_are_seen_without_scrolling(
     page: Page, files: dict[str, Path], name: str, width: int
 ) -> None:
     open_file(page, files[name], width=width, height=800)
-    assert [page.evaluate(BOTTOM, part) <= 800 for part in ("h1", ".badge", "figure svg")] == [True] * 3
+    assert [page.evaluate(BOTTOM, part) <= 800 for part in ("h1", ".badge", "figure svg")] == [
+        True
+    ] * 3
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_keyboard_reaches_every_term_fold_and_chart(page: Page, files: dict[str, Path], width: int) -> None:
+def test_keyboard_reaches_every_term_fold_and_chart(
+    page: Page, files: dict[str, Path], width: int
+) -> None:
     open_file(page, files["failing"], width=width)
     wanted = page.evaluate("document.querySelectorAll('dfn, summary, svg, button, nav a').length")
     reached = set()
@@ -169,7 +192,7 @@ def test_keyboard_reaches_every_term_fold_and_chart(page: Page, files: dict[str,
             const seen = !told || (box.width > 0 && box.top >= 0 && box.left >= 0
                 && box.right <= innerWidth && box.bottom <= innerHeight);
             return [all.indexOf(one), one.tagName, seen];
-        })()""")
+        })()""")  # noqa: E501
         if found[0] >= 0:
             reached.add(found[0])
             assert found[2], found
@@ -187,11 +210,13 @@ def test_term_shows_its_meaning_on_hover_and_focus(page: Page, files: dict[str, 
         .filter((one) => one.offsetWidth).map((one) => one.textContent)"""
     assert page.evaluate(shown) == []
     box = page.evaluate(
-        "document.querySelector('dfn').scrollIntoView(), document.querySelector('dfn').getBoundingClientRect().toJSON()"
+        "document.querySelector('dfn').scrollIntoView(), "
+        "document.querySelector('dfn').getBoundingClientRect().toJSON()"
     )
     page.mouse.move(box["x"] + 3, box["y"] + 3)
     assert page.evaluate(shown) == [
-        "A request is ok when it was answered with status 200, a token and a finish reason, and no error."
+        "A request is ok when it was answered with status 200, a token and a finish reason, and "
+        "no error."
     ]
     page.mouse.move(1, 1)
     assert page.evaluate(shown) == []
@@ -207,7 +232,9 @@ def test_chart_shows_values_by_arrow_keys_and_on_hover(page: Page, files: dict[s
     said = "document.querySelectorAll('.readout')[2].textContent"
     page.keyboard.press("ArrowRight")
     first = page.evaluate(said)
-    assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, asked 10 /s, E2EL 92 ms to 112 ms (3), ")
+    assert first.startswith(
+        "0.125 s: sent 40 /s, ended 0 /s, asked 10 /s, E2EL 92 ms to 112 ms (3), "
+    )
     page.keyboard.press("ArrowRight")
     assert page.evaluate(said) != first
     page.keyboard.press("End")
@@ -225,14 +252,17 @@ def test_button_copies_the_command(page: Page, files: dict[str, Path]) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("button").first).to_have_text("Copied")
     command = page.evaluate("document.querySelector('pre.taken').textContent")
-    assert command == "loadgen run --random-input-len 1024 --random-output-len 128 --request-rate 10"
+    assert (
+        command == "loadgen run --random-input-len 1024 --random-output-len 128 --request-rate 10"
+    )
     assert page.evaluate("navigator.clipboard.readText()") == command
 
 
 def test_button_selects_the_command_without_a_clipboard(page: Page, files: dict[str, Path]) -> None:
     open_file(page, files["valid"])
     page.evaluate(
-        "Object.defineProperty(navigator, 'clipboard', { value: undefined }); document.execCommand = () => false"
+        "Object.defineProperty(navigator, 'clipboard', { value: undefined }); "
+        "document.execCommand = () => false"
     )
     page.locator("button").first.click()
     expect(page.locator("button").first).to_have_text("Selected: press Ctrl+C")
@@ -251,7 +281,9 @@ def test_words_and_lines_contrast_with_their_background(
 
 
 def _checked_background(page: Page) -> str:
-    """Return the color of the paper after a check that all words and lines contrast with what is behind them."""
+    """Return the color of the paper after a check that all words and lines contrast with what is
+    behind them.
+    """
     paper, words, lines = page.evaluate(COLOURS)
     for text, colour, behind in words:
         assert _contrast(colour, behind) >= 4.5, (text, colour, behind)
@@ -262,9 +294,13 @@ def _checked_background(page: Page) -> str:
 
 
 def _luminance(colour: str) -> float:
-    """Return the relative luminance of an `rgb(r, g, b)` color by the Web Content Accessibility Guidelines."""
+    """Return the relative luminance of an `rgb(r, g, b)` color by the Web Content Accessibility
+    Guidelines.
+    """
     parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -273,8 +309,13 @@ def _contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_page_is_whole_without_scripts(browser: Browser, page: Page, files: dict[str, Path]) -> None:
-    counted = "['table', 'svg', 'details', 'dfn', 'pre'].map((tag) => document.querySelectorAll(tag).length)"
+def test_page_is_whole_without_scripts(
+    browser: Browser, page: Page, files: dict[str, Path]
+) -> None:
+    counted = (
+        "['table', 'svg', 'details', 'dfn', 'pre'].map((tag) => "
+        "document.querySelectorAll(tag).length)"
+    )
     open_file(page, files["failing"])
     whole = page.evaluate(counted)
     with browser.new_page(java_script_enabled=False) as scriptless:
@@ -285,18 +326,25 @@ def test_page_is_whole_without_scripts(browser: Browser, page: Page, files: dict
 
 def test_injected_script_does_not_run(page: Page, tmp_path: Path) -> None:
     text = pages.html(Document("Title", (Code("x", copyable=True),)))
-    (tmp_path / "p.html").write_text(text.replace("<main>", "<main><script>window.theirs = 1</script>"))
+    (tmp_path / "p.html").write_text(
+        text.replace("<main>", "<main><script>window.theirs = 1</script>")
+    )
     open_file(page, tmp_path / "p.html")
     assert page.evaluate("window.theirs") is None
     assert len(_complaints(page)) == 1
 
 
 @pytest.mark.parametrize("name", ["failing", "series"])
-def test_print_is_dark_on_light_without_controls(page: Page, files: dict[str, Path], name: str) -> None:
+def test_print_is_dark_on_light_without_controls(
+    page: Page, files: dict[str, Path], name: str
+) -> None:
     open_file(page, files[name], dark=True, paper=True)
     assert _luminance(_checked_background(page)) > 0.95
     assert (
-        page.evaluate("[...document.querySelectorAll('nav, button, .readout')].filter((one) => one.offsetWidth).length")
+        page.evaluate(
+            "[...document.querySelectorAll('nav, button, .readout')].filter((one) => "
+            "one.offsetWidth).length"
+        )
         == 0
     )
     assert page.pdf(print_background=False).startswith(b"%PDF")

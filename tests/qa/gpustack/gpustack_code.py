@@ -1,4 +1,6 @@
-"""GPUStack's code in an environment of its own, made on first use (900 MB): what it composes, and what it reads."""
+"""GPUStack's code in an environment of its own, made on first use (900 MB): what it composes,
+and what it reads.
+"""
 
 import contextlib
 import json
@@ -16,7 +18,8 @@ SCRIPT = Path(__file__).with_name("gpustack_side.py")
 
 
 class GPUStack:
-    """GPUStack's worker, as far as a benchmark job is concerned: its interpreter, which answers line by line.
+    """GPUStack's worker, as far as a benchmark job is concerned: its interpreter, which answers
+    line by line.
 
     Args:
         process: The interpreter, with pipes.

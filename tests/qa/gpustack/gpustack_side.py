@@ -1,12 +1,14 @@
 """GPUStack's side of a job; the interpreter of its environment runs this.
 
-Each line of stdin is a JSON list: a verb and its arguments. Each is answered by a line of JSON on stdout.
+Each line of stdin is a JSON list: a verb and its arguments. Each is answered by a line of JSON on
+stdout.
 
-["profiles"]                    the file of the profiles that GPUStack ships, and the profiles by name
-["compose", PLACES, COLUMNS]    the words of the command line that its worker composes
-["read", FOLDER, COLUMNS]       what its worker makes of the files of a job
+["profiles"]                    the file of the profiles that GPUStack ships, and the profiles by
+name ["compose", PLACES, COLUMNS]    the words of the command line that its worker composes ["read",
+FOLDER, COLUMNS]       what its worker makes of the files of a job
 
-COLUMNS has the columns of a benchmark, as GPUStack's form sends them; PLACES has what depends on the machine.
+COLUMNS has the columns of a benchmark, as GPUStack's form sends them; PLACES has what depends on
+the machine.
 """
 
 import importlib.resources
@@ -27,7 +29,14 @@ NOT_OF_THE_ROW = ("route_name",)
 def benchmark(columns: dict) -> Benchmark:
     """The row of a benchmark, checked as the form's request is."""
     asked = BenchmarkCreate.model_validate(
-        {"name": "b", "model_instance_name": "m-0", "model_name": "sim", "cluster_id": 1, "model_id": 1} | columns
+        {
+            "name": "b",
+            "model_instance_name": "m-0",
+            "model_name": "sim",
+            "cluster_id": 1,
+            "model_id": 1,
+        }
+        | columns
     )
     return Benchmark(id=ID, **asked.model_dump(exclude=set(NOT_OF_THE_ROW)))
 
@@ -56,8 +65,12 @@ def read(folder: str, columns: dict) -> dict:
     best = analysis.compute_best_points(row, collected.results)
     ramp = analysis.read_ramp_facts(folder, row)
     return {
-        "points": [{k: v for k, v in point.items() if k != "raw_metrics"} for point in collected.results],
-        "metrics": collected.metrics.model_dump(exclude={"raw_metrics"}) if collected.metrics else None,
+        "points": [
+            {k: v for k, v in point.items() if k != "raw_metrics"} for point in collected.results
+        ],
+        "metrics": collected.metrics.model_dump(exclude={"raw_metrics"})
+        if collected.metrics
+        else None,
         "loaded": collected.loaded,
         "skipped": collected.skipped_reason,
         "best": best,
@@ -68,8 +81,16 @@ def read(folder: str, columns: dict) -> dict:
 
 
 def profiles() -> dict:
-    file = importlib.resources.files("gpustack") / "assets" / "profiles_config" / "profiles_config.yaml"
-    return {"file": str(file), "profiles": {one["name"]: one for one in yaml.safe_load(file.read_text())["profiles"]}}
+    file = (
+        importlib.resources.files("gpustack")
+        / "assets"
+        / "profiles_config"
+        / "profiles_config.yaml"
+    )
+    return {
+        "file": str(file),
+        "profiles": {one["name"]: one for one in yaml.safe_load(file.read_text())["profiles"]},
+    }
 
 
 def main() -> None:

@@ -35,9 +35,12 @@ class Outcome:
 
 @contextlib.contextmanager
 def server(keep_alive_s: float, token_ms: float, delay_ms: float) -> Iterator[str]:
-    """The URL of a server behind a relay that takes `delay_ms` each way; without delay the server's own."""
+    """The URL of a server behind a relay that takes `delay_ms` each way; without delay the
+    server's own.
+    """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(pytest.MonkeyPatch.context()).setenv("PYTHONPATH", str(ROOT))  # where the modules below are
+        # Where the modules below are.
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("PYTHONPATH", str(ROOT))
         url = stack.enter_context(
             started("tests.qa.idle_connections.uvicorn_server", str(keep_alive_s), str(token_ms))
         ).url
@@ -52,12 +55,16 @@ def run(url: str, **load: Any) -> Outcome:
     """Send this load of short prompts."""
     given = {"random_input_len": 16, "tokenizer": TOKENIZER, "model": "uvicorn"} | load
     before = _counts(url)
-    settings = loadgen.RunSettings(base_url=url, backend="openai-chat", server_metrics=("off",), **given)
+    settings = loadgen.RunSettings(
+        base_url=url, backend="openai-chat", server_metrics=("off",), **given
+    )
     result = loadgen.run_sync(settings).data
     after = _counts(url)
     answered, connections = (after[name] - before[name] for name in ("requests", "connections"))
     own = result["loadgen"]
-    return Outcome(own["outcomes"], own["client"]["late_connections"], answered - connections, result)
+    return Outcome(
+        own["outcomes"], own["client"]["late_connections"], answered - connections, result
+    )
 
 
 def _counts(url: str) -> dict[str, int]:

@@ -8,7 +8,9 @@ import contextlib
 import sys
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float) -> None:
+async def _carry(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float
+) -> None:
     """Pass on what is read, in order and each piece `delay_s` later, its end too."""
     under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     now = asyncio.get_running_loop().time

@@ -1,4 +1,5 @@
-"""A chat server on real uvicorn, as vLLM and SGLang are, which closes idle connections without announcing it.
+"""A chat server on real uvicorn, as vLLM and SGLang are, which closes idle connections without
+announcing it.
 
     python -m tests.qa.idle_connections.uvicorn_server KEEP_ALIVE_S TOKEN_MS
 
@@ -47,11 +48,21 @@ class Chat:
         count = max(1, json.loads(body)["max_completion_tokens"] // 10)
         self._requests += 1
         self._connections.add(scope["client"])
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-type", b"text/event-stream")],
+            }
+        )
         for number in range(count):
             await asyncio.sleep(self._token_s)
             last = number == count - 1
-            choice = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop" if last else None}
+            choice = {
+                "index": 0,
+                "delta": {"content": "a"},
+                "finish_reason": "stop" if last else None,
+            }
             await _event(send, HEAD | {"choices": [choice]})
         usage = {"prompt_tokens": 1, "completion_tokens": count, "total_tokens": 1 + count}
         await _event(send, HEAD | {"choices": [], "usage": usage})
@@ -64,7 +75,13 @@ async def _event(send: Any, event: dict[str, Any]) -> None:
 
 
 async def _json(send: Any, content: dict[str, Any], status: int = 200) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]})
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"content-type", b"application/json")],
+        }
+    )
     await send({"type": "http.response.body", "body": json.dumps(content).encode()})
 
 

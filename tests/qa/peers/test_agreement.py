@@ -1,4 +1,6 @@
-"""Two results under the same names must agree within 2 % or a millisecond where they mean the same."""
+"""Two results under the same names must agree within 2 % or a millisecond where they mean the
+same.
+"""
 
 import pytest
 
@@ -50,7 +52,9 @@ def test_the_latencies_that_mean_the_same() -> None:
     chat = {metric.key for metric in metrics(chat=True, judged=True) if not metric.differs}
     capped = {metric.key for metric in metrics(chat=False, judged=False) if not metric.differs}
     assert {"median_ttft_ms", "p99_tpot_ms", "mean_itl_ms", "median_e2el_ms"} <= plain
-    assert {key for key in chat if key.endswith("_ms")} == {key for key in plain if key.endswith("_e2el_ms")}
+    assert {key for key in chat if key.endswith("_ms")} == {
+        key for key in plain if key.endswith("_e2el_ms")
+    }
     assert capped == {"completed", "failed", "total_input_tokens", "total_output_tokens"}
 
 
@@ -68,11 +72,14 @@ def test_rows_hold_medians_of_the_quiet_runs_and_differences_of_quiet_rounds() -
     ("ours", "judgement"),
     [
         ((101.0, 149.0, 99.0, 120.0), AGREE),
-        ((110.0, 160.0, 110.0, 130.0), DISAGREE),  # in every round, though the server varies by half
+        # in every round, though the server varies by half
+        ((110.0, 160.0, 110.0, 130.0), DISAGREE),
         ((90.0, 190.0, 100.0, 125.0), NOT_TOLD),  # as much, but in one round alone
     ],
 )
-def test_difference_is_judged_only_where_rounds_agree(ours: tuple[float, ...], judgement: str) -> None:
+def test_difference_is_judged_only_where_rounds_agree(
+    ours: tuple[float, ...], judgement: str
+) -> None:
     (row,) = rows([Metric("mean_e2el_ms", "E2EL")], runs(100.0, 150.0, 100.0, 120.0), runs(*ours))
     assert row.judgement == judgement
 
@@ -90,7 +97,9 @@ def test_single_round_shows_no_difference() -> None:
 
 
 def test_times_from_due_are_made_of_what_each_tells() -> None:
-    theirs = kept({"ttfts": [0.02, 0.04], "queue_times": [0.0, 0.1], "completed": 2, "label": None}, 1.0)
+    theirs = kept(
+        {"ttfts": [0.02, 0.04], "queue_times": [0.0, 0.1], "completed": 2, "label": None}, 1.0
+    )
     assert theirs.data == {"completed": 2.0, FROM_DUE: pytest.approx(80.0)}
     own = {"verdict": "VALID", "checks": [], "latency_ms": {"ttft_due": {"mean": 80.5}}}
     ours = kept({"loadgen": own}, 1.0)

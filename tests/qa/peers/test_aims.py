@@ -6,7 +6,8 @@ from bench.peers.aims import Aim, aims, excess, start_aims
 from bench.peers.costs import Costs
 from bench.peers.made_up import TRUE, trial
 
-TOOLS = {"slow": Costs({"S": [trial("S", cpu_s=5.0)], "W1": [trial("W1", cpu_s=9.0)]})}  # 40 us a token
+# 40 us a token
+TOOLS = {"slow": Costs({"S": [trial("S", cpu_s=5.0)], "W1": [trial("W1", cpu_s=9.0)]})}
 
 
 def ours(cpu_s: float = 1.5, measuring_mb: float = 60.0) -> Costs:

@@ -1,4 +1,6 @@
-"""What loadgen sends is what vLLM's clients send with the same flags, key for key; random texts are not compared."""
+"""What loadgen sends is what vLLM's clients send with the same flags, key for key; random texts
+are not compared.
+"""
 
 import json
 from pathlib import Path
@@ -22,7 +24,8 @@ SAMPLING = [
     *("--frequency-penalty", "0.2", "--presence-penalty", "0.3", "--repetition-penalty", "1.1"),
 ]
 EXTRA = ["--extra-body", '{"min_tokens": 2, "nested": {"a": [1, null]}}']
-ALWAYS = {"repetition_penalty": 1.0}  # the Python client sends it with completions, the Rust client does not
+# The Python client sends it with completions, the Rust client does not.
+ALWAYS = {"repetition_penalty": 1.0}
 CASES = {
     "completions": [],
     "chat": CHAT,
@@ -37,7 +40,8 @@ CASES = {
     "served name": ["--served-model-name", "m"],
     "token ids": ["--prompt-token-ids"],
 }
-# The fields of `RequestFuncInput` that vLLM's command makes of the flags of the cases that its Python client has.
+# The fields of `RequestFuncInput` that vLLM's command makes of the flags of the cases that its
+# Python client has.
 MADE = {
     "completions": {},
     "chat": {},
@@ -73,8 +77,25 @@ def own(flags: list[str]) -> list[str]:
 
 
 def common() -> list[str]:
-    named = ["--base-url", "URL", "--model", "m", "--tokenizer", TOKENIZER, "--dataset-name", "random"]
-    return [*named, *LENGTHS, "--num-prompts", str(COUNT), "--max-concurrency", "1", "--disable-tqdm"]
+    named = [
+        "--base-url",
+        "URL",
+        "--model",
+        "m",
+        "--tokenizer",
+        TOKENIZER,
+        "--dataset-name",
+        "random",
+    ]
+    return [
+        *named,
+        *LENGTHS,
+        "--num-prompts",
+        str(COUNT),
+        "--max-concurrency",
+        "1",
+        "--disable-tqdm",
+    ]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -94,9 +115,17 @@ async def test_each_body_is_that_of_the_python_client(case: str) -> None:
     python = installed(recipes.vllm_requests) / "python"
     api = "chat" if "openai-chat" in CASES[case] else "completions"
     path = "/v1/chat/completions" if api == "chat" else "/v1/completions"
-    request = {"prompt": "text", "prompt_len": INPUT, "output_len": OUTPUT, "model": "m", "ignore_eos": True}
+    request = {
+        "prompt": "text",
+        "prompt_len": INPUT,
+        "output_len": OUTPUT,
+        "model": "m",
+        "ignore_eos": True,
+    }
     client = str(Path(__file__).with_name("vllm_requests.py"))
     theirs, ours = await bodies(
-        [str(python), client, f"URL{path}", api, json.dumps(request | MADE[case])], own(CASES[case]), env=offline()
+        [str(python), client, f"URL{path}", api, json.dumps(request | MADE[case])],
+        own(CASES[case]),
+        env=offline(),
     )
     assert [shape(body) for body in ours] == [shape(theirs[0])] * COUNT

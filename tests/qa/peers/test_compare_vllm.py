@@ -18,9 +18,17 @@ def test_loadgen_carries_out_what_vllm_is_told(tmp_path: Path) -> None:
     write_prompts(TOKENIZER, tmp_path, 8)
     scenario = next(each for each in scenarios(4) if each.chat)
     with simulated() as server:
-        done = loadgen("run", *common(server, TOKENIZER, tmp_path), *words(scenario.flags), "--quiet", cwd=tmp_path)
+        done = loadgen(
+            "run",
+            *common(server, TOKENIZER, tmp_path),
+            *words(scenario.flags),
+            "--quiet",
+            cwd=tmp_path,
+        )
     assert done.returncode == 0, done.stderr
-    (saved,) = (path for path in tmp_path.glob("*.json") if "loadgen" in json.loads(path.read_text()))
+    (saved,) = (
+        path for path in tmp_path.glob("*.json") if "loadgen" in json.loads(path.read_text())
+    )
     assert json.loads(saved.read_text())["completed"] == 4
 
 

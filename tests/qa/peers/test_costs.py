@@ -18,7 +18,11 @@ def test_the_start_is_taken_off() -> None:
 
 def test_requests_and_token_events_are_told_apart_by_two_loads() -> None:
     request_us, event_us = 300.0, 10.0
-    costs = of(S=1.0, W1=1.0 + 2_000 * (request_us + 50 * event_us) / 1e6, W2=1.0 + 4_000 * (request_us + 20) / 1e6)
+    costs = of(
+        S=1.0,
+        W1=1.0 + 2_000 * (request_us + 50 * event_us) / 1e6,
+        W2=1.0 + 4_000 * (request_us + 20) / 1e6,
+    )
     assert costs.fit == pytest.approx((request_us, event_us))
 
 

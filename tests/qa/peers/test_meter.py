@@ -50,7 +50,8 @@ def test_process_that_outlives_the_command_is_ended_and_counted(tmp_path: Path) 
     stays = "import signal, os; print(os.getpid(), flush=True); signal.pause()"
     code = (
         "import subprocess, sys\n"
-        f"child = subprocess.Popen([sys.executable, '-c', {stays!r}], stdout=subprocess.PIPE, text=True)\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {stays!r}], stdout=subprocess.PIPE, "
+        "text=True)\n"
         "print(child.stdout.readline())\n"
     )
     cost, said = metering(tmp_path, code)
@@ -59,7 +60,9 @@ def test_process_that_outlives_the_command_is_ended_and_counted(tmp_path: Path) 
 
 
 def test_a_failed_command_tells_its_code_and_what_it_said(tmp_path: Path) -> None:
-    cost, said = metering(tmp_path, "import sys; print('on one', flush=True); sys.exit('and the other')")
+    cost, said = metering(
+        tmp_path, "import sys; print('on one', flush=True); sys.exit('and the other')"
+    )
     assert cost.code == 1
     assert said.splitlines() == ["on one", "and the other"]
 
@@ -92,5 +95,13 @@ def test_stopped_meter_ends_all_its_child_processes(tmp_path: Path) -> None:
 
 def test_command_over_its_time_limit_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
-        metered([sys.executable, "-c", "import signal; signal.pause()"], folder=tmp_path, env=os.environ, timeout_s=0.0)
-    assert all("signal.pause" not in " ".join(each.cmdline()) for each in psutil.Process().children(recursive=True))
+        metered(
+            [sys.executable, "-c", "import signal; signal.pause()"],
+            folder=tmp_path,
+            env=os.environ,
+            timeout_s=0.0,
+        )
+    assert all(
+        "signal.pause" not in " ".join(each.cmdline())
+        for each in psutil.Process().children(recursive=True)
+    )

@@ -5,7 +5,11 @@ from bench.peers.quiet import DISTURBED_S, all_disturbed, median, quiet
 
 
 def test_a_disturbed_run_is_no_part_of_the_median() -> None:
-    runs = [trial(cpu_s=1.0), trial(cpu_s=9.0, others_s=DISTURBED_S + 0.1), trial(cpu_s=3.0, others_s=DISTURBED_S)]
+    runs = [
+        trial(cpu_s=1.0),
+        trial(cpu_s=9.0, others_s=DISTURBED_S + 0.1),
+        trial(cpu_s=3.0, others_s=DISTURBED_S),
+    ]
     assert quiet(runs) == [runs[0], runs[2]]
     assert median(runs, lambda run: run.cost.cpu_s) == 2.0
     assert not all_disturbed(runs)

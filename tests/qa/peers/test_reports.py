@@ -85,7 +85,9 @@ def test_a_floor_prints_its_report() -> None:
 
 @pytest.mark.parametrize("peer", PEERS.values(), ids=PEERS)
 def test_a_command_says_where_how_fast_how_many_and_how_long(peer: Peer, tmp_path: Path) -> None:
-    command = peer.command(Task("http://127.0.0.1:18123", LOAD, tmp_path / "tokenizer", tmp_path, Path("/programs")))
+    command = peer.command(
+        Task("http://127.0.0.1:18123", LOAD, tmp_path / "tokenizer", tmp_path, Path("/programs"))
+    )
     told = " ".join([*command, *(path.read_text() for path in tmp_path.glob("*.yml"))])
     assert "127.0.0.1:18123" in told or "18123" in command
     assert "metronome" in told
@@ -95,7 +97,9 @@ def test_a_command_says_where_how_fast_how_many_and_how_long(peer: Peer, tmp_pat
 
 
 @pytest.mark.parametrize("peer", TOOLS, ids=lambda peer: peer.name)
-def test_a_tool_is_of_one_version_and_runs_from_its_own_environment(peer: Peer, tmp_path: Path) -> None:
+def test_a_tool_is_of_one_version_and_runs_from_its_own_environment(
+    peer: Peer, tmp_path: Path
+) -> None:
     assert peer.recipe is not None
     assert "==" in peer.recipe.steps[-1][-1]
     command = peer.command(Task("http://127.0.0.1:1", LOAD, tmp_path, tmp_path, Path("/programs")))

@@ -12,12 +12,23 @@ MS = 1_000_000
 LOAD = Load("few", rate=100, count=3, tokens=2)
 
 
-def truth(arrivals_ms: list[float], first_ms: float = 20.0, gap_ms: float = 5.0, counts: int = 2) -> Truth:
+def truth(
+    arrivals_ms: list[float], first_ms: float = 20.0, gap_ms: float = 5.0, counts: int = 2
+) -> Truth:
     arrival = np.array([int(each * MS) for each in arrivals_ms])
     offsets = np.array([int((first_ms + gap_ms * number) * MS) for number in range(counts)])
     write = (arrival[:, None] + offsets).ravel()
     starts = np.arange(len(arrivals_ms) + 1) * counts
-    return Truth(np.array([b""] * len(arrivals_ms)), arrival, starts, write, write.copy(), write.copy(), 0, 0.1)
+    return Truth(
+        np.array([b""] * len(arrivals_ms)),
+        arrival,
+        starts,
+        write,
+        write.copy(),
+        write.copy(),
+        0,
+        0.1,
+    )
 
 
 def test_the_latest_arrival_is_measured_from_constant_gaps() -> None:
@@ -54,6 +65,8 @@ def test_answers_of_another_length_and_those_that_were_not_taken_do_not_count() 
 def test_a_report_says_first_what_is_missing() -> None:
     served = Served.of(truth([0, 10, 20]), LOAD)
     assert whole(Reported(6, says="all well"), served, LOAD).says == "all well"
-    assert whole(Reported(5, says="all well"), served, LOAD).says == "counted 5 of 6 tokens; all well"
+    assert (
+        whole(Reported(5, says="all well"), served, LOAD).says == "counted 5 of 6 tokens; all well"
+    )
     more = Load("more", rate=100, count=4, tokens=2)
     assert whole(Reported(6), served, more).says == "asked for 3 of 4 answers"

@@ -1,4 +1,6 @@
-"""SGLang's own `bench_serving`: the recorded bodies are its own, and its figures are those of loadgen."""
+"""SGLang's own `bench_serving`: the recorded bodies are its own, and its figures are those of
+loadgen.
+"""
 
 import json
 from pathlib import Path
@@ -24,7 +26,9 @@ def programs() -> Path:
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_recorded_bodies_are_those_that_it_sends(case: str, programs: Path, tmp_path: Path) -> None:
+async def test_recorded_bodies_are_those_that_it_sends(
+    case: str, programs: Path, tmp_path: Path
+) -> None:
     assert await sent(case, tmp_path) == json.loads(RECORDED.read_text())["bodies"][case]
 
 

@@ -25,7 +25,15 @@ def test_a_client_whose_runs_were_all_disturbed_is_marked() -> None:
 def test_reported_values_precede_true_values() -> None:
     told = {"ttft": {50: 1.0, 99: 2.8}, "tpot": TRUE["tpot"]}
     (row,) = cells_of(load_table({"some": Costs({"W1": [trial(told=told)]})}, "W1"))
-    assert row == ("some", "200", "1.50", "1.00 / 2.80 (20.0 / 20.4)", "- (20.0 / 20.4)", row[5], "nothing")
+    assert row == (
+        "some",
+        "200",
+        "1.50",
+        "1.00 / 2.80 (20.0 / 20.4)",
+        "- (20.0 / 20.4)",
+        row[5],
+        "nothing",
+    )
 
 
 def test_random_arrivals_are_not_called_late_and_a_late_server_is() -> None:

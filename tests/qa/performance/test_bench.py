@@ -19,7 +19,23 @@ from bench.performance.startup import COMMANDS
 def sampled(client: str, load: Load, cpu_s: float) -> Sample:
     around = Surroundings(tree_cpu_s=2.0, others_cores=0.0, server_cores=0.5, overrun_ms=0.0)
     tokens, cores = load.count * load.tokens, cpu_s / 10
-    return Sample(client, load, 0, tokens, cpu_s, cores, cores, 1000.0, 0.1, 1.0, 20.0, 21.0, 70.0, "VALID", around)
+    return Sample(
+        client,
+        load,
+        0,
+        tokens,
+        cpu_s,
+        cores,
+        cores,
+        1000.0,
+        0.1,
+        1.0,
+        20.0,
+        21.0,
+        70.0,
+        "VALID",
+        around,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +47,9 @@ def test_every_client_runs_under_every_load(found: Findings) -> None:
     assert found.clients[:2] == ["loadgen", "plain aiohttp"]
     assert "C limit" in found.clients or "compiler" in found.notes[0]
     runs = [(sample.client, sample.load.name) for sample in found.samples]
-    assert sorted(runs) == sorted((client, load.name) for client in found.clients for load in QUICK.loads)
+    assert sorted(runs) == sorted(
+        (client, load.name) for client in found.clients for load in QUICK.loads
+    )
     for sample in found.samples:
         assert sample.cpu_s > 0
         assert sample.busy_share > 0
@@ -45,7 +63,10 @@ def test_every_client_runs_under_every_load(found: Findings) -> None:
 def test_second_worker_is_shown_beside_the_first() -> None:
     heavy = QUICK.loads[-1]
     plan = dataclasses.replace(QUICK, loads=(heavy,))
-    samples = [sampled(name, heavy, cpu_s) for name, cpu_s in (("loadgen", 1.0), ("loadgen --workers 2", 1.5))]
+    samples = [
+        sampled(name, heavy, cpu_s)
+        for name, cpu_s in (("loadgen", 1.0), ("loadgen --workers 2", 1.5))
+    ]
     text = "\n".join(workers_shared(Findings(plan, [sample.client for sample in samples], samples)))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith(("| 1 |", "| 2 |"))]
     assert [row[-1].rstrip(" |") for row in rows] == ["1.00", "1.50"]
@@ -71,10 +92,14 @@ def test_the_tables_have_a_column_or_a_row_for_every_client(found: Findings) -> 
     text = report(found)
     for client in found.clients:
         assert f"| {client} |" in text
-    assert "n/a" not in [cell.strip() for line in text.splitlines() if "us per" in line for cell in line.split("|")]
+    assert "n/a" not in [
+        cell.strip() for line in text.splitlines() if "us per" in line for cell in line.split("|")
+    ]
 
 
-def test_a_missing_compiler_is_noted_and_the_rest_still_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_compiler_is_noted_and_the_rest_still_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     notes: list[str] = []
     clients = cost.make_clients(tmp_path, QUICK, notes)
@@ -87,18 +112,21 @@ def scaled() -> scaling.Findings:
     return scaling.measure([scaling.of_streams(10, 0.1), scaling.of_reads(4, 0.1)], 1)
 
 
-def test_event_cost_has_a_row_per_streams_and_events_per_read(
-    scaled: scaling.Findings,
-) -> None:
+def test_event_cost_has_a_row_per_streams_and_events_per_read(scaled: scaling.Findings) -> None:
     rows = [line for line in scaling.report(scaled).splitlines() if line.startswith("| ")]
-    assert [row.split(" | ")[0] for row in rows[2:]] == ["| streams at once: 10", "| events per read: 4"]
+    assert [row.split(" | ")[0] for row in rows[2:]] == [
+        "| streams at once: 10",
+        "| events per read: 4",
+    ]
     clients = {client for _, client in scaled.costs}
     assert clients in ({"loadgen", "C limit"}, {"loadgen"})
     assert all(len(costs) == 1 for costs in scaled.costs.values())
 
 
 @pytest.mark.parametrize("case", scaling.cases(quick=False), ids=lambda case: case.name)
-def test_the_loads_of_a_case_differ_in_the_length_of_their_streams_alone(case: scaling.Case) -> None:
+def test_the_loads_of_a_case_differ_in_the_length_of_their_streams_alone(
+    case: scaling.Case,
+) -> None:
     short, long = case.short, case.long
     assert (short.rate, short.count, short.warm) == (long.rate, long.count, long.warm)
     assert long.tokens == scaling.LONGER * short.tokens

@@ -24,6 +24,13 @@ def test_samples_are_added_up_by_process_and_part() -> None:
 
 
 def test_a_row_ends_with_the_sum_of_its_medians() -> None:
-    costs = {("loadgen-worker", "Python"): [30.0, 50.0, 40.0], ("loadgen-worker", "kernel"): [20.0, 21.0, 25.0]}
-    (row,) = (line for line in report(costs, Load("W2", 500, 100, 2), 3).splitlines() if "measures" in line)
+    costs = {
+        ("loadgen-worker", "Python"): [30.0, 50.0, 40.0],
+        ("loadgen-worker", "kernel"): [20.0, 21.0, 25.0],
+    }
+    (row,) = (
+        line
+        for line in report(costs, Load("W2", 500, 100, 2), 3).splitlines()
+        if "measures" in line
+    )
     assert row.endswith("| 21.0 | 0.000 | 40.0 | 0.000 | 0.000 | 61.0 |")

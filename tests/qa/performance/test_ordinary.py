@@ -29,12 +29,7 @@ LATE = Finding(
 )
 
 
-def run(
-    name: str = "a",
-    verdict: str = "VALID",
-    *findings: Finding,
-    group: str = ORDINARY,
-) -> Run:
+def run(name: str = "a", verdict: str = "VALID", *findings: Finding, group: str = ORDINARY) -> Run:
     return Run(name, group, 0.5, verdict, 0.1, findings)
 
 

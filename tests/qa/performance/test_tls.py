@@ -1,4 +1,6 @@
-"""The bench of TLS has a figure for every client and a ratio for every pair; their values are not tested."""
+"""The bench of TLS has a figure for every client and a ratio for every pair; their values are
+not tested.
+"""
 
 import sys
 
@@ -20,6 +22,8 @@ def test_every_client_has_its_turn(before: str | None) -> None:
 
 def test_interval_of_ten_ratios_is_of_their_ranks() -> None:
     rounds = 10
-    found = tls.Findings(tls.QUICK, {tls.OURS: [2.0 + i for i in range(rounds)], tls.PLAIN: [1.0] * rounds})
+    found = tls.Findings(
+        tls.QUICK, {tls.OURS: [2.0 + i for i in range(rounds)], tls.PLAIN: [1.0] * rounds}
+    )
     found.load_averages += [0.5] * rounds
     assert "| TLS / without TLS | 6.50 | 2.00 to 11.0 | 2.00 | 11.0 |" in tls.report(found)

@@ -1,4 +1,6 @@
-"""The measurement of several workers asks for the load that its row names; what comes is not tested."""
+"""The measurement of several workers asks for the load that its row names; what comes is not
+tested.
+"""
 
 from bench.performance.load import serve
 from bench.performance.workers import HEAD, STEP_MS, TOKENS, load_of, measure

@@ -1,4 +1,6 @@
-"""A study of the simulator with planted effects and crashes: it finds each of them, also where starts differ."""
+"""A study of the simulator with planted effects and crashes: it finds each of them, also where
+starts differ.
+"""
 
 import math
 from pathlib import Path
@@ -10,7 +12,8 @@ from tests.qa.study.test_rehearsal import exported, tune, verdicts
 
 STUDY = Path(__file__).with_name("planted.yaml")
 GAIN = 1.08 * 1.02  # of the two arms that are better, one after the other
-LEFT_OPEN = {"adopted", "better", "not significant"}  # a gain of 2 % where 1 % is the least: noise decides
+# A gain of 2 % where 1 % is the least: noise decides.
+LEFT_OPEN = {"adopted", "better", "not significant"}
 
 
 @pytest.mark.rehearsal

@@ -43,14 +43,22 @@ SHORT: dict[str, Any] = {
                 "frail": {"raw": ["--fault killed", "--fault-after 60"]},
             },
         },
-        {"name": "sequences", "choice": {"more than are ever asked": {"knobs": {"max_seqs": 2000}}}},
+        {
+            "name": "sequences",
+            "choice": {"more than are ever asked": {"knobs": {"max_seqs": 2000}}},
+        },
     ],
 }
 
 
 def tune(*words: str, cwd: Path, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*LOADGEN, "tune", *words], cwd=cwd, capture_output=True, text=True, timeout=timeout_s, check=False
+        [*LOADGEN, "tune", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
     )
 
 
@@ -59,7 +67,12 @@ def exported(store: str, cwd: Path) -> dict[str, Any]:
 
 
 def verdicts(found: dict[str, Any], step: str) -> dict[str, str]:
-    return {arm["name"]: arm["verdict"] for each in found["steps"] if each["name"] == step for arm in each["arms"]}
+    return {
+        arm["name"]: arm["verdict"]
+        for each in found["steps"]
+        if each["name"] == step
+        for arm in each["arms"]
+    }
 
 
 def told_in(chapters: list[str], step: str, arm: str) -> str:
@@ -83,19 +96,22 @@ def look_at_every_number(found: dict[str, Any], store: Path) -> None:
                 for name, ran in trial["runs"].items():
                     again = recomputed_study.run(store / Path(ran["path"]).parent / "records.jsonl")
                     told = {key: ran["summary"][key] for key in again}
-                    assert told == pytest.approx(again, rel=1e-3), (
-                        step["name"],
-                        arm["name"],
-                        name,
-                    )  # histograms' digits
-                    assert told["total_token_throughput"] == pytest.approx(again["total_token_throughput"], rel=1e-9)
+                    # Histograms' digits.
+                    assert told == pytest.approx(again, rel=1e-3), (step["name"], arm["name"], name)
+                    assert told["total_token_throughput"] == pytest.approx(
+                        again["total_token_throughput"], rel=1e-9
+                    )
                     runs += 1
                     if trial["failure"] is None and name == "chat":
                         achieved.append(again["total_token_throughput"])
             assert arm["values"] == pytest.approx(achieved, rel=1e-9), (step["name"], arm["name"])
             if achieved and step["kind"] not in ("noise", "confirmation"):
                 row = told_in(chapters, step["name"], arm["name"])
-                assert f"| {statistics.geometric_mean(achieved):.2f} |" in row, (step["name"], arm["name"], row)
+                assert f"| {statistics.geometric_mean(achieved):.2f} |" in row, (
+                    step["name"],
+                    arm["name"],
+                    row,
+                )
             values[arm["name"]] = achieved
         for arm in step["arms"]:
             if arm["comparison"] is not None:
@@ -134,7 +150,10 @@ def test_study_reaches_the_true_verdicts(short: Path) -> None:
         "broken": "failed",
         "frail": "failed",
     }
-    assert verdicts(found, "sequences") == {"engine/fast": "reference", "more than are ever asked": "same as"}
+    assert verdicts(found, "sequences") == {
+        "engine/fast": "reference",
+        "more than are ever asked": "same as",
+    }
     assert verdicts(found, "confirmation") == {"baseline": "reference", "engine/fast": "adopted"}
     why = {arm["name"]: arm["why"] for arm in found["steps"][1]["arms"]}
     assert why["broken"].startswith("oom_kv: ValueError: No available memory for the cache blocks")
@@ -180,7 +199,12 @@ def test_ctrl_c_leaves_no_engine_and_a_store_that_goes_on(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert all((start / "chat" / "result.json").exists() for start in kept)
     found = exported("short.store", tmp_path)
-    ended = [trial["folder"] for step in found["steps"] for arm in step["arms"] for trial in arm["trials"]]
+    ended = [
+        trial["folder"]
+        for step in found["steps"]
+        for arm in step["arms"]
+        for trial in arm["trials"]
+    ]
     assert {str(start.relative_to(tmp_path / "short.store")) for start in kept} <= set(ended)
     assert not _tagged(tmp_path)
 
@@ -201,7 +225,9 @@ def test_a_second_runner_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.rehearsal
 @pytest.mark.timeout(600)
-def test_the_rehearsal_finds_the_right_configuration_in_less_than_five_minutes(tmp_path: Path) -> None:
+def test_the_rehearsal_finds_the_right_configuration_in_less_than_five_minutes(
+    tmp_path: Path,
+) -> None:
     began_s = time.monotonic()
     done = tune("run", str(ROOT / "examples/studies/rehearsal.yaml"), cwd=tmp_path, timeout_s=550)
     took_s = time.monotonic() - began_s

@@ -1,4 +1,6 @@
-"""The tables of docs/result.md, made of the schema; `python -m tests.report.schema.document` writes them."""
+"""The tables of docs/result.md, made of the schema; `python -m tests.report.schema.document`
+writes them.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +10,10 @@ from tests.helpers.result_schema import SCHEMA
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/result.md"
-BEGIN, END = "<!-- keys: written by python -m tests.report.schema.document -->", "<!-- end of keys -->"
+BEGIN, END = (
+    "<!-- keys: written by python -m tests.report.schema.document -->",
+    "<!-- end of keys -->",
+)
 DEFS = SCHEMA["$defs"]
 MERGED = "numbers"  # a part of `run` and of `brief`, told once
 HEAD = ("key", "type", "meaning")
@@ -36,7 +41,9 @@ def keys(node: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str
         return
     for name, value in node.get("properties", {}).items():
         needed = node.get("required", ())
-        shown = f"`{before}{name}`" + ("" if name in needed or node.get("$ref") or not needed else " (may be missing)")
+        shown = f"`{before}{name}`" + (
+            "" if name in needed or node.get("$ref") or not needed else " (may be missing)"
+        )
         yield shown, kind(value), meaning(value)
         inner = value["items"] if value.get("type") == "array" else value
         yield from keys(inner, f"{before}{name}{'[]' if inner is not value else ''}.")

@@ -5,4 +5,6 @@ from tests.report.schema.document import BEGIN, DOCUMENT, END, written
 
 
 def test_the_tables_are_those_of_the_schema() -> None:
-    assert found_between(DOCUMENT, BEGIN, END).strip() == written(), "python -m tests.report.schema.document"
+    assert found_between(DOCUMENT, BEGIN, END).strip() == written(), (
+        "python -m tests.report.schema.document"
+    )

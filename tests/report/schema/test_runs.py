@@ -38,7 +38,16 @@ def test_result_with_every_option_fits_the_schema(tmp_path: Path) -> None:
         "e2el_max<9s",
     ]
     result = printed(
-        "run", "--num-prompts", "20", "--rate", "200", *SHORT, *kept, "--metadata", "gpu=none", cwd=tmp_path
+        "run",
+        "--num-prompts",
+        "20",
+        "--rate",
+        "200",
+        *SHORT,
+        *kept,
+        "--metadata",
+        "gpu=none",
+        cwd=tmp_path,
     )
     assert result["loadgen"]["server"] is not None
     assert problems(result) == []
@@ -62,7 +71,9 @@ def test_result_of_a_failing_server_fits_the_schema() -> None:
 def test_result_of_an_interrupted_run_fits_the_schema(tmp_path: Path) -> None:
     flags = ["--num-prompts", "2000", "--rate", "50", "--tokenizer", TOKENIZER, *SHORT]
     with served() as (url, _):
-        run = start("run", "--base-url", url, *flags, "--json", "--records", "r.jsonl", cwd=tmp_path)
+        run = start(
+            "run", "--base-url", url, *flags, "--json", "--records", "r.jsonl", cwd=tmp_path
+        )
         out, err = interrupt(run, 1)
     assert out, err
     assert problems(json.loads(out)) == []
@@ -74,13 +85,26 @@ def test_result_of_an_interrupted_run_fits_the_schema(tmp_path: Path) -> None:
 def test_results_of_sweep_and_search_fit_the_schema() -> None:
     sessions = ["--tokenizer", TOKENIZER, *SHORT]
     with served() as (url, _):
-        swept = printed("run", "--base-url", url, "--max-concurrency", "1,2", "--num-prompts", "20", *sessions)
-        begun = ["--over", "concurrency", "--max-concurrency", "2", "--num-prompts", "100", "--slo", "ttft_p90<1us"]
+        swept = printed(
+            "run", "--base-url", url, "--max-concurrency", "1,2", "--num-prompts", "20", *sessions
+        )
+        begun = [
+            "--over",
+            "concurrency",
+            "--max-concurrency",
+            "2",
+            "--num-prompts",
+            "100",
+            "--slo",
+            "ttft_p90<1us",
+        ]
         searched = printed("search", "--base-url", url, *begun, *sessions)
     assert (swept["kind"], searched["kind"]) == ("sweep", "search")
     assert problems(swept) == problems(searched) == []
 
 
 def test_result_of_sessions_fits_the_schema() -> None:
-    result = printed("run", "--dataset-name", "multi_turn", "--turns", "2", "--num-prompts", "5", "--rate", "50")
+    result = printed(
+        "run", "--dataset-name", "multi_turn", "--turns", "2", "--num-prompts", "5", "--rate", "50"
+    )
     assert problems(result) == []

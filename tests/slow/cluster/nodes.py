@@ -30,8 +30,14 @@ class Cluster:
     def start(self) -> None:
         """Start both."""
         port = self.address.rpartition(":")[2]
-        self._start("--head", f"--node-ip-address={HEAD}", f"--port={port}", f"--temp-dir={self._folder}",
-                    "--include-dashboard=false", f"--dashboard-port={_free_port()}")  # fmt: skip
+        self._start(
+            "--head",
+            f"--node-ip-address={HEAD}",
+            f"--port={port}",
+            f"--temp-dir={self._folder}",
+            "--include-dashboard=false",
+            f"--dashboard-port={_free_port()}",
+        )
         self.add()
 
     def add(self) -> None:
@@ -54,14 +60,25 @@ class Cluster:
                 process.kill()
 
     def _start(self, *flags: str) -> None:
-        command = [Path(sys.executable).with_name("ray"), "start", "--num-cpus=1", "--disable-usage-stats", *flags]
+        command = [
+            Path(sys.executable).with_name("ray"),
+            "start",
+            "--num-cpus=1",
+            "--disable-usage-stats",
+            *flags,
+        ]
         environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"}
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=START_S, env=environment)
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=START_S, env=environment
+        )
         if done.returncode:
-            raise RuntimeError(f"ray start ended with {done.returncode}: {done.stderr or done.stdout}")
+            raise RuntimeError(
+                f"ray start ended with {done.returncode}: {done.stderr or done.stdout}"
+            )
 
     def _processes(self) -> list[psutil.Process]:
-        """All that Ray has started with the cluster's folder in its command line, and what these have started.
+        """All that Ray has started with the cluster's folder in its command line, and what these
+        have started.
 
         Some of those have another title since.
         """
@@ -76,7 +93,8 @@ class Cluster:
 @contextlib.contextmanager
 def running() -> Iterator[Cluster]:
     """A cluster, of which nothing is left at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # its sockets' paths may have 107 characters
+    # Its sockets' paths may have 107 characters.
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
     cluster = Cluster(folder)
     try:
         cluster.start()

@@ -47,17 +47,23 @@ def settings() -> Iterator[loadgen.RunSettings]:
 
 
 def told(path: Path) -> list[tuple[int, int, str | None, int]]:
-    """What was asked of each request of a run: its number, when it was due, what of, how many tokens."""
+    """What was asked of each request of a run: its number, when it was due, what of, how many
+    tokens.
+    """
     file = RecordFile(path)
     lines = [json.loads(line) for line in path.read_bytes().splitlines()[1:-1]]
     assert len(lines) == len(list(file))
-    return sorted((one["index"], one["due"], one["source"], one["planned_input_tokens"]) for one in lines)
+    return sorted(
+        (one["index"], one["due"], one["source"], one["planned_input_tokens"]) for one in lines
+    )
 
 
 def exact(result: loadgen.Result) -> list[Any]:
     """The numbers that are no times."""
     own = result.data["loadgen"]
-    totals = [result.data[name] for name in ("completed", "total_input_tokens", "total_output_tokens")]
+    totals = [
+        result.data[name] for name in ("completed", "total_input_tokens", "total_output_tokens")
+    ]
     return [own["outcomes"], own["finish_reasons"], sorted(result.snapshot.index.tolist()), *totals]
 
 
@@ -67,12 +73,16 @@ def test_two_nodes_ask_what_one_worker_asks(
 ) -> None:
     alone = loadgen.run_sync(settings.replace(records=str(tmp_path / "alone.jsonl")))
     path = tmp_path / "shared.jsonl"
-    shared = loadgen.run_sync(settings.replace(records=str(path), ray=cluster.address, workers=workers))
+    shared = loadgen.run_sync(
+        settings.replace(records=str(path), ray=cluster.address, workers=workers)
+    )
     assert exact(shared) == exact(alone)
     assert told(path) == told(tmp_path / "alone.jsonl")
     own = shared.data["loadgen"]
     assert sorted(worker["host"] for worker in own["workers"]) == sorted([HEAD, OTHER] * workers)
-    assert {worker["schedule_sha256"] for worker in own["workers"]} == {own["provenance"]["schedule"]["sha256"]}
+    assert {worker["schedule_sha256"] for worker in own["workers"]} == {
+        own["provenance"]["schedule"]["sha256"]
+    }
     assert own["latency_ms"]["ttft_due"]["count"] == COUNT
     assert str(loadgen.from_records(path)) == str(shared)
     assert not list(further_shards(path))
@@ -87,10 +97,14 @@ def test_latencies_are_measured_on_each_nodes_own_clock(
     assert (result.snapshot.closed > result.snapshot.sent).all()
     first = min(result.data["start_times"])
     sent = in_order(result.snapshot).sent / 1e9
-    assert [at - first for at in result.data["start_times"]] == pytest.approx(sent - sent.min(), abs=1e-6)
+    assert [at - first for at in result.data["start_times"]] == pytest.approx(
+        sent - sent.min(), abs=1e-6
+    )
 
 
-def test_fewer_nodes_are_used_where_fewer_are_asked_for(cluster: Cluster, settings: loadgen.RunSettings) -> None:
+def test_fewer_nodes_are_used_where_fewer_are_asked_for(
+    cluster: Cluster, settings: loadgen.RunSettings
+) -> None:
     result = loadgen.run_sync(settings.replace(ray=cluster.address, ray_nodes=1, num_prompts=10))
     assert [worker["host"] for worker in result.data["loadgen"]["workers"]] == [HEAD]
     assert result.data["completed"] == 10
@@ -105,7 +119,9 @@ def test_a_cap_is_shared(cluster: Cluster, settings: loadgen.RunSettings) -> Non
 
 
 def test_too_few_nodes_are_refused_with_those_that_are_there(cluster: Cluster) -> None:
-    done = command("run", "--base-url", "http://127.0.0.1:1", "--ray", cluster.address, "--ray-nodes", "3")
+    done = command(
+        "run", "--base-url", "http://127.0.0.1:1", "--ray", cluster.address, "--ray-nodes", "3"
+    )
     assert done.returncode == 2
     assert f"--ray-nodes: 3 are asked for, and the cluster has 2 ({HEAD}, {OTHER})" in done.stderr
 
@@ -118,9 +134,14 @@ async def test_a_node_with_another_version_is_refused_by_its_name(
         await loadgen.run(settings.replace(ray=cluster.address))
 
 
-def test_an_error_on_a_node_is_an_error_here(cluster: Cluster, settings: loadgen.RunSettings) -> None:
+def test_an_error_on_a_node_is_an_error_here(
+    cluster: Cluster, settings: loadgen.RunSettings
+) -> None:
     wrong = settings.replace(
-        ray=cluster.address, ready_check_timeout_sec=0.5, extra_body={"model": "another"}, num_prompts=4
+        ray=cluster.address,
+        ready_check_timeout_sec=0.5,
+        extra_body={"model": "another"},
+        num_prompts=4,
     )
     with pytest.raises(loadgen.LoadgenError, match=r"no success in 0\.5 s"):
         loadgen.run_sync(wrong)
@@ -128,8 +149,24 @@ def test_an_error_on_a_node_is_an_error_here(cluster: Cluster, settings: loadgen
 
 def test_an_interrupt_reaches_every_node(cluster: Cluster, tmp_path: Path) -> None:
     with served() as (url, _):
-        run = start("run", "--base-url", url, "--tokenizer", TOKENIZER, "--duration", "60", "--rate", "50", *SHORT,
-                    "--ray", cluster.address, "--save-result", "--result-filename", "r.json", cwd=tmp_path)  # fmt: skip
+        run = start(
+            "run",
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--duration",
+            "60",
+            "--rate",
+            "50",
+            *SHORT,
+            "--ray",
+            cluster.address,
+            "--save-result",
+            "--result-filename",
+            "r.json",
+            cwd=tmp_path,
+        )
         hear(run, lambda line: ended(line) > 50)
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
@@ -147,7 +184,12 @@ def test_a_node_that_is_lost_makes_the_run_invalid_and_is_named(
     lose = threading.Thread(target=cluster.lose)
 
     def watch(progress: loadgen.Progress) -> None:
-        if progress.phase == "running" and progress.ended > 100 and not lose.is_alive() and lose.ident is None:
+        if (
+            progress.phase == "running"
+            and progress.ended > 100
+            and not lose.is_alive()
+            and lose.ident is None
+        ):
             lose.start()
 
     path = tmp_path / "r.jsonl"

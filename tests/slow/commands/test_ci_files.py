@@ -1,4 +1,6 @@
-"""The files for continuous integration: of a run, of a sweep, and what a step of GitHub is told without a flag."""
+"""The files for continuous integration: of a run, of a sweep, and what a step of GitHub is told
+without a flag.
+"""
 
 import os
 import subprocess
@@ -17,7 +19,9 @@ NAMED = ["--markdown", "s.md", "--junit", "s.xml"]
 def in_a_step(*arguments: str, cwd: Path) -> int:
     """Run `loadgen ARGUMENTS` as a step of GitHub Actions, whose summary is step.md."""
     variables = {**environment(), "GITHUB_STEP_SUMMARY": str(cwd / "step.md")}
-    done = subprocess.run([*LOADGEN, *arguments], cwd=cwd, env=variables, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*LOADGEN, *arguments], cwd=cwd, env=variables, capture_output=True, timeout=60, check=False
+    )
     return done.returncode
 
 
@@ -29,7 +33,9 @@ def in_a_step(*arguments: str, cwd: Path) -> int:
         (["--markdown", "s", "--junit", "./s"], "--junit"),
     ],
 )
-def test_bad_paths_are_refused_before_anything_is_sent(flags: list[str], field: str, tmp_path: Path) -> None:
+def test_bad_paths_are_refused_before_anything_is_sent(
+    flags: list[str], field: str, tmp_path: Path
+) -> None:
     done = loadgen("run", "--base-url", "http://127.0.0.1:9", *flags, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"loadgen run: {field}: ")

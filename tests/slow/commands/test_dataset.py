@@ -25,7 +25,9 @@ from tests.integration.workload.test_download import CONTENT, PUBLISHED, SHA256,
 __all__ = ["server"]  # a fixture
 
 FLAGS = ["--tokenizer", TOKENIZER, *SHORT, "--num-prompts", "20", "--quiet"]
-SETTINGS = RunSettings(tokenizer=TOKENIZER, random_input_len=16, random_output_len=4, num_prompts=20)
+SETTINGS = RunSettings(
+    tokenizer=TOKENIZER, random_input_len=16, random_output_len=4, num_prompts=20
+)
 LONG = ["--tokenizer", TOKENIZER, "--random-input-len", "100000", "--num-prompts", "3000"]
 
 
@@ -48,8 +50,14 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--dataset-name", "multi_turn"], "--endpoint: multi_turn/0/0/0 is a chat; use a chat endpoint"),
-        (["--backend", "openai-chat", "--input-len-counts", "server"], "--input-len-counts: the tokenizer"),
+        (
+            ["--dataset-name", "multi_turn"],
+            "--endpoint: multi_turn/0/0/0 is a chat; use a chat endpoint",
+        ),
+        (
+            ["--backend", "openai-chat", "--input-len-counts", "server"],
+            "--input-len-counts: the tokenizer",
+        ),
         (["--time-scale", "1e-9"], "--time-scale: 1e-09 is out of range"),
     ],
 )
@@ -59,10 +67,20 @@ def test_settings_a_run_refuses_are_refused_without_a_server(
     assert message in refusal(capsys, *FLAGS, *flags)
 
 
-def test_a_trace_of_fewer_rows_than_asked_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_of_fewer_rows_than_asked_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_text('{"timestamp": 0, "input_length": 9, "output_length": 2, "hash_ids": []}\n')
-    flags = ["--tokenizer", TOKENIZER, "--quiet", "--dataset-name", "trace", "--dataset-path", str(path)]
+    flags = [
+        "--tokenizer",
+        TOKENIZER,
+        "--quiet",
+        "--dataset-name",
+        "trace",
+        "--dataset-path",
+        str(path),
+    ]
     assert "--num-prompts: 2 " in refusal(capsys, *flags, "--num-prompts", "2")
 
 
@@ -87,15 +105,23 @@ def test_the_default_tokenizer_is_the_simulators(capsys: pytest.CaptureFixture[s
     assert "give --tokenizer" in capsys.readouterr().err
 
 
-def test_a_model_takes_the_place_of_the_default_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_takes_the_place_of_the_default_tokenizer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert "file or folder ./model does not exist" in refusal(capsys, "--model", "./model")
 
 
-def test_json_is_one_object_on_stdout_and_the_rest_is_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_object_on_stdout_and_the_rest_is_on_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert dispatch(["dataset", *FLAGS, "--json"]) == 0
     out, err = capsys.readouterr()
     told = json.loads(out)
-    assert (told["num_prompts"], told["total_input_tokens"], told["total_output_tokens"]) == (20, 320, 80)
+    assert (told["num_prompts"], told["total_input_tokens"], told["total_output_tokens"]) == (
+        20,
+        320,
+        80,
+    )
     assert told["hashes"]["tokenizer"] == told["provenance"]["tokenizer_sha256"]
     assert err.startswith("Data set\n")
 
@@ -103,10 +129,16 @@ def test_json_is_one_object_on_stdout_and_the_rest_is_on_stderr(capsys: pytest.C
 def test_a_workload_says_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["dataset", "--workload", "short", "--tokenizer", TOKENIZER, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["num_prompts"], told["total_input_tokens"], told["provenance"]["seed_prompts"]) == (1000, 128_000, 42)
+    assert (
+        told["num_prompts"],
+        told["total_input_tokens"],
+        told["provenance"]["seed_prompts"],
+    ) == (1000, 128_000, 42)
 
 
-def test_without_a_number_of_prompts_it_is_that_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_number_of_prompts_it_is_that_of_a_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert dispatch(["dataset", *FLAGS[:6], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["num_prompts"] == 1000
 
@@ -127,18 +159,46 @@ def test_dataset_accepts_command_lines_of_other_tools(
 ) -> None:
     shown = []
     for flags in (theirs, ours):
-        assert dispatch(["dataset", "--tokenizer", TOKENIZER, "--num-prompts", "20", "--json", *flags.split()]) == 0
+        assert (
+            dispatch(
+                [
+                    "dataset",
+                    "--tokenizer",
+                    TOKENIZER,
+                    "--num-prompts",
+                    "20",
+                    "--json",
+                    *flags.split(),
+                ]
+            )
+            == 0
+        )
         shown.append(json.loads(capsys.readouterr().out))
     assert shown[0] == shown[1]
 
 
-def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    turns = [{"from": "human", "value": "one two three four five"}, {"from": "gpt", "value": "a b c d e f"}]
+def test_a_cut_off_file_is_warned_of_and_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = [
+        {"from": "human", "value": "one two three four five"},
+        {"from": "gpt", "value": "a b c d e f"},
+    ]
     whole = json.dumps([{"id": str(number), "conversations": turns} for number in range(3)])
     (tmp_path / "s.json").write_text(whole[:-40])
-    flags = ["--dataset-name", "sharegpt", "--dataset-path", str(tmp_path / "s.json"), "--num-prompts", "4"]
+    flags = [
+        "--dataset-name",
+        "sharegpt",
+        "--dataset-path",
+        str(tmp_path / "s.json"),
+        "--num-prompts",
+        "4",
+    ]
     assert dispatch(["dataset", *flags, "--tokenizer", TOKENIZER]) == 0
-    assert "the file is truncated: only its 2 complete conversations are used" in capsys.readouterr().out
+    assert (
+        "the file is truncated: only its 2 complete conversations are used"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,9 +246,16 @@ def test_the_help_says_what_else_there_is() -> None:
 def test_dataset_imports_only_what_it_needs() -> None:
     code = (
         "import sys; from loadgen.cli.main import dispatch; dispatch(['dataset', *sys.argv[1:]]);"
-        "sys.exit({'aiohttp', 'transformers', 'uvloop', 'rich', 'msgspec'} & sys.modules.keys() or 0)"
+        "sys.exit({'aiohttp', 'transformers', 'uvloop', 'rich', 'msgspec'} & sys.modules.keys() "
+        "or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code, *FLAGS], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *FLAGS],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.stderr == ""
 
 
@@ -197,7 +264,11 @@ def test_text_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
     rows.write_text('{"prompt": "caf\\u00e9", "input_tokens": 2, "output_tokens": 2}\n')
     command = [*LOADGEN, "dataset", "--dataset-name", "jsonl", "--dataset-path", str(rows)]
     done = subprocess.run(
-        command, env=environment() | {"PYTHONIOENCODING": "ascii"}, capture_output=True, check=False, timeout=60
+        command,
+        env=environment() | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 0
     assert b"caf\\xe9\n" in done.stdout
@@ -220,17 +291,24 @@ def test_fewer_prompts_than_asked_leave_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "rows.jsonl").write_text("before")
-    monkeypatch.setattr(RandomDataset, "prompts", lambda self, count: iter([Prompt("one", 1, 1, "0")]))
+    monkeypatch.setattr(
+        RandomDataset, "prompts", lambda self, count: iter([Prompt("one", 1, 1, "0")])
+    )
     assert "--num-prompts: 2 " in refusal(
         capsys, *FLAGS, "--num-prompts", "2", "--export", str(tmp_path / "rows.jsonl")
     )
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
 
-def test_exported_rows_are_sent_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exported_rows_are_sent_unchanged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "rows.jsonl"
     told = []
-    for flags in ([*FLAGS, "--export", str(path)], ["--dataset-name", "jsonl", "--dataset-path", str(path)]):
+    for flags in (
+        [*FLAGS, "--export", str(path)],
+        ["--dataset-name", "jsonl", "--dataset-path", str(path)],
+    ):
         assert dispatch(["dataset", *flags, "--num-prompts", "20", "--json"]) == 0
         told.append(json.loads(capsys.readouterr().out))
     assert told[0]["hashes"]["prompts"] == told[1]["hashes"]["prompts"]
@@ -257,12 +335,25 @@ def test_reader_of_only_the_first_row_causes_no_error() -> None:
 
 def test_a_disk_that_is_full_is_told_and_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("before")
-    limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *LOADGEN, "dataset", *FLAGS, "--num-prompts", "1000"]
+    limited = [
+        "sh",
+        "-c",
+        'ulimit -f 1; exec "$@"',
+        "sh",
+        *LOADGEN,
+        "dataset",
+        *FLAGS,
+        "--num-prompts",
+        "1000",
+    ]
     command = [*limited, "--export", "rows.jsonl"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "loadgen dataset: --export: rows.jsonl cannot be written (File too large); choose another path"
+        "loadgen dataset: --export: rows.jsonl cannot be written (File too large); choose another "
+        "path"
     ]
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
@@ -270,7 +361,10 @@ def test_a_disk_that_is_full_is_told_and_leaves_what_was_there(tmp_path: Path) -
 def test_an_interrupt_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("before")
     with start("dataset", *LONG, "--export", "rows.jsonl", cwd=tmp_path) as process:
-        hear(process, lambda line: line.startswith("loadgen: preparing prompts: ") and " left" in line)
+        hear(
+            process,
+            lambda line: line.startswith("loadgen: preparing prompts: ") and " left" in line,
+        )
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -297,15 +391,20 @@ def test_a_fetched_file_is_told_with_its_hash_and_how_to_send_it(
     path = tmp_path / "set.json"
     assert path.read_bytes() == CONTENT
     assert capsys.readouterr().out == (
-        f"{path}: 1,024,000 bytes\nSHA-256 {SHA256}\nto send it: --dataset-name sharegpt --dataset-path {path}\n"
+        f"{path}: 1,024,000 bytes\nSHA-256 {SHA256}\nto send it: --dataset-name sharegpt "
+        f"--dataset-path {path}\n"
     )
     assert dispatch(["dataset", "fetch", "sharegpt", "--to", str(tmp_path)]) == 0
     assert f"{path}: 1,024,000 bytes, already complete\n" in capsys.readouterr().out
 
 
-def test_a_fetch_that_fails_is_one_line(published, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+def test_a_fetch_that_fails_is_one_line(
+    published, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # type: ignore[no-untyped-def]
     published.faults = [404]
-    assert "404 Not Found; set HTTPS_PROXY" in refusal(capsys, "fetch", "sharegpt", "--to", str(tmp_path))
+    assert "404 Not Found; set HTTPS_PROXY" in refusal(
+        capsys, "fetch", "sharegpt", "--to", str(tmp_path)
+    )
 
 
 def test_an_interrupted_fetch_says_how_to_go_on(
@@ -329,13 +428,17 @@ def test_progress_of_a_fetch_counts_only_what_came_by_this_call() -> None:
 # -- kept
 
 
-def test_the_cache_is_shown_and_cleared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cache_is_shown_and_cleared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     cleared = []
     monkeypatch.setattr(prompt_cache, "folder", lambda: Path("/kept"))
     monkeypatch.setattr(prompt_cache, "clear", lambda: cleared.append(True))
     monkeypatch.setattr("time.time", lambda: 1e9)
     new = prompt_cache.Entry(Path("/kept/0123456789abcdef.rows"), "prose", 10, 100_000, 1e9 - 20)
-    old = prompt_cache.Entry(Path("/kept/123456789abcdef0.rows"), "sharegpt", 1000, 2_500_000, 1e9 - 7200)
+    old = prompt_cache.Entry(
+        Path("/kept/123456789abcdef0.rows"), "sharegpt", 1000, 2_500_000, 1e9 - 7200
+    )
     monkeypatch.setattr(prompt_cache, "entries", lambda: [new, old])
     assert dispatch(["dataset", "cache"]) == 0
     assert capsys.readouterr().out.splitlines() == [

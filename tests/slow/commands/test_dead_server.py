@@ -18,7 +18,17 @@ def killed(*flags: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
     """A run whose server is killed once some requests have ended."""
     files = ["--save-result", "--result-filename", "r.json", "--records", "r.jsonl"]
     with served() as (url, server):
-        asked = ["--base-url", url, "--tokenizer", TOKENIZER, "--rate", "40", *SHORT, *files, *flags]
+        asked = [
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--rate",
+            "40",
+            *SHORT,
+            *files,
+            *flags,
+        ]
         run = start("run", *asked, cwd=cwd)
         try:
             hear(run, lambda line: ended(line) > 20)
@@ -59,7 +69,9 @@ def test_keep_going_sends_to_the_end(tmp_path: Path) -> None:
 
 
 def test_a_closed_loop_waits_after_a_refused_connection(tmp_path: Path) -> None:
-    with killed("--max-concurrency", "4", "--duration", "120", "--rate", "inf", cwd=tmp_path) as run:
+    with killed(
+        "--max-concurrency", "4", "--duration", "120", "--rate", "inf", cwd=tmp_path
+    ) as run:
         out, _ = run.communicate(timeout=60)
     own = read(tmp_path)["loadgen"]
     assert own["outcomes"]["refused"] < 400  # ten a second for each of four, for five seconds: 200
@@ -67,7 +79,10 @@ def test_a_closed_loop_waits_after_a_refused_connection(tmp_path: Path) -> None:
 
 
 def test_dead_target_of_two_does_not_end_the_run(tmp_path: Path) -> None:
-    with served() as (other, _), killed("--duration", "8", "--base-url", other, cwd=tmp_path) as run:
+    with (
+        served() as (other, _),
+        killed("--duration", "8", "--base-url", other, cwd=tmp_path) as run,
+    ):
         run.communicate(timeout=60)
     own = read(tmp_path)["loadgen"]
     assert own["partial"] is None

@@ -24,9 +24,21 @@ FEW = ["--num-prompts", "5", "--max-concurrency", "2", *SHORT, "--quiet"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With a result, and a store of a study."""
     made = tmp_path_factory.mktemp("default")
-    saved = ["--save-result", "--result-filename", "run.json", "--html", "run.html", "--records", "run.jsonl"]
+    saved = [
+        "--save-result",
+        "--result-filename",
+        "run.json",
+        "--html",
+        "run.html",
+        "--records",
+        "run.jsonl",
+    ]
     other = ["--save-result", "--result-filename", "other.json"]
-    for words in (["run", *FEW, *saved], ["run", *FEW, *other], ["import", STUDY, PAGE, "--store", "theirs"]):
+    for words in (
+        ["run", *FEW, *saved],
+        ["run", *FEW, *other],
+        ["import", STUDY, PAGE, "--store", "theirs"],
+    ):
         done = loadgen(*words, cwd=made)
         assert done.returncode == 0, done.stderr
     return made
@@ -94,14 +106,20 @@ def test_what_is_not_there_is_one_line(words: list[str], folder: Path) -> None:
     ("words", "field", "package"),
     [
         (["tune", "run", "joint.yaml"], "sampler tpe", "optuna"),
-        (["dataset", "--dataset-name", "hf", "--dataset-path", "rows.parquet"], "--dataset-path", "pyarrow"),
+        (
+            ["dataset", "--dataset-name", "hf", "--dataset-path", "rows.parquet"],
+            "--dataset-path",
+            "pyarrow",
+        ),
         (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
         (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
         (["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"], "--ray", "ray"),
         (["run", "--engine", "llamacpp", "--model", "./model.gguf"], "--model", "gguf"),
     ],
 )
-def test_a_missing_package_is_one_line(words: list[str], field: str, package: str, folder: Path) -> None:
+def test_a_missing_package_is_one_line(
+    words: list[str], field: str, package: str, folder: Path
+) -> None:
     (folder / "model.gguf").touch()
     (folder / "rows.parquet").touch()
     (folder / "joint.yaml").write_text(as_yaml(stages=[JOINT]))
@@ -119,7 +137,15 @@ def test_other_packages_are_imported_only_where_needed() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [str(node.module)]
-            for top in {each.partition(".")[0] for each in names} - {"loadgen"} - sys.stdlib_module_names:
-                by_default = ours & {owner.lower().replace("_", "-") for owner in owners.get(top, [])}
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [str(node.module)]
+            )
+            for top in (
+                {each.partition(".")[0] for each in names} - {"loadgen"} - sys.stdlib_module_names
+            ):
+                by_default = ours & {
+                    owner.lower().replace("_", "-") for owner in owners.get(top, [])
+                }
                 assert by_default or top in lazy_packages(), f"{name} imports {top}"

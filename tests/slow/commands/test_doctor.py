@@ -30,7 +30,9 @@ def test_doctor_shows_the_limits_of_this_machine() -> None:
 
 def test_a_limit_that_is_low_has_the_command_that_raises_it() -> None:
     command = ["sh", "-c", 'ulimit -n 1024 && exec "$0" "$@"', *LOADGEN, "doctor", "--no-measure"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert lines[0].startswith("LOW open files         1,024: one process can open at most 960")
@@ -42,7 +44,9 @@ def test_doctor_json_is_one_object_with_all_findings() -> None:
     assert found.keys() == {"limits", "versions", "measured"}
     assert found["measured"] is None
     assert found["versions"]["loadgen"] == __version__
-    assert all(limit.keys() == {"name", "state", "value", "bounds", "remedy"} for limit in found["limits"])
+    assert all(
+        limit.keys() == {"name", "state", "value", "bounds", "remedy"} for limit in found["limits"]
+    )
     assert {limit["state"] for limit in found["limits"]} <= {"ok", "low", "unknown"}
 
 
@@ -92,9 +96,14 @@ def test_a_debug_build_is_not_measured(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_too_few_files_for_many_streams_are_the_reported_reason() -> None:
     command = ["sh", "-c", 'ulimit -n 1024 && exec "$0" "$@"', *LOADGEN, "doctor"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stderr
-    assert "10,000 concurrent streams: no, since this process can open only 960 connections." in done.stdout
+    assert (
+        "10,000 concurrent streams: no, since this process can open only 960 connections."
+        in done.stdout
+    )
     assert all(line.startswith("loadgen: measuring ") for line in done.stderr.splitlines())
 
 

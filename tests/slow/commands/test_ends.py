@@ -40,7 +40,18 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextlib.contextmanager
 def running(url: str, *flags: str, cwd: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
     """A run of 30 s that is long enough for anything to happen to it."""
-    run = start("run", "--base-url", url, "--tokenizer", TOKENIZER, "--duration", "30", *SHORT, *flags, cwd=cwd)
+    run = start(
+        "run",
+        "--base-url",
+        url,
+        "--tokenizer",
+        TOKENIZER,
+        "--duration",
+        "30",
+        *SHORT,
+        *flags,
+        cwd=cwd,
+    )
     try:
         yield run
     finally:
@@ -49,7 +60,11 @@ def running(url: str, *flags: str, cwd: Path | None = None) -> Iterator["subproc
 
 
 def journals(state: Path) -> list[Path]:
-    return [path for path in state.glob("*") if path.name != server_registry.FILE] if state.exists() else []
+    return (
+        [path for path in state.glob("*") if path.name != server_registry.FILE]
+        if state.exists()
+        else []
+    )
 
 
 # -- interrupted
@@ -66,9 +81,12 @@ def test_waiting_for_a_server_is_given_up_at_once() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_an_interrupted_run_has_a_partial_report_and_records(tmp_path: Path, state: Path, times: int) -> None:
+def test_an_interrupted_run_has_a_partial_report_and_records(
+    tmp_path: Path, state: Path, times: int
+) -> None:
     flags = ["--rate", "20", "--save-result", "--result-filename", "r.json"]
-    step_ms = "200" if times == 1 else "60000"  # whether what is in flight may end before the second
+    # Whether what is in flight may end before the second.
+    step_ms = "200" if times == 1 else "60000"
     with served("--step-base-ms", step_ms) as (url, _), running(url, *flags, cwd=tmp_path) as run:
         out, err = interrupt(run, times)
     assert run.returncode == 130, err
@@ -89,7 +107,8 @@ def test_an_interrupted_run_has_a_partial_report_and_records(tmp_path: Path, sta
 def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:
     run = start("run", "--rate", "10", "--random-input-len", "100000", "--num-prompts", "3000")
     hear(run, lambda line: "preparing" in line)
-    assert "preparing" in hear(run, lambda line: True)  # two seconds later, while the workers have long connected
+    # Two seconds later, while the workers have long connected.
+    assert "preparing" in hear(run, lambda line: True)
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=30)
     assert run.returncode == 130
@@ -99,7 +118,9 @@ def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_sigterm_or_a_lost_terminal_ends_the_run_at_once_with_a_partial_report(number: signal.Signals) -> None:
+def test_sigterm_or_a_lost_terminal_ends_the_run_at_once_with_a_partial_report(
+    number: signal.Signals,
+) -> None:
     with served("--step-base-ms", "60000") as (url, _), running(url, "--rate", "50") as run:
         hear(run, in_flight)
         run.send_signal(number)
@@ -122,10 +143,14 @@ def test_a_run_under_nohup_outlives_its_terminal() -> None:
 
 
 def measuring_process(run: "subprocess.Popen[str]") -> psutil.Process:
-    return next(child for child in psutil.Process(run.pid).children() if child.name() == "loadgen-worker")
+    return next(
+        child for child in psutil.Process(run.pid).children() if child.name() == "loadgen-worker"
+    )
 
 
-def test_a_killed_measuring_process_leaves_a_partial_report_that_is_invalid(tmp_path: Path, state: Path) -> None:
+def test_a_killed_measuring_process_leaves_a_partial_report_that_is_invalid(
+    tmp_path: Path, state: Path
+) -> None:
     flags = ["--rate", "100", "--save-result", "--result-filename", "r.json"]
     with served() as (url, _), running(url, *flags, cwd=tmp_path) as run:
         hear(run, lambda line: ended(line) > 100)
@@ -159,7 +184,8 @@ def test_a_killed_command_leaves_records_from_which_a_partial_report_is_made(sta
 
 def test_everything_killed_at_once_leaves_what_was_written(state: Path) -> None:
     with served() as (url, _), running(url, "--rate", "100") as run:
-        hear(run, lambda line: ended(line) > 300)  # in the fourth second: what ended a second ago has been written
+        # In the fourth second: what ended a second ago has been written.
+        hear(run, lambda line: ended(line) > 300)
         worker = measuring_process(run)
         worker.suspend()
         run.kill()
@@ -170,8 +196,13 @@ def test_everything_killed_at_once_leaves_what_was_written(state: Path) -> None:
     assert json.loads(loadgen("report", "--json").stdout)["completed"] > 100
 
 
-def test_a_killed_run_with_records_of_the_users_leaves_those_alone(tmp_path: Path, state: Path) -> None:
-    with served() as (url, _), running(url, "--rate", "100", "--records", "r.jsonl", cwd=tmp_path) as run:
+def test_a_killed_run_with_records_of_the_users_leaves_those_alone(
+    tmp_path: Path, state: Path
+) -> None:
+    with (
+        served() as (url, _),
+        running(url, "--rate", "100", "--records", "r.jsonl", cwd=tmp_path) as run,
+    ):
         hear(run, lambda line: ended(line) > 100)
         worker = measuring_process(run)
         run.kill()
@@ -197,7 +228,8 @@ def test_records_that_were_asked_for_are_the_only_ones(tmp_path: Path, state: Pa
 
 def test_the_latest_journals_are_kept(state: Path) -> None:
     state.mkdir(parents=True)
-    left = [state / f"20260101-0000{age:02}-{2**22 + 1}.jsonl" for age in range(20)]  # no process has that number
+    # No process has that number.
+    left = [state / f"20260101-0000{age:02}-{2**22 + 1}.jsonl" for age in range(20)]
     for age, path in enumerate(left):
         path.touch()
         os.utime(path, (1000 - age, 1000 - age))
@@ -205,7 +237,9 @@ def test_the_latest_journals_are_kept(state: Path) -> None:
     assert sorted(journals(state)) == left[:9]
 
 
-def test_a_state_folder_that_cannot_be_written_stops_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_folder_that_cannot_be_written_stops_no_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
     done = loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
     assert done.returncode == 0, done.stderr
@@ -236,8 +270,18 @@ def test_without_a_journal_report_asks_for_a_file(state: Path) -> None:
 
 
 def test_result_is_saved_though_stdout_is_closed(tmp_path: Path) -> None:
-    run = start("run", "--num-prompts", "3", "--max-concurrency", "1", "--save-result", "--result-filename", "r.json",
-                *SHORT, cwd=tmp_path)  # fmt: skip
+    run = start(
+        "run",
+        "--num-prompts",
+        "3",
+        "--max-concurrency",
+        "1",
+        "--save-result",
+        "--result-filename",
+        "r.json",
+        *SHORT,
+        cwd=tmp_path,
+    )
     assert run.stdout is not None
     run.stdout.close()
     assert run.stderr is not None
@@ -262,12 +306,28 @@ def test_slo_exit_code_holds_though_an_output_is_closed(tmp_path: Path, output: 
     assert "Traceback" not in said
 
 
-def test_a_result_that_cannot_be_saved_is_printed_and_its_records_are_kept(tmp_path: Path, state: Path) -> None:
-    flags = ["--num-prompts", "3", "--max-concurrency", "1", "--append-result", "--result-filename", "r.json"]
+def test_a_result_that_cannot_be_saved_is_printed_and_its_records_are_kept(
+    tmp_path: Path, state: Path
+) -> None:
+    flags = [
+        "--num-prompts",
+        "3",
+        "--max-concurrency",
+        "1",
+        "--append-result",
+        "--result-filename",
+        "r.json",
+    ]
     (tmp_path / "r.json").symlink_to("/dev/full")
     command = [*LOADGEN, "run", *flags, *SHORT]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 1
     assert "Serving Benchmark Result" in done.stdout

@@ -9,7 +9,17 @@ import pytest
 from loadgen.testing.process import started
 from tests.helpers.command_line import SHORT, TOKENIZER, loadgen
 
-RUN = ["--backend", "openai-chat", "--tokenizer", TOKENIZER, "--rate", "100", "--num-prompts", "100", *SHORT]
+RUN = [
+    "--backend",
+    "openai-chat",
+    "--tokenizer",
+    TOKENIZER,
+    "--rate",
+    "100",
+    "--num-prompts",
+    "100",
+    *SHORT,
+]
 
 
 def failing(tmp_path: Path, plan: str, *flags: str) -> tuple[int, str, dict[str, Any]]:

@@ -1,4 +1,6 @@
-"""`--html` of runs and `loadgen report --html` give the same page; invalid uses are refused first."""
+"""`--html` of runs and `loadgen report --html` give the same page; invalid uses are refused
+first.
+"""
 
 import json
 import re
@@ -22,19 +24,18 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
             ["run", "--dataset-name", "jsonl", "--dataset-path", "p.jsonl", "--records", "p.jsonl"],
             "run: --records: ",
         ),
-        (
-            ["search", "--slo", "ttft_p90<1s", "--html", "x"],
-            "search: --html: ",
-        ),
+        (["search", "--slo", "ttft_p90<1s", "--html", "x"], "search: --html: "),
         (["report", "r.json", "--html", "r.json"], "report: --html: "),
-        (["report", "none.json", "--html", "r.html"], "report: none.json: No such file or directory"),
         (
-            ["report", "r.jsonl", "--html", "r.html", "--as", "vllm-0.11"],
-            "report: --html: ",
+            ["report", "none.json", "--html", "r.html"],
+            "report: none.json: No such file or directory",
         ),
+        (["report", "r.jsonl", "--html", "r.html", "--as", "vllm-0.11"], "report: --html: "),
     ],
 )
-def test_invalid_html_output_is_refused_in_one_line(flags: list[str], field: str, tmp_path: Path) -> None:
+def test_invalid_html_output_is_refused_in_one_line(
+    flags: list[str], field: str, tmp_path: Path
+) -> None:
     done = loadgen(*flags, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"loadgen {field}")
@@ -44,7 +45,18 @@ def test_invalid_html_output_is_refused_in_one_line(flags: list[str], field: str
 
 def test_a_run_writes_the_page_that_its_result_makes_again(tmp_path: Path) -> None:
     with served() as (url, _):
-        done = loadgen("run", "--base-url", url, "--rate", "100", "--html", "page.html", *SAVED, *FEW, cwd=tmp_path)
+        done = loadgen(
+            "run",
+            "--base-url",
+            url,
+            "--rate",
+            "100",
+            "--html",
+            "page.html",
+            *SAVED,
+            *FEW,
+            cwd=tmp_path,
+        )
     assert done.returncode == 0, done.stderr
     assert "\nSaved: r.json\nSaved: page.html\n" in done.stdout
     page = (tmp_path / "page.html").read_text()
@@ -73,7 +85,9 @@ def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert done.stderr.startswith(
         "loadgen report: --html: nowhere/page.html cannot be written (No such file or directory)"
     )
-    (tmp_path / "half.json").write_text((tmp_path / "r.json").read_text().replace('"latency_ms"', '"latency"'))
+    (tmp_path / "half.json").write_text(
+        (tmp_path / "r.json").read_text().replace('"latency_ms"', '"latency"')
+    )
     done = loadgen("report", "half.json", "--html", "new.html", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("loadgen report: half.json ")
@@ -96,8 +110,13 @@ def test_a_run_that_was_interrupted_has_its_page(tmp_path: Path) -> None:
 
 def test_records_make_a_page_too(tmp_path: Path) -> None:
     with served() as (url, _):
-        loadgen("run", "--base-url", url, "--rate", "100", "--records", "r.jsonl", *FEW, cwd=tmp_path)
-    assert loadgen("report", "r.jsonl", "--html", "page.html", cwd=tmp_path).stdout == "Saved: page.html\n"
+        loadgen(
+            "run", "--base-url", url, "--rate", "100", "--records", "r.jsonl", *FEW, cwd=tmp_path
+        )
+    assert (
+        loadgen("report", "r.jsonl", "--html", "page.html", cwd=tmp_path).stdout
+        == "Saved: page.html\n"
+    )
     assert "Serving Benchmark Result" in (tmp_path / "page.html").read_text()
 
 

@@ -18,7 +18,9 @@ def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_each_result_is_a_line_and_the_last_one_says_where_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_result_is_a_line_and_the_last_one_says_where_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert dispatch(["import", STUDY, PAGE]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert f"{PAGE}:122: engine/sglang, sharegpt: 8403.97 tok/s" in lines
@@ -35,10 +37,18 @@ def test_imported_study_has_a_status_and_an_export(capsys: pytest.CaptureFixture
     dispatch(["import", STUDY, PAGE, "--store", "theirs"])
     capsys.readouterr()
     assert dispatch(["tune", "status", "theirs"]) == 0
-    assert "fp8            adopted by the author, 10,426.3 tok/s in a single run\n" in capsys.readouterr().out
+    assert (
+        "fp8            adopted by the author, 10,426.3 tok/s in a single run\n"
+        in capsys.readouterr().out
+    )
     assert dispatch(["tune", "export", "theirs"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [step["name"] for step in told["steps"]] == ["engine", "quantization", "attention backend", "confirmation"]
+    assert [step["name"] for step in told["steps"]] == [
+        "engine",
+        "quantization",
+        "attention backend",
+        "confirmation",
+    ]
 
 
 def test_unplaced_result_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from tests.helpers.command_line import environment
 
-# Presses Ctrl-C as the import of a module begins, and makes of a KeyboardInterrupt there what compiled modules do.
+# Presses Ctrl-C as the import of a module begins, and makes of a KeyboardInterrupt there what
+# compiled modules do.
 INTERRUPTED = """
 import signal, sys
 from loadgen.cli import command
@@ -45,7 +46,9 @@ command()
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
 )
-def test_interrupt_during_an_import_ends_the_command_quietly(module: str, arguments: list[str]) -> None:
+def test_interrupt_during_an_import_ends_the_command_quietly(
+    module: str, arguments: list[str]
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, module, *arguments],
         env=environment(),
@@ -59,7 +62,19 @@ def test_interrupt_during_an_import_ends_the_command_quietly(module: str, argume
 
 def test_interrupt_that_the_shell_ignores_is_ignored_during_imports() -> None:
     done = subprocess.run(
-        ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", INTERRUPTED, "numpy", "tune", "status", "a"],
+        [
+            "sh",
+            "-c",
+            'trap "" INT; exec "$@"',
+            "sh",
+            sys.executable,
+            "-c",
+            INTERRUPTED,
+            "numpy",
+            "tune",
+            "status",
+            "a",
+        ],
         env=environment(),
         capture_output=True,
         text=True,

@@ -12,9 +12,20 @@ from tests.helpers.command_line import LOADGEN, SHORT, TOKENIZER, environment
 FILES = 200
 
 
-def run(server: Process, *flags: str, files: int | None = None) -> "subprocess.CompletedProcess[str]":
+def run(
+    server: Process, *flags: str, files: int | None = None
+) -> "subprocess.CompletedProcess[str]":
     """`loadgen run` against a metronome, by a user whose processes may open so many files."""
-    command = [*LOADGEN, "run", "--base-url", server.url, "--backend", "openai-chat", "--tokenizer", TOKENIZER]
+    command = [
+        *LOADGEN,
+        "run",
+        "--base-url",
+        server.url,
+        "--backend",
+        "openai-chat",
+        "--tokenizer",
+        TOKENIZER,
+    ]
     limited = ["sh", "-c", f'ulimit -n {files} && exec "$0" "$@"'] if files else []
     return subprocess.run(
         [*limited, *command, *SHORT, *flags, "--quiet"],
@@ -31,7 +42,10 @@ def run(server: Process, *flags: str, files: int | None = None) -> "subprocess.C
     [
         (["--num-prompts", "500", "--rate", "inf"], "--max-concurrency"),
         (["--num-prompts", "900", "--max-concurrency", "500"], "--max-concurrency"),
-        (["--rate", "10", "--num-prompts", "900", "--warm-connections", "500"], "--warm-connections"),
+        (
+            ["--rate", "10", "--num-prompts", "900", "--warm-connections", "500"],
+            "--warm-connections",
+        ),
     ],
     ids=["a burst", "a cap", "connections ahead"],
 )
@@ -49,17 +63,19 @@ def test_more_connections_than_files_are_refused_before_anything_is_sent(
     assert len(Truth.fetch(metronome.url).id) == 0
 
 
-def test_a_rate_that_is_likely_to_need_more_files_is_sent_with_a_warning(metronome: Process) -> None:
+def test_a_rate_that_is_likely_to_need_more_files_is_sent_with_a_warning(
+    metronome: Process,
+) -> None:
     done = run(metronome, "--rate", "300", "--num-prompts", "300", "--seed", "1", files=FILES)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("loadgen: WARNING: some 174 requests are likely to be in flight at once")
+    assert done.stderr.startswith(
+        "loadgen: WARNING: some 174 requests are likely to be in flight at once"
+    )
     assert "ulimit -n 1174" in done.stderr
     assert len(np.unique(Truth.fetch(metronome.url).id)) >= 300
 
 
-def test_client_that_could_not_send_the_load_fails_the_run(
-    metronome: Process,
-) -> None:
+def test_client_that_could_not_send_the_load_fails_the_run(metronome: Process) -> None:
     done = run(metronome, "--rate", "300", "--num-prompts", "300", "--seed", "1", files=70)
     assert done.returncode == 3, done.stderr
     assert "  load not sent: " in done.stdout

@@ -50,7 +50,8 @@ def test_live_view_appears_during_the_run_and_is_removed(run: list[str], tmp_pat
         code, out = command.end()
     assert "\x1b[1mdone" in command.drawn
     assert command.screen.text == ""
-    assert command.drawn.rindex("\x1b[?25h") > command.drawn.rindex("\x1b[?25l")  # the cursor is back
+    # The cursor is back.
+    assert command.drawn.rindex("\x1b[?25h") > command.drawn.rindex("\x1b[?25l")
     assert code == 0
     assert report_of(out) == loadgen("report", "r.json", cwd=tmp_path).stdout
     assert json.loads((tmp_path / "r.json").read_text())["completed"] == 150
@@ -60,7 +61,8 @@ def test_live_view_redraws_at_most_four_times_a_second(run: list[str]) -> None:
     began_s = time.monotonic()
     with on_terminal(*run) as command:
         command.end()
-    frames = command.drawn.count("\x1b[1mrunning")  # bold is the phase, not what the server says it runs
+    # Bold is the phase, not what the server says it runs.
+    frames = command.drawn.count("\x1b[1mrunning")
     assert 0 < frames <= 4 * (time.monotonic() - began_s)
 
 
@@ -75,7 +77,18 @@ def test_a_low_and_narrow_terminal_is_never_overdrawn(run: list[str]) -> None:
 
 def test_interrupt_message_stays_after_the_live_view() -> None:
     with served("--step-base-ms", "200") as (url, _):  # so that some requests are always in flight
-        slow = ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--rate", "50", "--duration", "60", *SHORT]
+        slow = [
+            "run",
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--rate",
+            "50",
+            "--duration",
+            "60",
+            *SHORT,
+        ]
         with on_terminal(*slow) as command:
             command.see("in flight +[1-9]")
             command.process.send_signal(signal.SIGINT)
@@ -87,10 +100,16 @@ def test_interrupt_message_stays_after_the_live_view() -> None:
     assert "the records of this run are kept" in "".join(kept)
 
 
-@pytest.mark.parametrize("how", [{"flag": "--disable-tqdm"}, {"TERM": "dumb"}], ids=["asked for", "dumb"])
-def test_lines_are_on_a_terminal_too_where_that_is_better(run: list[str], how: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "how", [{"flag": "--disable-tqdm"}, {"TERM": "dumb"}], ids=["asked for", "dumb"]
+)
+def test_lines_are_on_a_terminal_too_where_that_is_better(
+    run: list[str], how: dict[str, str]
+) -> None:
     flag = [how["flag"]] if "flag" in how else []
-    with on_terminal(*run, *flag, **{name: value for name, value in how.items() if name != "flag"}) as command:
+    with on_terminal(
+        *run, *flag, **{name: value for name, value in how.items() if name != "flag"}
+    ) as command:
         code, _ = command.end()
     assert code == 0
     assert "\x1b" not in command.drawn
@@ -99,7 +118,9 @@ def test_lines_are_on_a_terminal_too_where_that_is_better(run: list[str], how: d
 
 def test_the_last_line_is_of_the_whole_run(run: list[str]) -> None:
     last = loadgen(*run).stderr.splitlines()[-1]
-    assert re.match(r"loadgen: done \d+ s: 150 of 150 answered, 0 in flight, 0 failed, \d+ tokens$", last)
+    assert re.match(
+        r"loadgen: done \d+ s: 150 of 150 answered, 0 in flight, 0 failed, \d+ tokens$", last
+    )
 
 
 def test_quiet_hides_the_live_view(run: list[str]) -> None:
@@ -109,7 +130,18 @@ def test_quiet_hides_the_live_view(run: list[str]) -> None:
 
 
 def test_the_runs_of_a_sweep_are_shown_one_by_one(url: str) -> None:
-    two = ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--rate", "100,200", "--num-prompts", "250", *SHORT]
+    two = [
+        "run",
+        "--base-url",
+        url,
+        "--tokenizer",
+        TOKENIZER,
+        "--rate",
+        "100,200",
+        "--num-prompts",
+        "250",
+        *SHORT,
+    ]
     with on_terminal(*two) as command:
         command.see("asked 100/s")
         command.see("asked 200/s")
@@ -138,7 +170,9 @@ def test_while_a_run_goes_on_prometheus_may_ask_how_far_it_is(run: list[str], po
         where = hear(command, lambda line: "metrics at" in line).split()[-1]
         hear(command, lambda line: in_flight(line) > 0)
         with urllib.request.urlopen(where, timeout=10) as reply:
-            families = {one.name: one for one in text_string_to_metric_families(reply.read().decode())}
+            families = {
+                one.name: one for one in text_string_to_metric_families(reply.read().decode())
+            }
         assert families["loadgen_requests_sent"].samples[0].value > 0
         assert families["loadgen_ttft_seconds"].type == "histogram"
         (info,) = families["loadgen_run_info"].samples
@@ -158,9 +192,13 @@ def test_scraper_sees_every_request_of_the_run(run: list[str], port: int) -> Non
         where = hear(command, lambda line: "metrics at" in line).split()[-1]
         while ended < 150:
             time.sleep(0.4)
-            with urllib.request.urlopen(where, timeout=10) as reply:  # refused: it has ended before it had told all
+            with urllib.request.urlopen(
+                where, timeout=10
+            ) as reply:  # refused: it has ended before it had told all
                 families = text_string_to_metric_families(reply.read().decode())
-                ended = next(one for one in families if one.name == "loadgen_requests").samples[0].value
+                ended = (
+                    next(one for one in families if one.name == "loadgen_requests").samples[0].value
+                )
         assert command.wait(30) == 0
     finally:
         command.kill()
@@ -175,5 +213,7 @@ def test_a_port_in_use_is_one_line_before_anything_is_sent(tmp_path: Path) -> No
         done = loadgen("run", "--rate", "10", "--prometheus", place, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith(f"loadgen run: --prometheus: cannot listen on 127.0.0.1:{place} (")
+    assert done.stderr.startswith(
+        f"loadgen run: --prometheus: cannot listen on 127.0.0.1:{place} ("
+    )
     assert done.stderr.count("\n") == 1

@@ -10,7 +10,16 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from tests.helpers.command_line import SHORT, TOKENIZER, ended, environment, hear, loadgen, served, start
+from tests.helpers.command_line import (
+    SHORT,
+    TOKENIZER,
+    ended,
+    environment,
+    hear,
+    loadgen,
+    served,
+    start,
+)
 from tests.helpers.console_lines import report_of
 
 VLLM_KEYS = [
@@ -61,7 +70,11 @@ def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
     assert own["simulated"]
     assert own["verdict"] in ("VALID", "SUSPECT")
     assert own["outcomes"] == {"ok": 200}
-    assert (result["completed"], result["total_input_tokens"], result["total_output_tokens"]) == (200, 3200, 800)
+    assert (result["completed"], result["total_input_tokens"], result["total_output_tokens"]) == (
+        200,
+        3200,
+        800,
+    )
     assert own["tokens"]["output_counted_by"] == "usage"
     assert own["tokens"]["input_as_planned"] == 200
     assert "Serving Benchmark Result" in done.stderr
@@ -85,11 +98,23 @@ def test_saved_result_is_rendered_identically(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert report_of(done.stdout) == again.stdout
     result = json.loads((tmp_path / "r.json").read_text())
-    for column in ("input_lens", "output_lens", "ttfts", "itls", "start_times", "generated_texts", "errors"):
+    for column in (
+        "input_lens",
+        "output_lens",
+        "ttfts",
+        "itls",
+        "start_times",
+        "generated_texts",
+        "errors",
+    ):
         assert len(result[column]) == 50, column
     assert all(result["generated_texts"])
-    _, *records, end = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
-    assert [record["answer"] for record in sorted(records, key=itemgetter("index"))] == result["generated_texts"]
+    _, *records, end = [
+        json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()
+    ]
+    assert [record["answer"] for record in sorted(records, key=itemgetter("index"))] == result[
+        "generated_texts"
+    ]
     assert end["end"]["scheduled"] == 50
     assert sorted(record["index"] for record in records) == list(range(50))
     assert all(len(record["token_times"]) == 4 for record in records)
@@ -106,8 +131,17 @@ def test_saved_result_is_rendered_identically(tmp_path: Path) -> None:
 
 def test_results_are_appended_one_a_line(tmp_path: Path) -> None:
     for _ in range(2):
-        flags = ["--append-result", "--result-filename", "all.json", "--quiet", "--metadata", "arm=a"]
-        done = loadgen("run", "--num-prompts", "5", "--max-concurrency", "2", *flags, *SHORT, cwd=tmp_path)
+        flags = [
+            "--append-result",
+            "--result-filename",
+            "all.json",
+            "--quiet",
+            "--metadata",
+            "arm=a",
+        ]
+        done = loadgen(
+            "run", "--num-prompts", "5", "--max-concurrency", "2", *flags, *SHORT, cwd=tmp_path
+        )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
     lines = (tmp_path / "all.json").read_text().splitlines()
@@ -155,7 +189,9 @@ def test_dataset_and_run_have_the_same_prompt_hash() -> None:
 
 
 def test_settings_come_from_a_file_and_flags_win(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("rate: 300\nnum-prompts: 30\nrandom_input_len: 8\nrandom_output_len: 2\n")
+    (tmp_path / "c.yaml").write_text(
+        "rate: 300\nnum-prompts: 30\nrandom_input_len: 8\nrandom_output_len: 2\n"
+    )
     done = loadgen("run", "--config", "c.yaml", "--num-prompts", "10", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -178,17 +214,38 @@ def test_a_server_that_runs_already_is_measured_with_either_api() -> None:
                 "--rate",
                 "200",
             ]
-            done = loadgen("run", *flags, "--ready-check-timeout-sec", "5", "--num-warmups", "3", "--json", *SHORT)
+            done = loadgen(
+                "run",
+                *flags,
+                "--ready-check-timeout-sec",
+                "5",
+                "--num-warmups",
+                "3",
+                "--json",
+                *SHORT,
+            )
             assert done.returncode == 0, done.stderr
             result = json.loads(done.stdout)
-            assert (result["backend"], result["model_id"], result["completed"]) == (backend, "m", 20)
+            assert (result["backend"], result["model_id"], result["completed"]) == (
+                backend,
+                "m",
+                20,
+            )
             assert result["total_output_tokens"] == 80
             assert result["loadgen"]["simulated"]  # as the server itself says
 
 
 def test_slo_and_goodput_are_judged() -> None:
     flags = ["--rate", "100", "--num-prompts", "20", "--json", *SHORT]
-    done = loadgen("run", *flags, "--slo", "ttft_p99<1us,error_rate<1%", "--goodput", "ttft:10000", "tpot:10000")
+    done = loadgen(
+        "run",
+        *flags,
+        "--slo",
+        "ttft_p99<1us,error_rate<1%",
+        "--goodput",
+        "ttft:10000",
+        "tpot:10000",
+    )
     assert done.returncode == 6
     result = json.loads(done.stdout)
     assert [row["met"] for row in result["loadgen"]["slo"]] == [False, True]
@@ -198,8 +255,27 @@ def test_slo_and_goodput_are_judged() -> None:
 
 def test_a_server_that_dies_under_load_leaves_a_report(tmp_path: Path) -> None:
     with served() as (url, process):
-        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--rate", "100", "--duration", "8", *SHORT]
-        run = start("run", *flags, "--records", "r.jsonl", "--save-result", "--result-filename", "r.json", cwd=tmp_path)
+        flags = [
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--rate",
+            "100",
+            "--duration",
+            "8",
+            *SHORT,
+        ]
+        run = start(
+            "run",
+            *flags,
+            "--records",
+            "r.jsonl",
+            "--save-result",
+            "--result-filename",
+            "r.json",
+            cwd=tmp_path,
+        )
         hear(run, lambda line: ended(line) > 0)
         process.kill()
         out, err = run.communicate(timeout=30)
@@ -213,7 +289,16 @@ def test_a_server_that_dies_under_load_leaves_a_report(tmp_path: Path) -> None:
 
 def test_run_without_success_exits_5() -> None:
     with served("--step-base-ms", "60000") as (url, _):
-        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "3", "--timeout", "0.001"]
+        flags = [
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--num-prompts",
+            "3",
+            "--timeout",
+            "0.001",
+        ]
         done = loadgen("run", *flags, "--json", *SHORT)
     assert done.returncode == 5, done.stderr
     result = json.loads(done.stdout)
@@ -225,7 +310,9 @@ def test_run_without_success_exits_5() -> None:
 def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:
     (tmp_path / "orjson.py").write_text("raise RuntimeError('imported from the current folder')\n")
     (tmp_path / "loadgen").mkdir()
-    (tmp_path / "loadgen" / "__init__.py").write_text("raise RuntimeError('imported from the current folder')\n")
+    (tmp_path / "loadgen" / "__init__.py").write_text(
+        "raise RuntimeError('imported from the current folder')\n"
+    )
     installed = Path(sys.executable).with_name("loadgen")
     done = subprocess.run(
         [installed, "run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT],
@@ -237,7 +324,12 @@ def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:
 def test_more_requests_than_open_files_are_refused() -> None:
     command = f"ulimit -n 100; exec {sys.executable} -m loadgen run --num-prompts 500"
     done = subprocess.run(
-        ["bash", "-c", command], env=environment(), capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", command],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 2, done.stderr
     assert "500 requests at once" in done.stderr
@@ -249,7 +341,9 @@ def test_without_a_tokenizer_and_the_hub_that_of_the_server_is_taken(
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with served("--served-model-name", "nobody/has-this-model") as (url, _):
-        done = loadgen("run", "--base-url", url, "--num-prompts", "5", *SHORT, "--json", cwd=tmp_path)
+        done = loadgen(
+            "run", "--base-url", url, "--num-prompts", "5", *SHORT, "--json", cwd=tmp_path
+        )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["completed"] == 5

@@ -60,20 +60,36 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        assert "start the server, or name another with --base-url" in refusal(*SLO, "--base-url", url)
+        assert "start the server, or name another with --base-url" in refusal(
+            *SLO, "--base-url", url
+        )
 
 
 def test_search_whose_lowest_level_fails_keeps_its_runs(tmp_path: Path) -> None:
     flags = ["--over", "concurrency", "--max-concurrency", "4", "--slo", "ttft_p90<1us", *FEW]
     with served() as (url, _):
         done = loadgen(
-            "search", "--base-url", url, *flags, "--save-result", "--result-filename", "s.json", cwd=tmp_path
+            "search",
+            "--base-url",
+            url,
+            *flags,
+            "--save-result",
+            "--result-filename",
+            "s.json",
+            cwd=tmp_path,
         )
     assert done.returncode == 6, done.stderr
-    answer = "No concurrency meets ttft_p90 < 1 us | the lowest that was tried, 1 request in flight, misses it"
+    answer = (
+        "No concurrency meets ttft_p90 < 1 us | the lowest that was tried, 1 request in "
+        "flight, misses it"
+    )
     assert done.stdout.splitlines()[-1].startswith(answer)
     kept = json.loads((tmp_path / "s.json").read_text())
-    assert [(point["level"], point["met"]) for point in kept["points"]] == [(4, False), (2, False), (1, False)]
+    assert [(point["level"], point["met"]) for point in kept["points"]] == [
+        (4, False),
+        (2, False),
+        (1, False),
+    ]
     assert kept["found"] == {"level": None, "fails": 1, "end": "none", "last": 1}
     assert [(level["level"], level["met"], level["runs"]) for level in kept["levels"]] == [
         (1, False, 1),
@@ -86,28 +102,56 @@ def test_search_whose_lowest_level_fails_keeps_its_runs(tmp_path: Path) -> None:
         assert own["max_concurrency"] == point["level"]
         assert own["request_throughput"] == point["result"]["request_throughput"]
     again = loadgen("report", "s.json", cwd=tmp_path)
-    assert again.stdout.splitlines() == [line for line in done.stdout.splitlines() if not line.startswith("Saved: ")]
+    assert again.stdout.splitlines() == [
+        line for line in done.stdout.splitlines() if not line.startswith("Saved: ")
+    ]
 
 
-def test_runs_of_a_search_send_prompts_of_their_own_and_leave_no_records(tmp_path: Path, state: Path) -> None:
-    flags = ["--over", "concurrency", "--max-concurrency", "2", "--slo", "ttft_p90<1us", "--quiet", "--json", *FEW]
+def test_runs_of_a_search_send_prompts_of_their_own_and_leave_no_records(
+    tmp_path: Path, state: Path
+) -> None:
+    flags = [
+        "--over",
+        "concurrency",
+        "--max-concurrency",
+        "2",
+        "--slo",
+        "ttft_p90<1us",
+        "--quiet",
+        "--json",
+        *FEW,
+    ]
     with served() as (url, _):
         done = loadgen("search", "--base-url", url, *flags, cwd=tmp_path)
     assert "Search over the concurrency" in done.stderr
-    prompts = [point["result"]["loadgen"]["prompts_sha256"] for point in json.loads(done.stdout)["points"]]
+    prompts = [
+        point["result"]["loadgen"]["prompts_sha256"] for point in json.loads(done.stdout)["points"]
+    ]
     assert len(set(prompts)) == len(prompts) == 2
     assert not list(tmp_path.glob("*.json*"))
     assert not list(state.glob("*.jsonl"))
 
 
 def test_records_of_each_run_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
-    flags = ["--over", "concurrency", "--max-concurrency", "2", "--slo", "ttft_p90<1us", "--records", "r.jsonl", *FEW]
+    flags = [
+        "--over",
+        "concurrency",
+        "--max-concurrency",
+        "2",
+        "--slo",
+        "ttft_p90<1us",
+        "--records",
+        "r.jsonl",
+        *FEW,
+    ]
     with served() as (url, _):
         loadgen("search", "--base-url", url, *flags, cwd=tmp_path)
     assert sorted(path.name for path in tmp_path.glob("*.jsonl")) == ["r-01.jsonl", "r-02.jsonl"]
 
 
-def test_a_server_that_fails_from_then_on_ends_the_search_and_is_no_slow_one(tmp_path: Path) -> None:
+def test_a_server_that_fails_from_then_on_ends_the_search_and_is_no_slow_one(
+    tmp_path: Path,
+) -> None:
     """From the 150th request on, in the second run or before it, it answers 503."""
     flags = [
         "--over",
@@ -156,7 +200,8 @@ def test_an_interrupt_keeps_every_point(tmp_path: Path, state: Path) -> None:
     answer = "At least 60 requests/s meets ttft_p90 < 60 s | the search ended early"
     assert out.splitlines()[-1].startswith(answer)
     told = [(point["level"], point["met"], point["why"]) for point in kept["points"]]
-    assert told[-2:] == [(60, True, None), (120, None, "interrupted")]  # whatever turned out too short before
+    # Whatever turned out too short before.
+    assert told[-2:] == [(60, True, None), (120, None, "interrupted")]
     assert len(told) == len(list(tmp_path.glob("s-*.json")))
     (journal,) = state.glob("*.jsonl")  # the records of the run that was cut off
     assert f"loadgen report {journal}" in err

@@ -8,16 +8,31 @@ import pytest
 from tests.helpers.command_line import SHORT, TOKENIZER, loadgen, served
 from tests.helpers.console_lines import report_of
 
-RUN = ["run", "--tokenizer", TOKENIZER, "--backend", "openai-chat", "--rate", "50", "--duration", "4.5", *SHORT]
+RUN = [
+    "run",
+    "--tokenizer",
+    TOKENIZER,
+    "--backend",
+    "openai-chat",
+    "--rate",
+    "50",
+    "--duration",
+    "4.5",
+    *SHORT,
+]
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 4.5 s against a simulator that had served others before, with its result and records."""
+    """A run of 4.5 s against a simulator that had served others before, with its result and
+    records.
+    """
     folder = tmp_path_factory.mktemp("saved")
     files = ["--save-result", "--result-filename", "r.json", "--records", "r.jsonl"]
     with served() as (url, _):
-        before = loadgen("run", "--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "7", *SHORT)
+        before = loadgen(
+            "run", "--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "7", *SHORT
+        )
         assert before.returncode == 0, before.stderr
         done = loadgen(*RUN, "--base-url", url, "--num-warmups", "3", *files, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -40,7 +55,10 @@ def test_simulator_counts_equal_measured_values(saved: Path) -> None:
     assert source["moments"][:3] == ["first", "tick", "tick"]
     assert source["moments"][-1] == "last"
     assert source["at_s"] == sorted(source["at_s"])
-    assert max(value for value in source["series"]["running"] if value is not None) >= said["levels"]["running"]["max"]
+    assert (
+        max(value for value in source["series"]["running"] if value is not None)
+        >= said["levels"]["running"]["max"]
+    )
     states = {check["name"]: check["ok"] for check in own["checks"]}
     for name in (
         "other clients",
@@ -64,5 +82,7 @@ def test_url_without_metrics_is_refused_before_any_request() -> None:
         done = loadgen(*RUN, "--base-url", url, "--server-metrics", f"{url}/nothing")
         left = loadgen(*RUN, "--base-url", url, "--server-metrics", "off", "--json")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith(f"loadgen run: --server-metrics: {url}/nothing answers 404; ")
+    assert done.stderr.splitlines()[-1].startswith(
+        f"loadgen run: --server-metrics: {url}/nothing answers 404; "
+    )
     assert json.loads(left.stdout)["loadgen"]["server"] is None

@@ -1,4 +1,6 @@
-"""With --compat sglang, the measured requests are those that SGLang's `bench_serving` sent with the same flags."""
+"""With --compat sglang, the measured requests are those that SGLang's `bench_serving` sent with
+the same flags.
+"""
 
 import json
 from pathlib import Path

@@ -37,7 +37,16 @@ def test_settings_that_cannot_be_swept_are_refused(flags: list[str], field: str)
 
 
 def test_each_run_is_reported_as_alone_and_all_of_them_in_a_table(tmp_path: Path) -> None:
-    flags = ["--request-rate", "50,100,200", "--save-result", "--result-filename", "r.json", "--plot", "r.svg", *FEW]
+    flags = [
+        "--request-rate",
+        "50,100,200",
+        "--save-result",
+        "--result-filename",
+        "r.json",
+        "--plot",
+        "r.svg",
+        *FEW,
+    ]
     with served() as (url, _):
         done = loadgen("run", "--base-url", url, *flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -45,7 +54,11 @@ def test_each_run_is_reported_as_alone_and_all_of_them_in_a_table(tmp_path: Path
     reports, _, table = done.stdout.partition("=== Sweep over the request rate ===")
     assert "Saved: r-01.json" in reports
     assert "\nSaved: r.json\nSaved: r.svg\n" in table
-    rows = [line.split() for line in table.splitlines() if line.strip().startswith(("50 ", "100 ", "200 "))]
+    rows = [
+        line.split()
+        for line in table.splitlines()
+        if line.strip().startswith(("50 ", "100 ", "200 "))
+    ]
     kept = json.loads((tmp_path / "r.json").read_text())
     assert [row[0] for row in rows] == ["50", "100", "200"]
     for number, (row, point) in enumerate(zip(rows, kept["points"], strict=True), 1):
@@ -58,12 +71,26 @@ def test_each_run_is_reported_as_alone_and_all_of_them_in_a_table(tmp_path: Path
     assert kept["knee"] in (50, 100, None)
     assert (tmp_path / "r.svg").read_text().startswith("<svg xmlns=")
     lines = loadgen("report", "r.json", cwd=tmp_path).stdout.splitlines()
-    assert lines == [line for line in done.stdout.splitlines()[-len(lines) - 2 :] if not line.startswith("Saved: ")]
+    assert lines == [
+        line
+        for line in done.stdout.splitlines()[-len(lines) - 2 :]
+        if not line.startswith("Saved: ")
+    ]
 
 
 def test_concurrencies_are_swept_into_one_json_object(tmp_path: Path) -> None:
     with served() as (url, _):
-        done = loadgen("run", "--base-url", url, "--max-concurrency", "1,2", "--json", "--quiet", *FEW, cwd=tmp_path)
+        done = loadgen(
+            "run",
+            "--base-url",
+            url,
+            "--max-concurrency",
+            "1,2",
+            "--json",
+            "--quiet",
+            *FEW,
+            cwd=tmp_path,
+        )
     kept = json.loads(done.stdout)
     assert (kept["kind"], kept["over"], [point["level"] for point in kept["points"]]) == (
         "sweep",
@@ -90,30 +117,68 @@ def test_first_run_equals_a_single_run_and_no_prompt_repeats(tmp_path: Path) -> 
 
 
 def test_prompts_that_come_again_are_told(tmp_path: Path) -> None:
-    (tmp_path / "p.jsonl").write_text("".join(f'{{"prompt": "Say {n}.", "output_tokens": 2}}\n' for n in range(20)))
-    flags = ["--dataset-name", "jsonl", "--dataset-path", "p.jsonl", "--tokenizer", TOKENIZER, "--num-prompts", "20"]
+    (tmp_path / "p.jsonl").write_text(
+        "".join(f'{{"prompt": "Say {n}.", "output_tokens": 2}}\n' for n in range(20))
+    )
+    flags = [
+        "--dataset-name",
+        "jsonl",
+        "--dataset-path",
+        "p.jsonl",
+        "--tokenizer",
+        TOKENIZER,
+        "--num-prompts",
+        "20",
+    ]
     with served() as (url, _):
         done = loadgen("run", "--base-url", url, "--rate", "200,300", *flags, cwd=tmp_path)
     assert "Note: several runs had the same prompts, since the data set has no" in done.stdout
 
 
 def test_every_run_has_files_of_its_own_and_a_line_of_one_that_is_added_to(tmp_path: Path) -> None:
-    files = ["--records", "r.jsonl", "--hlog", "r.hlog", "--append-result", "--result-filename", "all.jsonl"]
+    files = [
+        "--records",
+        "r.jsonl",
+        "--hlog",
+        "r.hlog",
+        "--append-result",
+        "--result-filename",
+        "all.jsonl",
+    ]
     with served() as (url, _):
         loadgen("run", "--base-url", url, "--rate", "200,300", *files, *FEW, cwd=tmp_path)
     names = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert {"r-01.jsonl", "r-02.jsonl", "r-01.hlog", "r-02.hlog", "all.jsonl"} < names
-    rates = [json.loads(line)["request_rate"] for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    rates = [
+        json.loads(line)["request_rate"]
+        for line in (tmp_path / "all.jsonl").read_text().splitlines()
+    ]
     assert rates == [200, 300]
 
 
 def test_a_missed_slo_of_any_run_is_the_exit_code_and_stands_in_the_table(tmp_path: Path) -> None:
     with served() as (url, _):
         done = loadgen(
-            "run", "--base-url", url, "--rate", "100,200", "--slo", "ttft_p50<1us,e2el_p95<1min", cwd=tmp_path
+            "run",
+            "--base-url",
+            url,
+            "--rate",
+            "100,200",
+            "--slo",
+            "ttft_p50<1us,e2el_p95<1min",
+            cwd=tmp_path,
         )
         assert "--slo: unknown unit in 'e2el_p95<1min'" in done.stderr
-        done = loadgen("run", "--base-url", url, "--rate", "100,200", "--slo", "ttft_p50<1us,e2el_p95<60s", *FEW)
+        done = loadgen(
+            "run",
+            "--base-url",
+            url,
+            "--rate",
+            "100,200",
+            "--slo",
+            "ttft_p50<1us,e2el_p95<60s",
+            *FEW,
+        )
     assert done.returncode == 6
     table = done.stdout.partition("Sweep over")[2]
     assert table.count("MISSED") == 2
@@ -124,9 +189,19 @@ def test_a_missed_slo_of_any_run_is_the_exit_code_and_stands_in_the_table(tmp_pa
 
 
 def test_an_interrupt_ends_the_sweep_and_keeps_every_run(tmp_path: Path) -> None:
-    flags = ["--rate", "40,41,42", "--num-prompts", "60", "--save-result", "--result-filename", "r.json"]
+    flags = [
+        "--rate",
+        "40,41,42",
+        "--num-prompts",
+        "60",
+        "--save-result",
+        "--result-filename",
+        "r.json",
+    ]
     with served("--step-base-ms", "30") as (url, _):
-        run = start("run", "--base-url", url, "--tokenizer", TOKENIZER, *SHORT, *flags, cwd=tmp_path)
+        run = start(
+            "run", "--base-url", url, "--tokenizer", TOKENIZER, *SHORT, *flags, cwd=tmp_path
+        )
         try:
             hear(run, lambda line: "run 2 of 3" in line)
             hear(run, in_flight)
@@ -138,4 +213,7 @@ def test_an_interrupt_ends_the_sweep_and_keeps_every_run(tmp_path: Path) -> None
     assert run.returncode == 130, err
     assert "PARTIAL: interrupted." in out.partition("Sweep over")[2]
     kept = json.loads((tmp_path / "r.json").read_text())
-    assert [(point["level"], point["why"]) for point in kept["points"]] == [(40, None), (41, "interrupted")]
+    assert [(point["level"], point["why"]) for point in kept["points"]] == [
+        (40, None),
+        (41, "interrupted"),
+    ]

@@ -8,12 +8,33 @@ from tests.helpers.command_line import SHORT, TOKENIZER, loadgen, served
 from tests.helpers.console_lines import report_of
 from tests.integration.commands.test_bad_input import refused
 
-FLAGS = ["--backend", "openai-chat", "--tokenizer", TOKENIZER, "--rate", "200", "--num-prompts", "40", *SHORT]
+FLAGS = [
+    "--backend",
+    "openai-chat",
+    "--tokenizer",
+    TOKENIZER,
+    "--rate",
+    "200",
+    "--num-prompts",
+    "40",
+    *SHORT,
+]
 
 
 def test_two_servers_share_a_run_and_each_has_its_line(tmp_path: Path) -> None:
-    with served("--served-model-name", "m") as (one, _), served("--served-model-name", "m") as (other, _):
-        flags = ["--base-url", one, "--base-url", other, "--save-result", "--result-filename", "r.json"]
+    with (
+        served("--served-model-name", "m") as (one, _),
+        served("--served-model-name", "m") as (other, _),
+    ):
+        flags = [
+            "--base-url",
+            one,
+            "--base-url",
+            other,
+            "--save-result",
+            "--result-filename",
+            "r.json",
+        ]
         done = loadgen("run", *flags, *FLAGS, "--num-warmups", "4", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "r.json").read_text())
@@ -39,7 +60,10 @@ def test_target_that_is_down_is_refused_by_its_url() -> None:
 
 
 def test_target_without_the_model_is_refused_by_its_url() -> None:
-    with served("--served-model-name", "m") as (one, _), served("--served-model-name", "n") as (other, _):
+    with (
+        served("--served-model-name", "m") as (one, _),
+        served("--served-model-name", "n") as (other, _),
+    ):
         line = refused("run", "--base-url", one, "--base-url", other, "--model", "m", *FLAGS)
         assert other in line
         assert "'m'" in line
@@ -47,9 +71,13 @@ def test_target_without_the_model_is_refused_by_its_url() -> None:
 
 
 def test_target_given_twice_is_refused() -> None:
-    line = refused("run", "--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/", *FLAGS)
+    line = refused(
+        "run", "--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/", *FLAGS
+    )
     assert "http://127.0.0.1:1 is given twice" in line
 
 
 def test_a_balance_of_one_is_refused() -> None:
-    assert "--balance" in refused("run", "--base-url", "http://127.0.0.1:1", "--balance", "round-robin", *FLAGS)
+    assert "--balance" in refused(
+        "run", "--base-url", "http://127.0.0.1:1", "--balance", "round-robin", *FLAGS
+    )

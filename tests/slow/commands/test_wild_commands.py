@@ -46,8 +46,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=lambda number: f"{number}-{COMMANDS[number].tool}")
-def test_a_wild_command_runs_with_its_meaning(number: int, wild: WildServer, files: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "number", range(len(COMMANDS)), ids=lambda number: f"{number}-{COMMANDS[number].tool}"
+)
+def test_a_wild_command_runs_with_its_meaning(
+    number: int, wild: WildServer, files: Path, tmp_path: Path
+) -> None:
     command, before = COMMANDS[number], len(wild.asked)
     places = {"port": wild.port, "out": tmp_path, "files": files, "tokenizer": TOKENIZER}
     done = loadgen(*command.arguments(places), cwd=tmp_path)

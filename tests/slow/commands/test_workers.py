@@ -8,7 +8,16 @@ import pytest
 
 from loadgen.metrics.records.shards import further_shards
 from loadgen.util.machine import usable_cores
-from tests.helpers.command_line import SHORT, TOKENIZER, ended, hear, interrupt, loadgen, served, start
+from tests.helpers.command_line import (
+    SHORT,
+    TOKENIZER,
+    ended,
+    hear,
+    interrupt,
+    loadgen,
+    served,
+    start,
+)
 from tests.helpers.console_lines import report_of, whole
 
 
@@ -20,18 +29,43 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def flags(url: str, *more: str) -> list[str]:
-    return ["run", "--base-url", url, "--tokenizer", TOKENIZER, "--duration", "30", "--workers", "2", *SHORT, *more]
+    return [
+        "run",
+        "--base-url",
+        url,
+        "--tokenizer",
+        TOKENIZER,
+        "--duration",
+        "30",
+        "--workers",
+        "2",
+        *SHORT,
+        *more,
+    ]
 
 
 def workers(pid: int) -> list[psutil.Process]:
     """Of a command, in the order in which it has started them."""
     children = psutil.Process(pid).children()
-    return sorted((one for one in children if one.name() == "loadgen-worker"), key=lambda one: one.pid)
+    return sorted(
+        (one for one in children if one.name() == "loadgen-worker"), key=lambda one: one.pid
+    )
 
 
 def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) -> None:
-    done = loadgen("run", "--rate", "200", "--num-prompts", "100", "--workers", "2", "--records", "r.jsonl", *SHORT,
-                   cwd=tmp_path)  # fmt: skip
+    done = loadgen(
+        "run",
+        "--rate",
+        "200",
+        "--num-prompts",
+        "100",
+        "--workers",
+        "2",
+        "--records",
+        "r.jsonl",
+        *SHORT,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert "Client: 2 workers" in done.stdout
     assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == report_of(done.stdout)
@@ -41,7 +75,10 @@ def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) 
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_reaches_all_of_them(tmp_path: Path, state: Path, times: int) -> None:
     with served("--step-base-ms", "200" if times == 1 else "60000") as (url, _):
-        run = start(*flags(url, "--rate", "20", "--save-result", "--result-filename", "r.json"), cwd=tmp_path)
+        run = start(
+            *flags(url, "--rate", "20", "--save-result", "--result-filename", "r.json"),
+            cwd=tmp_path,
+        )
         out, err = interrupt(run, times)
     assert run.returncode == 130, err
     assert "Traceback" not in err
@@ -90,7 +127,10 @@ def test_a_killed_command_leaves_what_its_workers_have_written(state: Path) -> N
     [
         (["--workers", "0"], "--workers: 0 is out of range; give auto, or 1 to 256"),
         (["--workers", "some"], "--workers: some is out of range; give auto, or 1 to 256"),
-        (["--workers", "3", "--max-concurrency", "2"], "--workers: 3 processes cannot share 2 requests in flight"),
+        (
+            ["--workers", "3", "--max-concurrency", "2"],
+            "--workers: 3 processes cannot share 2 requests in flight",
+        ),
         (["--workers", "2", "--capture", "c.jsonl"], "--capture: given together with --workers"),
     ],
 )
@@ -104,4 +144,6 @@ def test_settings_that_workers_cannot_share_are_refused(given: list[str], said: 
 def test_more_than_there_are_cores_is_warned_of_in_one_line() -> None:
     done = loadgen("run", "--num-prompts", "8", "--max-concurrency", "8", "--workers", "8", *SHORT)
     assert done.returncode == 0, done.stderr
-    assert len([line for line in done.stderr.splitlines() if "processes share" in line]) == int(usable_cores() < 8)
+    assert len([line for line in done.stderr.splitlines() if "processes share" in line]) == int(
+        usable_cores() < 8
+    )

@@ -1,4 +1,6 @@
-"""The files of examples/ that pages show: `python -m tests.slow.docs.examples` puts them there again."""
+"""The files of examples/ that pages show: `python -m tests.slow.docs.examples` puts them there
+again.
+"""
 
 from pathlib import Path
 
@@ -13,7 +15,10 @@ SHOWN = {
     "ci.md": ("github-action.yml",),
 }
 # By their ending: the language, and the test that holds them to what they say.
-KINDS = {".py": ("python", "tests/slow/docs/test_examples.py"), ".yml": ("yaml", "tests/slow/docs/test_action.py")}
+KINDS = {
+    ".py": ("python", "tests/slow/docs/test_examples.py"),
+    ".yml": ("yaml", "tests/slow/docs/test_action.py"),
+}
 
 
 def page(name: str) -> Path:

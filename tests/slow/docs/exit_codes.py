@@ -10,15 +10,27 @@ from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs" / "exit-codes.md"
-BEGIN, END = "<!-- exit codes: made by python -m tests.slow.docs.exit_codes -->", "<!-- end of exit codes -->"
+BEGIN, END = (
+    "<!-- exit codes: made by python -m tests.slow.docs.exit_codes -->",
+    "<!-- end of exit codes -->",
+)
 
 
 def exit_codes() -> str:
     """The codes of all commands, and which of them wins if several apply."""
     first, *others, last, _ = exits.SEVERITY
-    order = f"If several codes apply, the first of {', '.join(map(str, (first, *others, last)))} is used."
+    order = (
+        f"If several codes apply, the first of {', '.join(map(str, (first, *others, last)))} "
+        "is used."
+    )
     codes = (
-        fill(f"- **{code}**: {when}", 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        fill(
+            f"- **{code}**: {when}",
+            120,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
         for code, when in exits.WHEN.items()
     )
     return "\n".join(codes) + f"\n\n{order}"

@@ -1,4 +1,6 @@
-"""The lists of docs/flags.md: every flag, group by group; `python -m tests.slow.docs.flag_table` writes them."""
+"""The lists of docs/flags.md: every flag, group by group; `python -m tests.slow.docs.flag_table`
+writes them.
+"""
 
 import argparse
 import dataclasses
@@ -14,14 +16,19 @@ BEGIN, END = "<!-- flags: made by tests.slow.docs.flag_table -->", "<!-- end of 
 
 
 def flag_lists() -> str:
-    """In the order of `--help`, each group under a heading of its own: the flag, what it takes, and what it does."""
+    """In the order of `--help`, each group under a heading of its own: the flag, what it takes,
+    and what it does.
+    """
     known = run_parser()._option_string_actions
     fields = {
-        group: [field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == group]
+        group: [
+            field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == group
+        ]
         for group in GROUPS
     }
     return "\n\n".join(
-        f"### {group.capitalize()}\n\n" + "\n".join(_item(known[flag(field.name)]) for field in of_it)
+        f"### {group.capitalize()}\n\n"
+        + "\n".join(_item(known[flag(field.name)]) for field in of_it)
         for group, of_it in fields.items()
     )
 
@@ -30,7 +37,9 @@ def _item(action: argparse.Action) -> str:
     takes = action.metavar or "|".join(map(str, action.choices or ()))
     assert isinstance(takes, str)
     assert action.help is not None
-    names = ", ".join(f"`{name} {takes}`" if takes else f"`{name}`" for name in action.option_strings)
+    names = ", ".join(
+        f"`{name} {takes}`" if takes else f"`{name}`" for name in action.option_strings
+    )
     return list_item(f"{names}: {action.help.replace('%%', '%').replace('*', chr(92) + '*')}")
 
 

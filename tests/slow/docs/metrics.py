@@ -16,7 +16,18 @@ from tests.helpers.documents import between, table
 from tests.helpers.run_facts import START, at, planned
 from tests.helpers.source import ROOT
 from tests.slow.docs import pictures
-from tests.slow.docs.pictures import CONNECT, EVENTS, FINISH, HEAD, LAST, READY, ROLE, SENT, STREAMS, Event
+from tests.slow.docs.pictures import (
+    CONNECT,
+    EVENTS,
+    FINISH,
+    HEAD,
+    LAST,
+    READY,
+    ROLE,
+    SENT,
+    STREAMS,
+    Event,
+)
 
 PAGE = ROOT / "docs" / "metrics.md"
 END = "<!-- end of numbers -->"
@@ -27,7 +38,9 @@ OF_STREAMS = "<!-- numbers of three streams: written by python -m tests.slow.doc
 def record(events: Sequence[Event], *, sent: float = 0, head: float = 0, role: float = 0) -> Record:
     """A request whose answer came so, the tokens of each event told by its usage."""
     tokens = sum(one.tokens for one in events)
-    begun = planned(tokens=(10, tokens), ready=READY if sent else 0, connect=CONNECT if sent else 0, sent=sent)
+    begun = planned(
+        tokens=(10, tokens), ready=READY if sent else 0, connect=CONNECT if sent else 0, sent=sent
+    )
     response = Response()
     response.begin(begun)
     response.feed(HEADERS, at(head))
@@ -37,10 +50,14 @@ def record(events: Sequence[Event], *, sent: float = 0, head: float = 0, role: f
         so_far += one.tokens
         said = {"reasoning": "x"} if one.kind == "reasoning" else {"content": "x"}
         choices = [{"index": 0, "delta": said}]
-        response.feed(chunk(event(choices=choices, usage={"completion_tokens": so_far})), at(one.ms))
+        response.feed(
+            chunk(event(choices=choices, usage={"completion_tokens": so_far})), at(one.ms)
+        )
     end = events[-1].ms
     response.feed(chunk(delta("stop")), at(max(end, FINISH if sent else end)))
-    response.feed(chunk(usage(completion_tokens=tokens)) + LAST_CHUNK, at(max(end, LAST if sent else end)))
+    response.feed(
+        chunk(usage(completion_tokens=tokens)) + LAST_CHUNK, at(max(end, LAST if sent else end))
+    )
     return begun
 
 
@@ -58,7 +75,8 @@ def of_one() -> str:
         ("Wait for a slot", _ms(kept["pool_wait"].mean)),
         ("Connect", _ms(kept["connect"].mean)),
         ("Lag", _ms(kept["lag"].mean)),
-        *((f"{name.upper()} from due, from sent", f"{_ms(kept[f'{name}_due'].mean)}, {_ms(kept[f'{name}_sent'].mean)}")
+        *((f"{name.upper()} from due, from sent", f"{_ms(kept[f'{name}_due'].mean)}, "
+                                                  f"{_ms(kept[f'{name}_sent'].mean)}")
           for name in ("ttft", "ttfo", "e2el")),
         ("TPOT", _ms(kept["tpot"].mean)),
         ("ICL: mean, max", f"{_ms(kept['icl'].mean)}, {_ms(kept['icl'].max)}"),
@@ -76,7 +94,9 @@ def of_streams() -> str:
         for gap in ("icl", "itl"):
             cells += [_ms(kept[gap].percentile(p)) for p in (50, 99)]
         rows.append((name, *cells))
-    return table(("the same twelve tokens", "TPOT", "ICL p50", "ICL p99", "ITL p50", "ITL p99"), rows)
+    return table(
+        ("the same twelve tokens", "TPOT", "ICL p50", "ICL p99", "ITL p50", "ITL p99"), rows
+    )
 
 
 def _ms(ns: float | None) -> str:

@@ -1,4 +1,5 @@
-"""docs/mistakes.md: what is printed when something was got wrong; `python -m tests.slow.docs.mistakes` makes its table.
+"""docs/mistakes.md: what is printed when something was got wrong; `python -m
+tests.slow.docs.mistakes` makes its table.
 
 Each is made for real, in a folder of its own, against the servers of `servers`.
 """
@@ -23,7 +24,10 @@ from tests.helpers.source import ROOT
 from tests.slow.docs.playing import MODEL, hub_cache
 
 DOCUMENT = ROOT / "docs" / "mistakes.md"
-BEGIN, END = "<!-- mistakes: made by python -m tests.slow.docs.mistakes -->", "<!-- end of mistakes -->"
+BEGIN, END = (
+    "<!-- mistakes: made by python -m tests.slow.docs.mistakes -->",
+    "<!-- end of mistakes -->",
+)
 HEAD = ["what is wrong", "as it was typed", "what is printed", "exit code"]
 PROGRESS = re.compile(r"loadgen: (starting|preparing|connecting|warming up|waiting|\d|.*\bended\b)")
 SERVER = "--base-url http://127.0.0.1:8000"
@@ -38,7 +42,8 @@ class Mistake:
     Attributes:
         what: In a word.
         typed: The command; ports are those of PORTS.
-        shows: Which lines of what it prints tell it, as regular expressions; none: all that it says on stderr.
+        shows: Which lines of what it prints tell it, as regular expressions; none: all that it says
+            on stderr.
         files: What lies in its folder.
         presses: How often Ctrl-C is pressed, once requests are in flight.
     """
@@ -56,14 +61,22 @@ MISTAKES = (
     Mistake("The command of `vllm bench serve`", "loadgen bench serve --num-prompts 10"),
     Mistake("A server, and no flag", "loadgen run http://127.0.0.1:8000"),
     Mistake("The wrong port: nothing listens", "loadgen run --base-url http://127.0.0.1:8009"),
-    Mistake("`https` where the server speaks `http`", "loadgen run --base-url https://127.0.0.1:8002"),
+    Mistake(
+        "`https` where the server speaks `http`", "loadgen run --base-url https://127.0.0.1:8002"
+    ),
     Mistake("A URL without `http://`", "loadgen run --base-url 127.0.0.1:8000"),
-    Mistake("A host that does not exist", "loadgen run --base-url http://no-such-host.invalid:8000"),
+    Mistake(
+        "A host that does not exist", "loadgen run --base-url http://no-such-host.invalid:8000"
+    ),
     Mistake("`/v1` in the URL", "loadgen run --base-url http://127.0.0.1:8000/v1"),
     Mistake(
-        "A wrong path, as one without `/v1`", f"loadgen run {SERVER} --endpoint /chat/completions {FEW}", shows=FAILED
+        "A wrong path, as one without `/v1`",
+        f"loadgen run {SERVER} --endpoint /chat/completions {FEW}",
+        shows=FAILED,
     ),
-    Mistake("A model that the server does not have", f"loadgen run {SERVER} --model Qwen/Qwen3-80B"),
+    Mistake(
+        "A model that the server does not have", f"loadgen run {SERVER} --model Qwen/Qwen3-80B"
+    ),
     Mistake("No key, or a wrong one", "loadgen run --base-url http://127.0.0.1:8002"),
     Mistake("A key file that does not exist", f"loadgen run {SERVER} --api-key @key.txt"),
     Mistake("A misspelled flag", f"loadgen run {SERVER} --num-promts 10"),
@@ -77,15 +90,22 @@ MISTAKES = (
     Mistake("A concurrency of 0", f"loadgen run {SERVER} --max-concurrency 0"),
     Mistake("An unknown data set", f"loadgen run {SERVER} --dataset-name sharegtp"),
     Mistake("No file for a data set", f"loadgen run {SERVER} --dataset-name sharegpt"),
-    Mistake("A file that does not exist", f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl"),
+    Mistake(
+        "A file that does not exist",
+        f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl",
+    ),
     Mistake(
         "A file in another format",
         f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl",
         files={"prompts.jsonl": '{"question": "What is a prompt?"}\n'},
     ),
-    Mistake("A tokenizer that does not exist", f"loadgen run {SERVER} --tokenizer ./models/tokenizer.json"),
     Mistake(
-        "A tokenizer of the hub, and no network", f"HF_HUB_OFFLINE=1 loadgen run {SERVER} --tokenizer Qwen/Qwen3-4B"
+        "A tokenizer that does not exist",
+        f"loadgen run {SERVER} --tokenizer ./models/tokenizer.json",
+    ),
+    Mistake(
+        "A tokenizer of the hub, and no network",
+        f"HF_HUB_OFFLINE=1 loadgen run {SERVER} --tokenizer Qwen/Qwen3-4B",
     ),
     Mistake(
         "A model that is not on the hub, and no tokenizer",
@@ -99,15 +119,31 @@ MISTAKES = (
     ),
     Mistake("A misspelled limit", f'loadgen run {SERVER} --slo "ttft_p99<500sec"'),
     Mistake("A limit on an unknown metric", f'loadgen run {SERVER} --slo "latency_p99<5s"'),
-    Mistake("An unknown metric to print", f"loadgen run {SERVER} --percentile-metrics ttft,latency"),
-    Mistake("A folder that cannot be written", f"loadgen run {SERVER} --save-result --result-dir /proc/results"),
     Mistake(
-        "A disk that is full", f"loadgen run {SERVER} {FEW} --records /dev/full", shows=("is not complete", "No space")
+        "An unknown metric to print", f"loadgen run {SERVER} --percentile-metrics ttft,latency"
     ),
-    Mistake("More workers than cores", f"loadgen run {SERVER} {FEW} --workers 3 --quiet", shows=("--workers",)),
-    Mistake("`--ray` without Ray", f"loadgen run {SERVER} --ray auto", files={"ray.py": "raise ModuleNotFoundError\n"}),
     Mistake(
-        "Too few files allowed for so many connections", f"ulimit -n 200; loadgen run {SERVER} --max-concurrency 500"
+        "A folder that cannot be written",
+        f"loadgen run {SERVER} --save-result --result-dir /proc/results",
+    ),
+    Mistake(
+        "A disk that is full",
+        f"loadgen run {SERVER} {FEW} --records /dev/full",
+        shows=("is not complete", "No space"),
+    ),
+    Mistake(
+        "More workers than cores",
+        f"loadgen run {SERVER} {FEW} --workers 3 --quiet",
+        shows=("--workers",),
+    ),
+    Mistake(
+        "`--ray` without Ray",
+        f"loadgen run {SERVER} --ray auto",
+        files={"ray.py": "raise ModuleNotFoundError\n"},
+    ),
+    Mistake(
+        "Too few files allowed for so many connections",
+        f"ulimit -n 200; loadgen run {SERVER} --max-concurrency 500",
     ),
     Mistake("Two tools at once", f"loadgen run {SERVER} --compat vllm-0.11 --compat sglang"),
     Mistake(
@@ -117,12 +153,14 @@ MISTAKES = (
     ),
     Mistake(
         "A server that does not stream",
-        f"loadgen run --base-url http://127.0.0.1:8001 --tokenizer tokenizer.json --header X-Fault=json-answer {FEW}",
+        "loadgen run --base-url http://127.0.0.1:8001 --tokenizer tokenizer.json --header "
+        f"X-Fault=json-answer {FEW}",
         shows=FAILED,
     ),
     Mistake(
         "A server that dies in the middle",
-        f"loadgen run --base-url http://127.0.0.1:8001 --tokenizer tokenizer.json --header X-Fault=rst:2 {FEW}",
+        "loadgen run --base-url http://127.0.0.1:8001 --tokenizer tokenizer.json --header "
+        f"X-Fault=rst:2 {FEW}",
         shows=FAILED,
     ),
     Mistake(
@@ -142,7 +180,11 @@ MISTAKES = (
         "--num-prompts 200 --random-input-len 16 --random-output-len 4 --quiet",
         shows=("^No concurrency meets ",),
     ),
-    Mistake("A report of another file", "loadgen report notes.json", files={"notes.json": '{"notes": []}\n'}),
+    Mistake(
+        "A report of another file",
+        "loadgen report notes.json",
+        files={"notes.json": '{"notes": []}\n'},
+    ),
 )
 
 
@@ -165,7 +207,14 @@ def servers() -> Iterator[dict[str, str]]:
     nobody = ThreadingHTTPServer(("127.0.0.1", 0), Guarded)
     nobody.server_close()
     threading.Thread(target=guarded.serve_forever, daemon=True).start()
-    flags = ["--served-model-name", MODEL, "--max-model-len", "4096", "--max-num-batched-tokens", "8192"]
+    flags = [
+        "--served-model-name",
+        MODEL,
+        "--max-model-len",
+        "4096",
+        "--max-num-batched-tokens",
+        "8192",
+    ]
     try:
         with served(*flags) as (sim, _), started("loadgen.testing.faulty") as faulty:
             found = {
@@ -187,11 +236,17 @@ def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> tuple[str, st
         (folder / name).write_text(_replaced(text, ports))
     typed = mistake.typed.replace("--workers 3", f"--workers {usable_cores() + 1}")
     code, output, errors = _made(mistake, _replaced(typed, ports), folder)
-    lines = [line for line in (output + errors if mistake.shows else errors).splitlines() if not PROGRESS.match(line)]
+    lines = [
+        line
+        for line in (output + errors if mistake.shows else errors).splitlines()
+        if not PROGRESS.match(line)
+    ]
     if mistake.shows:
         lines = [line for line in lines if any(re.search(shows, line) for shows in mistake.shows)]
     text = _replaced("\n".join(lines), {port: written for written, port in ports.items()})
-    printed = "<br>".join(f"`` {' '.join(line.split())} ``" for line in _steady(text, folder).splitlines())
+    printed = "<br>".join(
+        f"`` {' '.join(line.split())} ``" for line in _steady(text, folder).splitlines()
+    )
     return mistake.what, f"`` {mistake.typed} ``", printed, str(code)
 
 
@@ -231,7 +286,11 @@ def _steady(text: str, folder: Path) -> str:
     text = re.sub(r"\((WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE);", "(WRONG_VERSION_NUMBER;", text)
     text = re.sub(r"measured (VALID|SUSPECT: [^|]*(?= \|))", "measured VALID", text)
     text = re.sub(r"\d+ cut off, \d+ never sent", "40 cut off, 960 never sent", text)
-    return re.sub(r"\((Temporary failure in name resolution|No address .*?)\)", "(Name or service not known)", text)
+    return re.sub(
+        r"\((Temporary failure in name resolution|No address .*?)\)",
+        "(Name or service not known)",
+        text,
+    )
 
 
 def rows_of_the_page() -> dict[str, tuple[str, ...]]:

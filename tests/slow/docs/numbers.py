@@ -1,4 +1,6 @@
-"""The definitions of docs/numbers.md: what each number means; `python -m tests.slow.docs.numbers` writes them."""
+"""The definitions of docs/numbers.md: what each number means; `python -m
+tests.slow.docs.numbers` writes them.
+"""
 
 import re
 from textwrap import fill
@@ -8,29 +10,42 @@ from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs" / "numbers.md"
-BEGIN, END = "<!-- numbers: made by python -m tests.slow.docs.numbers -->", "<!-- end of numbers -->"
+BEGIN, END = (
+    "<!-- numbers: made by python -m tests.slow.docs.numbers -->",
+    "<!-- end of numbers -->",
+)
 # What each printed name means, by group; a page of a run says some of it too.
 GROUPS = {
     "Requests": [
         (
             "due",
-            f"{DUE.capitalize()}. All due times are drawn before the clock starts. A later turn of a session is due "
-            "one think time after the previous answer. In a closed loop a request is due when a slot is free, "
+            f"{DUE.capitalize()}. All due times are drawn before the clock starts. A later turn "
+            "of a session is due "
+            "one think time after the previous answer. In a closed loop a request is due when a "
+            "slot is free, "
             "or when its user has thought.",
         ),
-        ("sent", f"{SENT.capitalize()}, by the kernel's stamp; without one, just before it is written."),
+        (
+            "sent",
+            f"{SENT.capitalize()}, by the kernel's stamp; without one, just before it is written.",
+        ),
         ("ok", ABOUT["requests"]),
         (
             "error rate",
-            "Requests that failed on the server, divided by all requests that ended. Turns that were not sent because "
-            "an earlier turn had failed count as failed. Requests cancelled at the end of the run, and those whose "
-            "users left, are not counted. Requests that the client failed to send have their own rate, "
+            "Requests that failed on the server, divided by all requests that ended. Turns that "
+            "were not sent because "
+            "an earlier turn had failed count as failed. Requests cancelled at the end of the "
+            "run, and those whose "
+            "users left, are not counted. Requests that the client failed to send have their own "
+            "rate, "
             "client_error_rate in JSON.",
         ),
         (
             "output tokens",
-            "Tokens of ok requests. They are counted by the first of these that is available: the server's usage, the "
-            "token ids or logprobs of the events, --tokenizer (after the run), one token per event. The report says "
+            "Tokens of ok requests. They are counted by the first of these that is available: the "
+            "server's usage, the "
+            "token ids or logprobs of the events, --tokenizer (after the run), one token per "
+            "event. The report says "
             "which.",
         ),
     ],
@@ -43,7 +58,8 @@ GROUPS = {
         ("E2EL", ABOUT["e2el"]),
         (
             "TPOT weighted by tokens",
-            "TPOT of all requests together: the sum of their times divided by the sum of their tokens. A long answer "
+            "TPOT of all requests together: the sum of their times divided by the sum of their "
+            "tokens. A long answer "
             "has more weight than a short one.",
         ),
     ],
@@ -55,47 +71,62 @@ GROUPS = {
     "Rates and totals": [
         (
             "duration",
-            "From the first send until the last request has ended, successful or not. Every throughput is divided by "
+            "From the first send until the last request has ended, successful or not. Every "
+            "throughput is divided by "
             "it, so every throughput includes ramp and tail.",
         ),
         ("request throughput", ABOUT["request_throughput"]),
         ("output throughput", ABOUT["output_throughput"]),
-        ("total token throughput", "Input and output tokens of ok requests per second of the duration."),
+        (
+            "total token throughput",
+            "Input and output tokens of ok requests per second of the duration.",
+        ),
         (
             "uncached input throughput",
-            "Input tokens that the server did not have in its prefix cache, per second of the duration.",
+            "Input tokens that the server did not have in its prefix cache, per second of the "
+            "duration.",
         ),
         ("rate of answers", ABOUT["answer_rate"]),
         (
             "steady output throughput",
-            "Output tokens per second without ramp and tail: tokens that arrive between (first send + p99 of E2EL) and "
+            "Output tokens per second without ramp and tail: tokens that arrive between (first "
+            "send + p99 of E2EL) and "
             "the last send. It is n/a if that interval is shorter than a second.",
         ),
         (
             "peak output throughput",
-            "The maximum number of output tokens in any one second that begins at a multiple of 10 ms. In a run "
+            "The maximum number of output tokens in any one second that begins at a multiple of "
+            "10 ms. In a run "
             "shorter than a second it is the output throughput of the run.",
         ),
         (
             "peak concurrent requests",
-            "The maximum number of requests in flight (sent and not ended) at any instant. It is exact.",
+            "The maximum number of requests in flight (sent and not ended) at any instant. It is "
+            "exact.",
         ),
         (
             "goodput",
-            "Ok requests that meet every --goodput limit, per second of the duration; and their share of all scheduled "
+            "Ok requests that meet every --goodput limit, per second of the duration; and their "
+            "share of all scheduled "
             "requests. A request without a TPOT is judged by the other limits.",
         ),
         (
             "SLO",
-            "The limits that --slo sets for the whole run. A failed request misses every limit on a latency "
-            "percentile: ttft_p99<500ms means that 99 % of all requests have a TTFT below 500 ms. Means and gaps are "
-            "computed from ok requests; if no other limit counts failed requests, error_rate<1% is required too.",
+            "The limits that --slo sets for the whole run. A failed request misses every limit on "
+            "a latency "
+            "percentile: ttft_p99<500ms means that 99 % of all requests have a TTFT below 500 ms. "
+            "Means and gaps are "
+            "computed from ok requests; if no other limit counts failed requests, error_rate<1% "
+            "is required too.",
         ),
     ],
     "The client itself": [
         ("loop stall", ABOUT["loop_stall"]),
         ("GC pause", ABOUT["gc_pause"]),
-        ("loop busy", "The share of the time in which the event loop was busy. Above 70 % it may send late."),
+        (
+            "loop busy",
+            "The share of the time in which the event loop was busy. Above 70 % it may send late.",
+        ),
     ],
 }
 

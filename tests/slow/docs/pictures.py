@@ -1,4 +1,6 @@
-"""The pictures of docs/metrics.md, and the examples that they show; `python -m tests.slow.docs.pictures` draws them."""
+"""The pictures of docs/metrics.md, and the examples that they show; `python -m
+tests.slow.docs.pictures` draws them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,35 +31,58 @@ class Event:
 
 # One request: ms from due.
 READY, CONNECT, SENT, HEAD, ROLE, FINISH, LAST, CLOSED = 20, 15, 41, 70, 76, 185, 192, 198
-EVENTS = (Event(100, "reasoning"), Event(115, "reasoning"), Event(130), Event(145), Event(175, tokens=3))
+EVENTS = (
+    Event(100, "reasoning"),
+    Event(115, "reasoning"),
+    Event(130),
+    Event(145),
+    Event(175, tokens=3),
+)
 
 # The same twelve tokens in 120 ms, as three servers send them.
 STREAMS = {
     "one token an event": [Event(10.0 * n) for n in range(1, 13)],
-    "three tokens an event (speculative decoding)": [Event(30.0 * n, tokens=3) for n in range(1, 5)],
+    "three tokens an event (speculative decoding)": [
+        Event(30.0 * n, tokens=3) for n in range(1, 5)
+    ],
     "one token an event, held back by a proxy": [Event(40.0 * (1 + n // 4)) for n in range(12)],
 }
 
-# A server that answers in 20 ms, and stands still for a second; a request every 100 ms is wanted of it.
+# A server that answers in 20 ms, and stands still for a second; a request every 100 ms is wanted of
+# it.
 EVERY_S, ANSWER_S, STALL_S, END_S = 0.1, 0.02, (1.0, 2.0), 3.0
 
 
 def request() -> Drawing:
     """The times of one request, and what is between them."""
-    drawing = Drawing(780, 412, "The times of one request, from due to closed, and the metrics between them")
+    drawing = Drawing(
+        780, 412, "The times of one request, from due to closed, and the metrics between them"
+    )
     left, scale, axis = 40, 3.5, 120
 
     def x(ms: float) -> float:
         return left + scale * ms
 
     drawing.line(left, axis, x(CLOSED) + 8, axis)
-    moments = {"due": 0, "slot free": READY, "sent": SENT, "headers": HEAD, "role chunk": ROLE, "finish": FINISH}
+    moments = {
+        "due": 0,
+        "slot free": READY,
+        "sent": SENT,
+        "headers": HEAD,
+        "role chunk": ROLE,
+        "finish": FINISH,
+    }
     moments |= {"[DONE]": LAST, "closed": CLOSED}
     for name, ms in moments.items():
         drawing.line(x(ms), axis - 6, x(ms), axis + 6)
         drawing.text(x(ms) + 3, axis - 14, name, anchor="start", turn=-40, quiet=True)
     for number, event in enumerate(EVENTS):
-        drawing.dot(x(event.ms), axis, 3 + 2 * event.tokens, "thought" if event.kind == "reasoning" else "token")
+        drawing.dot(
+            x(event.ms),
+            axis,
+            3 + 2 * event.tokens,
+            "thought" if event.kind == "reasoning" else "token",
+        )
         name = {0: "first token", 2: "first of the answer", 4: "last: 3 tokens"}.get(number)
         if name:
             drawing.text(x(event.ms) + 3, axis - 16, name, anchor="start", turn=-40)
@@ -92,7 +117,9 @@ def open_loop() -> list[tuple[float, float]]:
 
 
 def closed_loop() -> list[tuple[float, float]]:
-    """The same of a client that has one request in flight, and sends the next on the next tenth of a second."""
+    """The same of a client that has one request in flight, and sends the next on the next tenth
+    of a second.
+    """
     sent, requests = 0.0, []
     while sent < END_S - EVERY_S / 2:
         requests.append((sent, _answered(sent)))
@@ -107,8 +134,13 @@ def percentile_ms(requests: list[tuple[float, float]], p: float) -> float:
 
 def loops() -> Drawing:
     """The same stall, seen by an open loop and by a closed one."""
-    drawing = Drawing(780, 266, "A stall of one second, measured by an open loop and by a closed loop")
-    panels = (("open loop: sent when due", open_loop()), ("closed loop: sent when the last is answered", closed_loop()))
+    drawing = Drawing(
+        780, 266, "A stall of one second, measured by an open loop and by a closed loop"
+    )
+    panels = (
+        ("open loop: sent when due", open_loop()),
+        ("closed loop: sent when the last is answered", closed_loop()),
+    )
     for panel, (name, requests) in enumerate(panels):
         left, top, scale, row = 20 + 385 * panel, 40, 115, 6
 
@@ -120,12 +152,22 @@ def loops() -> Drawing:
         drawing.text(x(sum(STALL_S) / 2), top + row * 30 - 6, "the server stalls", quiet=True)
         for start, end in requests:
             kind = "late" if end - start > 2 * ANSWER_S else "good"
-            drawing.box(x(start), top + row * round(start / EVERY_S), max(scale * (end - start), 3), row - 2, kind)
+            drawing.box(
+                x(start),
+                top + row * round(start / EVERY_S),
+                max(scale * (end - start), 3),
+                row - 2,
+                kind,
+            )
         p50, p90 = (percentile_ms(requests, p) for p in (50, 90))
         said = f"{len(requests)} requests: p50 {p50:.0f} ms, p90 {p90:.0f} ms"
         drawing.text(left, top + row * 30 + 22, said, anchor="start")
     drawing.text(
-        20, 256, "one bar a request, from due (sent) to answered; 3 s from left to right", anchor="start", quiet=True
+        20,
+        256,
+        "one bar a request, from due (sent) to answered; 3 s from left to right",
+        anchor="start",
+        quiet=True,
     )
     return drawing
 

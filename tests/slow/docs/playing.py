@@ -2,10 +2,11 @@
 
 What is changed of a block before it is run, and nothing else:
 
-- A port from 8000 to 8099 is a free one, the same in all of the page. Where nothing of the page listens at
-  http://127.0.0.1:8000 when a block names it, the simulator does, and says that it is the model MODEL.
-- A run sends MAX_PROMPTS requests at most, and its requests become due for MAX_SECONDS at most, or for as long in each
-  phase of a profile.
+- A port from 8000 to 8099 is a free one, the same in all of the page. Where nothing of the page
+  listens at http://127.0.0.1:8000 when a block names it, the simulator does, and says that it is
+  the model MODEL.
+- A run sends MAX_PROMPTS requests at most, and its requests become due for MAX_SECONDS at most, or
+  for as long in each phase of a profile.
 
 The hub is not asked: its cache has the simulator's tokenizer under the name of MODEL.
 """
@@ -127,7 +128,15 @@ class Play:
         program = self._folder / "test_block.py"
         program.write_text(text)
         if re.search(r"^(async )?def test_", text, re.MULTILINE):
-            alone = ["-q", "-c", os.devnull, "--rootdir", str(self._folder), "-p", "no:cacheprovider"]
+            alone = [
+                "-q",
+                "-c",
+                os.devnull,
+                "--rootdir",
+                str(self._folder),
+                "-p",
+                "no:cacheprovider",
+            ]
             return [sys.executable, "-m", "pytest", *alone, str(program)]
         return [sys.executable, "-c", PROGRAM, str(program)]
 
@@ -137,9 +146,13 @@ class Play:
             said, _ = process.communicate(timeout=BLOCK_S)
         except subprocess.TimeoutExpired:
             said = _end(process)
-            raise AssertionError(f"{block.place}: did not end within {BLOCK_S:g} s\n{said}") from None
+            raise AssertionError(
+                f"{block.place}: did not end within {BLOCK_S:g} s\n{said}"
+            ) from None
         wanted = int(block.marks.get("exit", 0))
-        assert process.returncode == wanted, f"{block.place}: exit code {process.returncode}, not {wanted}\n{said}"
+        assert process.returncode == wanted, (
+            f"{block.place}: exit code {process.returncode}, not {wanted}\n{said}"
+        )
 
     def _go_on(self, block: Block) -> None:
         """Start a server, and wait until it listens at the port that it is told."""

@@ -1,4 +1,6 @@
-"""Drawings as SVG, of a few shapes, in the look of loadgen's own charts: light or dark as the reader's screen is."""
+"""Drawings as SVG, of a few shapes, in the look of loadgen's own charts: light or dark as the
+reader's screen is.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,12 +34,24 @@ class Drawing:
     shapes: list[str] = field(default_factory=list)
 
     def text(
-        self, x: float, y: float, said: str, *, anchor: str = "middle", turn: float = 0, quiet: bool = False
+        self,
+        x: float,
+        y: float,
+        said: str,
+        *,
+        anchor: str = "middle",
+        turn: float = 0,
+        quiet: bool = False,
     ) -> None:
-        """A line of text whose middle, start or end is at a point, turned clockwise by so many degrees."""
+        """A line of text whose middle, start or end is at a point, turned clockwise by so many
+        degrees.
+        """
         turned = f' transform="rotate({turn:g} {x:g} {y:g})"' if turn else ""
         kind = "" if quiet else "label"
-        self._add(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{_kind(kind)}{turned}>{escape(said)}</text>')
+        self._add(
+            f'<text x="{x:g}" y="{y:g}" '
+            f'text-anchor="{anchor}"{_kind(kind)}{turned}>{escape(said)}</text>'
+        )
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> None:
         """A straight line."""
@@ -63,7 +77,15 @@ class Drawing:
         box = f'viewBox="0 0 {self.width} {self.height}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" class="chart">'
         paper = f'<rect class="paper" width="{self.width}" height="{self.height}" rx="6"/>'
-        return _lines([head, f"<title>{escape(self.title)}</title>", f"<style>{STYLE}</style>", paper, *self.shapes])
+        return _lines(
+            [
+                head,
+                f"<title>{escape(self.title)}</title>",
+                f"<style>{STYLE}</style>",
+                paper,
+                *self.shapes,
+            ]
+        )
 
     def _add(self, shape: str) -> None:
         self.shapes.append(shape)

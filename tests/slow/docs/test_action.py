@@ -18,7 +18,9 @@ STEPS: list[dict[str, Any]] = JOB["steps"]
 
 
 def commands() -> list[list[str]]:
-    """The words of each loadgen command, as a shell hands them over; variables by the workflow's `env`."""
+    """The words of each loadgen command, as a shell hands them over; variables by the workflow's
+    `env`.
+    """
     found = []
     for step in STEPS:
         line = step.get("run", "").partition(" > ")[0]
@@ -40,7 +42,8 @@ def measured() -> RunSettings:
 
 
 def test_action_is_a_valid_github_workflow() -> None:
-    assert set(WORKFLOW) == {"name", True, "env", "jobs"}  # YAML 1.1 takes the key `on` for true; GitHub does not
+    # YAML 1.1 takes the key `on` for true; GitHub does not
+    assert set(WORKFLOW) == {"name", True, "env", "jobs"}
     assert WORKFLOW[True] == ["pull_request"]
     assert {"runs-on", "steps"} <= set(JOB) <= {"runs-on", "steps", "timeout-minutes"}
     for step in STEPS:

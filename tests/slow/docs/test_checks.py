@@ -9,7 +9,8 @@ from tests.helpers.source import ROOT
 PAGE = ROOT / "docs" / "checks.md"
 SOURCES = "".join(path.read_text() for path in (ROOT / "loadgen" / "checks").glob("*.py"))
 ENTRY = re.compile(
-    r"^### (?P<group>[A-Z])\. |^#### (?P<name>.+)\n\n\*\*(?P<effect>INVALID|SUSPECT|note|explains)", re.MULTILINE
+    r"^### (?P<group>[A-Z])\. |^#### (?P<name>.+)\n\n\*\*(?P<effect>INVALID|SUSPECT|note|explains)",
+    re.MULTILINE,
 )
 
 
@@ -36,7 +37,9 @@ def effect(check: Check) -> str:
 
 
 def test_the_page_has_every_check_that_a_run_is_put_to() -> None:
-    assert {(check.group, check.name) for check in examine(run_data([steady()]))} - set(told()) == set()
+    assert {(check.group, check.name) for check in examine(run_data([steady()]))} - set(
+        told()
+    ) == set()
 
 
 def test_every_documented_check_exists() -> None:

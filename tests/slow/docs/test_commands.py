@@ -1,4 +1,6 @@
-"""Commands that are only mentioned, or that a page does not let run, are commands, with flags that they have."""
+"""Commands that are only mentioned, or that a page does not let run, are commands, with flags
+that they have.
+"""
 
 import re
 import shlex
@@ -32,7 +34,9 @@ def commands() -> frozenset[str]:
 
 
 def unknown(command: str) -> list[str]:
-    """What of a command line of loadgen is not had; nothing where it names no command, as in `loadgen COMMAND`."""
+    """What of a command line of loadgen is not had; nothing where it names no command, as in
+    `loadgen COMMAND`.
+    """
     words = shlex.split(command, comments=True)[1:]
     if not words or not re.fullmatch("[a-z-]+", words[0]) or words[0] == "--help":
         return []
@@ -40,7 +44,9 @@ def unknown(command: str) -> list[str]:
         return [words[0]]
     if words[0] == "help":
         return []
-    count = 1 + CHOOSING.get(words[0], words[1:2] != [] and words[1] in SUBCOMMANDS.get(words[0], ()))
+    count = 1 + CHOOSING.get(
+        words[0], words[1:2] != [] and words[1] in SUBCOMMANDS.get(words[0], ())
+    )
     path, rest = words[:count], words[count:]
     if not all(re.fullmatch("[a-z0-9-]+", word) for word in path):  # serve ENGINE MODEL
         return []
@@ -56,7 +62,11 @@ def mentioned(page: Path) -> list[str]:
     for block in blocks(page):
         if block.language == "bash" and "needs" in block.marks:
             lines = block.text.replace("\\\n", " ").splitlines()
-            found += [match[1] for line in lines if (match := re.match(r"(?:\w+=\S* )*(loadgen .*)", line))]
+            found += [
+                match[1]
+                for line in lines
+                if (match := re.match(r"(?:\w+=\S* )*(loadgen .*)", line))
+            ]
     return found
 
 
@@ -69,4 +79,6 @@ def test_a_test_that_is_said_to_run_a_block_is_there_and_reads_the_page() -> Non
     for page in pages():
         for block in blocks(page):
             if test := block.marks.get("run by"):
-                assert page.name in (ROOT / test).read_text(), f"{block.place}: {test} does not name {page.name}"
+                assert page.name in (ROOT / test).read_text(), (
+                    f"{block.place}: {test} does not name {page.name}"
+                )

@@ -30,7 +30,9 @@ def ran(*arguments: str, cwd: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("name", "file"), [(name, file) for name, files in SHOWN.items() for file in files])
+@pytest.mark.parametrize(
+    ("name", "file"), [(name, file) for name, files in SHOWN.items() for file in files]
+)
 def test_a_page_shows_the_file(name: str, file: str) -> None:
     assert found_between(page(name), *marks(file)).strip() == shown(file)
 
@@ -48,7 +50,9 @@ def test_a_run_in_somebody_elses_loop(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("server", ["the simulator", "a server"])
 def test_looking_on_until_enough_was_seen(server: str, metronome: Process, tmp_path: Path) -> None:
-    said = ran(str(EXAMPLES / "watch.py"), *([metronome.url] if server == "a server" else []), cwd=tmp_path)
+    said = ran(
+        str(EXAMPLES / "watch.py"), *([metronome.url] if server == "a server" else []), cwd=tmp_path
+    )
     assert "in flight, p99 TTFT" in said
     assert "partial because enough requests were answered" in said
     answered = int(said.splitlines()[-1].split()[1])
@@ -57,7 +61,11 @@ def test_looking_on_until_enough_was_seen(server: str, metronome: Process, tmp_p
 
 @pytest.mark.parametrize("server", ["the simulator", "a server"])
 def test_prompts_of_ones_own(server: str, metronome: Process, tmp_path: Path) -> None:
-    said = ran(str(EXAMPLES / "custom_dataset.py"), *([metronome.url] if server == "a server" else []), cwd=tmp_path)
+    said = ran(
+        str(EXAMPLES / "custom_dataset.py"),
+        *([metronome.url] if server == "a server" else []),
+        cwd=tmp_path,
+    )
     assert said.endswith(": 100 sums, 100 of them distinct\n")
 
 
@@ -82,8 +90,20 @@ class TestTheEngine(EngineOnPaper, EngineAlive): ...
 
 
 def test_promises_held_by_pytest(tmp_path: Path) -> None:
-    # Not with the settings of our own tests, which make a failure of the warning that a busy machine leads to.
-    flags = ["-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path), "-W", "default"]
+    # Not with the settings of our own tests, which make a failure of the warning that a busy
+    # machine leads to.
+    flags = [
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(tmp_path),
+        "-W",
+        "default",
+    ]
     assert "3 passed" in ran(*flags, str(EXAMPLES / "test_slo.py"), cwd=tmp_path)
 
 

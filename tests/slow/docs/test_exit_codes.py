@@ -5,4 +5,6 @@ from tests.slow.docs.exit_codes import BEGIN, DOCUMENT, END, exit_codes
 
 
 def test_the_codes_are_those_of_the_help() -> None:
-    assert found_between(DOCUMENT, BEGIN, END).strip() == exit_codes(), "python -m tests.slow.docs.exit_codes"
+    assert found_between(DOCUMENT, BEGIN, END).strip() == exit_codes(), (
+        "python -m tests.slow.docs.exit_codes"
+    )

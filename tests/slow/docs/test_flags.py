@@ -12,7 +12,9 @@ from tests.slow.docs.flag_table import BEGIN, DOCUMENT, END, flag_lists
 
 
 def test_the_lists_are_what_the_settings_say() -> None:
-    assert found_between(DOCUMENT, BEGIN, END).strip() == flag_lists(), "python -m tests.slow.docs.flag_table"
+    assert found_between(DOCUMENT, BEGIN, END).strip() == flag_lists(), (
+        "python -m tests.slow.docs.flag_table"
+    )
 
 
 def test_every_flag_of_its_own_is_told_of_apart() -> None:

@@ -13,13 +13,17 @@ BY_NAME = re.compile(r"pip install\b[^`|\n]*[\s'\"]loadgen(?![\w/.-])|loadgen\[\
 def texts() -> list[Path]:
     """Pages, examples, and the modules that print messages."""
     pages = [path for ending in ("md", "html") for path in (ROOT / "docs").rglob(f"*.{ending}")]
-    examples = [path for path in (ROOT / "examples").rglob("*") if path.suffix in (".py", ".yml", ".yaml")]
+    examples = [
+        path for path in (ROOT / "examples").rglob("*") if path.suffix in (".py", ".yml", ".yaml")
+    ]
     sources = [path for folder in FOLDERS.values() for path in folder.rglob("*.py")]
     return [*ROOT.glob("*.md"), *pages, *examples, *sources]
 
 
 def test_docs_never_install_loadgen_by_its_bare_name() -> None:
-    told = {f"{path}: {found[0]}" for path in texts() for found in BY_NAME.finditer(path.read_text())}
+    told = {
+        f"{path}: {found[0]}" for path in texts() for found in BY_NAME.finditer(path.read_text())
+    }
     assert not told
 
 

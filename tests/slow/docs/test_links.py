@@ -1,4 +1,6 @@
-"""Every link of the README and docs/ leads to a file and a heading, as GitHub and MkDocs name it."""
+"""Every link of the README and docs/ leads to a file and a heading, as GitHub and MkDocs name
+it.
+"""
 
 import re
 from functools import cache
@@ -15,13 +17,21 @@ BLOCK = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """What can stand behind # for a page: its headings in lower case, with hyphens for spaces and nothing for signs."""
+    """What can stand behind # for a page: its headings in lower case, with hyphens for spaces
+    and nothing for signs.
+    """
     headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text()), re.MULTILINE)
-    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return frozenset(
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+    )
 
 
 def links(page: Path) -> list[str]:
-    return [link for link in LINK.findall(BLOCK.sub("", page.read_text())) if not re.match("[a-z]+:", link)]
+    return [
+        link
+        for link in LINK.findall(BLOCK.sub("", page.read_text()))
+        if not re.match("[a-z]+:", link)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -37,7 +47,10 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_links_stay_inside_the_site(page: Path) -> None:
     docs = ROOT / "docs"
     for link in links(page):
-        assert docs in ((page.parent / link.partition("#")[0]).resolve(), *(page.parent / link).resolve().parents), link
+        assert docs in (
+            (page.parent / link.partition("#")[0]).resolve(),
+            *(page.parent / link).resolve().parents,
+        ), link
 
 
 def test_every_page_can_be_found_in_the_navigation() -> None:

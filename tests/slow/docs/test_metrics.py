@@ -4,7 +4,15 @@ import pytest
 
 from tests.helpers.documents import cells_of, found_between
 from tests.slow.docs import metrics
-from tests.slow.docs.pictures import EVENTS, FOLDER, PICTURES, SENT, closed_loop, open_loop, percentile_ms
+from tests.slow.docs.pictures import (
+    EVENTS,
+    FOLDER,
+    PICTURES,
+    SENT,
+    closed_loop,
+    open_loop,
+    percentile_ms,
+)
 
 
 @pytest.mark.parametrize("name", PICTURES)

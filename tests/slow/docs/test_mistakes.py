@@ -15,8 +15,12 @@ def ports() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.what)
-def test_a_mistake_prints_what_the_page_says(mistake: Mistake, ports: dict[str, str], tmp_path: Path) -> None:
-    assert told(mistake, ports, tmp_path) == rows_of_the_page()[mistake.what], "python -m tests.slow.docs.mistakes"
+def test_a_mistake_prints_what_the_page_says(
+    mistake: Mistake, ports: dict[str, str], tmp_path: Path
+) -> None:
+    assert told(mistake, ports, tmp_path) == rows_of_the_page()[mistake.what], (
+        "python -m tests.slow.docs.mistakes"
+    )
 
 
 def test_the_page_has_no_other() -> None:

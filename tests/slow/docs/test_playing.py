@@ -12,7 +12,9 @@ PAGE = ROOT / "docs" / "none.md"
 
 
 def block(text: str, language: str = "bash", **marks: str) -> Block:
-    return Block(PAGE, 1, language, text, {name.replace("_", " "): value for name, value in marks.items()})
+    return Block(
+        PAGE, 1, language, text, {name.replace("_", " "): value for name, value in marks.items()}
+    )
 
 
 @pytest.fixture
@@ -22,7 +24,9 @@ def play(tmp_path: Path) -> Play:
 
 
 def test_a_command_that_fails_is_told_with_its_place_and_its_output(play: Play) -> None:
-    with pytest.raises(AssertionError, match=r"docs/none.md:1: exit code 2, not 0\n(?s:.*)--rat: unknown"):
+    with pytest.raises(
+        AssertionError, match=r"docs/none.md:1: exit code 2, not 0\n(?s:.*)--rat: unknown"
+    ):
         play.block(block("loadgen run --rat 3\n"))
 
 
@@ -68,7 +72,12 @@ def test_python_that_defines_tests_is_tested(play: Play) -> None:
 
 def test_a_server_is_there_where_a_page_names_one_and_has_started_none(play: Play) -> None:
     with play:
-        play.block(block("loadgen run --base-url http://127.0.0.1:8000 --rate 20 --num-prompts 1000 --json > r.json\n"))
+        play.block(
+            block(
+                "loadgen run --base-url http://127.0.0.1:8000 --rate 20 --num-prompts 1000 --json "
+                "> r.json\n"
+            )
+        )
         play.block(block(f"grep -q '\"completed\":{MAX_PROMPTS},' r.json\n"))
 
 
@@ -84,4 +93,6 @@ def test_a_server_of_the_page_goes_on_until_the_page_has_ended(play: Play) -> No
 
 def test_a_server_that_does_not_listen_is_told(play: Play) -> None:
     with play, pytest.raises(AssertionError, match=r"nothing listens\n(?s:.*)--plan"):
-        play.block(block("python -m loadgen.testing.faulty --port 8001 --plan nonsense\n", background=""))
+        play.block(
+            block("python -m loadgen.testing.faulty --port 8001 --plan nonsense\n", background="")
+        )

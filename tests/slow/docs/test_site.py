@@ -43,14 +43,20 @@ def test_pages_load_no_external_resource(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert not FETCHED.search(page.read_text()), page.relative_to(site)
     for style in site.rglob("*.css"):
-        assert not re.search(r"@import|url\(['\"]?(?:https?:)?//", style.read_text()), style.relative_to(site)
+        assert not re.search(r"@import|url\(['\"]?(?:https?:)?//", style.read_text()), (
+            style.relative_to(site)
+        )
 
 
 def test_the_marks_of_blocks_are_not_seen(site: Path) -> None:
-    marks = re.compile(r"&lt;!-- |(?<!<!-- )\bneeds: (?:accelerator|engine|environment|hub|minutes|others|ray)\b")
+    marks = re.compile(
+        r"&lt;!-- |(?<!<!-- )\bneeds: (?:accelerator|engine|environment|hub|minutes|others|ray)\b"
+    )
     for page in site.rglob("*.html"):
         assert not marks.search(page.read_text()), page.relative_to(site)
 
 
 def test_a_pipe_inside_code_in_a_table_is_shown_as_github_shows_it(site: Path) -> None:
-    assert "<code>loadgen completion fish | source</code>" in (site / "flags/index.html").read_text()
+    assert (
+        "<code>loadgen completion fish | source</code>" in (site / "flags/index.html").read_text()
+    )

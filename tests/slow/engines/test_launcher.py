@@ -30,7 +30,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> EngineFailed:
-    """How a fake with these switches fails to start, once it listens if it does; nothing of it is left but its log."""
+    """How a fake with these switches fails to start, once it listens if it does; nothing of it
+    is left but its log.
+    """
     server = Launcher().begin(Fake(), MODEL, raw=raw)
     port = int(server.base_url.rpartition(":")[2])
     pid = server.pid
@@ -78,7 +80,9 @@ def test_logs_stay_in_the_folder_that_was_named(tmp_path: Path) -> None:
     assert server.log.path.is_relative_to(tmp_path / "study")
 
 
-def test_servers_start_without_a_writable_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_start_without_a_writable_state_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with Launcher().begin(Fake(), MODEL) as server:
@@ -88,7 +92,9 @@ def test_servers_start_without_a_writable_state_folder(tmp_path: Path, monkeypat
 
 def test_named_folder_that_is_not_writable_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(EngineError, match=r"file/logs cannot be written \(Not a directory\); name another folder"):
+    with pytest.raises(
+        EngineError, match=r"file/logs cannot be written \(Not a directory\); name another folder"
+    ):
         Launcher(tmp_path / "file/logs").begin(Fake(), MODEL)
 
 
@@ -112,14 +118,18 @@ def test_environment_has_variables_and_tag_but_no_api_key(monkeypatch: pytest.Mo
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with Launcher().begin(Fake(), MODEL, {"SOME_KNOB": 3}) as server:
         variables = Path(f"/proc/{server.pid}/environ").read_text().split("\0")
-    assert {"SOME_KNOB=3", f"LOADGEN_RUN_ID={server.run_id}", f"PATH={os.environ['PATH']}"} <= set(variables)
+    assert {"SOME_KNOB=3", f"LOADGEN_RUN_ID={server.run_id}", f"PATH={os.environ['PATH']}"} <= set(
+        variables
+    )
     assert not any("secret" in variable for variable in variables)
 
 
 @pytest.fixture
 def _low_limits() -> Iterator[None]:
     """Of this process: a core of some size, few files."""
-    before = {name: resource.getrlimit(name) for name in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE)}
+    before = {
+        name: resource.getrlimit(name) for name in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE)
+    }
     for name, (_, most) in before.items():
         resource.setrlimit(name, (1024, most))
     yield
@@ -139,7 +149,8 @@ def test_server_has_its_own_session_and_writes_no_core() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"), [(["--never-listen", "--say", "loading 3 of 9"], "loading 3 of 9"), (["--hang"], "asked")]
+    ("raw", "said"),
+    [(["--never-listen", "--say", "loading 3 of 9"], "loading 3 of 9"), (["--hang"], "asked")],
 )
 def test_progress_has_log_lines_until_first_token(raw: list[str], said: str) -> None:
     told = []
@@ -170,7 +181,9 @@ def test_progress_has_log_lines_until_first_token(raw: list[str], said: str) -> 
 
 
 def test_a_command_that_does_not_exist_is_named(state: Path) -> None:
-    with pytest.raises(EngineFailed, match=r"command '/nowhere/engine' not found; install .* or set PATH$") as failed:
+    with pytest.raises(
+        EngineFailed, match=r"command '/nowhere/engine' not found; install .* or set PATH$"
+    ) as failed:
         Launcher().begin(Fake(command=["/nowhere/engine"]), MODEL)
     assert failed.value.crash.kind == "not_installed"
     assert not failed.value.crash.transient
@@ -190,12 +203,16 @@ def test_a_command_that_is_no_program_says_so(tmp_path: Path) -> None:
     (tmp_path / "engine").write_text("no program")
     (tmp_path / "engine").chmod(0o755)
     server = Launcher().begin(Fake(command=[str(tmp_path / "engine")]), MODEL)
-    with pytest.raises(EngineFailed, match=r"not_installed: error: cannot run .*engine: Exec format error"):
+    with pytest.raises(
+        EngineFailed, match=r"not_installed: error: cannot run .*engine: Exec format error"
+    ):
         server.ready()
 
 
 def test_server_that_ends_at_start_has_its_cause() -> None:
-    failed = failure("--exit", "1", "--say", "ValueError: No available memory for the cache blocks.")
+    failed = failure(
+        "--exit", "1", "--say", "ValueError: No available memory for the cache blocks."
+    )
     assert failed.crash.kind == "oom_kv"
     assert failed.crash.cause == "ValueError: No available memory for the cache blocks."
     assert failed.crash.code == 1
@@ -234,7 +251,9 @@ def test_server_without_a_token_in_time_is_stopped(
     assert failed.crash.transient
 
 
-def test_server_that_answers_without_a_token_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_that_answers_without_a_token_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("loadgen.engines.launch.server.FAILING_S", 0.2)
     failed = failure("--no-token", timeout_s=600)
     assert failed.crash.kind == "no_token"
@@ -246,7 +265,10 @@ def test_server_whose_worker_has_died_is_not_waited_for(monkeypatch: pytest.Monk
     monkeypatch.setattr("loadgen.engines.launch.server.FAILING_S", 0.2)
     failed = failure("--dies-inside", timeout_s=600)
     assert failed.crash.kind == "oom_load"
-    assert failed.crash.cause == "torch.OutOfMemoryError: CUDA out of memory; for 0.2 s, /health answers 503 {}"
+    assert (
+        failed.crash.cause
+        == "torch.OutOfMemoryError: CUDA out of memory; for 0.2 s, /health answers 503 {}"
+    )
 
 
 def test_start_timeout_has_the_error_of_the_log() -> None:
@@ -282,7 +304,9 @@ def test_a_flood_of_words_is_cut_and_its_beginning_kept() -> None:
 def test_taken_port_is_refused_with_its_holder() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
-        with pytest.raises(BadInput, match=rf"^port: {port} is taken by process {os.getpid()} \(.*python"):
+        with pytest.raises(
+            BadInput, match=rf"^port: {port} is taken by process {os.getpid()} \(.*python"
+        ):
             Launcher().begin(Fake(), MODEL, port=port)
 
 
@@ -290,7 +314,9 @@ def test_port_taken_after_reservation_is_an_engine_failure() -> None:
     with a_stranger_who_is_faster():
         server = Launcher().begin(Fake(), MODEL)
         # Its health is answered by nobody: the stranger only listens.
-        with pytest.raises(EngineFailed, match=r"port_in_use: OSError: .* Address already in use") as failed:
+        with pytest.raises(
+            EngineFailed, match=r"port_in_use: OSError: .* Address already in use"
+        ) as failed:
             server.ready()
         assert failed.value.crash.transient
 

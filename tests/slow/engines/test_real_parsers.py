@@ -1,4 +1,5 @@
-"""What loadgen says to an engine, held against the flags that releases of the engine declare in their own source.
+"""What loadgen says to an engine, held against the flags that releases of the engine declare in
+their own source.
 
 `tests/data/engines` keeps the names of the flags, and how they were got.
 """
@@ -30,7 +31,9 @@ ROWS: dict[CommandEngine, list[Any]] = {
 def versions(engine: str) -> dict[str, list[list[str]]]:
     """Of each version, the flags: each a list of its names."""
     found = json.loads((ROOT / f"tests/data/engines/{engine}.json").read_text())["versions"]
-    return {version: [names.split("=") for names in text.split()] for version, text in found.items()}
+    return {
+        version: [names.split("=") for names in text.split()] for version, text in found.items()
+    }
 
 
 RELEASES = [
@@ -63,7 +66,9 @@ def test_the_release_declares_every_flag_that_a_knob_comes_to(
 
 
 @pytest.mark.parametrize(("engine", "version", "flags"), RELEASES)
-def test_a_name_that_is_taken_for_an_alias_is_one(engine: CommandEngine, version: str, flags: list[list[str]]) -> None:
+def test_a_name_that_is_taken_for_an_alias_is_one(
+    engine: CommandEngine, version: str, flags: list[list[str]]
+) -> None:
     for names in flags:
         for name in names:
             meant = engine.table.flag_syntax.canonical_name(name)
@@ -95,7 +100,9 @@ def test_since_and_until_are_what_the_releases_show(
 def test_knob_of_newer_version_is_refused_with_that_version() -> None:
     old = replace(vllm.engine, release="0.16.0")
     with pytest.raises(
-        BadInput, match=r"performance_mode: vllm 0.16.0 does not support it; .*performance-mode` since 0.17.0"
+        BadInput,
+        match=r"performance_mode: vllm 0.16.0 does not support it; .*performance-mode` since "
+        r"0.17.0",
     ):
         launch(old, performance_mode="throughput")
     with pytest.raises(BadInput, match=r"--performance-mode: vllm 0.16.0 does not support it"):

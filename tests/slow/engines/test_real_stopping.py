@@ -26,9 +26,18 @@ def stream_of(server: Server) -> socket.socket:
     """A long answer of which the first bytes have come."""
     host, port = server.base_url.removeprefix("http://").split(":")
     client = socket.create_connection((host, int(port)))
-    asked = {"model": MODEL, "prompt": "Once", "max_tokens": 2000, "stream": True, "ignore_eos": True}
+    asked = {
+        "model": MODEL,
+        "prompt": "Once",
+        "max_tokens": 2000,
+        "stream": True,
+        "ignore_eos": True,
+    }
     body = json.dumps(asked).encode()
-    client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+    client.sendall(
+        b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%b"
+        % (len(body), body)
+    )
     client.settimeout(100)
     said = b""
     while b"data: " not in said:
@@ -42,8 +51,25 @@ def test_llamacpp_serves_a_load_and_reports_its_settings(request: pytest.Fixture
     with started() as server:
         assert server.resolved()["total_slots"] == 4
         assert server.differences() == []
-        flags = ["--base-url", server.base_url, "--backend", "openai", "--tokenizer", tokenizer, "--num-prompts", "4"]
-        flags += ["--random-input-len", "8", "--random-output-len", "4", "--ignore-eos", "--max-concurrency", "2"]
+        flags = [
+            "--base-url",
+            server.base_url,
+            "--backend",
+            "openai",
+            "--tokenizer",
+            tokenizer,
+            "--num-prompts",
+            "4",
+        ]
+        flags += [
+            "--random-input-len",
+            "8",
+            "--random-output-len",
+            "4",
+            "--ignore-eos",
+            "--max-concurrency",
+            "2",
+        ]
         done = loadgen("run", *flags, timeout_s=300)
         assert done.returncode == 0, done.stderr
         assert server.trouble() is None
@@ -63,7 +89,9 @@ def test_llamacpp_stops_in_every_state_without_survivors(state: str) -> None:
             client.close()
 
 
-@pytest.mark.parametrize(("model", "kind"), [("/nowhere/m.gguf", "model_missing"), (__file__, "bad_checkpoint")])
+@pytest.mark.parametrize(
+    ("model", "kind"), [("/nowhere/m.gguf", "model_missing"), (__file__, "bad_checkpoint")]
+)
 def test_a_model_that_cannot_be_loaded_is_named(model: str, kind: str) -> None:
     with pytest.raises(EngineFailed) as failed:
         started(model)

@@ -1,4 +1,6 @@
-"""The capacity equations against the scheduler in virtual time, with the bounds of docs/simulator.md."""
+"""The capacity equations against the scheduler in virtual time, with the bounds of
+docs/simulator.md.
+"""
 
 import statistics
 from typing import Any
@@ -39,7 +41,9 @@ SHORT_OF_CACHE: list[tuple[dict[str, Any], int, int]] = [
 class Measured:
     """What requests met: times in ms, of the middle half of them."""
 
-    def __init__(self, settings: SimSettings, rate: float, count: int, prompt: int, output: int) -> None:
+    def __init__(
+        self, settings: SimSettings, rate: float, count: int, prompt: int, output: int
+    ) -> None:
         engine: Scheduler[Sequence] = Scheduler(settings.limits, settings.costs)
         first: dict[Sequence, int] = {}
         last: dict[Sequence, int] = {}
@@ -48,13 +52,16 @@ class Measured:
             first |= dict.fromkeys(progress.started, step.end_ns)
             last |= dict.fromkeys(progress.finished, step.end_ns)
         middle = arrivals[count // 4 : 3 * count // 4]
-        self.ttft_ms = settings.frontend_ms + statistics.fmean((first[it] - it.ready_ns) / MS for it in middle)
+        self.ttft_ms = settings.frontend_ms + statistics.fmean(
+            (first[it] - it.ready_ns) / MS for it in middle
+        )
         self.tpot_ms = statistics.fmean((last[it] - first[it]) / (output - 1) / MS for it in middle)
         ends = sorted(last.values())[count // 4 : 3 * count // 4]
         self.per_s = (len(ends) - 1) / (ends[-1] - ends[0]) * 1e9
 
 
-# Share of capacity, requests, bound: at half of it arrivals alone move a mean of 12,000 by a hundredth.
+# Share of capacity, requests, bound: at half of it arrivals alone move a mean of 12,000 by a
+# hundredth.
 @pytest.mark.parametrize(("load", "count", "within"), [(0.1, 2000, 0.01), (0.5, 12_000, 0.04)])
 @pytest.mark.parametrize(("given", "prompt", "output"), DEPLOYMENTS)
 def test_latencies_are_those_of_the_equations(
@@ -73,24 +80,31 @@ def share(given: dict[str, Any], prompt: int, output: int) -> float:
     settings = SimSettings.of(**given)
     capacity = capacity_per_s(settings, prompt, output)
     together = min(settings.max_num_seqs, settings.num_kv_tokens // (prompt + output))
-    # All that start together end together: many such rounds, or where the middle half begins would decide.
+    # All that start together end together: many such rounds, or where the middle half begins would
+    # decide.
     return Measured(settings, 1.3 * capacity, 30 * together, prompt, output).per_s / capacity
 
 
 @pytest.mark.parametrize(("given", "prompt", "output"), FULL)
-def test_under_too_much_it_does_what_the_equations_say(given: dict[str, Any], prompt: int, output: int) -> None:
+def test_under_too_much_it_does_what_the_equations_say(
+    given: dict[str, Any], prompt: int, output: int
+) -> None:
     assert share(given, prompt, output) == pytest.approx(1, abs=0.03)
 
 
 @pytest.mark.parametrize(("given", "prompt", "output"), SHORT_OF_CACHE)
-def test_short_cache_lowers_capacity_by_recomputation(given: dict[str, Any], prompt: int, output: int) -> None:
+def test_short_cache_lowers_capacity_by_recomputation(
+    given: dict[str, Any], prompt: int, output: int
+) -> None:
     assert 0.75 < share(given, prompt, output) < 1.02
 
 
 def test_several_cores_do_several_times_as_much() -> None:
     one, three = (SimSettings(data_parallel_size=number) for number in (1, 3))
     assert capacity_per_s(three, 1024, 128) == pytest.approx(3 * capacity_per_s(one, 1024, 128))
-    assert forecast(three, 3000, 1024, 128).tpot_ms == pytest.approx(forecast(one, 1000, 1024, 128).tpot_ms)
+    assert forecast(three, 3000, 1024, 128).tpot_ms == pytest.approx(
+        forecast(one, 1000, 1024, 128).tpot_ms
+    )
 
 
 def test_a_lone_request_takes_what_its_steps_take() -> None:

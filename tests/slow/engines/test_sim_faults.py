@@ -27,7 +27,9 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def failure(timeout_s: float = 60.0, *, listens: bool = False, **flags: object) -> EngineFailed:
-    """How a simulator with these flags fails to start; with `listens` the time counts from when it does."""
+    """How a simulator with these flags fails to start; with `listens` the time counts from when
+    it does.
+    """
     server = Launcher().begin(engine, "m", raw=words(**flags))
     if listens:
         port = int(server.base_url.rpartition(":")[2])
@@ -50,7 +52,9 @@ def serving(**flags: object) -> Iterator[Server]:
 def token(server: Server) -> None:
     """Ask for one; whether it comes is not said."""
     with contextlib.suppress(Unreachable):
-        request(f"{server.base_url}/v1/completions", {"prompt": "a", "max_tokens": 1}, timeout_s=1.0)
+        request(
+            f"{server.base_url}/v1/completions", {"prompt": "a", "max_tokens": 1}, timeout_s=1.0
+        )
 
 
 @pytest.mark.parametrize(("fault", "kind"), AT_START.items())
@@ -68,7 +72,9 @@ def test_a_crash_says_what_a_file_says(tmp_path: Path) -> None:
 
 
 def test_there_must_be_such_a_fault() -> None:
-    with pytest.raises(BadInput, match=r"^--fault: unknown fault 'odd'; use one of hang, unavailable, oom, "):
+    with pytest.raises(
+        BadInput, match=r"^--fault: unknown fault 'odd'; use one of hang, unavailable, oom, "
+    ):
         Faults(fault="odd")
 
 
@@ -79,7 +85,9 @@ def test_there_must_be_such_a_fault() -> None:
         ({"profile": "a100-qwen3-32b", "gpu_memory_utilization": 0.7}, "oom_kv"),
     ],
 )
-def test_deployment_without_memory_fails_as_real_engines_do(flags: dict[str, object], kind: str) -> None:
+def test_deployment_without_memory_fails_as_real_engines_do(
+    flags: dict[str, object], kind: str
+) -> None:
     crash = failure(**flags).crash
     assert crash.kind == kind in DETERMINISTIC
 

@@ -116,7 +116,9 @@ def test_port_held_after_stop_is_a_leak_with_its_holder() -> None:
         port = int(server.base_url.rpartition(":")[2])
         held.bind(("127.0.0.1", port))
         held.listen()
-        with pytest.raises(Leaked, match=rf"fake: leaked: port {port} is held by process {os.getpid()} "):
+        with pytest.raises(
+            Leaked, match=rf"fake: leaked: port {port} is held by process {os.getpid()} "
+        ):
             server.stop()
     server.stop()
 
@@ -127,7 +129,9 @@ def test_process_that_survives_sigkill_is_a_named_leak(monkeypatch: pytest.Monke
     assert unkillable is not None
     with monkeypatch.context() as patch:
         patch.setattr("loadgen.engines.launch.shutdown._kill_tagged", lambda run_id: [unkillable])
-        with pytest.raises(Leaked, match=f"process {os.getpid()} .* survived SIGKILL; end this before") as leaked:
+        with pytest.raises(
+            Leaked, match=f"process {os.getpid()} .* survived SIGKILL; end this before"
+        ) as leaked:
             server.stop()
     assert leaked.value.processes == (unkillable,)
     server.stop()
@@ -147,7 +151,9 @@ signal.pause()
 
 def killed(*, supervisor_too: bool) -> tuple[int, int]:
     """Kill a program that has started a server; returns the ids of that and of its daemon."""
-    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, cwd=ROOT) as program:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, cwd=ROOT
+    ) as program:
         assert program.stdout is not None
         server, daemon, supervisor = map(int, program.stdout.readline().split())
         if supervisor_too:
@@ -158,7 +164,9 @@ def killed(*, supervisor_too: bool) -> tuple[int, int]:
     return server, daemon
 
 
-def test_killed_program_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_program_leaves_no_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "t").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
     killed(supervisor_too=False)

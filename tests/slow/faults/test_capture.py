@@ -20,9 +20,15 @@ from tests.helpers.scripted_server import GOOD, answering, read_request, serving
 PAUSE_S = 0.05
 
 
-async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
+async def captured(
+    url: str, tmp_path: Path, count: int = 1, **settings: Any
+) -> tuple[CapturedResponse, ...]:
     path = str(tmp_path / "c.jsonl")
-    found = (await run(job(url, tmp_path, count, capture=path, **settings))).trailer.workers[0].client.capture
+    found = (
+        (await run(job(url, tmp_path, count, capture=path, **settings)))
+        .trailer.workers[0]
+        .client.capture
+    )
     responses = capture.load(path).responses
     assert found == {"responses": len(responses), "left_out": 0, "error": None}
     return responses
@@ -40,27 +46,35 @@ def whole(response: CapturedResponse) -> bytes:
     return b"".join(data for _, data in response.reads)
 
 
-async def test_every_response_is_kept_byte_for_byte_and_the_rehearsal_is_not(tmp_path: Path) -> None:
+async def test_every_response_is_kept_byte_for_byte_and_the_rehearsal_is_not(
+    tmp_path: Path,
+) -> None:
     async with serving(answering(GOOD)) as url:
-        responses = await captured(url, tmp_path, 5, num_warmups=3, ready_check_timeout_sec=5.0, max_concurrency=1)
+        responses = await captured(
+            url, tmp_path, 5, num_warmups=3, ready_check_timeout_sec=5.0, max_concurrency=1
+        )
     assert [response.index for response in responses] == [0, 1, 2, 3, 4]
     assert {whole(response) for response in responses} == {GOOD}
-    assert {(response.end, response.input_tokens, response.output_tokens) for response in responses} == {
-        (End.RESPONSE, 2, 2)
-    }
+    assert {
+        (response.end, response.input_tokens, response.output_tokens) for response in responses
+    } == {(End.RESPONSE, 2, 2)}
     assert all(0 <= response.due_ns <= response.sent_ns for response in responses)
 
 
 async def test_a_body_that_aiohttp_reads_is_kept_as_it_came(tmp_path: Path) -> None:
     zipped = gzip.compress(answer("Hello", " world"))
-    encoded = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(zipped, 20)
+    encoded = (
+        HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(zipped, 20)
+    )
     async with serving(answering(encoded)) as url:
         (response,) = await captured(url, tmp_path)
     assert whole(response) == encoded
     assert response.end is End.RESPONSE
 
 
-@pytest.mark.parametrize("first", [b"", HEAD + b"\r\n" + delta(content="a")], ids=["before any byte", "in mid-stream"])
+@pytest.mark.parametrize(
+    "first", [b"", HEAD + b"\r\n" + delta(content="a")], ids=["before any byte", "in mid-stream"]
+)
 async def test_a_reset_is_kept_as_one(tmp_path: Path, first: bytes) -> None:
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
@@ -84,12 +98,16 @@ async def test_silence_until_a_timeout_is_kept_as_silence(tmp_path: Path) -> Non
 
 ODD = [
     GOOD,
-    streamed(delta(reasoning="a") + answer("b", " c") + usage(prompt_tokens=2, completion_tokens=5)),
+    streamed(
+        delta(reasoning="a") + answer("b", " c") + usage(prompt_tokens=2, completion_tokens=5)
+    ),
     b"HTTP/1.1 503 Busy\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\nbusy",
     HEAD + b"\r\n" + answer("until", " close", finish="length"),
     streamed(delta(content="a") + event(error={"message": "out of memory"})),
     streamed(answer("cut"))[:-40],
-    HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(gzip.compress(answer("x", "y"))),
+    HEAD
+    + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + chunked(gzip.compress(answer("x", "y"))),
     b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
     b"SSH-2.0\r\n\r\n",
     b"",
@@ -123,14 +141,20 @@ async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(
     async with serving(script) as url:
         await run(job(url, tmp_path / "1", count, request_rate=200.0, **options))
     server = replay(tmp_path / "c.jsonl.gz")
-    await run(job(server.url, tmp_path / "2", count, request_rate=200.0, records=str(tmp_path / "second")))
+    await run(
+        job(server.url, tmp_path / "2", count, request_rate=200.0, records=str(tmp_path / "second"))
+    )
     first, second = facts(tmp_path / "first"), facts(tmp_path / "second")
     assert len({fact["outcome"] for fact in first}) == 7
     assert second == first
 
 
-async def test_the_times_between_events_come_back(tmp_path: Path, replay: Callable[..., Process]) -> None:
-    """One stream of a second: a ratio of what was recorded to what is replayed, on a machine that others use too."""
+async def test_the_times_between_events_come_back(
+    tmp_path: Path, replay: Callable[..., Process]
+) -> None:
+    """One stream of a second: a ratio of what was recorded to what is replayed, on a machine
+    that others use too.
+    """
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)

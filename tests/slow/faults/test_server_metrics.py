@@ -15,10 +15,14 @@ from loadgen.testing.replies import DONE, delta, models, streamed, usage
 from tests.helpers.repeated import Repeated
 from tests.helpers.scripted_server import read_request, serving
 
-GOOD = streamed(delta(content="a") + delta(content="b") + delta("stop") + usage(completion_tokens=2) + DONE)
+GOOD = streamed(
+    delta(content="a") + delta(content="b") + delta("stop") + usage(completion_tokens=2) + DONE
+)
 MINE = Repeated(loadgen.Prompt("Hello", 1, 2, "mine"))
 # Long enough that a scrape or two fall between the first and the last.
-SETTINGS = loadgen.RunSettings(backend="openai-chat", num_prompts=16, request_rate=10, burstiness=float("inf"))
+SETTINGS = loadgen.RunSettings(
+    backend="openai-chat", num_prompts=16, request_rate=10, burstiness=float("inf")
+)
 BRIEF = SETTINGS.replace(num_prompts=3, request_rate=200)
 LONG = SETTINGS.replace(num_prompts=36)  # so that the server is asked while it goes on too
 Tells = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -46,7 +50,8 @@ class Telling:
 
     def counts(self) -> str:
         return (
-            f'vllm:request_success_total{{model_name="\x1b[31mm",finished_reason="stop"}} {self.requests}\n'
+            f'vllm:request_success_total{{model_name="\x1b[31mm",finished_reason="stop"}} '
+            f"{self.requests}\n"
             f"vllm:generation_tokens_total {2 * self.requests}\n"
             "vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n"
         )
@@ -214,8 +219,11 @@ BROKEN: dict[str, tuple[bytes | Tells, str]] = {
 
 
 @pytest.mark.parametrize(("tells", "why"), BROKEN.values(), ids=BROKEN)
-async def test_failed_scrapes_under_load_are_counted_not_compared(tells: bytes | Tells, why: str) -> None:
-    server = Telling(tells, after=2)  # one answer to see whether it tells, and the first one of the run
+async def test_failed_scrapes_under_load_are_counted_not_compared(
+    tells: bytes | Tells, why: str
+) -> None:
+    # One answer to see whether it tells, and the first one of the run.
+    server = Telling(tells, after=2)
     async with run(server) as result:
         failed = said(result)["sources"][0]["failed"]
     assert failed[0] is None
@@ -226,7 +234,10 @@ async def test_failed_scrapes_under_load_are_counted_not_compared(tells: bytes |
 
 
 async def test_numbers_that_are_none_are_left_out() -> None:
-    nan = text("vllm:generation_tokens_total NaN\nvllm:num_requests_running +Inf\nvllm:request_success_total 7\n")
+    nan = text(
+        "vllm:generation_tokens_total NaN\nvllm:num_requests_running "
+        "+Inf\nvllm:request_success_total 7\n"
+    )
     async with run(Telling(nan), BRIEF) as result:
         found = said(result)
     assert found["counts"] == dict.fromkeys(found["counts"]) | {"requests": 0}
@@ -256,7 +267,9 @@ async def test_metrics_that_appear_late_count_from_zero() -> None:
 
 
 @pytest.mark.parametrize(("busy", "times"), [(2, 3), (99, 5)])
-async def test_a_server_that_is_not_done_yet_is_asked_again_a_few_times(busy: int, times: int) -> None:
+async def test_a_server_that_is_not_done_yet_is_asked_again_a_few_times(
+    busy: int, times: int
+) -> None:
     class Slow(Telling):
         left = busy
 
@@ -270,7 +283,8 @@ async def test_a_server_that_is_not_done_yet_is_asked_again_a_few_times(busy: in
     async with run(Slow(), BRIEF) as result:
         moments = said(result)["sources"][0]["moments"]
         assert moments[0] == "first"
-        # On a slow machine, ticks may ask after the last request too, and then be told that it is not done yet.
+        # On a slow machine, ticks may ask after the last request too, and then be told that it is
+        # not done yet.
         ticks = moments.count("tick") if busy < times else 0
         assert times - ticks <= moments.count("last") <= times
         assert said(result)["counts"]["requests"] == (3 if busy < times else 1)
@@ -303,7 +317,9 @@ async def test_credentials_go_to_the_server_that_they_are_for_alone() -> None:
 async def test_several_sources_are_asked_at_the_same_times() -> None:
     own, other = Telling(), Telling()
     async with serving(own.script) as url, serving(other.script) as elsewhere:
-        settings = BRIEF.replace(base_url=url, server_metrics=(f"{url}/metrics", f"{elsewhere}/metrics"))
+        settings = BRIEF.replace(
+            base_url=url, server_metrics=(f"{url}/metrics", f"{elsewhere}/metrics")
+        )
         result = await loadgen.run(settings, dataset=MINE)
     a, b = said(result)["sources"]
     assert a["moments"] == b["moments"]
@@ -315,15 +331,21 @@ async def test_killed_scraper_loses_only_later_scrapes() -> None:
     server = Telling()
 
     async def kill() -> None:
-        while server.scrapes < 3:  # it asks in turn: the first answer is written before the next question
+        while (
+            server.scrapes < 3
+        ):  # it asks in turn: the first answer is written before the next question
             await asyncio.sleep(0.01)
         (scraper,) = (
-            one for one in psutil.Process().children() if "loadgen.runner.metrics_scraper_main" in one.cmdline()
+            one
+            for one in psutil.Process().children()
+            if "loadgen.runner.metrics_scraper_main" in one.cmdline()
         )
         scraper.kill()
 
     async with serving(server.script) as url:
-        result, _ = await asyncio.gather(loadgen.run(LONG.replace(base_url=url), dataset=MINE), kill())
+        result, _ = await asyncio.gather(
+            loadgen.run(LONG.replace(base_url=url), dataset=MINE), kill()
+        )
     assert result.data["completed"] == LONG.num_prompts
     assert said(result)["sources"][0]["moments"][0] == "first"
     assert not said(result)["covers_run"]
@@ -338,7 +360,11 @@ async def test_a_cancelled_run_leaves_no_scraper() -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-    assert not [one for one in psutil.Process().children() if "loadgen.runner.metrics_scraper_main" in one.cmdline()]
+    assert not [
+        one
+        for one in psutil.Process().children()
+        if "loadgen.runner.metrics_scraper_main" in one.cmdline()
+    ]
 
 
 NVML = """
@@ -361,7 +387,9 @@ nvmlDeviceGetUtilizationRates = nvmlDeviceGetMemoryInfo = lambda gpu: Told
 """
 
 
-async def test_gpus_of_this_machine_are_read_at_the_same_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_gpus_of_this_machine_are_read_at_the_same_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pynvml.py").write_text(NVML)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -374,7 +402,9 @@ async def test_gpus_of_this_machine_are_read_at_the_same_times(tmp_path: Path, m
     assert "\x1b" not in str(result)
 
 
-async def test_gpus_are_read_without_server_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_gpus_are_read_without_server_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pynvml.py").write_text(NVML)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -50,9 +50,16 @@ def receiver() -> Iterator[tuple[str, list[tuple[str | None, float]]]]:
         server.server_close()
 
 
-def filled(name: str, target: str, folder: Path, progress_url: str = "http://127.0.0.1:1/state") -> list[str]:
+def filled(
+    name: str, target: str, folder: Path, progress_url: str = "http://127.0.0.1:1/state"
+) -> list[str]:
     job = {"rate": 100, "input": 16, "output": 4, "requests": 12}
-    places = {"target": target, "processor": TOKENIZER, "output_dir": folder, "progress_url": progress_url}
+    places = {
+        "target": target,
+        "processor": TOKENIZER,
+        "output_dir": folder,
+        "progress_url": progress_url,
+    }
     return argv(name, token="t0ken", **job, **places)
 
 
@@ -70,31 +77,58 @@ def test_a_job_leaves_what_gpustack_reads(name: str, simulator: str, tmp_path: P
     assert refusals(summary) == []
     columns = {column: at(summary, path) for column, path in SCHEMA["extracted"].items()}
     assert (columns["request_total"], columns["request_successful"]) == (12, 12)
-    assert all(columns[column] > 0 for column in columns if column not in ("request_errored", "request_incomplete"))
+    assert all(
+        columns[column] > 0
+        for column in columns
+        if column not in ("request_errored", "request_incomplete")
+    )
     assert told[-1] == ("Bearer t0ken", 100.0)
     assert "Serving Benchmark Result" in done.stdout
     assert "t0ken" not in done.stdout + done.stderr
 
 
 def test_sharegpt_is_sent_in_the_order_of_the_file(simulator: str, tmp_path: Path) -> None:
-    asked = [("gpt", "human"), ("human", "gpt"), ("user", "assistant"), ("human", "gpt"), ("human", "gpt")]
+    asked = [
+        ("gpt", "human"),
+        ("human", "gpt"),
+        ("user", "assistant"),
+        ("human", "gpt"),
+        ("human", "gpt"),
+    ]
     rows = [
-        {"id": str(i), "conversations": [{"from": who, "value": f"words of number {i}"} for who in pair]}
+        {
+            "id": str(i),
+            "conversations": [{"from": who, "value": f"words of number {i}"} for who in pair],
+        }
         for i, pair in enumerate(asked)
     ]
     file = tmp_path / "ShareGPT_V3.json"
     file.write_text(json.dumps(rows))
-    given = ("--data", str(file), "--processor", TOKENIZER, "--output-path", str(tmp_path / "7.json"))
+    given = (
+        "--data",
+        str(file),
+        "--processor",
+        TOKENIZER,
+        "--output-path",
+        str(tmp_path / "7.json"),
+    )
     rate = ("--profile", "constant", "--rate", "1000", "--max-requests", "3")
     done = loadgen(*COMMAND, "--target", simulator, *given, *rate)
     assert done.returncode == 0, done.stderr
-    sources = [json.loads(line).get("source") for line in (tmp_path / "7.records.jsonl").read_text().splitlines()]
+    sources = [
+        json.loads(line).get("source")
+        for line in (tmp_path / "7.records.jsonl").read_text().splitlines()
+    ]
     assert sorted(filter(None, sources)) == ["sharegpt/1", "sharegpt/2", "sharegpt/3"]
     assert refusals(json.loads((tmp_path / "7.json").read_text())) == []
 
 
 def test_the_numbers_are_those_of_the_report(simulator: str, tmp_path: Path) -> None:
-    done = loadgen(*flags(simulator, tmp_path, "--profile", "constant", "--rate", "100", "--max-requests", "20"))
+    done = loadgen(
+        *flags(
+            simulator, tmp_path, "--profile", "constant", "--rate", "100", "--max-requests", "20"
+        )
+    )
     assert done.returncode == 0, done.stderr
     again = json.loads(loadgen("report", "--json", str(tmp_path / "7.records.jsonl")).stdout)
     metrics = json.loads((tmp_path / "7.json").read_text())["benchmarks"][0]["metrics"]
@@ -108,7 +142,8 @@ def test_the_numbers_are_those_of_the_report(simulator: str, tmp_path: Path) -> 
         "requests_per_second": again["request_throughput"],
     }
     for name, said in pairs.items():
-        # E2EL ends with the last token, guidellm's latency with the stream: a loaded machine tells them apart.
+        # E2EL ends with the last token, guidellm's latency with the stream: a loaded machine tells
+        # them apart.
         near = 0.05 if name == "request_latency" else 1e-3
         assert metrics[name]["successful"]["mean"] == pytest.approx(said, rel=near), name
     assert metrics["request_concurrency"]["successful"]["max"] == again["max_concurrent_requests"]
@@ -119,7 +154,9 @@ def test_log_says_that_the_summary_leaves_out_the_warmup(simulator: str, tmp_pat
     done = loadgen(*flags(simulator, tmp_path, *load))
     assert done.returncode == 0, done.stderr
     path = tmp_path / "7.json"
-    assert f"{path} counts 15 of 20 requests, without those of --warmup and --cooldown" in done.stderr
+    assert (
+        f"{path} counts 15 of 20 requests, without those of --warmup and --cooldown" in done.stderr
+    )
     assert at(json.loads(path.read_text()), "benchmarks.0.metrics.request_totals.successful") == 15
 
 
@@ -144,7 +181,11 @@ def test_unreachable_progress_url_does_not_fail_the_job(simulator: str, tmp_path
 
 
 def test_an_interrupted_job_keeps_what_was_measured(simulator: str, tmp_path: Path) -> None:
-    process = start(*flags(simulator, tmp_path, "--profile", "constant", "--rate", "5", "--max-requests", "1000"))
+    process = start(
+        *flags(
+            simulator, tmp_path, "--profile", "constant", "--rate", "5", "--max-requests", "1000"
+        )
+    )
     hear(process, lambda line: ended(line) > 0)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
@@ -178,12 +219,18 @@ def test_a_stage_that_ends_with_another_code_than_0_is_the_last(tmp_path: Path) 
 
 class TestRefused:
     def test_by_the_flag_as_it_is_called_here(self, simulator: str, tmp_path: Path) -> None:
-        done = loadgen(*flags(simulator, tmp_path, "--profile", "constant", "--rate", "0", "--max-requests", "5"))
+        done = loadgen(
+            *flags(
+                simulator, tmp_path, "--profile", "constant", "--rate", "0", "--max-requests", "5"
+            )
+        )
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("loadgen benchmark-runner: --rate: ")
         assert len(done.stderr.splitlines()) == 1
 
-    def test_also_what_is_found_once_the_server_is_there(self, simulator: str, tmp_path: Path) -> None:
+    def test_also_what_is_found_once_the_server_is_there(
+        self, simulator: str, tmp_path: Path
+    ) -> None:
         run = ("--profile", "constant", "--rate", "9", "--max-requests", "5")
         done = loadgen(*flags(simulator, tmp_path, *run, "--processor", "/nowhere/tokenizer.json"))
         assert done.returncode == 2

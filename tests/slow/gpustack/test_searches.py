@@ -1,4 +1,6 @@
-"""Searches as GPUStack starts them: which files they leave, and which load GPUStack can recommend."""
+"""Searches as GPUStack starts them: which files they leave, and which load GPUStack can
+recommend.
+"""
 
 import json
 import signal
@@ -15,7 +17,14 @@ from tests.helpers.gpustack_contract import at, refusals
 
 pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
 COMMAND = ("benchmark-runner", "benchmark", "run", "--auto-tune")
-LENGTHS = ("--data", "prompt_tokens=16,output_tokens=8", "--processor", TOKENIZER, "--random-seed", "5")
+LENGTHS = (
+    "--data",
+    "prompt_tokens=16,output_tokens=8",
+    "--processor",
+    TOKENIZER,
+    "--random-seed",
+    "5",
+)
 STREAMS = ("--axis", "concurrency", "--lower-bound", "1.0")
 LIMIT = 6
 TOTALS = "benchmarks.0.metrics.request_totals"
@@ -40,7 +49,17 @@ def limited() -> Iterator[str]:
 
 
 def flags(target: str, folder: Path, *more: str) -> list[str]:
-    return [*COMMAND, "--target", target, *LENGTHS, "--output-dir", str(folder), "--outputs", "7.dual_json", *more]
+    return [
+        *COMMAND,
+        "--target",
+        target,
+        *LENGTHS,
+        "--output-dir",
+        str(folder),
+        "--outputs",
+        "7.dual_json",
+        *more,
+    ]
 
 
 def points(folder: Path) -> list[dict[str, Any]]:
@@ -53,7 +72,9 @@ def points(folder: Path) -> list[dict[str, Any]]:
 def load(summary: dict[str, Any]) -> float | None:
     """The load of a point as GPUStack reads it; None: it recommends no such point."""
     strategy = at(summary, "benchmarks.0.config.strategy")
-    found: float | None = strategy.get("streams") if strategy["type_"] == "concurrent" else strategy["rate"]
+    found: float | None = (
+        strategy.get("streams") if strategy["type_"] == "concurrent" else strategy["rate"]
+    )
     return found
 
 
@@ -62,7 +83,9 @@ def ramp(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_points_are_in_the_order_of_the_search_and_all_can_be_read(simulator: str, tmp_path: Path) -> None:
+def test_points_are_in_the_order_of_the_search_and_all_can_be_read(
+    simulator: str, tmp_path: Path
+) -> None:
     done = loadgen(*flags(simulator, tmp_path, *STREAMS, "--max-points", "4"), timeout_s=300)
     assert done.returncode == 0, done.stderr
     found = points(tmp_path)
@@ -118,7 +141,9 @@ def test_time_ends_a_search_within_a_run(simulator: str, tmp_path: Path) -> None
     assert [load(summary) for summary in points(tmp_path)] == [None]
 
 
-def test_interrupted_search_keeps_its_points_and_does_not_say_that_it_ended(simulator: str, tmp_path: Path) -> None:
+def test_interrupted_search_keeps_its_points_and_does_not_say_that_it_ended(
+    simulator: str, tmp_path: Path
+) -> None:
     process = start(*flags(simulator, tmp_path, *STREAMS))
     hear(process, lambda line: "2 in flight: met" in line)
     hear(process, lambda line: ended(line) > 0)
@@ -137,7 +162,15 @@ def test_search_that_cannot_begin_leaves_nothing(simulator: str, tmp_path: Path)
 
 
 def test_saturation_stops_a_run_if_asked(tmp_path: Path) -> None:
-    run = ("--profile", "constant", "--rate", "200", "--max-requests", "20000", "--detect-saturation")
+    run = (
+        "--profile",
+        "constant",
+        "--rate",
+        "200",
+        "--max-requests",
+        "20000",
+        "--detect-saturation",
+    )
     command = [word for word in flags("URL", tmp_path, *run) if word != "--auto-tune"]
     with served("--max-num-seqs", "4") as (url, _):  # 62 requests/s
         done = loadgen(*[word.replace("URL", url) for word in command], timeout_s=300)

@@ -15,14 +15,14 @@ LOAD = f"""
 import loadgen
 LOAD = loadgen.RunSettings(backend="openai-chat", tokenizer={TOKENIZER!r}, random_input_len=8, random_output_len=2,
                            request_rate=200, num_prompts=20)
-"""
+"""  # noqa: E501
 COSTS = """
 import sys
 def test_nothing_was_imported():
     assert "loadgen.pytest_plugin" in sys.modules
     loaded = {name for name in sys.modules if name.split(".")[0] in ("loadgen", "numpy", "aiohttp", "uvloop")}
     assert loaded == {"loadgen", "loadgen.pytest_plugin", "loadgen.version"}
-"""
+"""  # noqa: E501
 
 
 class Project:
@@ -65,7 +65,7 @@ def test_fields_alone_will_do(project: Project) -> None:
 def test_it(loadgen_run):
     fields = dict(backend="openai-chat", tokenizer=LOAD.tokenizer, random_input_len=8, random_output_len=2)
     assert loadgen_run(request_rate=100, num_prompts=5, slo="error_rate<1%", **fields).snapshot.ok == 5
-""")
+""")  # noqa: E501
     done.assert_outcomes(passed=1)
 
 
@@ -94,7 +94,7 @@ class Mine:
 def test_it(loadgen_run):
     result = loadgen_run(LOAD, dataset=Mine())
     assert result.data["loadgen"]["provenance"]["prompts"]["name"] == "mine"
-""")
+""")  # noqa: E501
     done.assert_outcomes(passed=1)
 
 
@@ -110,7 +110,8 @@ def test_it(loadgen_run):
     done.stdout.re_match_lines(
         [
             r">       loadgen_run\(LOAD\)\.assert_slo\(.*",
-            r"E       AssertionError: ttft_p99<1us is missed: ttft_p99 is [\d.]+ ms of 20 values \(p99 needs 662\), .*",
+            r"E       AssertionError: ttft_p99<1us is missed: ttft_p99 is [\d.]+ ms of 20 values "
+            r"\(p99 needs 662\), .*",
             r"-+ Captured loadgen call -+",
             r"=+ Serving Benchmark Result =+",
             r"Verdict: .*",
@@ -124,7 +125,9 @@ def test_it(loadgen_run):
     loadgen_run(LOAD, slo="e2el_max<1us")
 """)
     done.assert_outcomes(failed=1)
-    done.stdout.re_match_lines([r">       loadgen_run\(LOAD, slo=.*", r"E .* e2el_max<1us is missed: e2el_max is .*"])
+    done.stdout.re_match_lines(
+        [r">       loadgen_run\(LOAD, slo=.*", r"E .* e2el_max<1us is missed: e2el_max is .*"]
+    )
     assert "loadgen/pytest_plugin.py" not in said(done)
 
 
@@ -182,7 +185,7 @@ def verdict(monkeypatch):
 
 def test_it(loadgen_run):
     loadgen_run(LOAD, strict={strict})
-"""
+"""  # noqa: E501
 
 
 def test_an_invalid_run_fails_and_says_which_check(project: Project) -> None:
@@ -194,11 +197,17 @@ def test_an_invalid_run_fails_and_says_which_check(project: Project) -> None:
 def test_a_suspect_run_warns_where_the_test_called_it(project: Project) -> None:
     done = project.tests(JUDGED.format(verdict="SUSPECT", strict=False))
     done.assert_outcomes(passed=1, warnings=1)
-    done.stdout.re_match_lines([r".*test_it.py:\d+: SuspectRun: the run is SUSPECT: lag p99: 9 ms, limit 1 ms"])
+    done.stdout.re_match_lines(
+        [r".*test_it.py:\d+: SuspectRun: the run is SUSPECT: lag p99: 9 ms, limit 1 ms"]
+    )
 
 
-@pytest.mark.parametrize(("strict", "flags"), [(True, []), (False, ["-W", "error::loadgen.pytest_plugin.SuspectRun"])])
-def test_a_suspect_run_fails_where_it_is_not_to_be_borne(project: Project, strict: bool, flags: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("strict", "flags"), [(True, []), (False, ["-W", "error::loadgen.pytest_plugin.SuspectRun"])]
+)
+def test_a_suspect_run_fails_where_it_is_not_to_be_borne(
+    project: Project, strict: bool, flags: list[str]
+) -> None:
     done = project.tests(JUDGED.format(verdict="SUSPECT", strict=strict), *flags)
     done.assert_outcomes(failed=1)
 
@@ -227,7 +236,9 @@ def test_it(loadgen_run):
     loadgen_run(LOAD, rate=20)
 """)
     done.assert_outcomes(failed=1)
-    done.stdout.re_match_lines([r"E .*BadInput: rate: is not a field of RunSettings; did you mean request_rate\?"])
+    done.stdout.re_match_lines(
+        [r"E .*BadInput: rate: is not a field of RunSettings; did you mean request_rate\?"]
+    )
 
 
 def test_a_coroutine_that_takes_the_wrong_fixture_is_told_the_right_one(project: Project) -> None:
@@ -239,7 +250,9 @@ async def test_it(loadgen_run):
     loadgen_run(LOAD)
 """)
     done.assert_outcomes(failed=1)
-    done.stdout.re_match_lines([r"E .*BadInput: run_sync: an event loop runs here already; .*loadgen_run_async.*"])
+    done.stdout.re_match_lines(
+        [r"E .*BadInput: run_sync: an event loop runs here already; .*loadgen_run_async.*"]
+    )
 
 
 def test_a_server_that_is_not_there_is_one_line(project: Project) -> None:
@@ -251,14 +264,18 @@ def test_it(loadgen_run):
         url="http://127.0.0.1:1",
     )
     done.assert_outcomes(failed=1)
-    done.stdout.re_match_lines([r">       loadgen_run\(LOAD\)", r"E .*Unreachable: http://127\.0\.0\.1:1.*"])
+    done.stdout.re_match_lines(
+        [r">       loadgen_run\(LOAD\)", r"E .*Unreachable: http://127\.0\.0\.1:1.*"]
+    )
     assert "loadgen/runner/run.py" not in said(done)
 
 
 # -- files
 
 
-def test_results_are_kept_named_after_their_tests_whatever_becomes_of_them(project: Project, tmp_path: Path) -> None:
+def test_results_are_kept_named_after_their_tests_whatever_becomes_of_them(
+    project: Project, tmp_path: Path
+) -> None:
     folder = tmp_path / "kept" / "new"
     done = project.tests(
         """
@@ -279,14 +296,19 @@ def test_it(loadgen_run, count):
 
 
 def test_tests_have_distinct_result_files() -> None:
-    assert file_name("tests/load/test_it.py::TestIt::test_it") == "tests-load-test_it.py-TestIt-test_it"
+    assert (
+        file_name("tests/load/test_it.py::TestIt::test_it")
+        == "tests-load-test_it.py-TestIt-test_it"
+    )
     params = ("x/y", "x-y", "x y", "é", "ü")
     alike = ["a/b.py::t", "a-b.py::t", *(f"a/b.py::t[{each}]" for each in params)]
     assert len({file_name(each) for each in alike}) == len(alike)
     assert len(file_name("é" * 300).encode()) < 255
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_sent(project: Project, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_sent(
+    project: Project, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     done = project.tests(
         """

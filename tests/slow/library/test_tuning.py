@@ -25,7 +25,12 @@ async def test_cancelled_study_keeps_its_starts_and_resumes(tmp_path: Path) -> N
 
     phases = set[str]()
     task = asyncio.create_task(
-        loadgen.tune(SMALL, store=store, on_trial=seen, on_progress=lambda progress: phases.add(progress.phase))
+        loadgen.tune(
+            SMALL,
+            store=store,
+            on_trial=seen,
+            on_progress=lambda progress: phases.add(progress.phase),
+        )
     )
     await enough.wait()
     task.cancel()

@@ -16,7 +16,9 @@ OFTEN_S = 0.02
 
 
 async def seen(settings: loadgen.RunSettings) -> tuple[list[loadgen.Snapshot], loadgen.Result]:
-    """Three snapshots of a run that has gone on between them, and its result; with the third it is stopped."""
+    """Three snapshots of a run that has gone on between them, and its result; with the third it
+    is stopped.
+    """
     snapshots: list[loadgen.Snapshot] = []
     async with loadgen.watch(settings, every_s=OFTEN_S, dataset=MINE) as run:
         async for _ in run:
@@ -65,7 +67,9 @@ async def test_several_workers_give_counts_and_no_snapshot(faulty: Faulty) -> No
 
 
 async def test_a_run_that_is_stopped_ends_with_a_partial_result(faulty: Faulty) -> None:
-    async with loadgen.watch(ENDLESS.replace(base_url=faulty.url), every_s=OFTEN_S, dataset=MINE) as run:
+    async with loadgen.watch(
+        ENDLESS.replace(base_url=faulty.url), every_s=OFTEN_S, dataset=MINE
+    ) as run:
         async for progress in run:
             if progress.ok > 20:
                 run.stop("it has shown enough")
@@ -81,7 +85,9 @@ async def test_run_cannot_be_stopped_before_it_measures(faulty: Faulty) -> None:
 
 
 async def test_leaving_the_block_ends_the_run(faulty: Faulty) -> None:
-    async with loadgen.watch(ENDLESS.replace(base_url=faulty.url), every_s=OFTEN_S, dataset=MINE) as run:
+    async with loadgen.watch(
+        ENDLESS.replace(base_url=faulty.url), every_s=OFTEN_S, dataset=MINE
+    ) as run:
         async for progress in run:
             if progress.ok:
                 break
@@ -90,7 +96,9 @@ async def test_leaving_the_block_ends_the_run(faulty: Faulty) -> None:
     assert (await run.result()).partial == "its block was left"
 
 
-async def test_who_waits_for_the_result_may_be_cancelled_and_the_run_goes_on(faulty: Faulty) -> None:
+async def test_who_waits_for_the_result_may_be_cancelled_and_the_run_goes_on(
+    faulty: Faulty,
+) -> None:
     async with loadgen.watch(SETTINGS.replace(base_url=faulty.url), dataset=MINE) as run:
         waiting = asyncio.create_task(run.result())
         await asyncio.sleep(0)
@@ -137,7 +145,9 @@ async def test_a_bad_setting_is_refused_at_the_door() -> None:
 
 async def test_error_of_an_unwatched_run_is_raised_at_the_block_end() -> None:
     async def look_away() -> None:
-        async with loadgen.watch(SETTINGS.replace(base_url="http://127.0.0.1:1"), dataset=MINE) as run:
+        async with loadgen.watch(
+            SETTINGS.replace(base_url="http://127.0.0.1:1"), dataset=MINE
+        ) as run:
             await asyncio.wait({run._task})
 
     with pytest.raises(loadgen.Unreachable):

@@ -48,7 +48,9 @@ class Seen:
 
     @property
     def worker(self) -> dict[int | None, bytes]:
-        """Who asked, by the number of the request: each worker has a prefix of its own for the ids of its requests."""
+        """Who asked, by the number of the request: each worker has a prefix of its own for the
+        ids of its requests.
+        """
         return {ask.index: ask.id.rpartition(b"-")[0] for ask in self.asked}
 
     def reply(self, ask: Request) -> bytes:
@@ -72,10 +74,23 @@ async def ran(settings: loadgen.RunSettings, **changes: Any) -> tuple[loadgen.Re
 def exact(result: loadgen.Result) -> dict[str, Any]:
     """The numbers that are no times: those that must be the same however many workers there are."""
     own, snapshot = result.data["loadgen"], result.snapshot
-    times = ("stream_ns", "decode_ns", "sojourn_ns", "warm_connections", "late_connections", "token_reads")
+    times = (
+        "stream_ns",
+        "decode_ns",
+        "sojourn_ns",
+        "warm_connections",
+        "late_connections",
+        "token_reads",
+    )
     counters = {name: count for name, count in snapshot.counters.items() if name not in times}
-    counts = {name: own["latency_ms"][name]["count"] for name in ("ttft_due", "tpot", "itl", "icl", "e2el_sent", "lag")}
-    totals = {name: result.data[name] for name in ("completed", "failed", "total_input_tokens", "total_output_tokens")}
+    counts = {
+        name: own["latency_ms"][name]["count"]
+        for name in ("ttft_due", "tpot", "itl", "icl", "e2el_sent", "lag")
+    }
+    totals = {
+        name: result.data[name]
+        for name in ("completed", "failed", "total_input_tokens", "total_output_tokens")
+    }
     prompts, schedule = own["provenance"]["prompts"], own["provenance"]["schedule"]
     return (
         counters
@@ -94,7 +109,11 @@ def exact(result: loadgen.Result) -> dict[str, Any]:
 def red(result: loadgen.Result, group: str) -> dict[str, str]:
     """The checks of a group that have failed, and what they saw."""
     checks = result.data["loadgen"]["checks"]
-    return {check["name"]: check["value"] for check in checks if check["group"] == group and check["ok"] is False}
+    return {
+        check["name"]: check["value"]
+        for check in checks
+        if check["group"] == group and check["ok"] is False
+    }
 
 
 @pytest.mark.parametrize("settings", [RANDOM, SESSIONS], ids=["requests", "sessions"])
@@ -107,7 +126,9 @@ async def test_times_prompts_and_numbers_are_the_same_for_any_number_of_workers(
         result, seen = await ran(settings, workers=workers, records=str(path))
         told = sorted(RecordFile(path), key=lambda record: record.index)
         begun = [
-            record.due - RecordFile(path).start_ns for record in told if settings is RANDOM or not record.index % 3
+            record.due - RecordFile(path).start_ns
+            for record in told
+            if settings is RANDOM or not record.index % 3
         ]
         alone, bodies, due = alone or exact(result), bodies or seen.bodies, due or begun
         assert exact(result) == alone
@@ -136,14 +157,20 @@ async def test_the_turns_of_a_session_are_asked_by_one_worker() -> None:
 
 
 async def test_warm_ups_are_shared_and_the_test_request_is_sent_once() -> None:
-    result, seen = await ran(RANDOM, workers=2, num_warmups=5, ready_check_timeout_sec=5, warm_connections="7")
+    result, seen = await ran(
+        RANDOM, workers=2, num_warmups=5, ready_check_timeout_sec=5, warm_connections="7"
+    )
     assert len(seen.asked) == COUNT + 5 + 1
     assert result.data["loadgen"]["client"]["warm_connections"] == 7
 
 
-@pytest.mark.parametrize("changes", [{}, {"duration": 1.0, "num_prompts": None}], ids=["requests", "seconds"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"duration": 1.0, "num_prompts": None}], ids=["requests", "seconds"]
+)
 async def test_a_closed_loop_keeps_its_cap(changes: dict[str, Any]) -> None:
-    result, _ = await ran(RANDOM, workers=2, request_rate=float("inf"), max_concurrency=5, **changes)
+    result, _ = await ran(
+        RANDOM, workers=2, request_rate=float("inf"), max_concurrency=5, **changes
+    )
     own = result.data["loadgen"]
     assert own["closed_loop"]
     assert own["outcomes"] == {"ok": own["scheduled"]}
@@ -169,7 +196,9 @@ async def test_usage_of_each_worker_stands_beside_the_total() -> None:
     client, workers = result.data["loadgen"]["client"], result.data["loadgen"]["workers"]
     assert client["cpu_s"] == pytest.approx(sum(worker["client"]["cpu_s"] for worker in workers))
     assert client["busy_share"] == max(worker["client"]["busy_share"] for worker in workers)
-    assert client["peak_memory_bytes"] == sum(worker["client"]["peak_memory_bytes"] for worker in workers)
+    assert client["peak_memory_bytes"] == sum(
+        worker["client"]["peak_memory_bytes"] for worker in workers
+    )
     assert "2 workers, the busiest loop" in str(result)
 
 
@@ -184,12 +213,25 @@ async def test_several_targets_are_shared_in_turn_by_all_workers_together() -> N
     assert result.data["loadgen"]["client"]["warm_connections"] == 6
 
 
-async def test_a_trace_that_one_worker_has_only_the_first_of_is_no_closed_loop(tmp_path: Path) -> None:
+async def test_a_trace_that_one_worker_has_only_the_first_of_is_no_closed_loop(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "trace.jsonl"
-    path.write_text("".join(f'{{"timestamp": {ms}, "input_length": 20, "output_length": 2}}\n' for ms in (0, 200)))
+    path.write_text(
+        "".join(
+            f'{{"timestamp": {ms}, "input_length": 20, "output_length": 2}}\n' for ms in (0, 200)
+        )
+    )
     records = tmp_path / "r.jsonl"
-    trace = {"dataset_name": "trace", "dataset_path": str(path), "max_concurrency": 4, "num_prompts": None}
-    settings = RANDOM.replace(random_input_len=1024, random_output_len=128, request_rate=float("inf"), **trace)
+    trace = {
+        "dataset_name": "trace",
+        "dataset_path": str(path),
+        "max_concurrency": 4,
+        "num_prompts": None,
+    }
+    settings = RANDOM.replace(
+        random_input_len=1024, random_output_len=128, request_rate=float("inf"), **trace
+    )
     await ran(settings, workers=2, records=str(records))
     file = RecordFile(records)
     assert sorted(record.due - file.start_ns for record in file) == [0, 200_000_000]
@@ -211,15 +253,23 @@ async def killed(**changes: Any) -> loadgen.Result:
             began.set()
 
     async with seeing() as (_, url):
-        task = asyncio.create_task(loadgen.run(LONG.replace(base_url=url, workers=2, **changes), on_progress=watch))
-        await asyncio.wait({task, asyncio.create_task(began.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(
+            loadgen.run(LONG.replace(base_url=url, workers=2, **changes), on_progress=watch)
+        )
+        await asyncio.wait(
+            {task, asyncio.create_task(began.wait())}, return_when=asyncio.FIRST_COMPLETED
+        )
         children = [child for child in psutil.Process().children() if child.pid not in before]
-        second = sorted(child.pid for child in children if "loadgen.runner.worker_main" in child.cmdline())[1]
+        second = sorted(
+            child.pid for child in children if "loadgen.runner.worker_main" in child.cmdline()
+        )[1]
         os.kill(second, signal.SIGKILL)
         return await task
 
 
-async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_rest(tmp_path: Path) -> None:
+async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_rest(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "r.jsonl"
     result = await killed(records=str(path))
     own = result.data["loadgen"]
@@ -235,7 +285,9 @@ async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_
     assert not list(further_shards(path))
 
 
-async def test_unresponsive_worker_is_killed_at_the_end_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unresponsive_worker_is_killed_at_the_end_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("loadgen.runner.workers.PATIENCE_S", 0.5)
     async with open_workers(2) as workers, seeing() as (_, url):
         stopped = False
@@ -247,8 +299,13 @@ async def test_unresponsive_worker_is_killed_at_the_end_of_the_run(monkeypatch: 
                 os.kill(workers._participants[1].pid, signal.SIGSTOP)
                 workers.abort("interrupted")
 
-        result = await run.run(LONG.replace(base_url=url, workers=2), participant=workers, on_progress=watch)
-    assert [worker["lost"] for worker in result.data["loadgen"]["workers"]] == [None, "was killed by signal 9"]
+        result = await run.run(
+            LONG.replace(base_url=url, workers=2), participant=workers, on_progress=watch
+        )
+    assert [worker["lost"] for worker in result.data["loadgen"]["workers"]] == [
+        None,
+        "was killed by signal 9",
+    ]
     assert result.verdict is loadgen.Verdict.INVALID
 
 
@@ -262,7 +319,9 @@ async def test_without_records_what_the_others_have_measured_is_kept() -> None:
 # -- it comes to no end
 
 
-async def begun(url: str, path: Path, until: Callable[[loadgen.Progress], bool], **changes: Any) -> "asyncio.Task[Any]":
+async def begun(
+    url: str, path: Path, until: Callable[[loadgen.Progress], bool], **changes: Any
+) -> "asyncio.Task[Any]":
     """A run of two workers that has come so far."""
     far = asyncio.Event()
 
@@ -279,7 +338,9 @@ async def begun(url: str, path: Path, until: Callable[[loadgen.Progress], bool],
 async def test_a_run_that_is_cancelled_leaves_the_records_of_all(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     async with seeing() as (_, url):
-        task = await begun(url, path, lambda progress: progress.phase == "running" and progress.ended > 250)
+        task = await begun(
+            url, path, lambda progress: progress.phase == "running" and progress.ended > 250
+        )
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -288,14 +349,14 @@ async def test_a_run_that_is_cancelled_leaves_the_records_of_all(tmp_path: Path)
     assert (np.bincount(result.snapshot.index % 2) > 30).all()
 
 
-async def test_run_given_up_before_its_start_keeps_older_records(
-    tmp_path: Path,
-) -> None:
+async def test_run_given_up_before_its_start_keeps_older_records(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     await ran(RANDOM, workers=2, records=str(path))
     before = path.read_bytes()
     async with seeing() as (_, url):
-        task = await begun(url, path, lambda progress: progress.phase == "preparing", num_prompts=100_000)
+        task = await begun(
+            url, path, lambda progress: progress.phase == "preparing", num_prompts=100_000
+        )
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -315,7 +376,9 @@ async def test_a_run_whose_clock_never_starts_leaves_no_empty_files(tmp_path: Pa
 
 
 def in_parts(tmp_path: Path, workers: int) -> Path:
-    """The records of a run that ended by itself, cut again into the parts that its workers would have left."""
+    """The records of a run that ended by itself, cut again into the parts that its workers would
+    have left.
+    """
     path = tmp_path / "r.jsonl"
     asyncio.run(ran(RANDOM, workers=1, records=str(path)))
     first, *lines = path.read_bytes().splitlines(keepends=True)
@@ -332,7 +395,10 @@ def in_parts(tmp_path: Path, workers: int) -> Path:
 def test_unjoined_shards_make_a_report(tmp_path: Path) -> None:
     result = loadgen.from_records(in_parts(tmp_path, 3))
     assert result.data["completed"] == COUNT
-    assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records stopped"
+    assert (
+        result.data["loadgen"]["partial"]
+        == f"{COUNT} of {COUNT} requests had ended when the records stopped"
+    )
     assert len(result.data["loadgen"]["workers"]) == 3
 
 
@@ -350,7 +416,10 @@ def test_joined_but_unfinished_records_make_a_report(tmp_path: Path) -> None:
     assert join_shards([shard_path(path, number) for number in range(2)]) is None
     result = loadgen.from_records(path)
     assert result.data["completed"] == COUNT
-    assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records stopped"
+    assert (
+        result.data["loadgen"]["partial"]
+        == f"{COUNT} of {COUNT} requests had ended when the records stopped"
+    )
     assert not red(result, "A")
 
 

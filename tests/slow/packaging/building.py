@@ -1,4 +1,6 @@
-"""Building: the package as it is given to others, made in a copy of the source, so that the source stays as it is."""
+"""Building: the package as it is given to others, made in a copy of the source, so that the
+source stays as it is.
+"""
 
 import shutil
 import subprocess
@@ -37,7 +39,8 @@ def sdist(folder: Path) -> Path:
 
 
 def wheel(python: str, source: Path, folder: Path) -> tuple[Path, str]:
-    """The wheel that an interpreter makes of a source distribution, with a build environment of its own.
+    """The wheel that an interpreter makes of a source distribution, with a build environment of its
+    own.
 
     Returns:
         The wheel, and what was said meanwhile.
@@ -45,7 +48,17 @@ def wheel(python: str, source: Path, folder: Path) -> tuple[Path, str]:
     Raises:
         Failed: It cannot be made.
     """
-    said = called(python, "-m", "pip", "wheel", "--verbose", "--no-deps", "--wheel-dir", str(folder), str(source))
+    said = called(
+        python,
+        "-m",
+        "pip",
+        "wheel",
+        "--verbose",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(source),
+    )
     (made,) = folder.glob("*.whl")
     return made, said
 

@@ -1,4 +1,6 @@
-"""The public names of the library and their signatures; `python -m tests.slow.packaging.public_api` records them."""
+"""The public names of the library and their signatures; `python -m
+tests.slow.packaging.public_api` records them.
+"""
 
 import dataclasses
 import enum
@@ -20,7 +22,9 @@ PLUGIN = ("loadgen_run", "loadgen_run_async", "SuspectRun")
 
 
 def lines() -> Iterator[str]:
-    """A line for each name, each public attribute of a class, and each of their parameters' defaults."""
+    """A line for each name, each public attribute of a class, and each of their parameters'
+    defaults.
+    """
     for module, names in ((loadgen, loadgen.__all__), (loadgen.engines, loadgen.engines.__all__)):
         for name in (name for name in names if name != "__version__"):
             yield from _described(f"{module.__name__}.{name}", getattr(module, name))
@@ -55,18 +59,27 @@ def _signature(thing: Any) -> str:
         return "(...)"
     plain = [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
     shown = [
-        one.replace(default=_Shown("...")) if callable(one.default) and one.default is not one.empty else one
+        one.replace(default=_Shown("..."))
+        if callable(one.default) and one.default is not one.empty
+        else one
         for one in plain
     ]
     return str(inspect.Signature(shown))
 
 
 def _fields(thing: type) -> dict[str, str]:
-    """The fields of a dataclass or a struct, with their defaults as text; nothing of another class."""
+    """The fields of a dataclass or a struct, with their defaults as text; nothing of another
+    class.
+    """
     if dataclasses.is_dataclass(thing):
-        return {field.name: _default(field, dataclasses.MISSING) for field in dataclasses.fields(thing)}
+        return {
+            field.name: _default(field, dataclasses.MISSING) for field in dataclasses.fields(thing)
+        }
     if issubclass(thing, msgspec.Struct):
-        return {field.name: _default(field, msgspec.NODEFAULT) for field in msgspec.structs.fields(thing)}
+        return {
+            field.name: _default(field, msgspec.NODEFAULT)
+            for field in msgspec.structs.fields(thing)
+        }
     return {}
 
 

@@ -1,7 +1,8 @@
-"""Smoke: the least that an installed loadgen does; a script that needs nothing else: `python smoke.py`.
+"""Smoke: the least that an installed loadgen does; a script that needs nothing else: `python
+smoke.py`.
 
-It imports what is compiled and measures the simulator, which it starts itself: loadgen starts engines on Linux alone,
-and there it is asked to do so too.
+It imports what is compiled and measures the simulator, which it starts itself: loadgen starts
+engines on Linux alone, and there it is asked to do so too.
 """
 
 import contextlib
@@ -39,11 +40,26 @@ def measured(*flags: str) -> None:
     Raises:
         SystemExit: They do not.
     """
-    command = [sys.executable, "-m", "loadgen", "run", "--rate", str(COUNT), "--num-prompts", str(COUNT), *flags]
-    done = subprocess.run([*command, *LENGTHS, "--json", "--quiet"], capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "loadgen",
+        "run",
+        "--rate",
+        str(COUNT),
+        "--num-prompts",
+        str(COUNT),
+        *flags,
+    ]
+    done = subprocess.run(
+        [*command, *LENGTHS, "--json", "--quiet"], capture_output=True, text=True, check=False
+    )
     completed = json.loads(done.stdout)["completed"] if done.stdout else 0
     if done.returncode or completed != COUNT:
-        sys.exit(f"{' '.join(command)}: exit code {done.returncode}, {completed} of {COUNT} ok\n{done.stderr}")
+        sys.exit(
+            f"{' '.join(command)}: exit code {done.returncode}, {completed} of {COUNT} "
+            f"ok\n{done.stderr}"
+        )
 
 
 @contextlib.contextmanager

@@ -11,12 +11,21 @@ from tests.helpers.source import ROOT, compiled
 from tests.slow.packaging.building import called
 from tests.slow.packaging.smoke import COMPILED
 
-DIRECTIVES = ["-X", "boundscheck=False", "-X", "wraparound=False", "-X", "cdivision=True"]  # as setup.py has them
+# As setup.py has them.
+DIRECTIVES = ["-X", "boundscheck=False", "-X", "wraparound=False", "-X", "cdivision=True"]
 # What Cython's own code in them is warned of is none of ours.
-WARNINGS = ["-Wall", "-Wextra", *(f"-Wno-{name}" for name in ("unused-parameter", "missing-field-initializers"))]
+WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    *(f"-Wno-{name}" for name in ("unused-parameter", "missing-field-initializers")),
+]
 WARNINGS += ["-Wno-unknown-warning-option", "-Wno-cast-function-type", "-Werror"]
 BUILT = "-DCYTHON_WITHOUT_ASSERTIONS"
-WAYS = {"built": [BUILT], "debug": ["-DLOADGEN_DEBUG"], "no epoll": [BUILT, "-U__linux__", "-U__linux", "-Ulinux"]}
+WAYS = {
+    "built": [BUILT],
+    "debug": ["-DLOADGEN_DEBUG"],
+    "no epoll": [BUILT, "-U__linux__", "-U__linux", "-Ulinux"],
+}
 
 
 @pytest.fixture(scope="module", params=COMPILED)
@@ -24,7 +33,9 @@ def translated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     """A module in C; Cython has nothing to say of it."""
     source = f"loadgen/{request.param.replace('.', '/')}.pyx"
     made = tmp_path_factory.mktemp("c") / "module.c"
-    said = called(sys.executable, "-m", "cython", "-3", *DIRECTIVES, "-o", str(made), source, cwd=ROOT)
+    said = called(
+        sys.executable, "-m", "cython", "-3", *DIRECTIVES, "-o", str(made), source, cwd=ROOT
+    )
     assert not [line for line in said.splitlines() if line.startswith("warning")]
     return made
 
@@ -32,7 +43,9 @@ def translated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.mark.parametrize("way", WAYS)
 def test_module_compiles_without_a_warning(translated: Path, way: str) -> None:
     include = f"-I{sysconfig.get_paths()['include']}"
-    called(os.environ.get("CC", "cc"), "-fsyntax-only", *WARNINGS, *WAYS[way], include, str(translated))
+    called(
+        os.environ.get("CC", "cc"), "-fsyntax-only", *WARNINGS, *WAYS[way], include, str(translated)
+    )
 
 
 def test_every_compiled_module_is_checked() -> None:

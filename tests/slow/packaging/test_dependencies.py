@@ -1,4 +1,6 @@
-"""The default install resolves beside the packages that vLLM pins, so that both fit one environment."""
+"""The default install resolves beside the packages that vLLM pins, so that both fit one
+environment.
+"""
 
 import subprocess
 import sys
@@ -10,7 +12,8 @@ import pytest
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 
-# Of the requirements of vLLM (its CPU build, 2026-11), those of packages that a default install of loadgen has too.
+# Of the requirements of vLLM (its CPU build, 2026-11), those of packages that a default install of
+# loadgen has too.
 VLLM = (
     "aiohttp>=3.14.3",
     "huggingface_hub>=1.31.0",
@@ -26,7 +29,9 @@ VERSIONS = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Pytho
 
 
 def resolved(folder: Path, python: str, *requirements: str) -> dict[str, str]:
-    """The version of each package that would be installed for a version of Python; the test fails if none can be."""
+    """The version of each package that would be installed for a version of Python; the test
+    fails if none can be.
+    """
     file = folder / "requirements.in"
     file.write_text("\n".join(requirements))
     uv = str(Path(sys.executable).parent / "uv")
@@ -53,8 +58,14 @@ def test_default_install_resolves_beside_vllm(python: str, tmp_path: Path) -> No
 
 
 def test_newest_versions_that_the_bounds_admit_need_no_other_setuptools(tmp_path: Path) -> None:
-    """An installer that finds vLLM's setuptools takes the newest version first, and would replace setuptools for it."""
-    libraries = [line for line in PROJECT["dependencies"] if line.startswith(("hdrhistogram", "prometheus-client"))]
+    """An installer that finds vLLM's setuptools takes the newest version first, and would
+    replace setuptools for it.
+    """
+    libraries = [
+        line
+        for line in PROJECT["dependencies"]
+        if line.startswith(("hdrhistogram", "prometheus-client"))
+    ]
     newest = resolved(tmp_path, "3.12", *libraries)
     pins = [f"{name}=={newest[name]}" for name in ("hdrhistogram", "prometheus-client")]
     assert resolved(tmp_path, "3.12", *pins, *VLLM)["setuptools"] == "78.1.1"

@@ -1,4 +1,6 @@
-"""The package as users install it: source distribution, wheel, editable install, and by tools without an install."""
+"""The package as users install it: source distribution, wheel, editable install, and by tools
+without an install.
+"""
 
 import os
 import re
@@ -71,9 +73,25 @@ def test_the_wheel_works_where_it_is_installed(wheel: Path, tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path / "site"))
-    run = ["-m", "loadgen", "run", "--num-prompts", "5", "--max-concurrency", "2", "--random-input-len", "8"]
+    run = [
+        "-m",
+        "loadgen",
+        "run",
+        "--num-prompts",
+        "5",
+        "--max-concurrency",
+        "2",
+        "--random-input-len",
+        "8",
+    ]
     done = subprocess.run(
-        [sys.executable, *run], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, *run],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "Successful requests:                     5" in done.stdout
@@ -105,14 +123,20 @@ def test_source_distribution_has_sources_and_no_build_output(source: Path) -> No
         for folder, place in places.items()
         for path in (ROOT / folder).rglob("*.p*")
     ]
-    wanted = {path for path in tracked if Path(path).suffix in (".py", ".pyi", ".pyx", ".pxd", ".pxi")}
+    wanted = {
+        path for path in tracked if Path(path).suffix in (".py", ".pyi", ".pyx", ".pxd", ".pxi")
+    }
     assert wanted <= names
     assert not [name for name in names if name.endswith((".c", ".so"))]
 
 
 def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
-    named = [match[1] for line in told if (match := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line))]
+    named = [
+        match[1]
+        for line in told
+        if (match := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line))
+    ]
     assert wheels.wanted() == named
 
 
@@ -133,7 +157,8 @@ def test_build_warnings_are_detected(line: str, is_one: bool) -> None:
 def output(*command: str, **variables: str) -> str:
     """What a command of this environment prints; the test fails if the command does."""
     name, *arguments = command
-    # uv does not use the system's list of trusted certificates unless told, and a private package index may need it.
+    # uv does not use the system's list of trusted certificates unless told, and a private package
+    # index may need it.
     added = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "UV_SYSTEM_CERTS": "1"}
     done = subprocess.run(
         [str(BIN / name), *arguments],
@@ -156,7 +181,9 @@ def test_package_index_would_take_source_and_wheel(source: Path, wheel: Path) ->
 
 @pytest.mark.timeout(400)
 def test_pipx_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
-    printed = output("pipx", "run", "--spec", str(wheel), "loadgen", "version", PIPX_HOME=str(tmp_path))
+    printed = output(
+        "pipx", "run", "--spec", str(wheel), "loadgen", "version", PIPX_HOME=str(tmp_path)
+    )
     assert printed.splitlines()[-1].startswith("loadgen ")
 
 
@@ -167,7 +194,11 @@ def test_uvx_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_image_is_built_from_the_source_of_a_wheel_and_nothing_else() -> None:
-    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    lines = [
+        line
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if not line.startswith("#")
+    ]
     assert lines[0] == "*"
     assert {line[1:] for line in lines if line.startswith("!")} == {*building.PARTS}
     assert "**/*.so" in lines  # compiled for this machine's interpreter

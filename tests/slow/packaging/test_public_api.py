@@ -1,4 +1,6 @@
-"""Public names and signatures equal the recorded ones; changes are intended and in the changelog."""
+"""Public names and signatures equal the recorded ones; changes are intended and in the
+changelog.
+"""
 
 import ast
 import difflib

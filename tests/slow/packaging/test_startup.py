@@ -17,13 +17,21 @@ from loadgen.cli.main import dispatch
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     dispatch({words})
 """
-TELL = "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+TELL = (
+    "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in "
+    "sys.modules})))"
+)
 
 
 def imported(code: str) -> set[str]:
     """The packages that are there after some code."""
     done = subprocess.run(
-        [sys.executable, "-c", code + TELL], env=environment(), capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code + TELL],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     return set(json.loads(done.stdout))
 
@@ -32,7 +40,12 @@ def test_package_import_loads_no_heavy_module() -> None:
     assert not imported("import loadgen") & HEAVY
 
 
-HELP = [["--help"], ["--version"], ["help", "run"], *([name, "--help"] for name in command_list.names())]
+HELP = [
+    ["--help"],
+    ["--version"],
+    ["help", "run"],
+    *([name, "--help"] for name in command_list.names()),
+]
 
 
 @pytest.mark.parametrize("words", HELP, ids=" ".join)

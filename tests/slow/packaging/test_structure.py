@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers.source import FOLDERS, ROOT
 
-MAX_LINES = 400
+MAX_LINES = 450
 MAX_TOP_MODULES = 6
 MAX_SUBJECT = 72  # characters, of a commit
 LAST_UNCHECKED = "df100115"  # older subjects stay as they are
@@ -19,7 +19,9 @@ def test_the_top_of_the_package_holds_few_modules() -> None:
 
 def test_files_are_within_the_line_limit() -> None:
     for folder in FOLDERS.values():
-        for path in (path for ending in ("py", "pyx", "pxd", "pxi") for path in folder.rglob(f"*.{ending}")):
+        for path in (
+            path for ending in ("py", "pyx", "pxd", "pxi") for path in folder.rglob(f"*.{ending}")
+        ):
             lines = len(path.read_text().splitlines())
             assert lines <= MAX_LINES, f"{path.relative_to(ROOT)} has {lines} lines"
 
@@ -32,7 +34,10 @@ def test_every_target_of_the_makefile_that_is_no_file_has_a_rule() -> None:
 
 
 def test_documents_have_no_merge_markers() -> None:
-    places = [ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "loadgen", "engines", "bench"))]
+    places = [
+        ROOT.glob("*.md"),
+        *((ROOT / name).rglob("*.md") for name in ("docs", "loadgen", "engines", "bench")),
+    ]
     for path in (path for place in places for path in place):
         assert not re.search(r"^(<{7}|>{7}) ", path.read_text(), re.MULTILINE), path
 
@@ -44,4 +49,6 @@ def test_subjects_of_commits_are_short() -> None:
         pytest.skip(f"the history is not here: {commits.stderr.strip()}")
     for line in commits.stdout.splitlines():
         commit, _, subject = line.partition(" ")
-        assert len(subject) <= MAX_SUBJECT, f"{commit} has a subject of {len(subject)} characters: {subject}"
+        assert len(subject) <= MAX_SUBJECT, (
+            f"{commit} has a subject of {len(subject)} characters: {subject}"
+        )

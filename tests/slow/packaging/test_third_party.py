@@ -46,7 +46,16 @@ def installed(files: dict[str, str], folder: Path) -> str:
     source.mkdir()
     for name, text in files.items():
         (source / name).write_text(text)
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+    ]
     done = subprocess.run(
         [*install, "--target", site, source],
         capture_output=True,
@@ -78,7 +87,16 @@ def measured(site: str, folder: Path, *flags: str) -> dict[str, Any]:
 @pytest.mark.timeout(300)
 def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
     site = installed({"countdown.py": module_in_the_guide(), "pyproject.toml": PROJECT}, tmp_path)
-    flags = ["--dataset-name", "countdown", "--num-prompts", "5", "--rate", "100", "--records", "r.jsonl"]
+    flags = [
+        "--dataset-name",
+        "countdown",
+        "--num-prompts",
+        "5",
+        "--rate",
+        "100",
+        "--records",
+        "r.jsonl",
+    ]
     result = measured(site, tmp_path, *flags, "--dataset-arg", "first=10")
     assert result["completed"] == 5
     assert result["loadgen"]["provenance"]["settings"]["dataset_arg"] == ["first=10"]
@@ -97,7 +115,9 @@ class TgiServer(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         assert (self.path, asked["parameters"]["max_new_tokens"]) == ("/generate_stream", 3)
-        answer = re.search(r'^ANSWER = b"""(.*?)^"""', BLOCKS["test_loadgen_tgi.py"], re.MULTILINE | re.DOTALL)
+        answer = re.search(
+            r'^ANSWER = b"""(.*?)^"""', BLOCKS["test_loadgen_tgi.py"], re.MULTILINE | re.DOTALL
+        )
         assert answer is not None
         self._reply("text/event-stream", answer[1].replace("\\\n", "").encode())
 
@@ -114,12 +134,23 @@ class TgiServer(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.timeout(300)
 def test_the_api_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
-    site = installed({name: BLOCKS[name] for name in ("loadgen_tgi.py", "pyproject.toml")}, tmp_path)
+    site = installed(
+        {name: BLOCKS[name] for name in ("loadgen_tgi.py", "pyproject.toml")}, tmp_path
+    )
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), TgiServer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        lengths = ["--random-input-len", "4", "--random-output-len", "3", "--tokenizer", str(TOKENIZER)]
+        lengths = [
+            "--random-input-len",
+            "4",
+            "--random-output-len",
+            "3",
+            "--tokenizer",
+            str(TOKENIZER),
+        ]
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        result = measured(site, tmp_path, "--backend", "tgi", "--base-url", url, "--num-prompts", "5", *lengths)
+        result = measured(
+            site, tmp_path, "--backend", "tgi", "--base-url", url, "--num-prompts", "5", *lengths
+        )
         server.shutdown()
     assert (result["backend"], result["completed"], result["total_output_tokens"]) == ("tgi", 5, 15)
     assert result["loadgen"]["finish_reasons"] == {"length": 5}

@@ -39,9 +39,19 @@ WRONG = {
 
 
 def checked(program: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), str(program)]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        str(ROOT / ".mypy_cache"),
+        str(program),
+    ]
     env = environment() | {"MYPYPATH": str(ROOT)}
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=380, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=380, check=False
+    )
 
 
 @pytest.mark.timeout(400)
@@ -59,6 +69,8 @@ def test_mypy_sees_the_fields_of_a_result(tmp_path: Path) -> None:
     program.write_text("\n".join([*begin, *WRONG]) + "\n")
     done = checked(program)
     found = [line.split(":", 3) for line in done.stdout.splitlines() if "error:" in line]
-    assert [int(each[1]) for each in found] == [len(begin) + number for number in range(1, len(WRONG) + 1)], done.stdout
+    assert [int(each[1]) for each in found] == [
+        len(begin) + number for number in range(1, len(WRONG) + 1)
+    ], done.stdout
     for each, expected in zip(found, WRONG.values(), strict=True):
         assert expected in each[3]

@@ -18,7 +18,10 @@ from tests.slow.packaging import building, smoke
 from tests.slow.packaging.building import Failed, called
 
 OUTPUT = ROOT / "dist"
-ASK = "import sys, sysconfig; print('%d.%d' % sys.version_info[:2], bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
+ASK = (
+    "import sys, sysconfig; print('%d.%d' % sys.version_info[:2], "
+    "bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
+)
 
 
 def wanted() -> list[str]:
@@ -28,7 +31,9 @@ def wanted() -> list[str]:
 
 
 def interpreter(version: str) -> str | None:
-    """A Python of that version, not free-threaded: in PATH, of pyenv or of uv; None where there is none."""
+    """A Python of that version, not free-threaded: in PATH, of pyenv or of uv; None where there
+    is none.
+    """
     return next((place for place in _places(version) if _is(place, version)), None)
 
 
@@ -36,8 +41,12 @@ def _places(version: str) -> Iterator[str]:
     yield from filter(None, [shutil.which(f"python{version}")])
     pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR", "~/.local/share/uv/python")).expanduser()
-    yield from (str(path / "bin/python") for path in sorted(pyenv.glob(f"{version}.*"), reverse=True))
-    yield from (str(path / "bin/python3") for path in sorted(uv.glob(f"cpython-{version}.*"), reverse=True))
+    yield from (
+        str(path / "bin/python") for path in sorted(pyenv.glob(f"{version}.*"), reverse=True)
+    )
+    yield from (
+        str(path / "bin/python3") for path in sorted(uv.glob(f"cpython-{version}.*"), reverse=True)
+    )
 
 
 def _is(python: str, version: str) -> bool:
@@ -53,7 +62,9 @@ def warnings(said: str) -> list[str]:
 
 
 def tried(version: str, source: Path) -> tuple[str, bool]:
-    """Make the wheel of a version and run it; says what came of it, and whether that is as it should be."""
+    """Make the wheel of a version and run it; says what came of it, and whether that is as it
+    should be.
+    """
     python = interpreter(version)
     if python is None:
         return f"not run: there is no Python {version} here", True
@@ -73,7 +84,9 @@ def tried(version: str, source: Path) -> tuple[str, bool]:
     if not made.name.endswith(f"-{tag}-{tag}-{platform}.whl"):
         return f"FAILED: {made.name} has other tags than {tag}-{tag}-{platform}", False
     told = [f"  {line}" for line in warnings(said)]
-    return "\n".join([f"built and run: {made.name}" + (", with warnings" if told else ""), *told]), not told
+    return "\n".join(
+        [f"built and run: {made.name}" + (", with warnings" if told else ""), *told]
+    ), not told
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""Simulated stages on a machine that other processes use: how often they adopt an arm; makes a table of the docs.
+"""Simulated stages on a machine that other processes use: how often they adopt an arm; makes a
+table of the docs.
 
 `python -m tests.slow.statistics.disturbed_stages` writes the table into docs/deciding.md.
 """
@@ -31,7 +32,8 @@ class DisturbedStage:
         losses: What a lost core costs the reference and the rival, as logarithms.
         effect: The rival's true effect.
         last: Blocks at most.
-        busy_before: Whether the starts that showed the noise were disturbed as often; else none of them was.
+        busy_before: Whether the starts that showed the noise were disturbed as often; else none of
+            them was.
     """
 
     disturbed: float
@@ -40,14 +42,18 @@ class DisturbedStage:
     last: int = 7
     busy_before: bool = True
 
-    def starts(self, generator: np.random.Generator, shape: tuple[int, int], losses: Floats) -> tuple[Floats, Floats]:
+    def starts(
+        self, generator: np.random.Generator, shape: tuple[int, int], losses: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the logarithms of the values of starts, and the cores that each of them lost."""
         is_disturbed = generator.random(shape) < self.disturbed
         lost: Floats = np.where(is_disturbed, generator.uniform(*LOST_CORES, shape), 0.0)
         return generator.normal(scale=SIGMA, size=shape) - losses[:, None] * lost, lost
 
     def prior(self, generator: np.random.Generator) -> Noise:
-        """Noise of the reference's starts before the stage, of the undisturbed ones if two are left."""
+        """Noise of the reference's starts before the stage, of the undisturbed ones if two are
+        left.
+        """
         if not self.busy_before:
             return Noise.of_replicates(generator.normal(scale=SIGMA, size=NOISE_STARTS))
         values, lost = self.starts(generator, (1, NOISE_STARTS), np.array(self.losses[:1]))
@@ -71,17 +77,23 @@ class DisturbedStage:
 
     def adopting(self, stages: int = STAGES, *, adjusted: bool = True) -> float:
         """Return the share of stages that adopt the rival."""
-        generator = np.random.default_rng([self.last, int(100 * self.disturbed), int(100 * self.effect)])
+        generator = np.random.default_rng(
+            [self.last, int(100 * self.disturbed), int(100 * self.effect)]
+        )
         return sum(self.adopts(generator, adjusted=adjusted) for _ in range(stages)) / stages
 
 
 ROWS = {
-    "3 of 10 starts disturbed, a lost core costs only the reference (40 %)": DisturbedStage(0.3, (0.5, 0.0)),
+    "3 of 10 starts disturbed, a lost core costs only the reference (40 %)": DisturbedStage(
+        0.3, (0.5, 0.0)
+    ),
     "the same, it costs both arms alike": DisturbedStage(0.3, (0.5, 0.5)),
     "7 of 10 starts disturbed, both arms alike": DisturbedStage(0.7, (0.5, 0.5)),
     "each start disturbed, both arms alike": DisturbedStage(1.0, (0.5, 0.5)),
     "the same, after a quiet noise step": DisturbedStage(1.0, (0.5, 0.5), busy_before=False),
-    "3 of 10 starts disturbed, a lost core costs both arms 3 %, gain of 35 %": DisturbedStage(0.3, (0.03, 0.03), 0.35),
+    "3 of 10 starts disturbed, a lost core costs both arms 3 %, gain of 35 %": DisturbedStage(
+        0.3, (0.03, 0.03), 0.35
+    ),
     "7 of 10, the same": DisturbedStage(0.7, (0.03, 0.03), 0.35),
     "each start, the same": DisturbedStage(1.0, (0.03, 0.03), 0.35),
 }

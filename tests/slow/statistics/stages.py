@@ -1,8 +1,9 @@
-"""Simulated stages: how often they adopt an arm that is no better, and how soon one that is; makes a table of the docs.
+"""Simulated stages: how often they adopt an arm that is no better, and how soon one that is; makes
+a table of the docs.
 
-`python -m tests.slow.statistics.stages` writes the table into docs/deciding.md. The decisions are those of
-`loadgen.stats.group_sequential.compare`, which looks after each block, as a study does. The size of the noise matters
-only beside an effect, so that one is enough.
+`python -m tests.slow.statistics.stages` writes the table into docs/deciding.md. The decisions are
+those of `loadgen.stats.group_sequential.compare`, which looks after each block, as a study does.
+The size of the noise matters only beside an effect, so that one is enough.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ DRIFT = 0.02  # of the machine, from block to block
 STAGES = 20_000
 FEWER = 4_000  # where the mean number of blocks is asked
 DOCUMENT = ROOT / "docs" / "deciding.md"
-BEGIN, END = "<!-- stages: made by python -m tests.slow.statistics.stages -->", "<!-- end of stages -->"
+BEGIN, END = (
+    "<!-- stages: made by python -m tests.slow.statistics.stages -->",
+    "<!-- end of stages -->",
+)
 LATER_DF = 10  # of the noise that is known after some stages
 
 
@@ -55,7 +59,9 @@ class Stage:
         noise[1] *= self.ratio
         noise += generator.normal(scale=DRIFT, size=self.plan.last)
         achieved = (1 + np.array([0.0, *self.effects]))[:, None] * np.exp(noise)
-        return dict(zip(["base", *map(str, range(len(self.effects)))], achieved.tolist(), strict=True))
+        return dict(
+            zip(["base", *map(str, range(len(self.effects)))], achieved.tolist(), strict=True)
+        )
 
     def decided(self, generator: np.random.Generator) -> dict[str, Comparison]:
         """One stage."""
@@ -64,7 +70,13 @@ class Stage:
     @property
     def generator(self) -> np.random.Generator:
         """Random numbers of its own."""
-        seed = [len(self.effects), self.plan.last, self.prior_df, int(1e6 * self.effects[0]), int(10 * self.ratio)]
+        seed = [
+            len(self.effects),
+            self.plan.last,
+            self.prior_df,
+            int(1e6 * self.effects[0]),
+            int(10 * self.ratio),
+        ]
         return np.random.default_rng(seed)
 
 
@@ -82,7 +94,9 @@ def blocks(stage: Stage, stages: int = FEWER) -> float:
 
 
 def confirmed(stage: Stage, stages: int = STAGES) -> float:
-    """Return the share of stages with one rival that adopt it, and of which a confirmation then does so too."""
+    """Return the share of stages with one rival that adopt it, and of which a confirmation then
+    does so too.
+    """
     generator, count = stage.generator, 0
     for _ in range(stages):
         runs, prior = stage.runs(generator), stage.prior(generator)
@@ -90,7 +104,10 @@ def confirmed(stage: Stage, stages: int = STAGES) -> float:
         if one.decision is Decision.BETTER:
             own = TwoWayLayout.fit(np.log([values[: one.blocks] for values in runs.values()])).noise
             known = Noise.pooled([each for each in (prior, own) if each is not None])
-            count += compare(stage.runs(generator), "base", stage.plan, known)["0"].decision is Decision.BETTER
+            count += (
+                compare(stage.runs(generator), "base", stage.plan, known)["0"].decision
+                is Decision.BETTER
+            )
     return count / stages
 
 
@@ -98,8 +115,13 @@ def _rows() -> list[tuple[str, ...]]:
     least = Plan().least_effect
     rows = []
     for arms, last in ((1, 3), (1, 5), (1, 7), (3, 7), (6, 7)):
-        stages = [Stage((least,) * arms, Plan(last=last), prior_df=df) for df in (NOISE_STARTS - 1, LATER_DF)]
-        starts = f"{arms} rival{'s' * (arms > 1)}, 2 to {last} starts, each better by just `min_effect`"
+        stages = [
+            Stage((least,) * arms, Plan(last=last), prior_df=df)
+            for df in (NOISE_STARTS - 1, LATER_DF)
+        ]
+        starts = (
+            f"{arms} rival{'s' * (arms > 1)}, 2 to {last} starts, each better by just `min_effect`"
+        )
         rows.append((starts, *(f"adopts one in {adopting(stage):.1%}" for stage in stages)))
     for ratio in (2.0, 3.0, 5.0):
         cells = []
@@ -109,10 +131,14 @@ def _rows() -> list[tuple[str, ...]]:
         rows.append((f"the same, 1 rival, {ratio:g} times as noisy as all arms before it", *cells))
     for effect, sigma in ((0.5, 0.05), (0.7, 0.10), (0.15, 0.02)):
         plan = Plan(least_effect=0.05)
-        found = [blocks(Stage((effect,), plan, sigma, df)) for df in (0, NOISE_STARTS - 1, LATER_DF)]
+        found = [
+            blocks(Stage((effect,), plan, sigma, df)) for df in (0, NOISE_STARTS - 1, LATER_DF)
+        ]
         cells = [f"decided after {each:.1f} blocks on average" for each in found[1:]]
         cells[0] += f" ({found[0]:.1f} if each stage knew its own noise alone)"
-        rows.append((f"1 rival, better by {effect:.0%}, noise {sigma:.0%}, `min_effect` 5 %", *cells))
+        rows.append(
+            (f"1 rival, better by {effect:.0%}, noise {sigma:.0%}, `min_effect` 5 %", *cells)
+        )
     return rows
 
 

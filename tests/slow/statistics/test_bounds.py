@@ -1,4 +1,6 @@
-"""Bounds of a search, by simulation: how often a level is called met that is exactly at its limit."""
+"""Bounds of a search, by simulation: how often a level is called met that is exactly at its
+limit.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ MEAN_MS = 10.0
 def shown(kind: str, fates: Floats, each: int, count: int) -> RatioSample:
     """What requests show of which `each` in a row share a fate, drawn from 0 to 1."""
     if kind == "mean":
-        return RatioSample(np.repeat(-MEAN_MS * np.log(fates), each)[:count], np.ones(count), MEAN_MS, is_mean=True)
+        return RatioSample(
+            np.repeat(-MEAN_MS * np.log(fates), each)[:count], np.ones(count), MEAN_MS, is_mean=True
+        )
     good = np.repeat(fates < SHARES[kind], each)[:count]
     return RatioSample(good.astype(float), np.ones(count), SHARES[kind])
 
@@ -27,9 +31,18 @@ async def met(kind: str, *, count: int, in_flight: int, each: int, seed: int) ->
     async def measure(level: float) -> Run:
         begin = rng.integers(each)
         run = shown(kind, rng.random(count // each + 2), each, count + begin)
-        return Run([RatioSample(run.numerator[begin:], run.denominator[begin:], run.threshold, run.is_mean)], in_flight)
+        return Run(
+            [
+                RatioSample(
+                    run.numerator[begin:], run.denominator[begin:], run.threshold, run.is_mean
+                )
+            ],
+            in_flight,
+        )
 
-    return bool((await find_highest_level(measure, 1.0, SearchRange(min_level=1.0, max_level=1.0))).level)
+    return bool(
+        (await find_highest_level(measure, 1.0, SearchRange(min_level=1.0, max_level=1.0))).level
+    )
 
 
 @pytest.mark.parametrize("kind", [*SHARES, "mean"])
@@ -40,8 +53,13 @@ async def met(kind: str, *, count: int, in_flight: int, each: int, seed: int) ->
 async def test_a_level_at_its_limit_is_met_as_seldom_as_promised(
     kind: str, count: int, in_flight: int, each: int
 ) -> None:
-    """In 5 % of searches, plus two standard errors of this simulation; of requests that are in flight together too."""
-    found = [await met(kind, count=count, in_flight=in_flight, each=each, seed=seed) for seed in range(LEVELS)]
+    """In 5 % of searches, plus two standard errors of this simulation; of requests that are in
+    flight together too.
+    """
+    found = [
+        await met(kind, count=count, in_flight=in_flight, each=each, seed=seed)
+        for seed in range(LEVELS)
+    ]
     promised = 0.05
     assert np.mean(found) <= promised + 2 * np.sqrt(promised * (1 - promised) / LEVELS)
 
@@ -53,4 +71,6 @@ async def test_a_level_well_within_its_limit_is_met() -> None:
     async def measure(level: float) -> Run:
         return Run([RatioSample((rng.random(1000) < 0.95).astype(float), np.ones(1000), 0.9)], 20.0)
 
-    assert (await find_highest_level(measure, 1.0, SearchRange(min_level=1.0, max_level=1.0))).level == 1.0
+    assert (
+        await find_highest_level(measure, 1.0, SearchRange(min_level=1.0, max_level=1.0))
+    ).level == 1.0

@@ -23,7 +23,15 @@ from tests.helpers.queue_runs import queue
 
 ONE, OTHER = np.array([1.00, 1.02, 0.97, 1.01]), np.array([1.10, 1.16, 1.11])
 RUNS = 100
-NAMES = ["request_throughput", "ttft_mean", "ttft_p50", "ttft_p99", "e2el_mean", "e2el_p90", "e2el_p99"]
+NAMES = [
+    "request_throughput",
+    "ttft_mean",
+    "ttft_p50",
+    "ttft_p99",
+    "e2el_mean",
+    "e2el_p90",
+    "e2el_p99",
+]
 
 
 class TestIntervalByStarts:
@@ -45,7 +53,8 @@ class TestIntervalByStarts:
         step = rounding_error(BUCKET, BUCKET)
         assert step == pytest.approx(BUCKET / math.sqrt(6))
         one, two, ten = (
-            interval_by_starts(np.zeros(3), np.full(3, steps * BUCKET), rounding=step) for steps in (1, 2, 10)
+            interval_by_starts(np.zeros(3), np.full(3, steps * BUCKET), rounding=step)
+            for steps in (1, 2, 10)
         )
         assert not one.excludes_zero
         assert two.excludes_zero
@@ -53,9 +62,14 @@ class TestIntervalByStarts:
         assert two.p_value > 1e-3 > ten.p_value
 
     def test_rounding_adds_in_quadrature(self) -> None:
-        plain, rounded = interval_by_starts(ONE, OTHER), interval_by_starts(ONE, OTHER, rounding=0.03)
+        plain, rounded = (
+            interval_by_starts(ONE, OTHER),
+            interval_by_starts(ONE, OTHER, rounding=0.03),
+        )
         half = (plain.high - plain.low) / 2 / stats.t.ppf(0.975, 5)
-        assert rounded.high - rounded.low == pytest.approx(2 * stats.t.ppf(0.975, 5) * math.hypot(half, 0.03))
+        assert rounded.high - rounded.low == pytest.approx(
+            2 * stats.t.ppf(0.975, 5) * math.hypot(half, 0.03)
+        )
 
     def test_single_starts_use_the_df_of_the_noise_file(self) -> None:
         found = interval_by_starts(ONE[:1], OTHER[:1], Noise(0.02, 4))
@@ -78,10 +92,14 @@ def of_two(one: RunRequests, other: RunRequests, name: str) -> ConfidenceInterva
     values = [sample.resample(metric, sample.count, 0) for sample in (one, other)]
     if values[0] is None or values[1] is None or one.too_short_for(length):
         return None
-    return interval_within_run([one], [other], metric, math.log(values[1][0] / values[0][0]), length)
+    return interval_within_run(
+        [one], [other], metric, math.log(values[1][0] / values[0][0]), length
+    )
 
 
-def pairs(load: float, *, arrivals: int = 0, factor: float = 1.0) -> Iterator[tuple[RunRequests, RunRequests]]:
+def pairs(
+    load: float, *, arrivals: int = 0, factor: float = 1.0
+) -> Iterator[tuple[RunRequests, RunRequests]]:
     """Runs of 1,000 requests at two queues of four servers.
 
     Args:
@@ -92,7 +110,14 @@ def pairs(load: float, *, arrivals: int = 0, factor: float = 1.0) -> Iterator[tu
     for seed in range(RUNS):
         yield (
             queue(load, 4, 1000, arrivals=seed, service=5000 + seed),
-            queue(load / factor, 4, 1000, arrivals=seed + 9000 * arrivals, service=7000 + seed, factor=factor),
+            queue(
+                load / factor,
+                4,
+                1000,
+                arrivals=seed + 9000 * arrivals,
+                service=7000 + seed,
+                factor=factor,
+            ),
         )
 
 
@@ -101,12 +126,19 @@ class TestIntervalWithinRun:
     @pytest.mark.parametrize(
         ("load", "name", "arrivals"),
         [
-            pytest.param(load, name, number % 2, id=f"{load}-{name}-{('same times', 'other times')[number % 2]}")
+            pytest.param(
+                load,
+                name,
+                number % 2,
+                id=f"{load}-{name}-{('same times', 'other times')[number % 2]}",
+            )
             for number, (load, name) in enumerate(product([0.3, 0.6, 0.8], NAMES))
         ],
     )
     def test_equal_queues_rarely_differ(self, load: float, name: str, arrivals: int) -> None:
-        """One pair in twenty is promised, though requests that wait for each other are no independent ones."""
+        """One pair in twenty is promised, though requests that wait for each other are no
+        independent ones.
+        """
         found = [of_two(*pair, name) for pair in pairs(load, arrivals=arrivals)]
         assert sum(one is not None and one.excludes_zero for one in found) / RUNS <= 0.1
 
@@ -120,7 +152,9 @@ class TestIntervalWithinRun:
         assert not any(of_two(*pair, "ttft_p99") for pair in pairs(0.8))
 
     def test_interval_is_deterministic(self) -> None:
-        runs = [[queue(0.3, 4, 1000, arrivals=0, service=seed) for seed in (1, 2)] for _ in range(2)]
+        runs = [
+            [queue(0.3, 4, 1000, arrivals=0, service=seed) for seed in (1, 2)] for _ in range(2)
+        ]
         found = [of_two(*pair, "e2el_p90") for pair in runs]
         assert found[0] == found[1]
         assert found[0] is not None
@@ -129,5 +163,7 @@ class TestIntervalWithinRun:
         run = queue(0.6, 4, 1000, arrivals=0, service=0)
         metric = metric_by_name("output_throughput")
         assert metric is not None
-        idle = replace(run, ended=EndedRequests(run.ended.waits_s, {"output_throughput": np.zeros(1000)}))
+        idle = replace(
+            run, ended=EndedRequests(run.ended.waits_s, {"output_throughput": np.zeros(1000)})
+        )
         assert interval_within_run([idle], [idle], metric, 0.0, 10) is None

@@ -14,9 +14,12 @@ FEWER_ERROR = 3 * (0.05 * 0.95 / FEWER) ** 0.5
 
 
 @pytest.mark.parametrize(
-    ("arms", "last", "prior_df"), [(1, 3, 2), (1, 5, 10), (1, 7, 2), (1, 7, 10), (3, 7, 10), (6, 7, 2)]
+    ("arms", "last", "prior_df"),
+    [(1, 3, 2), (1, 5, 10), (1, 7, 2), (1, 7, 10), (3, 7, 10), (6, 7, 2)],
 )
-def test_arms_that_are_better_by_just_the_least_effect_are_seldom_adopted(arms: int, last: int, prior_df: int) -> None:
+def test_arms_that_are_better_by_just_the_least_effect_are_seldom_adopted(
+    arms: int, last: int, prior_df: int
+) -> None:
     assert adopting(Stage((LEAST,) * arms, Plan(last=last), prior_df=prior_df)) <= 0.05 + ERROR
 
 
@@ -34,9 +37,11 @@ def test_an_arm_that_is_better_is_found(arms: int, effect: float, power: float) 
 @pytest.mark.parametrize("arms", [1, 6])
 def test_the_least_effect_that_is_said_to_be_seen_is_seen(arms: int) -> None:
     known = Noise(SIGMA, 6)
-    bounded = Noise(SIGMA * SIGMA / known.upper_bound(NOISE_CONFIDENCE), 6)  # whose upper bound is the true noise
+    # Whose upper bound is the true noise.
+    bounded = Noise(SIGMA * SIGMA / known.upper_bound(NOISE_CONFIDENCE), 6)
     effect = detectable_effect(bounded, arms, Plan())
-    assert adopting(Stage((effect, *[0.0] * (arms - 1))), FEWER) >= 0.8 - 0.03  # more than 3 standard errors
+    # More than 3 standard errors.
+    assert adopting(Stage((effect, *[0.0] * (arms - 1))), FEWER) >= 0.8 - 0.03
 
 
 @pytest.mark.parametrize(("effect", "sigma"), [(0.5, 0.05), (0.7, 0.10)])
@@ -60,5 +65,7 @@ def test_disturbance_of_both_arms_is_no_gain(disturbed: float, last: int) -> Non
 @pytest.mark.parametrize(
     ("disturbed", "last", "power"), [(0.3, 2, 0.85), (0.7, 2, 0.7), (0.7, 3, 0.75), (1.0, 2, 0.95)]
 )
-def test_plain_gain_on_a_busy_machine_is_found_in_few_blocks(disturbed: float, last: int, power: float) -> None:
+def test_plain_gain_on_a_busy_machine_is_found_in_few_blocks(
+    disturbed: float, last: int, power: float
+) -> None:
     assert DisturbedStage(disturbed, (0.03, 0.03), 0.35, last).adopting(FEWER) >= power

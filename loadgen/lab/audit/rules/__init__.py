@@ -1,10 +1,23 @@
-"""Rules: each yields what it finds wrong; of one result, of a page as a whole, or of several files."""
+"""Rules: each yields what it finds wrong; of one result, of a page as a whole, or of several
+files.
+"""
 
 from collections.abc import Callable
 
 from loadgen.lab.audit.finding import Findings
 from loadgen.lab.audit.published import Published
-from loadgen.lab.audit.rules import bases, cells, claims, gains, identity, loads, rates, results, streams, treatments
+from loadgen.lab.audit.rules import (
+    bases,
+    cells,
+    claims,
+    gains,
+    identity,
+    loads,
+    rates,
+    results,
+    streams,
+    treatments,
+)
 from loadgen.lab.audit.study import PublishedStudy
 
 OF_RESULTS: tuple[Callable[[Published], Findings], ...] = (

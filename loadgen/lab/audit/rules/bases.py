@@ -11,7 +11,8 @@ from loadgen.lab.audit.page import Section
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.study import JOINED, PublishedArm, PublishedStudy, stems
 
-Rejected = dict[str, tuple[str, str]]  # settings that did not win: name to value and the title of the stage
+# Settings that did not win: name to value and the title of the stage.
+Rejected = dict[str, tuple[str, str]]
 OFF_WORDS = ("turn off", "turning off", "disable", "disabling", "without", "no ", "off")
 # Words of titles for settings that have other words in them.
 SYNONYMS = {
@@ -55,7 +56,9 @@ def bases(study: PublishedStudy) -> Findings:
                 yield from _missing(study, arm, best)
                 yield from _uncredited(study, arm, best, best, rejected)
             elif best and (
-                rival := study.best(earlier for earlier in study.before(stage) if _comparable(earlier, arm))
+                rival := study.best(
+                    earlier for earlier in study.before(stage) if _comparable(earlier, arm)
+                )
             ):
                 yield from _uncredited(study, arm, best, rival, rejected)
         best = study.best([*arms, best])
@@ -67,7 +70,13 @@ def bases(study: PublishedStudy) -> Findings:
 
 def _crashed(study: PublishedStudy, stage: Section) -> list[PublishedArm]:
     return [
-        PublishedArm(Published({}, {}, study.page.place(command.at), at=command.at), command, stage.title, stage, "")
+        PublishedArm(
+            Published({}, {}, study.page.place(command.at), at=command.at),
+            command,
+            stage.title,
+            stage,
+            "",
+        )
         for command in study.page.commands
         if command.at in stage
     ]
@@ -80,7 +89,9 @@ def _comparable(first: PublishedArm, second: PublishedArm) -> bool:
 
 
 def _changed(arm: PublishedArm, base: PublishedArm) -> dict[str, str]:
-    return {name: to for name, (_, to) in arm.command.changes(base.command).items() if to is not None}
+    return {
+        name: to for name, (_, to) in arm.command.changes(base.command).items() if to is not None
+    }
 
 
 def _settings_text(settings: Iterable[tuple[str, str]]) -> str:
@@ -92,44 +103,75 @@ def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Findi
     for name, to in _changed(arm, best).items():
         value, stage = rejected.get(name, (None, ""))
         if value == to and stage != arm.stage.title and not _names(arm, name, to):
-            why = f"it has {setting_text(name, to)}, with which {stage} did not win: two changes are tried at once"
+            why = (
+                f"it has {setting_text(name, to)}, with which {stage} did not win: two changes "
+                "are tried at once"
+            )
             yield arm.note("base", why, f"carried {name}")
 
 
 def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
-    """Settings of the best so far that a candidate lacks, though its stage is about something else."""
+    """Settings of the best so far that a candidate lacks, though its stage is about something
+    else.
+    """
     lost = {
         name: before
         for name, (before, to) in arm.command.changes(best.command).items()
-        if before is not None and to is None and not _names(arm, name, before) and name not in INTERFACE
+        if before is not None
+        and to is None
+        and not _names(arm, name, before)
+        and name not in INTERFACE
     }
-    earlier = [tried for tried in study.tried if tried.result.at < arm.result.at and _comparable(tried, arm)]
+    earlier = [
+        tried
+        for tried in study.tried
+        if tried.result.at < arm.result.at and _comparable(tried, arm)
+    ]
     is_combination = JOINED in arm.stage.title  # which says what it is built of
-    # Some pages hold each candidate to a default; others build on what won, from the first that does so.
-    if lost and not is_combination and any(_builds_on(study, candidate, earlier) for candidate in (*earlier, arm)):
+    # Some pages hold each candidate to a default; others build on what won, from the first that
+    # does so.
+    if (
+        lost
+        and not is_combination
+        and any(_builds_on(study, candidate, earlier) for candidate in (*earlier, arm))
+    ):
         settings = _settings_text(lost.items())
-        why = f"it is not built on the best so far, {best.name} with {best.total} tok/s, which has {settings}"
+        why = (
+            f"it is not built on the best so far, {best.name} with {best.total} tok/s, which "
+            f"has {settings}"
+        )
         yield arm.note("base", why, f"not on {best.name}")
 
 
 def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[PublishedArm]) -> bool:
-    """Whether a candidate has a setting of an earlier stage that neither the first one has nor its own title names."""
-    settings = {(name, value) for name, value in arm.command.settings.items() if not _names(arm, name, value)}
+    """Whether a candidate has a setting of an earlier stage that neither the first one has nor
+    its own title names.
+    """
+    settings = {
+        (name, value)
+        for name, value in arm.command.settings.items()
+        if not _names(arm, name, value)
+    }
     before = [candidate for candidate in earlier if candidate.stage.begin < arm.stage.begin]
     first = [candidate for candidate in before if candidate.stage == study.tried[0].stage]
     tried, default = (
-        set(chain.from_iterable(candidate.command.settings.items() for candidate in arms)) for arms in (before, first)
+        set(chain.from_iterable(candidate.command.settings.items() for candidate in arms))
+        for arms in (before, first)
     )
     return bool(settings & tried - default)
 
 
 def _uncredited(
-    study: PublishedStudy, arm: PublishedArm, best: PublishedArm, base: PublishedArm, rejected: Rejected
+    study: PublishedStudy,
+    arm: PublishedArm,
+    best: PublishedArm,
+    base: PublishedArm,
+    rejected: Rejected,
 ) -> Findings:
     """A gain for which a title names one change, where the candidate has others, too.
 
-    Its changes are those from `base`: the best so far, or the best of its engine; what the best so far
-    has is none.
+    Its changes are those from `base`: the best so far, or the best of its engine; what the best so
+    far has is none.
     """
     same_model = arm.command.name.lower() == best.command.name.lower()
     changed = {
@@ -143,7 +185,10 @@ def _uncredited(
     if 0 < len(unnamed) < len(changed) and not changed.keys() <= set(INTERFACE) and gain.above(1):
         settings = _settings_text(unnamed.items())
         by = change(gain.value)
-        why = f"its {by} over {best.name} is credited to what its title names, and it changes {settings}, too"
+        why = (
+            f"its {by} over {best.name} is credited to what its title names, and it changes "
+            f"{settings}, too"
+        )
         yield arm.note("label", why, f"credited {settings}")
 
 
@@ -152,7 +197,9 @@ def _names(arm: PublishedArm, setting: str, value: str) -> bool:
     text = f"{arm.stage.title} {arm.label}".lower()
     words = stems(text)
     parts = {part for part in setting.lower().replace("_", "-").split("-") if len(part) > 1}
-    if words & stems(setting.replace("_", " ").replace("-", " ")) or (value and value.lower() in text):
+    if words & stems(setting.replace("_", " ").replace("-", " ")) or (
+        value and value.lower() in text
+    ):
         return True
     meant = set().union(*(SYNONYMS.get(word, set()) for word in words))
     return bool(meant & {*parts, setting.lower()}) or any(
@@ -161,17 +208,26 @@ def _names(arm: PublishedArm, setting: str, value: str) -> bool:
 
 
 def idle_options(study: PublishedStudy) -> Findings:
-    """A gain is of something that can change anything: a limit that is never reached changes nothing."""
+    """A gain is of something that can change anything: a limit that is never reached changes
+    nothing.
+    """
     best: PublishedArm | None = None
     for _, arms in study.staged() if not study.repeated else ():
         for arm in arms:
-            if best and arm.command.text and arm.command.engines & best.command.engines and not arm.same_server(best):
+            if (
+                best
+                and arm.command.text
+                and arm.command.engines & best.command.engines
+                and not arm.same_server(best)
+            ):
                 yield from _idle(study, arm, best)
         best = study.best([*arms, best])
 
 
 def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
-    peak = max((n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])), default=None)
+    peak = max(
+        (n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])), default=None
+    )
     gain = study.gain(arm, best)
     changed = arm.command.changes(best.command)
     if not gain:
@@ -179,12 +235,18 @@ def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findi
     by = gain.value
     if peak is not None and arm.command.binding(peak).same_as(best.command.binding(peak)):
         limit = " and ".join(setting_text(name, to) for name, to in _changed(arm, best).items())
-        why = f"{limit} is never reached by {peak:g} in flight: {change(by)} over {best.name} is noise"
+        why = (
+            f"{limit} is never reached by {peak:g} in flight: {change(by)} over {best.name} is "
+            "noise"
+        )
         if limit:
             yield arm.note("idle-option", why, "never reached", by)
     elif changed and changed.keys() <= set(INTERFACE) and by > 1:
         settings = ", ".join(setting_text(name, to) for name, (_, to) in changed.items())
-        why = f"{settings} only changes how answers are read: {change(by)} over {best.name} has another cause"
+        why = (
+            f"{settings} only changes how answers are read: {change(by)} over {best.name} has "
+            "another cause"
+        )
         yield arm.note("idle-option", why, weight=by - 1)
 
 

@@ -27,13 +27,21 @@ def copied(study: PublishedStudy) -> Findings:
 
 
 def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantity) -> Finding:
-    """A throughput that no block has; a contradiction where the block that it should be of is known."""
+    """A throughput that no block has; a contradiction where the block that it should be of is
+    known.
+    """
     says = f"total {total.text} tok/s"
     why = f"no block on this page has it; it is in the row {row.name}"
-    base = row.cells[table.baseline] if table is study.comparison and table.baseline is not None else None
+    base = (
+        row.cells[table.baseline]
+        if table is study.comparison and table.baseline is not None
+        else None
+    )
     cells = [cell for cell in row.cells if cell is not base]
     measured = list(chain.from_iterable(study.showing(cell.get("total_per_s")) for cell in cells))
-    is_baselines = base is not None and base.get("total_per_s") is total and any(arm.stage for arm in measured)
+    is_baselines = (
+        base is not None and base.get("total_per_s") is total and any(arm.stage for arm in measured)
+    )
     if not is_baselines or not study.tried or not study.tried[0].total:
         return study.note(total.at, "cell", says, why)
     first = study.tried[0]
@@ -65,7 +73,9 @@ def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published])
 
 
 def percents(study: PublishedStudy) -> Findings:
-    """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens by duration."""
+    """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens
+    by duration.
+    """
     if study.repeated:
         return
     for row, base, cell in study.pairs():
@@ -79,9 +89,15 @@ def percents(study: PublishedStudy) -> Findings:
                     yield finding
 
 
-def _wrong(study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
+def _wrong(
+    study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str
+) -> Finding | None:
     is_latency = after.is_latency
-    ratio = before.whole / after.whole if printed.is_speedup and is_latency else after.whole / before.whole
+    ratio = (
+        before.whole / after.whole
+        if printed.is_speedup and is_latency
+        else after.whole / before.whole
+    )
     quotient = f"{_said(after)} / {_said(before)}"
     if printed.per_device:
         widths = [arms[0].width for arms in (study.showing(after), study.showing(before)) if arms]
@@ -100,12 +116,21 @@ def _wrong(study: PublishedStudy, after: Quantity, before: Quantity, printed: Ch
         should_be = change(ratio.value)
     inverse = before.whole / after.whole
     if abs(2 - printed.ratio.value - inverse.value) <= printed.ratio.high - printed.ratio.value:
-        why += f"; {printed.text} is the inverse ratio, {_said(before)} / {_said(after)} - 1, with another sign"
-    return study.finding(printed.at, "percent", printed.text, should_be, why, weight=off(printed.ratio, ratio))
+        why += (
+            f"; {printed.text} is the inverse ratio, {_said(before)} / {_said(after)} - 1, "
+            "with another sign"
+        )
+    return study.finding(
+        printed.at, "percent", printed.text, should_be, why, weight=off(printed.ratio, ratio)
+    )
 
 
-def _of_tokens(study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str) -> Finding | None:
-    """The same from tokens and durations, where both cells are total throughput and both blocks are on the page."""
+def _of_tokens(
+    study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str
+) -> Finding | None:
+    """The same from tokens and durations, where both cells are total throughput and both blocks
+    are on the page.
+    """
     arms = study.showing(after), study.showing(before)
     if after.name != "total_per_s" or not all(arms) or printed.per_device or printed.is_speedup:
         return None
@@ -118,7 +143,9 @@ def _of_tokens(study: PublishedStudy, after: Quantity, before: Quantity, printed
     allowed = 2 * RATE_ERROR if is_loss and all(result.over_guidellm for result in results) else 0
     if not printed.ratio.differs(ratio) or off(printed.ratio, ratio) <= allowed:
         return None
-    sums = " against ".join(f"({r['input_tokens']} + {r['output_tokens']}) / {r['duration_s']} s" for r in results)
+    sums = " against ".join(
+        f"({r['input_tokens']} + {r['output_tokens']}) / {r['duration_s']} s" for r in results
+    )
     why = f"{row}: tokens / duration are {rates[0]} and {rates[1]} tok/s, {sums}"
     says = printed.text
     should_be = change(ratio.value)
@@ -135,7 +162,10 @@ def success_rates(study: PublishedStudy) -> Findings:
         if printed is None or not arms:
             continue
         ok = arms[0].result["ok"]
-        requests = max((count.value for arm in groups[arms[0].workload] if (count := arm.result["ok"])), default=0)
+        requests = max(
+            (count.value for arm in groups[arms[0].workload] if (count := arm.result["ok"])),
+            default=0,
+        )
         share = ok * 100 / requests
         if printed.number.differs(share):
             why = f"{row.name}: {ok} / {plain(requests)} = {share} %"
@@ -143,7 +173,9 @@ def success_rates(study: PublishedStudy) -> Findings:
 
 
 def latencies(study: PublishedStudy) -> Findings:
-    """N requests of a mean time, at most `cap` at once, fit into their run; one at a time, they fill it."""
+    """N requests of a mean time, at most `cap` at once, fit into their run; one at a time, they
+    fill it.
+    """
     for row, base, cell, _ in study.comparison.pairs():
         before = base.get("latency_s")
         after = cell.get("latency_s")
@@ -152,7 +184,9 @@ def latencies(study: PublishedStudy) -> Findings:
                 yield from _fits(study, row, quantity, before, arm)
 
 
-def _fits(study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity | None, arm: PublishedArm) -> Findings:
+def _fits(
+    study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity | None, arm: PublishedArm
+) -> Findings:
     ok, cap, duration = (arm.result[name] for name in ("ok", "cap", "duration_s"))
     most = duration * cap / ok
     work = f"{row.name}: {ok} requests in {duration} s"
@@ -161,7 +195,11 @@ def _fits(study: PublishedStudy, row: Row, quantity: Quantity, before: Quantity 
     if quantity.number.above(most):
         why = f"{work}, {cap} at once, leave {most} s for each (line {line})"
         should_be = f"at most {should_be}"
-    elif cap.value == 1 and not arm.result.over_guidellm and (most * (1 - MAX_CLIENT_SHARE)).above(quantity.number):
+    elif (
+        cap.value == 1
+        and not arm.result.over_guidellm
+        and (most * (1 - MAX_CLIENT_SHARE)).above(quantity.number)
+    ):
         why = f"{work}, one after the other, are {most} s for each (line {line})"
         if before is not None and quantity.change is not None and quantity.change.is_speedup:
             why += f"; {quantity.change.text} is {plain(before.number.value / most.value)}x"

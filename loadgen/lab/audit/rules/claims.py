@@ -15,11 +15,15 @@ from loadgen.lab.audit.table import Cell, Quantity
 TAILS = ("mean_ttft_ms", "p99_ttft_ms", "p99_tpot_ms", "p99_e2el_ms")
 MIN_TAIL_FACTOR = 1.5  # times: a tail of one run varies by less
 Loss = tuple[str, str, str, Number]  # its name, before, after, and by how much it rose
-UNAVAILABLE = re.compile(r"(?i)([a-z][\w.-]*)\s*\((?:not supported|unsupported|not available|failed|n/a)\b[^()\n]*\)")
+UNAVAILABLE = re.compile(
+    r"(?i)([a-z][\w.-]*)\s*\((?:not supported|unsupported|not available|failed|n/a)\b[^()\n]*\)"
+)
 LATENCIES = re.compile(
-    r"`(?P<a>[^`]+)` Mean Latency = (?P<x>[\d.]+) ?s, `(?P<b>[^`]+)` Mean Latency = (?P<y>[\d.]+) ?s\. "
+    r"`(?P<a>[^`]+)` Mean Latency = (?P<x>[\d.]+) ?s, `(?P<b>[^`]+)` Mean Latency = (?P<y>[\d.]+) "
+    r"?s\. "
     r"`[^`]+` is faster by (?P<gap>\d+\.\d+) ?s"
-    r"(?:[^\n]*?\bTPOT = [\d.]+ ms vs [\d.]+ ms, (?P<turn>reduced|increased) by [\d.]+ ms \((?P<times>\d+\.\d+)x)?"
+    r"(?:[^\n]*?\bTPOT = [\d.]+ ms vs [\d.]+ ms, (?P<turn>reduced|increased) by [\d.]+ ms "
+    r"\((?P<times>\d+\.\d+)x)?"
 )
 MIN_TIMES_OFF = 1.1  # times: two ways to take a mean may differ within it
 
@@ -28,7 +32,9 @@ def hidden(study: PublishedStudy) -> Findings:
     """A gain is printed, and beside it a loss that is larger is not."""
     yield from _of_summary(study)
     for row, base, cell in study.pairs():
-        gained = next(((quantity, gain) for quantity in cell.quantities if (gain := _gain(quantity))), None)
+        gained = next(
+            ((quantity, gain) for quantity in cell.quantities if (gain := _gain(quantity))), None
+        )
         if gained is None:
             continue
         quantity, gain = gained
@@ -39,28 +45,41 @@ def hidden(study: PublishedStudy) -> Findings:
             why = f"{row.name}: beside {quantity.change.text} it went from {before} to {after} ms"
             says = f"{title(name)} {after} ms without its change"
             place = study.page.place((cell.get(name) or quantity).at)
-            yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
+            yield Finding(
+                place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value
+            )
 
 
 def _of_summary(study: PublishedStudy) -> Findings:
-    """The same of a summary without a baseline, whose rows print what a stage gained over the best before it."""
+    """The same of a summary without a baseline, whose rows print what a stage gained over the
+    best before it.
+    """
     for row in study.summary.rows if study.summary.baseline is None and not study.repeated else ():
         printed = printed_change(row)
         pair = of_stages(study, row)
         if printed is None or pair is None or printed.ratio.value <= 1:
             continue
         best, incumbent = pair
-        worst = _worst(_of_blocks([incumbent.result, best.result], ("mean_tpot_ms", *TAILS)), printed.ratio)
+        worst = _worst(
+            _of_blocks([incumbent.result, best.result], ("mean_tpot_ms", *TAILS)), printed.ratio
+        )
         if worst is not None:
             name, before, after, ratio = worst
-            why = f"{row.name}: beside {printed.text} it went from {before} ({incumbent.name}) to {after} ms"
+            why = (
+                f"{row.name}: beside {printed.text} it went from {before} ({incumbent.name}) to "
+                f"{after} ms"
+            )
             says = f"{title(name)} {after} ms is not told"
             place = study.page.place(printed.at)
-            yield Finding(place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value)
+            yield Finding(
+                place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value
+            )
 
 
 def _gain(quantity: Quantity) -> Number | None:
-    """By how much a quantity got better, as its change says; None where it did not, or nothing is said."""
+    """By how much a quantity got better, as its change says; None where it did not, or nothing
+    is said.
+    """
     if quantity.change is None:
         return None
     ratio = quantity.change.ratio
@@ -70,11 +89,17 @@ def _gain(quantity: Quantity) -> Number | None:
 
 
 def _worst(losses: Iterator[Loss], gained: Number) -> Loss | None:
-    return max((loss for loss in losses if loss[3].above(gained)), key=lambda loss: loss[3].value, default=None)
+    return max(
+        (loss for loss in losses if loss[3].above(gained)),
+        key=lambda loss: loss[3].value,
+        default=None,
+    )
 
 
 def _printed(results: list[Published], base: Cell, cell: Cell) -> Iterator[Loss]:
-    """Latencies that are printed without a change: name, before, after, and by how much they rose."""
+    """Latencies that are printed without a change: name, before, after, and by how much they
+    rose.
+    """
     for quantity in cell.quantities:
         before = base.get(quantity.name)
         is_told = quantity.change is not None or not quantity.name.endswith("_ms")
@@ -107,7 +132,9 @@ def untried(study: PublishedStudy) -> Findings:
         shown = [item.engine for item in page.commands if item.at in section]
         if statement[1] in TABLES and statement[1] not in shown:
             why = "its section shows no command of it"
-            yield study.note(statement.start(), "untried", statement[0], why, f"untried {statement[1]}")
+            yield study.note(
+                statement.start(), "untried", statement[0], why, f"untried {statement[1]}"
+            )
     for row in study.summary.rows:
         stages = study.stages_of(row)
         if stages and not any(at in stage for stage in stages for at in within):
@@ -127,7 +154,11 @@ def ties(study: PublishedStudy) -> Findings:
         pair = of_stages(study, row)
         if printed is not None and printed.is_speedup and printed.ratio.value == 1:
             is_own = pair is not None and pair[0].result.same_run(pair[1].result)
-            why = f"{row.name}: both cells are of {pair[0].name}" if pair and is_own else f"{row.name}: a tie"
+            why = (
+                f"{row.name}: both cells are of {pair[0].name}"
+                if pair and is_own
+                else f"{row.name}: a tie"
+            )
             yield study.note(printed.at, "tie", f"{printed.text} faster", why)
 
 
@@ -148,4 +179,6 @@ def decoding(study: PublishedStudy) -> Findings:
             says = f"TPOT {line['turn']}, {line['times']}x"
             weight = max(speed_up, 1 / speed_up)
             should_be = f"{plain(ratio)}x faster" if ratio >= 1 else f"{plain(1 / ratio)}x slower"
-            yield study.finding(line.start("times"), "summary-line", says, should_be, why, "decoding", weight)
+            yield study.finding(
+                line.start("times"), "summary-line", says, should_be, why, "decoding", weight
+            )

@@ -24,12 +24,16 @@ NUMBERED = re.compile(r"(\d+)\.\s")
 SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
 LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
 CONFIDENCE = 0.95  # two-sided
-MIN_SINGLE_GAIN = 0.03  # relative: on a page that tells by how much runs differ, one run each shows none below it
+MIN_SINGLE_GAIN = (
+    0.03  # relative: on a page that tells by how much runs differ, one run each shows none below it
+)
 MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
 
 
 def gains(study: PublishedStudy) -> Findings:
-    """A stage's gain is its best by the best before it; where a row has a baseline of its own, it is judged by that."""
+    """A stage's gain is its best by the best before it; where a row has a baseline of its own,
+    it is judged by that.
+    """
     for row in study.summary.rows if not study.repeated else ():
         printed = printed_change(row)
         if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
@@ -48,17 +52,23 @@ def printed_change(row: Row) -> Change | None:
 
 
 def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedArm] | None:
-    """The best arm of the stages that a row is about, and the best before it that is of none of them."""
+    """The best arm of the stages that a row is about, and the best before it that is of none of
+    them.
+    """
     stages = study.stages_of(row)
     best = study.best([arm for arm in study.tried if arm.stage in stages])
     if best is None:
         return None
-    before = [arm for arm in study.tried if arm.stage not in stages and arm.result.at < best.stage.begin]
+    before = [
+        arm for arm in study.tried if arm.stage not in stages and arm.result.at < best.stage.begin
+    ]
     incumbent = study.best(before) or next(iter(study.tried), None)
     return (best, incumbent) if incumbent else None
 
 
-def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm) -> Findings:
+def _checked(
+    study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
+) -> Findings:
     after = study.whole(best)
     before = study.whole(incumbent)
     ratio = after / before
@@ -67,13 +77,21 @@ def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedAr
     if any(printed.ratio.agrees(reading) for reading in _readings(study, best, incumbent, ratio)):
         yield from _multiplied(study, row, printed, best, incumbent)
         return
-    why = f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
+    why = (
+        f"{row.name}: {_said(study, best)} / {_said(study, incumbent)} - 1 = {change(ratio.value)}"
+    )
     start = study.whole(study.tried[0])
     if study.of_latency:
         ratio = _latencies(best, incumbent) or ratio
-        why = f"{row.name}: the mean time of a request is {_time(incumbent)} s before and {_time(best)} s after"
+        why = (
+            f"{row.name}: the mean time of a request is {_time(incumbent)} s before and "
+            f"{_time(best)} s after"
+        )
     elif printed.ratio.agrees(after / start):
-        why += f", over the best so far ({incumbent.label}); {printed.text} is over the first arm's {start}"
+        why += (
+            f", over the best so far ({incumbent.label}); {printed.text} is over the first "
+            f"arm's {start}"
+        )
     # A change is over the first arm where rows of the summary print a baseline.
     readings = _readings(study, best, study.tried[0], UNKNOWN)
     has_baseline = study.summary.baseline is not None and any(map(printed.ratio.agrees, readings))
@@ -88,23 +106,33 @@ def _checked(study: PublishedStudy, row: Row, printed: Change, best: PublishedAr
         if any(printed.ratio.agrees(misreading) for misreading in (wrong / before, after / wrong)):
             rule = "result-line"
             cause = misprint(wrong)
-    yield Finding(place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight)
+    yield Finding(
+        place, rule, printed.text, should_be, why, has_baseline, cause=cause, weight=weight
+    )
 
 
 def _multiplied(
     study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
 ) -> Findings:
-    """A gain that is one of several servers, where one was measured, and that the row does not call so."""
+    """A gain that is one of several servers, where one was measured, and that the row does not
+    call so.
+    """
     times = study.replicas(best), study.replicas(incumbent)
     per_server = best.total / incumbent.total
     if times[0] > times[1] and not study.per_device and printed.ratio.differs(per_server):
         why = f"{row.name}: {_said(study, best)} against {_said(study, incumbent)}; "
         why += f"one server is {change(per_server.value)}"
-        yield study.note(printed.at, "extrapolated", printed.text, why, "replicas", best.total.value)
+        yield study.note(
+            printed.at, "extrapolated", printed.text, why, "replicas", best.total.value
+        )
 
 
-def _readings(study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm, ratio: Number) -> Iterator[Number]:
-    """What a gain can be of: all devices, each of them, the time of a request; or over the reference that is shown."""
+def _readings(
+    study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm, ratio: Number
+) -> Iterator[Number]:
+    """What a gain can be of: all devices, each of them, the time of a request; or over the
+    reference that is shown.
+    """
     yield ratio
     beside = [arm for arm in study.tried if arm.stage == best.stage and arm is not best]
     for shown in filter(study.is_reference, beside):
@@ -138,21 +166,31 @@ def incumbents(study: PublishedStudy) -> Findings:
         if best and winner and engines and winner != lost and winner not in tuned:
             lost = winner
             says = f"continues with {' and '.join(sorted(engines))}"
-            why = f"{winner} had won before this stage, with {best.total} tok/s: gains can be added only to the winner"
+            why = (
+                f"{winner} had won before this stage, with {best.total} tok/s: gains can be "
+                "added only to the winner"
+            )
             yield Finding(study.page.place(stage.begin), "incumbent", says, winner, why, note=True)
         best = study.best([*arms, best])
 
 
 def _engines(study: PublishedStudy, stage: Section) -> set[str]:
-    return {command.engine for command in study.page.commands if command.at in stage and command.engine}
+    return {
+        command.engine for command in study.page.commands if command.at in stage and command.engine
+    }
 
 
 def numbers(study: PublishedStudy) -> Findings:
     """Stages that are numbered have every number."""
-    numbered = [(int(match[1]), stage) for stage in study.stages if (match := NUMBERED.match(stage.title))]
+    numbered = [
+        (int(match[1]), stage) for stage in study.stages if (match := NUMBERED.match(stage.title))
+    ]
     for (before, _), (number, stage) in pairwise(numbered):
         if number > before + 1:
-            why = f"stage {number} follows stage {before}: what was tried between them is not on the page"
+            why = (
+                f"stage {number} follows stage {before}: what was tried between them is not on "
+                "the page"
+            )
             yield study.note(stage.begin, "stage-number", stage.title, why)
 
 
@@ -165,15 +203,21 @@ def extrapolated(study: PublishedStudy) -> Findings:
         why = f"{row.name}: one server was measured, and {quantity.times} of them never were"
         arms = study.showing(quantity)
         if arms and (sent := arms[0].result["ok"]):
-            why += f"; each of them would be sent {sent} requests, where the others had {sent} in all"
+            why += (
+                f"; each of them would be sent {sent} requests, where the others had {sent} in all"
+            )
         says = f"total {quantity.text} x {quantity.times} tok/s"
         yield study.note(quantity.at, "extrapolated", says, why, "replicas", quantity.whole.value)
 
 
 def references(study: PublishedStudy) -> Findings:
-    """ "A is faster by p %" is over the best that was there, and not over another that A was tried beside."""
+    """ "A is faster by p %" is over the best that was there, and not over another that A was
+    tried beside.
+    """
     for line in SUMMARY.finditer(study.page.prose):
-        winner, loser = (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
+        winner, loser = (
+            (line["a"], line["b"]) if line["first"] == line["a"] else (line["b"], line["a"])
+        )
         arms = {arm.label: arm for arm in study.tried if line.start() in arm.stage}
         best = arms.get(winner)
         loser_arm = arms.get(loser)
@@ -189,7 +233,9 @@ def references(study: PublishedStudy) -> Findings:
             why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
             says = f"{line['share']}%"
             place = study.page.place(line.start("share"))
-            yield Finding(place, "reference", says, change(ratio.value), why, True, weight=excess.value - 1)
+            yield Finding(
+                place, "reference", says, change(ratio.value), why, True, weight=excess.value - 1
+            )
 
 
 def _time(arm: PublishedArm) -> str:
@@ -207,14 +253,20 @@ def noise(study: PublishedStudy) -> Findings:
     sets = alike(study)
     rates = [[arm.result.tokens_per_second().value for arm in arms] for arms in sets]
     values = [[math.log(rate) for rate in set_rates if rate > 0] for set_rates in rates]
-    within = Noise.pooled([Noise.of_replicates(np.array(set_rates)) for set_rates in values if set_rates])
+    within = Noise.pooled(
+        [Noise.of_replicates(np.array(set_rates)) for set_rates in values if set_rates]
+    )
     if study.repeated:
         return
     if within is None or within.df < MIN_DF:
         yield from _unknown(study)
         return
     kinds_of = "one treatment" if len(values) == 1 else f"{len(values)} treatments"
-    least = math.exp(distributions.student_two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
+    least = math.exp(
+        distributions.student_two_sided_quantile(1 - CONFIDENCE, within.df)
+        * within.sd
+        * math.sqrt(2)
+    )
     for row, base, cell in study.pairs():
         before, after = (study.showing(part.get("total_per_s")) for part in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):
@@ -224,10 +276,15 @@ def noise(study: PublishedStudy) -> Findings:
         if total and (total.change is None or total.change.ratio.value > 1) and 1 < ratio < least:
             why = (
                 f"{row.name}: {sum(map(len, values))} arms are of {kinds_of}, and differ within "
-                f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below {change(least)}, "
+                f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain "
+                f"below {change(least)}, "
                 f"and this is {change(ratio)}"
             )
-            says, at = (total.change.text, total.change.at) if total.change else (f"{total.text} tok/s", total.at)
+            says, at = (
+                (total.change.text, total.change.at)
+                if total.change
+                else (f"{total.text} tok/s", total.at)
+            )
             yield study.note(at, "noise", says, why, "one run each", ratio - 1)
 
 
@@ -235,13 +292,24 @@ def _unknown(study: PublishedStudy) -> Findings:
     """The small gains of a page that does not tell by how much runs differ."""
     for row in study.summary.rows:
         printed = printed_change(row)
-        if printed is not None and of_stages(study, row) and 0 < printed.ratio.value - 1 < MIN_SINGLE_GAIN:
-            why = f"{row.name}: one run each, and too few were run again to tell by how much runs differ"
-            yield study.note(printed.at, "noise", printed.text, why, "one run each", printed.ratio.value)
+        if (
+            printed is not None
+            and of_stages(study, row)
+            and 0 < printed.ratio.value - 1 < MIN_SINGLE_GAIN
+        ):
+            why = (
+                f"{row.name}: one run each, and too few were run again to tell by how much runs "
+                "differ"
+            )
+            yield study.note(
+                printed.at, "noise", printed.text, why, "one run each", printed.ratio.value
+            )
 
 
 def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
-    """Arms of the stages whose commands differ in nothing that binds, two or more of each kind; no run twice."""
+    """Arms of the stages whose commands differ in nothing that binds, two or more of each kind;
+    no run twice.
+    """
     measured = [arm for arm in study.tried if arm.command and arm.result["ok"]]
     return [kind for kind in kinds(measured, _is_like) if len(kind) > 1]
 

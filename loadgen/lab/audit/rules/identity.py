@@ -13,21 +13,29 @@ from loadgen.lab.audit.study import PublishedStudy
 # A name that ends in a number of parameters, and what stands behind that.
 MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
 RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
-QUANTIZED = re.compile(r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8")
-ONE_MODEL = re.compile(r"(?!.*\d\.?[xX]\b)(?:[\w-]+/)?[\w.-]*\d[\w.-]*")  # and no family of several versions
+QUANTIZED = re.compile(
+    r"(?i)\b(?:FP8|FP4|NVFP4|INT8|INT4|AWQ|GPTQ|W8A8|W4A16|quantiz\w+)\b|-FP8|-AWQ|-GPTQ|w8a8"
+)
+# And no family of several versions.
+ONE_MODEL = re.compile(r"(?!.*\d\.?[xX]\b)(?:[\w-]+/)?[\w.-]*\d[\w.-]*")
 # A version of a family, alone or with others in brackets: Foo-4.6, Foo-4.x (4.5 and 4.6).
-VERSION = re.compile(r"(?<![\w.-])([A-Za-z]+-?[A-Za-z]?)(\d+\.(?:\d+|x))(?![\w.])(?:\s*\(([\d., and]+)\))?")
+VERSION = re.compile(
+    r"(?<![\w.-])([A-Za-z]+-?[A-Za-z]?)(\d+\.(?:\d+|x))(?![\w.])(?:\s*\(([\d., and]+)\))?"
+)
 MIN_LIKENESS = 0.6  # of the letters of two names: below it one is no version of the other
 NUMBERS = {"a": 1, "a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
 _MAKER = r"(?:NVIDIA|AMD|Ascend|Intel|GPUs?\b|NPUs?\b)"
 COUNT = re.compile(
-    rf"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|{_MAKER}|devices?\b)|(?:[A-Za-z]\d{{2,4}}[A-Z]?|\s)[x×*]\s?(\d+)\b", re.IGNORECASE
+    rf"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|{_MAKER}|devices?\b)|(?:[A-Za-z]\d{{2,4}}[A-Z]?|\s)[x×*]\s?(\d+)\b",
+    re.IGNORECASE,
 )
 DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
 
 def misread(study: PublishedStudy) -> Findings:
-    """Every word of a command reaches it, as it is printed, and a serving script starts a server."""
+    """Every word of a command reaches it, as it is printed, and a serving script starts a
+    server.
+    """
     for flaw in study.page.flaws:
         yield study.finding(flaw.at, "shell", f"`{' '.join(flaw.text.split())}`", "", flaw.why)
 
@@ -42,7 +50,10 @@ def values(study: PublishedStudy) -> Findings:
                 if before is not None and to is not None:
                     differing[setting_text(name, to)] = arm.result.place.line
         if differing:
-            why = f"results below it are of {', '.join(f'{name} (line {line})' for name, line in differing.items())}"
+            why = (
+                "results below it are of "
+                f"{', '.join(f'{name} (line {line})' for name, line in differing.items())}"
+            )
             yield study.note(command.at, "script", f"`{command.text}`", why, "values")
 
 
@@ -61,7 +72,9 @@ def prompts(study: PublishedStudy) -> Findings:
         if ok != sent and (ok > sent or ok % 10 == 0) and any(item.fits(result) for item in random)
     }
     if counts:
-        why = f"results have {', '.join(f'{count} (line {line})' for count, line in counts.items())}"
+        why = (
+            f"results have {', '.join(f'{count} (line {line})' for count, line in counts.items())}"
+        )
         yield study.note(clients[0].at, "script", f"--num-prompts {sent}", why, "prompts")
 
 
@@ -69,14 +82,18 @@ def engines(study: PublishedStudy) -> Findings:
     """A stage that is named after an engine, and no other, has a command of that engine."""
     for stage in study.stages:
         named = [engine for engine in TABLES if engine.lower() in stage.title.lower()]
-        shown = [command for command in study.page.commands if command.at in stage and command.engine]
+        shown = [
+            command for command in study.page.commands if command.at in stage and command.engine
+        ]
         if len(named) == 1 and shown and all(command.engine != named[0] for command in shown):
             why = f"its command starts {shown[0].engine}: `{shown[0].text}`"
             yield study.finding(shown[0].at, "label", stage.title, "", why, "engine")
 
 
 def models(study: PublishedStudy) -> Findings:
-    """Title, recommendation and commands name the model that the page is about, or a variant of it."""
+    """Title, recommendation and commands name the model that the page is about, or a variant of
+    it.
+    """
     named = [(name, at) for name, at in _named(study) if name]
     subject = _subject(study, [name for name, _ in named])
     if not subject:
@@ -89,11 +106,15 @@ def models(study: PublishedStudy) -> Findings:
             places.add((command.name, command.at))
     for name, at in sorted(places, key=lambda place: place[1]):
         if not akin(name, subject):
-            yield study.finding(at, "model", name, subject, f"the page is about {subject}", f"{name} {at}")
+            yield study.finding(
+                at, "model", name, subject, f"the page is about {subject}", f"{name} {at}"
+            )
 
 
 def claimed(study: PublishedStudy) -> Findings:
-    """Every version of a family that title or recommendation names was run, if any of the family was."""
+    """Every version of a family that title or recommendation names was run, if any of the family
+    was.
+    """
     run = " ".join(command.name.lower() for command in study.page.commands)
     for text, begin in _promises(study):
         for mention in VERSION.finditer(text):
@@ -112,17 +133,25 @@ def claimed(study: PublishedStudy) -> Findings:
 
 
 def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
-    """The title, and the sentences before the first command that recommend, with where they begin."""
+    """The title, and the sentences before the first command that recommend, with where they
+    begin.
+    """
     page = study.page
     if page.sections:
         yield page.sections[0].title, page.sections[0].begin
-    # What stands before the first command recommends that; later on a page may recommend a draft model, or another.
+    # What stands before the first command recommends that; later on a page may recommend a draft
+    # model, or another.
     first = page.commands[0].at if page.commands else len(page.prose)
-    yield from ((sentence[0], sentence.start()) for sentence in RECOMMENDATION.finditer(page.prose, 0, first))
+    yield from (
+        (sentence[0], sentence.start())
+        for sentence in RECOMMENDATION.finditer(page.prose, 0, first)
+    )
 
 
 def _subject(study: PublishedStudy, named: list[str]) -> str:
-    """The model that a page is about: what it says of it, unless most of what it names is another; else empty."""
+    """The model that a page is about: what it says of it, unless most of what it names is
+    another; else empty.
+    """
     stated = statement[0].strip("- *\n") if (statement := study.page.titled("Model")) else ""
     if not named:
         return stated.rpartition("/")[2] if ONE_MODEL.fullmatch(stated) else ""
@@ -130,7 +159,9 @@ def _subject(study: PublishedStudy, named: list[str]) -> str:
     stated_name = _first(stated)
     if stated_name and 2 * len([name for name in named if akin(stated_name, name)]) >= max(votes):
         return stated_name
-    return min((name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len)
+    return min(
+        (name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len
+    )
 
 
 def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
@@ -146,17 +177,23 @@ def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
 def advice(study: PublishedStudy) -> Findings:
     """What a page recommends it has run: a quantized model, if it recommends quantization."""
     page = study.page
-    run = " ".join([*(command.text for command in page.commands), *(stage.title for stage in study.stages)])
+    run = " ".join(
+        [*(command.text for command in page.commands), *(stage.title for stage in study.stages)]
+    )
     if not study.arms or QUANTIZED.search(run):
         return
     for sentence in RECOMMENDATION.finditer(page.prose):
         if quantized := QUANTIZED.search(sentence[0]):
             why = "no quantized model was run: what it would bring on this page's load is unknown"
-            yield study.note(sentence.start() + quantized.start(), "advice", quantized[0], why, "quantization")
+            yield study.note(
+                sentence.start() + quantized.start(), "advice", quantized[0], why, "quantization"
+            )
 
 
 def hardware(study: PublishedStudy) -> Findings:
-    """The devices that a page has are counted and are those that it recommends, and no server takes more."""
+    """The devices that a page has are counted and are those that it recommends, and no server
+    takes more.
+    """
     stated = study.page.titled("Hardware")
     if stated is None or not stated[0] or stated[0].startswith('"'):
         return  # nothing is said, or the words of others are quoted
@@ -168,11 +205,22 @@ def hardware(study: PublishedStudy) -> Findings:
         for match in DEVICE.finditer(text):
             if match[0] not in devices:
                 should_be = ", ".join(sorted(devices))
-                yield study.finding(begin + match.start(), "hardware", match[0], should_be, measured_on, match[0])
-    counted = next(filter(None, map(_count, (hardware_text, *(text for text, _ in _promises(study))))), None)
+                yield study.finding(
+                    begin + match.start(), "hardware", match[0], should_be, measured_on, match[0]
+                )
+    counted = next(
+        filter(None, map(_count, (hardware_text, *(text for text, _ in _promises(study))))), None
+    )
     if counted is None:
         why = "the number of devices is unknown, and so is the throughput of each"
-        yield Finding(study.page.place(at), "hardware-count", hardware_text, "a number of devices", why, note=True)
+        yield Finding(
+            study.page.place(at),
+            "hardware-count",
+            hardware_text,
+            "a number of devices",
+            why,
+            note=True,
+        )
         return
     widest = max(study.page.commands, key=lambda command: command.width, default=None)
     if widest is not None and widest.width > counted:

@@ -13,8 +13,12 @@ from loadgen.lab.audit.workload import AnnouncedWorkload, ClientCommand
 MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
 MIN_RATE_SHARE = 0.9  # of the throughput at which a server is idle but for the last answers
 MAX_LENGTH_CHANGE = 0.05  # relative, of mean prompts: beyond it, arms were sent other prompts
-MIN_KEPT_SHARE = 0.85  # of the asked rate; below it a server did not keep up, or the run was too short to tell
-MIN_LIFE_SHARE = 0.15  # of the time of sending: a request that lives longer is no part of a steady state
+MIN_KEPT_SHARE = (
+    0.85  # of the asked rate; below it a server did not keep up, or the run was too short to tell
+)
+MIN_LIFE_SHARE = (
+    0.15  # of the time of sending: a request that lives longer is no part of a steady state
+)
 ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 
 
@@ -36,7 +40,10 @@ def asked(study: PublishedStudy) -> Findings:
                 share = lengths[1] / length
                 should_be = plain(ok.value * length)
                 off = 1 - share
-                why = f"{100 * share:.1f} % of {ok} x {length}: replies ended early, and arms did not do the same work"
+                why = (
+                    f"{100 * share:.1f} % of {ok} x {length}: replies ended early, and arms did "
+                    "not do the same work"
+                )
             elif length is None and first.result["ok"] == ok and excess > MAX_MISSING:
                 should_be = ""
                 off = excess
@@ -62,50 +69,73 @@ def rate_limited(study: PublishedStudy) -> Findings:
                 offered.append(rate)
         if not offered or len(arms) < 2:
             continue
-        change = next((q.change for part in row.cells if (q := part.get("total_per_s")) and q.change), None)
+        change = next(
+            (q.change for part in row.cells if (q := part.get("total_per_s")) and q.change), None
+        )
         which = "both servers were" if len(offered) == 2 else "one of the servers was"
         run_time = arms[-1].result["duration_s"]
         ok = arms[-1].result["ok"]
         why = (
             f"{row.name}: {which} sent {plain(offered[0])} req/s and answered them as they came "
-            f"({ok} in {run_time} s): throughput is what was sent, and only latency tells of the server"
+            f"({ok} in {run_time} s): throughput is what was sent, and only latency tells of the "
+            "server"
         )
         says, at = (change.text, change.at) if change else (f"{arms[-1].total} tok/s", row.at)
         yield study.note(at, "rate-limited", says, why, f"{offered[0]}")
 
 
 def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, float, float]:
-    """The rate of an arm's requests, /s; the time of sending them, duration and latency, s; NaN: unknown."""
+    """The rate of an arm's requests, /s; the time of sending them, duration and latency, s; NaN:
+    unknown.
+    """
     workload = study.workload(arm)
     result = arm.result
     rate = (workload.rate if workload else None) or math.nan
-    return rate, (result["ok"].value - 1) / rate, result["duration_s"].value, result.latency_s().value
+    return (
+        rate,
+        (result["ok"].value - 1) / rate,
+        result["duration_s"].value,
+        result.latency_s().value,
+    )
 
 
 def unsteady(study: PublishedStudy) -> Findings:
-    """A ratio of two servers is of two that keep up with their requests: else it depends on the length of the run."""
+    """A ratio of two servers is of two that keep up with their requests: else it depends on the
+    length of the run.
+    """
     reported: list[PublishedArm] = []
     for row, base, cell in study.pairs():
         change = next((q.change for q in cell.quantities if q.change), None)
-        behind = [(arm, why) for arm in study.compared(row, base, cell) if (why := _behind(study, arm))]
+        behind = [
+            (arm, why) for arm in study.compared(row, base, cell) if (why := _behind(study, arm))
+        ]
         for _, why in behind[:1]:
             at, says = (change.at, change.text) if change else (row.at, row.name)
             yield study.note(at, "unsteady", says, f"{row.name}: {why}", "unsteady", 1)
         reported += [arm for arm, _ in behind]
     for arm in study.tried:
-        if not any(arm.result.same_run(earlier.result) for earlier in reported) and (why := _behind(study, arm)):
-            yield Finding(arm.result.where("requests_per_s"), "unsteady", arm.name, "", why, True, "unsteady")
+        if not any(arm.result.same_run(earlier.result) for earlier in reported) and (
+            why := _behind(study, arm)
+        ):
+            yield Finding(
+                arm.result.where("requests_per_s"), "unsteady", arm.name, "", why, True, "unsteady"
+            )
 
 
 def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
-    """How far a server stayed below the rate of its requests; empty if it kept up, or nothing tells."""
+    """How far a server stayed below the rate of its requests; empty if it kept up, or nothing
+    tells.
+    """
     rate, sending, duration, latency = _sending(study, arm)
     done = arm.result["requests_per_s"].value
     is_paced = sending >= duration / 2
     if not (is_paced and done < MIN_KEPT_SHARE * rate and latency >= MIN_LIFE_SHARE * sending):
         return ""
     why = f"{arm.name} answered {done:g} of {rate:g} req/s, and a request took {latency:.2f} s"
-    return f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the length of the run"
+    return (
+        f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the "
+        "length of the run"
+    )
 
 
 def announced(study: PublishedStudy) -> Findings:
@@ -118,11 +148,15 @@ def announced(study: PublishedStudy) -> Findings:
             shape = f"{workload.input_tokens} tokens in, {workload.output_tokens} out"
             says = f"{workload.name}: {shape}" if workload.name else shape
             why = "no result on the page is of this workload"
-            yield Finding(study.page.place(workload.at), "announced", says, "a result", why, note=True)
+            yield Finding(
+                study.page.place(workload.at), "announced", says, "a result", why, note=True
+            )
 
 
 def failures(study: PublishedStudy) -> Findings:
-    """As many requests succeed as the page says it sends, or as succeeded in the other arms of a workload."""
+    """As many requests succeed as the page says it sends, or as succeeded in the other arms of a
+    workload.
+    """
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
     for arms in _alike(study):
@@ -140,7 +174,10 @@ def failures(study: PublishedStudy) -> Findings:
                 whole.append((arm, succeeded))
     for arm, succeeded in whole:
         if succeeded in short and succeeded % 10:
-            why = f"{plain(succeeded)} is how many succeeded where more were sent, as other results of this page show"
+            why = (
+                f"{plain(succeeded)} is how many succeeded where more were sent, as other "
+                "results of this page show"
+            )
             says = f"{plain(succeeded)} requests"
             yield Finding(arm.result.where("ok"), "failures", says, "", why, True, "failed")
 
@@ -149,15 +186,27 @@ def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) ->
     why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
     whole = [candidate for candidate in study.tried if candidate.result["ok"].value == sent]
     prompts = [candidate.result.per_request() for candidate in (arm, *whole[:1])]
-    if len(prompts) == 2 and prompts[0] and prompts[1] and abs(prompts[0][0] / prompts[1][0] - 1) > MAX_LENGTH_CHANGE:
-        why += f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other prompts, no speed-up"
+    if (
+        len(prompts) == 2
+        and prompts[0]
+        and prompts[1]
+        and abs(prompts[0][0] / prompts[1][0] - 1) > MAX_LENGTH_CHANGE
+    ):
+        why += (
+            f", with {prompts[0][0]:.1f} input tokens each against {prompts[1][0]:.1f}: other "
+            "prompts, no speed-up"
+        )
     says = f"{plain(ok)} requests"
     weight = 1 - ok / sent
-    return Finding(arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight)
+    return Finding(
+        arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight
+    )
 
 
 def _alike(study: PublishedStudy) -> Iterator[list[PublishedArm]]:
-    """The arms that were sent one workload: by the page's names, and by the announced workload and the cap."""
+    """The arms that were sent one workload: by the page's names, and by the announced workload
+    and the cap.
+    """
     for arms in study.by_workload().values():
         kinds: dict[tuple[AnnouncedWorkload | None, float | None], list[PublishedArm]] = {}
         for arm in arms:
@@ -173,9 +222,20 @@ def clients(study: PublishedStudy) -> Findings:
                 yield from _other_model(study, client, command)
                 if client.port and command.port and command.port != client.port:
                     line = study.page.place(client.at).line
-                    why = f"{command.engine} listens on port {command.port}, and the client at line {line} asks "
+                    why = (
+                        f"{command.engine} listens on port {command.port}, and the client at "
+                        f"line {line} asks "
+                    )
                     place = study.page.place(command.at)
-                    yield Finding(place, "client", f"port {command.port}", client.port, why + client.port, True, "port")
+                    yield Finding(
+                        place,
+                        "client",
+                        f"port {command.port}",
+                        client.port,
+                        why + client.port,
+                        True,
+                        "port",
+                    )
 
 
 def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
@@ -190,5 +250,8 @@ def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingC
         and akin(command.name, name)
     ):
         line = study.page.place(client.at).line
-        why = f"the client at line {line} asks for {requested}, and this server has {served}: its requests are refused"
+        why = (
+            f"the client at line {line} asks for {requested}, and this server has {served}: its "
+            "requests are refused"
+        )
         yield Finding(study.page.place(command.at), "client", served, requested, why, True, "model")

@@ -17,19 +17,29 @@ PARTS = {
 
 
 def peak_throughput(result: Published) -> Findings:
-    """A second of a run has no more tokens than the run, and one of its seconds no fewer than its share."""
-    peak, tokens, duration = (result[name] for name in ("peak_output_per_s", "output_tokens", "duration_s"))
+    """A second of a run has no more tokens than the run, and one of its seconds no fewer than
+    its share.
+    """
+    peak, tokens, duration = (
+        result[name] for name in ("peak_output_per_s", "output_tokens", "duration_s")
+    )
     if not peak or not tokens / duration:
         return
-    whole = tokens if duration.low >= 1 else tokens / duration  # some tools divide by the time of a shorter run
+    # Some tools divide by the time of a shorter run.
+    whole = tokens if duration.low >= 1 else tokens / duration
     seconds = math.ceil(duration.high)
     share = tokens / seconds
     reply = result.reply or 0
-    # Requests that take a second or more: within one run those at its beginning, and those that take their places.
+    # Requests that take a second or more: within one run those at its beginning, and those that
+    # take their places.
     requests = result["peak_in_flight"] * 2 if result["mean_e2el_ms"].value >= 1000 else UNKNOWN
     if peak.above(whole):
         why = f"more tokens in one second than the {tokens} of the whole run"
-        why += f", whose {duration} s may be the divisor" if duration.low < 1 else ": the divisor is not one second"
+        why += (
+            f", whose {duration} s may be the divisor"
+            if duration.low < 1
+            else ": the divisor is not one second"
+        )
         should_be = f"at most {whole}"
     elif reply and peak.above(most := requests.value * reply):
         why = f"no more than {requests} requests run within one second, of {reply} tokens each"
@@ -41,7 +51,9 @@ def peak_throughput(result: Published) -> Findings:
         return
     place = result.where("peak_output_per_s")
     says = f"peak {peak} tok/s"
-    yield Finding(place, "peak-throughput", says, f"{should_be} tok/s", why, cause="peak", weight=peak.value)
+    yield Finding(
+        place, "peak-throughput", says, f"{should_be} tok/s", why, cause="peak", weight=peak.value
+    )
 
 
 def peak_concurrency(result: Published) -> Findings:
@@ -52,14 +64,30 @@ def peak_concurrency(result: Published) -> Findings:
     says = f"{peak} concurrent requests"
     place = result.where("peak_in_flight")
     if peak.above(cap):
-        why = f"no more than {cap} may be in flight at once: requests that ran within the same second were counted"
-        yield Finding(place, "peak-concurrency", says, f"at most {cap}", why, True, "same second", off(peak, cap))
+        why = (
+            f"no more than {cap} may be in flight at once: requests that ran within the same "
+            "second were counted"
+        )
+        yield Finding(
+            place,
+            "peak-concurrency",
+            says,
+            f"at most {cap}",
+            why,
+            True,
+            "same second",
+            off(peak, cap),
+        )
     elif peak.above(sent):
-        yield Finding(place, "peak-concurrency", says, f"at most {sent}", f"there were {sent} requests")
+        yield Finding(
+            place, "peak-concurrency", says, f"at most {sent}", f"there were {sent} requests"
+        )
 
 
 def in_flight(result: Published) -> Findings:
-    """Little's law: requests in flight, on average, are the rate of requests times how long each takes."""
+    """Little's law: requests in flight, on average, are the rate of requests times how long each
+    takes.
+    """
     rate = result["ok"] / result["duration_s"]
     e2el = result["mean_e2el_ms"]
     limit = result["cap"] or result["peak_in_flight"]
@@ -71,7 +99,9 @@ def in_flight(result: Published) -> Findings:
     why = f"{rate} req/s x {e2el / 1000} s = {computed} in flight on average (Little)"
     if computed.above(limit):
         should_be = f"at most {plain(1000 * limit.value / rate.value)} ms"
-        yield Finding(result.where("mean_e2el_ms"), "in-flight", f"mean E2EL {e2el} ms", should_be, why)
+        yield Finding(
+            result.where("mean_e2el_ms"), "in-flight", f"mean E2EL {e2el} ms", should_be, why
+        )
     if mean.differs(computed) and abs(mean.value - computed.value) > _IDENTITY * computed.value:
         says = f"{mean} in flight on average"
         yield Finding(result.where("mean_in_flight"), "in-flight", says, str(computed), why)
@@ -85,13 +115,18 @@ def _from_parts(result: Published, rate: Number, limit: Number) -> Findings:
     in_flight = rate * (ttft + tpot * gaps) / 1000
     if gaps.low <= 0 or not in_flight.above(limit):
         return
-    sum_of = f"{rate} req/s x ({ttft} + {tpot} x {gaps}) ms = {in_flight} in flight on average (Little)"
+    sum_of = (
+        f"{rate} req/s x ({ttft} + {tpot} x {gaps}) ms = {in_flight} in flight on average (Little)"
+    )
     says = f"mean TPOT {tpot} ms"
     place = result.where("mean_tpot_ms")
     if result.reply:
         yield Finding(place, "in-flight", says, "", f"{sum_of}, and no more than {limit} were")
     else:
-        why = f"{sum_of} of {limit}: a mean over replies is dominated by short replies and does not match a mean length"
+        why = (
+            f"{sum_of} of {limit}: a mean over replies is dominated by short replies and does "
+            "not match a mean length"
+        )
         yield Finding(place, "in-flight", says, "", why, True, "lengths", off(in_flight, limit))
 
 
@@ -99,7 +134,9 @@ def verdict(result: Published) -> Findings:
     """A run that its own tool does not believe is no result."""
     if result.verdict in ("INVALID", "SUSPECT"):
         why = "its own checks failed: `loadgen report` lists them"
-        yield Finding(result.place, "verdict", result.verdict, "VALID", why, note=result.verdict == "SUSPECT")
+        yield Finding(
+            result.place, "verdict", result.verdict, "VALID", why, note=result.verdict == "SUSPECT"
+        )
 
 
 def rates(result: Published) -> Findings:
@@ -111,12 +148,22 @@ def rates(result: Published) -> Findings:
         expected = count / duration
         if printed.differs(expected) and expected.value:
             off = printed.value / expected.value
-            # guidellm's rates are those of its events, from the first to the last, and not of the run.
+            # guidellm's rates are those of its events, from the first to the last, and not of the
+            # run.
             is_near = result.over_guidellm and abs(off - 1) <= RATE_ERROR
             why = f"{count} / {duration} s = {expected}; printed is {change(off)} off"
             says = f"{title} {printed} {unit}"
             should_be = f"{expected} {unit}"
-            yield Finding(result.where(name), "throughput", says, should_be, why, is_near, "rates", abs(off - 1))
+            yield Finding(
+                result.where(name),
+                "throughput",
+                says,
+                should_be,
+                why,
+                is_near,
+                "rates",
+                abs(off - 1),
+            )
 
 
 def counted(result: Published, name: str) -> Number:

@@ -26,7 +26,9 @@ MIN_OPPOSITE_FACTOR = 1.1  # times: two ways to take a mean may differ in sign w
 
 
 def lines(study: PublishedStudy) -> Findings:
-    """ "A (x tok/s) > B (y tok/s)": each number is of a block, and stands to the next as the sign says."""
+    """ "A (x tok/s) > B (y tok/s)": each number is of a block, and stands to the next as the
+    sign says.
+    """
     if study.repeated:
         return  # numbers of lines are means over starts
     for left, right in pairwise([*_entries(study), None]):
@@ -39,7 +41,9 @@ def lines(study: PublishedStudy) -> Findings:
         if right is not None and sign:
             yield from _order(study, left, right, sign)
         before = study.page.prose[: left.start()].rstrip()
-        is_after_sign = before.endswith((">", "<")) or before.rpartition("\n")[2].endswith("Result:")
+        is_after_sign = before.endswith((">", "<")) or before.rpartition("\n")[2].endswith(
+            "Result:"
+        )
         if left[4] == "tok/s" and not left[5] and (sign or is_after_sign):
             yield from _entry(study, left, arms)
     for rise in FROM_TO.finditer(study.page.prose):
@@ -61,7 +65,9 @@ def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sig
         left_name = left[1].rpartition(":")[2].strip()
         right_name = right[1].strip()
         why = f"{left_name} has {first} and {right_name} {second} {left[4]}"
-        yield study.finding(left.start(), "result-line", f"{left_name} {sign} {right_name}", "", why)
+        yield study.finding(
+            left.start(), "result-line", f"{left_name} {sign} {right_name}", "", why
+        )
 
 
 def _all_servers(entry: re.Match[str]) -> Number:
@@ -84,7 +90,9 @@ def _entry(study: PublishedStudy, entry: re.Match[str], arms: list[PublishedArm]
         why = f"the block of {near[0]} at line {block.line} has {totals[near[0]]}"
     says = f"{name} {entry[2]}"
     place = study.page.place(entry.start())
-    yield Finding(place, "result-line", says, should_be, why, not near, misprint(printed) if near else "", 1)
+    yield Finding(
+        place, "result-line", says, should_be, why, not near, misprint(printed) if near else "", 1
+    )
 
 
 def misprint(printed: Number) -> str:
@@ -94,8 +102,14 @@ def misprint(printed: Number) -> str:
 
 def misprints(study: PublishedStudy) -> list[Number]:
     """The throughputs of lines that no block has."""
-    printed = [Number.printed(entry[2]) for entry in _entries(study) if entry[4] == "tok/s" and not entry[5]]
-    return [number for number in printed if not any(_shows(study, arm, number) for arm in study.arms)]
+    printed = [
+        Number.printed(entry[2])
+        for entry in _entries(study)
+        if entry[4] == "tok/s" and not entry[5]
+    ]
+    return [
+        number for number in printed if not any(_shows(study, arm, number) for arm in study.arms)
+    ]
 
 
 def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
@@ -104,7 +118,9 @@ def _shows(study: PublishedStudy, arm: PublishedArm, printed: Number) -> bool:
 
 
 def summaries(study: PublishedStudy) -> Findings:
-    """ "A is faster by d tok/s (p %); Mean TPOT reduced by e ms (q %)": differences, shares, and whether it was."""
+    """ "A is faster by d tok/s (p %); Mean TPOT reduced by e ms (q %)": differences, shares, and
+    whether it was.
+    """
     for line in SUMMARY.finditer(study.page.prose):
         texts = line.groupdict()
         x = Number.printed(texts["x"])
@@ -124,9 +140,15 @@ def summaries(study: PublishedStudy) -> Findings:
         yield from _reversed(study, line, x, y)
 
 
-def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second: Number) -> Findings:
-    """The same share from tokens and durations, where the two throughputs are of blocks and one is no such rate."""
-    first_rate, second_rate = (_of_total(study, total, Published.tokens_per_second) for total in (first, second))
+def _of_tokens(
+    study: PublishedStudy, line: re.Match[str], first: Number, second: Number
+) -> Findings:
+    """The same share from tokens and durations, where the two throughputs are of blocks and one
+    is no such rate.
+    """
+    first_rate, second_rate = (
+        _of_total(study, total, Published.tokens_per_second) for total in (first, second)
+    )
     ratio = first_rate / second_rate
     if first.agrees(first_rate) and second.agrees(second_rate):
         return
@@ -136,32 +158,47 @@ def _of_tokens(study: PublishedStudy, line: re.Match[str], first: Number, second
         why = f"tokens / duration are {first_rate} and {second_rate} tok/s"
         says = f"{line['share']} %"
         should_be = f"{share} %"
-        yield study.finding(line.start("share"), "percent-of-rates", says, should_be, why, "rates", wrong)
+        yield study.finding(
+            line.start("share"), "percent-of-rates", says, should_be, why, "rates", wrong
+        )
 
 
-def _of_total(study: PublishedStudy, total: Number, compute: Callable[[Published], Number]) -> Number:
+def _of_total(
+    study: PublishedStudy, total: Number, compute: Callable[[Published], Number]
+) -> Number:
     """A number of the first result that has a throughput; unknown where none has it."""
     return next((compute(arm.result) for arm in study.arms if arm.total.agrees(total)), UNKNOWN)
 
 
-def _claim(study: PublishedStudy, line: re.Match[str], group: str, expected: Number, unit: str) -> Findings:
+def _claim(
+    study: PublishedStudy, line: re.Match[str], group: str, expected: Number, unit: str
+) -> Findings:
     printed = Number.printed(line[group])
     if printed.differs(expected):
         values = ("tx", "ty", "ms") if group.startswith("t") else ("x", "y", "tok/s")
         why = f"{line['a']} has {line[values[0]]} and {line['b']} {line[values[1]]} {values[2]}"
         says = f"{line[group]}{unit}"
         weight = off(printed, expected)
-        yield study.finding(line.start(group), "summary-line", says, f"{expected}{unit}", why, weight=weight)
+        yield study.finding(
+            line.start(group), "summary-line", says, f"{expected}{unit}", why, weight=weight
+        )
 
 
 def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) -> Findings:
     """Whether latencies tell of decoding what the line tells of TPOT."""
     first_ms, second_ms = (_of_total(study, total, Published.decode_ms) for total in (x, y))
     ratio = (first_ms / second_ms).value
-    if ratio > MIN_OPPOSITE_FACTOR if line["turn"] == "reduced" else ratio < 1 / MIN_OPPOSITE_FACTOR:
+    if (
+        ratio > MIN_OPPOSITE_FACTOR
+        if line["turn"] == "reduced"
+        else ratio < 1 / MIN_OPPOSITE_FACTOR
+    ):
         why = (
-            f"(E2EL - TTFT) / (tokens - 1) is {first_ms} ms for {line['a']}, {second_ms} for {line['b']}: the opposite"
+            f"(E2EL - TTFT) / (tokens - 1) is {first_ms} ms for {line['a']}, {second_ms} for "
+            f"{line['b']}: the opposite"
         )
         says = f"TPOT {line['turn']} by {line['tshare']} %"
         weight = 10 + abs(ratio - 1)
-        yield study.finding(line.start("tgap"), "summary-line", says, change(ratio), why, "decoding", weight)
+        yield study.finding(
+            line.start("tgap"), "summary-line", says, change(ratio), why, "decoding", weight
+        )

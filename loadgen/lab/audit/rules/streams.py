@@ -12,11 +12,16 @@ ASCENDING = STATISTICS[1:]
 # Causes of a wrong TPOT.
 FIRST_ONLY = "first only"
 WITH_FIRST = "with first"
-MAX_END_GAP = 0.02  # relative: where a reply ends, at its last token or at the end of its stream, differs by less
-MAX_ITL_FACTOR = 2  # times: events without tokens, as some servers send at the end, make ITL shorter by less
+# relative: where a reply ends, at its last token or at the end of its stream, differs by less
+MAX_END_GAP = 0.02
+MAX_ITL_FACTOR = (
+    2  # times: events without tokens, as some servers send at the end, make ITL shorter by less
+)
 MIN_STALL_FACTOR = 1.25  # times P99: a hundredth of the gaps then holds a fifth of the time
 MIN_COALESCED_FACTOR = 100  # times: a median gap so far below the mean one is no gap between tokens
-MAX_DILUTION = 0.05  # relative: below it, events without tokens or with several leave ITL comparable
+MAX_DILUTION = (
+    0.05  # relative: below it, events without tokens or with several leave ITL comparable
+)
 
 
 def latencies(result: Published) -> Findings:
@@ -29,7 +34,9 @@ def latencies(result: Published) -> Findings:
             if result[name].value <= 0:
                 why = "an answer takes time: the stamp was taken before the first token"
                 says = f"{title(name)} {result[name]} ms"
-                yield Finding(result.where(name), "latency-zero", says, "above 0", why, cause=metric)
+                yield Finding(
+                    result.where(name), "latency-zero", says, "above 0", why, cause=metric
+                )
     yield from _order(result)
     yield from _bounds(result)
 
@@ -58,15 +65,25 @@ def _bounds(result: Published) -> Findings:
             why = f"each first token comes before the last one, and {title(last)} is {e2el} ms"
             yield _bound(result, first, e2el, why)
         if (e2el or ttft).above(duration * 1000):
-            yield _bound(result, last if e2el else first, duration * 1000, f"the whole run took {duration} s")
+            yield _bound(
+                result, last if e2el else first, duration * 1000, f"the whole run took {duration} s"
+            )
 
 
 def _bound(result: Published, name: str, most: Number, why: str) -> Finding:
-    return Finding(result.where(name), "latency-bounds", f"{title(name)} {result[name]} ms", f"at most {most} ms", why)
+    return Finding(
+        result.where(name),
+        "latency-bounds",
+        f"{title(name)} {result[name]} ms",
+        f"at most {most} ms",
+        why,
+    )
 
 
 def tpot(result: Published) -> Findings:
-    """TPOT is what E2EL leaves after TTFT, by the tokens after the first; nothing else has room in a reply."""
+    """TPOT is what E2EL leaves after TTFT, by the tokens after the first; nothing else has room
+    in a reply.
+    """
     printed = result["mean_tpot_ms"]
     ttft = result["mean_ttft_ms"]
     reply = result.reply
@@ -85,8 +102,13 @@ def tpot(result: Published) -> Findings:
     cause = "other"
     if copied and (expected or len(copied) == 2):  # without E2EL only that both agree is no chance
         number, of = (result[f"{copied[0]}_{metric}_ms"] for metric in ("tpot", "ttft"))
-        whose, both = (f"the {copied[0]}, {number},", "") if expected else ("it", ", in mean and median")
-        parts.append(f"{whose} is TTFT by output tokens, {of} / {reply}{both}: no token after the first was seen")
+        whose, both = (
+            (f"the {copied[0]}, {number},", "") if expected else ("it", ", in mean and median")
+        )
+        parts.append(
+            f"{whose} is TTFT by output tokens, {of} / {reply}{both}: no token after the first "
+            "was seen"
+        )
         cause = FIRST_ONLY
     elif is_whole and not result.tpot_with_first:
         why = "it includes the first token, which its title leaves out"
@@ -101,7 +123,9 @@ def tpot(result: Published) -> Findings:
 
 
 def itl(result: Published) -> Findings:
-    """ITL is the time between tokens: as long as decoding took for each, and for most of them near its mean."""
+    """ITL is the time between tokens: as long as decoding took for each, and for most of them
+    near its mean.
+    """
     mean = result["mean_itl_ms"]
     median = result["median_itl_ms"]
     if not mean or result["output_tokens"].value < 2 * max(result["ok"].value, 1):
@@ -112,13 +136,31 @@ def itl(result: Published) -> Findings:
     if mean.value <= 0:
         reply_text = f" of a reply of {result.mean_reply}" if result.mean_reply else ""
         why = f"no gap was seen between the tokens{reply_text}"
-        yield Finding(where, "itl-zero", says, f"{decode} ms" if decode else "n/a", why, cause="unseen")
+        yield Finding(
+            where, "itl-zero", says, f"{decode} ms" if decode else "n/a", why, cause="unseen"
+        )
     elif decode.low > MAX_ITL_FACTOR * mean.high:
-        why = f"(E2EL - TTFT) / (tokens - 1) = {decode} ms from a token to the next: most tokens were not seen"
-        yield Finding(where, "itl", says, f"{decode} ms", why, cause="unseen", weight=decode.value / mean.value)
+        why = (
+            f"(E2EL - TTFT) / (tokens - 1) = {decode} ms from a token to the next: most tokens "
+            "were not seen"
+        )
+        yield Finding(
+            where,
+            "itl",
+            says,
+            f"{decode} ms",
+            why,
+            cause="unseen",
+            weight=decode.value / mean.value,
+        )
     elif median.high * MIN_COALESCED_FACTOR < mean.low:
-        why = f"half of the gaps are below a {MIN_COALESCED_FACTOR}th of the mean, {mean} ms: events came in bundles"
-        yield Finding(result.where("median_itl_ms"), "itl-coalesced", f"median ITL {median} ms", "", why)
+        why = (
+            f"half of the gaps are below a {MIN_COALESCED_FACTOR}th of the mean, {mean} ms: "
+            "events came in bundles"
+        )
+        yield Finding(
+            result.where("median_itl_ms"), "itl-coalesced", f"median ITL {median} ms", "", why
+        )
     else:
         yield from _diluted(result, mean)
         # A mean above the 99th percentile: a hundredth of the gaps holds most of the time.
@@ -126,11 +168,15 @@ def itl(result: Published) -> Findings:
         if high.value > 0 and mean.above(high * MIN_STALL_FACTOR):
             share = 100 * (1 - high.value / mean.value)
             why = f"P99 ITL is {high} ms: 1 % of the gaps hold {share:.0f} % of the time or more"
-            yield Finding(where, "itl-stalled", says, "", why, True, "stalls", mean.value / high.value)
+            yield Finding(
+                where, "itl-stalled", says, "", why, True, "stalls", mean.value / high.value
+            )
 
 
 def _diluted(result: Published, mean: Number) -> Findings:
-    """Where all replies are as long, TPOT and ITL are of the same time: their ratio counts the gaps."""
+    """Where all replies are as long, TPOT and ITL are of the same time: their ratio counts the
+    gaps.
+    """
     printed = result["mean_tpot_ms"]
     reply = result.reply
     expected, _ = _expected(result)
@@ -144,16 +190,26 @@ def _diluted(result: Published, mean: Number) -> Findings:
     many = round(seen)
     says = f"mean ITL {mean} ms"
     place = result.where("mean_itl_ms")
-    why = f"ITL / TPOT = {mean} / {printed} = {between}/{many}: {many} gaps in a reply of {reply} tokens, "
-    why += f"which has {between}: {'events without a token count' if many > between else 'some events bring several'}"
+    why = (
+        f"ITL / TPOT = {mean} / {printed} = {between}/{many}: {many} gaps in a reply of {reply} "
+        "tokens, "
+    )
+    why += (
+        f"which has {between}: "
+        f"{'events without a token count' if many > between else 'some events bring several'}"
+    )
     if many > between:
-        yield Finding(place, "itl-diluted", says, f"{printed} ms", why, cause="diluted", weight=many / between)
+        yield Finding(
+            place, "itl-diluted", says, f"{printed} ms", why, cause="diluted", weight=many / between
+        )
     else:
         yield Finding(place, "itl-bundled", says, "", why, True, "bundled")
 
 
 def _expected(result: Published) -> tuple[Number, str]:
-    """What mean TPOT follows from E2EL, and how; unknown where it does not: replies of many lengths, no E2EL."""
+    """What mean TPOT follows from E2EL, and how; unknown where it does not: replies of many
+    lengths, no E2EL.
+    """
     e2el = result["mean_e2el_ms"]
     ttft = result["mean_ttft_ms"]
     tokens = result.mean_reply
@@ -161,8 +217,13 @@ def _expected(result: Published) -> tuple[Number, str]:
         return e2el / tokens, f"E2EL / tokens = {e2el} / {tokens}"
     if result.reply is None:
         return UNKNOWN, ""
-    return result.decode_ms(), f"(E2EL - TTFT) / (tokens - 1) = ({e2el} - {ttft}) / {result.reply - 1}"
+    return (
+        result.decode_ms(),
+        f"(E2EL - TTFT) / (tokens - 1) = ({e2el} - {ttft}) / {result.reply - 1}",
+    )
 
 
 def _is_near(printed: Number, expected: Number) -> bool:
-    return printed.agrees(expected) or abs(printed.value - expected.value) <= MAX_END_GAP * abs(expected.value)
+    return printed.agrees(expected) or abs(printed.value - expected.value) <= MAX_END_GAP * abs(
+        expected.value
+    )

@@ -1,4 +1,6 @@
-"""Treatments: whether the arms of a page are what it calls them, and its columns each of one configuration."""
+"""Treatments: whether the arms of a page are what it calls them, and its columns each of one
+configuration.
+"""
 
 import itertools
 import re
@@ -17,7 +19,9 @@ DEFAULTS = ("default", "without any optimization", "no optimization", "out of th
 
 
 def recommended(study: PublishedStudy) -> Findings:
-    """What is recommended was measured on the workload by which it was chosen, and is the best of what was measured."""
+    """What is recommended was measured on the workload by which it was chosen, and is the best
+    of what was measured.
+    """
     for proposal in study.proposed:
         if study.tried and not study.has_run(proposal):
             why = f"no result on the page is of {proposal.name}"
@@ -33,11 +37,17 @@ def recommended(study: PublishedStudy) -> Findings:
     alike = [arm for arm in tuned if arm.command.engines & command.engines] or tuned
     near = beside or min(alike, key=lambda arm: len(arm.command.changes(command)))
     if not served and beside is None and any(_serves(command, arm) for arm in study.arms):
-        why = f"only other workloads were measured with it; the nearest of a stage is {_differs(study, near, command)}"
+        why = (
+            "only other workloads were measured with it; the nearest of a stage is "
+            f"{_differs(study, near, command)}"
+        )
         yield study.note(at, "recommended", says, why + _below(study))
     elif not served:
         of = f"the {near.total} tok/s beside it are those of" if beside else "the nearest is"
-        why = f"no arm of any stage was started with this command: {of} {_differs(study, near, command)}"
+        why = (
+            f"no arm of any stage was started with this command: {of} "
+            f"{_differs(study, near, command)}"
+        )
         yield study.finding(at, "recommended", says, "", why, weight=2)
     elif beside is not None:
         best = max(served, key=lambda arm: arm.total.value if arm.total else 0.0)
@@ -54,7 +64,9 @@ def recommended(study: PublishedStudy) -> Findings:
 def _serves(command: ServingCommand, arm: PublishedArm) -> bool:
     """Whether an arm's command differs from this one at most in how answers are read."""
     served = arm.command
-    return bool(served.engines & command.engines) and served.changes(command).keys() <= set(INTERFACE)
+    return bool(served.engines & command.engines) and served.changes(command).keys() <= set(
+        INTERFACE
+    )
 
 
 def _below(study: PublishedStudy) -> str:
@@ -69,7 +81,9 @@ def _below(study: PublishedStudy) -> str:
 
 
 def _beside(study: PublishedStudy, command: ServingCommand) -> Iterator[PublishedArm]:
-    """The arms of stages whose numbers stand in the comparison, and which a command did not start."""
+    """The arms of stages whose numbers stand in the comparison, and which a command did not
+    start.
+    """
     for _, _, cell, _ in study.comparison.pairs():
         shown = study.shown(cell)
         if shown and shown[0].stage and not any(_serves(command, arm) for arm in shown):
@@ -88,13 +102,24 @@ def _differs(study: PublishedStudy, arm: PublishedArm, command: ServingCommand) 
     return f"{arm.settings} (line {line}), from which it differs: {'; '.join(changes)}"
 
 
-def _not_best(study: PublishedStudy, command: ServingCommand, served: list[PublishedArm]) -> Findings:
+def _not_best(
+    study: PublishedStudy, command: ServingCommand, served: list[PublishedArm]
+) -> Findings:
     """Another arm of the stages was better by what the page judges by."""
     best = study.best(study.tried)
     chosen = study.best(served)
-    if best is None or chosen is None or study.repeated or not (gain := study.gain(best, chosen)).above(1):
+    if (
+        best is None
+        or chosen is None
+        or study.repeated
+        or not (gain := study.gain(best, chosen)).above(1)
+    ):
         return
-    unit = "requests each take less time" if study.of_latency else f"{best.total} against {chosen.total} tok/s"
+    unit = (
+        "requests each take less time"
+        if study.of_latency
+        else f"{best.total} against {chosen.total} tok/s"
+    )
     why = f"{best.name} was better by {change(gain.value)} (line {best.result.place.line}): {unit}"
     if gain.value <= MIN_BETTER_FACTOR:
         why += ", which one run each does not show"
@@ -103,24 +128,36 @@ def _not_best(study: PublishedStudy, command: ServingCommand, served: list[Publi
 
 def baselines(study: PublishedStudy) -> Findings:
     """All numbers of the baseline are of one configuration, and of the one that it is called."""
-    commands = [arm.command for _, base, _, _ in study.comparison.pairs() for arm in study.shown(base)[:1]]
+    commands = [
+        arm.command for _, base, _, _ in study.comparison.pairs() for arm in study.shown(base)[:1]
+    ]
     printed = [command for command in commands if command.text]
     if not printed:
         return
     for command in commands:
         if command and not command.text:
-            why = f"how the server of this row was started is not told; that of others is `{printed[0].text}`"
+            why = (
+                "how the server of this row was started is not told; that of others is "
+                f"`{printed[0].text}`"
+            )
             yield study.note(command.at, "baseline", "no parameters", why, "not told")
     for later in printed[1:]:
         if not printed[0].same_as(later):
             line = study.page.place(printed[0].at).line
-            why = f"other rows of the baseline are of `{printed[0].text}` (line {line}): another server"
-            yield study.finding(later.at, "baseline", f"`{later.text}`", f"`{printed[0].text}`", why)
+            why = (
+                f"other rows of the baseline are of `{printed[0].text}` (line {line}): another "
+                "server"
+            )
+            yield study.finding(
+                later.at, "baseline", f"`{later.text}`", f"`{printed[0].text}`", why
+            )
             return
     table = study.comparison
     called = table.columns[table.baseline or 0]
     settings = printed[0].settings.items()
-    changed = [setting_text(name, value) for name, value in settings if name not in (*INTERFACE, *WIDTHS)]
+    changed = [
+        setting_text(name, value) for name, value in settings if name not in (*INTERFACE, *WIDTHS)
+    ]
     if changed and any(word in called.lower() for word in DEFAULTS):
         yield study.note(table.at, "baseline", called, f"it was started with {', '.join(changed)}")
 
@@ -132,13 +169,18 @@ def combinations(study: PublishedStudy) -> Findings:
         for arm in arms if JOINED in stage.title else ():
             words = stems(stage.title)
             letters = re.sub("[^a-z]", "", stage.title.lower())
-            changed = [name for name, value in arm.command.flags.items() if base.flags.get(name) != value]
+            changed = [
+                name for name, value in arm.command.flags.items() if base.flags.get(name) != value
+            ]
             unnamed = [
                 name
                 for name in changed
                 if not stems(name.replace("-", " ")) & words
                 # A title may have a word of a flag in several words, such as "Cuda Graph".
-                and not any(len(word) >= MIN_WORD_LENGTH and word in letters for word in name.lower().split("-"))
+                and not any(
+                    len(word) >= MIN_WORD_LENGTH and word in letters
+                    for word in name.lower().split("-")
+                )
             ]
             if unnamed:
                 named = ", ".join(map(setting_text, unnamed))
@@ -152,21 +194,36 @@ def duplicates(study: PublishedStudy) -> Findings:
     for first, second in itertools.combinations(study.tried, 2):
         if id(second) in reported or not first.result.same_run(second.result):
             continue
-        if first.same_server(second) and (first.stage == second.stage or study.is_reference(second)):
+        if first.same_server(second) and (
+            first.stage == second.stage or study.is_reference(second)
+        ):
             continue
         if not first.command and not second.command and first.label == second.label:
             continue
         reported.add(id(second))
-        why = f"every number is that of {first.name} ({first.where}): one run, published as two treatments"
-        yield Finding(second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why)
+        why = (
+            f"every number is that of {first.name} ({first.where}): one run, published as two "
+            "treatments"
+        )
+        yield Finding(
+            second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why
+        )
 
 
 def reprinted(study: PublishedStudy) -> Findings:
     """A result that is printed again, under another title, is not a second run."""
     reported: set[int] = set()
     for first, second in itertools.combinations(study.arms, 2):
-        is_again = first.name != second.name and first.result.same_run(second.result) and first.same_server(second)
-        if is_again and id(second) not in reported and (first.stage == second.stage or study.is_reference(second)):
+        is_again = (
+            first.name != second.name
+            and first.result.same_run(second.result)
+            and first.same_server(second)
+        )
+        if (
+            is_again
+            and id(second) not in reported
+            and (first.stage == second.stage or study.is_reference(second))
+        ):
             reported.add(id(second))
             why = f"every number is that of {first.name} ({first.where}): one run, printed twice"
             yield second.note("reprinted", why, "reprinted")
@@ -179,9 +236,14 @@ def one_sided(study: PublishedStudy) -> Findings:
         for command in commands:
             rivals = [rival for rival in commands if rival.engine != command.engine]
             for name, value in command.settings.items() if rivals else ():
-                is_known = all(name in TABLES[rival.engine].forms and name not in rival.settings for rival in rivals)
+                is_known = all(
+                    name in TABLES[rival.engine].forms and name not in rival.settings
+                    for rival in rivals
+                )
                 if is_known and name not in (*INTERFACE, *WIDTHS, "context_len"):
-                    why = f"{' and '.join(sorted({rival.engine for rival in rivals}))} at the default"
+                    why = (
+                        f"{' and '.join(sorted({rival.engine for rival in rivals}))} at the default"
+                    )
                     says = f"{command.engine} with {setting_text(name, value)}"
                     yield study.note(command.at, "one-sided", says, why)
 
@@ -196,7 +258,8 @@ def repeats(study: PublishedStudy) -> Findings:
             if gain := study.gain(later, first):
                 weight = abs(gain.value - 1)
                 why = (
-                    f"{first.name} ({first.where}) has {_judged(study, first)} with the same printed command: "
+                    f"{first.name} ({first.where}) has {_judged(study, first)} with the same "
+                    "printed command: "
                     f"a difference of {plain(100 * weight)} % that no setting explains"
                 )
                 says = f"{later.name}: {_judged(study, later)}"

@@ -1,4 +1,5 @@
-"""The accuracy gate: rejects an arm that answers significantly fewer questions right than the baseline.
+"""The accuracy gate: rejects an arm that answers significantly fewer questions right than the
+baseline.
 
 `answers` asks a running server the questions, whose answers are known.
 """
@@ -32,7 +33,8 @@ MAX_FAILED = 0.05  # share of the questions that may get no answer; they count a
 MAX_EXAMPLES = 5  # of wrong answers that are kept
 MAX_CHARACTERS = 200  # that are kept of each
 PROMPT = "{}\n\nGive the answer alone on the last line."
-# Knobs that only distribute and schedule the same work; any other change may change what is computed.
+# Knobs that only distribute and schedule the same work; any other change may change what is
+# computed.
 EXACT = {
     "served_name",
     "tensor_parallel",
@@ -51,16 +53,21 @@ EXACT = {
 def lossy(arm: ArmSpec, base: ArmSpec) -> bool:
     """Return whether an arm may answer differently from another.
 
-    That is: engine, model or a knob that is not EXACT differ, or flags and variables of the engine, whose effect is
-    unknown.
+    That is: engine, model or a knob that is not EXACT differ, or flags and variables of the engine,
+    whose effect is unknown.
     """
     if any(getattr(arm, part) != getattr(base, part) for part in ("engine", "model", "raw", "env")):
         return True
-    return any(arm.knobs.get(name) != base.knobs.get(name) for name in {*arm.knobs, *base.knobs} - EXACT)
+    return any(
+        arm.knobs.get(name) != base.knobs.get(name) for name in {*arm.knobs, *base.knobs} - EXACT
+    )
 
 
-def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: Iterable[Trial]) -> bool:
-    """Return whether a start asks the questions: once for the baseline, and once in each step for a lossy arm.
+def asks_questions(
+    request: TrialRequest, arm: ArmSpec, study: Study, trials: Iterable[Trial]
+) -> bool:
+    """Return whether a start asks the questions: once for the baseline, and once in each step for a
+    lossy arm.
 
     Args:
         request: The start.
@@ -68,7 +75,9 @@ def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: It
         study: The study.
         trials: All trials so far.
     """
-    if study.objective.accuracy is None or not (request.step == NOISE or lossy(arm, baseline(study))):
+    if study.objective.accuracy is None or not (
+        request.step == NOISE or lossy(arm, baseline(study))
+    ):
         return False
     place = request.step, request.arm
     earlier = (trial for trial in trials if (trial.request.step, trial.request.arm) == place)
@@ -78,9 +87,9 @@ def asks_questions(request: TrialRequest, arm: ArmSpec, study: Study, trials: It
 class AccuracyGate:
     """Compares the answers of arms with the baseline's.
 
-    An arm is rejected if it has lost more than the study allows, and if the loss is significant: by McNemar's test on
-    the questions that only one of the two answered right (Psychometrika 12, 1947), in its exact form, one-sided, at the
-    confidence of the study's decisions.
+    An arm is rejected if it has lost more than the study allows, and if the loss is significant: by
+    McNemar's test on the questions that only one of the two answered right (Psychometrika 12,
+    1947), in its exact form, one-sided, at the confidence of the study's decisions.
 
     Args:
         study: The study.
@@ -94,7 +103,8 @@ class AccuracyGate:
         self._chance = 1 - study.decision.confidence
 
     def baseline_unusable_reason(self, answers: Answers | None) -> str:
-        """Return why no arm could be judged by these answers of the baseline; empty if arms can be judged.
+        """Return why no arm could be judged by these answers of the baseline; empty if arms can be
+        judged.
 
         Args:
             answers: Answers of the baseline; None if it was not asked.
@@ -107,7 +117,11 @@ class AccuracyGate:
         right = answers.right.count(True)
         count = len(answers.right)
         few = right < hypothesis_tests.min_significant_losses(self._chance)
-        return f"it answers {right} of {count} questions right, too few to detect a loss; {remedy}" if few else ""
+        return (
+            f"it answers {right} of {count} questions right, too few to detect a loss; {remedy}"
+            if few
+            else ""
+        )
 
     def judge(self, arm: ArmSpec, trials: Iterable[Trial]) -> tuple[bool, str]:
         """Judge the answers of an arm.
@@ -117,14 +131,19 @@ class AccuracyGate:
             trials: Its starts; the first one with answers counts.
 
         Returns:
-            Whether the arm is rejected, and a remark about its answers; empty if it cannot have changed them.
+            Whether the arm is rejected, and a remark about its answers; empty if it cannot have
+            changed them.
         """
         if self._accuracy is None or not lossy(arm, self._base):
             return False, ""
         answers = first_answers(trials)
         if answers is None or answers.trouble:
-            return True, "it did not answer the questions" if answers is None else f"it: {answers.trouble}"
-        assert self._base_answers is not None  # without usable answers of the baseline no arm is started
+            return (
+                True,
+                "it did not answer the questions" if answers is None else f"it: {answers.trouble}",
+            )
+        # Without usable answers of the baseline no arm is started.
+        assert self._base_answers is not None
         base = self._base_answers
         if answers.questions != base.questions:
             return True, "its questions differ from the baseline's"
@@ -134,22 +153,28 @@ class AccuracyGate:
         lost = pairs.count((True, False))
         won = pairs.count((False, True))
         counts = (
-            f"answers {answers.right.count(True)} of {count} questions right, the baseline {base.right.count(True)}"
+            f"answers {answers.right.count(True)} of {count} questions right, the baseline "
+            f"{base.right.count(True)}"
         )
         loss = (lost - won) / count
         chance = hypothesis_tests.mcnemar_one_sided_p(lost, won)
         if loss > max_loss and chance <= self._chance:
             p_value = f"chance alone loses as much in {percent(chance, 1)} of cases"
-            return True, f"{counts}: a loss of {percent(loss, 1)}, at most {percent(max_loss, 1)} is allowed; {p_value}"
+            return (
+                True,
+                f"{counts}: a loss of {percent(loss, 1)}, at most {percent(max_loss, 1)} is "
+                f"allowed; {p_value}",
+            )
         undetected = max(max_loss, hypothesis_tests.min_significant_losses(self._chance) / count)
         return False, f"{counts}; a loss below {percent(undetected, 1)} may go undetected"
 
 
 async def answers(settings: RunSettings, model: str, questions: Sequence[Question]) -> Answers:
-    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the first.
+    """Ask a running server over its chat endpoint, with greedy sampling; of several servers the
+    first.
 
-    Settings of sampling and of lengths are ignored, so that all arms are asked in the same way. Options of the chat
-    template (`chat_template_kwargs` in `extra_body`) are kept.
+    Settings of sampling and of lengths are ignored, so that all arms are asked in the same way.
+    Options of the chat template (`chat_template_kwargs` in `extra_body`) are kept.
 
     Args:
         settings: Settings of a run of any workload, with the server.
@@ -175,17 +200,25 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
 
     replies = await asyncio.gather(*map(ask, questions))
     right = tuple(
-        reply is not None and question.right(reply) for question, reply in zip(questions, replies, strict=True)
+        reply is not None and question.right(reply)
+        for question, reply in zip(questions, replies, strict=True)
     )
     public = Redaction(target.headers)
     wrong = [
-        {"question": question.text, "answer": question.answers[0], "said": public(reply)[-MAX_CHARACTERS:]}
+        {
+            "question": question.text,
+            "answer": question.answers[0],
+            "said": public(reply)[-MAX_CHARACTERS:],
+        }
         for question, reply, is_right in zip(questions, replies, right, strict=True)
         if reply is not None and not is_right
     ]
     trouble = ""
     if len(failures) > max_failed:
-        trouble = f"of {len(questions)} questions {len(failures)} or more got no answer: {public(failures[0])}"
+        trouble = (
+            f"of {len(questions)} questions {len(failures)} or more got no answer: "
+            f"{public(failures[0])}"
+        )
     return Answers(sha256(questions), right, tuple(wrong[:MAX_EXAMPLES]), trouble)
 
 

@@ -1,4 +1,6 @@
-"""The result of an arm in a step, what it achieved on each workload, and its difference from the reference."""
+"""The result of an arm in a step, what it achieved on each workload, and its difference from the
+reference.
+"""
 
 import itertools
 import json
@@ -48,7 +50,9 @@ class Difference:
     other_work: str = ""
 
     @classmethod
-    def from_comparison(cls, comparison: Comparison, *, more_is_better: bool) -> "Difference | None":
+    def from_comparison(
+        cls, comparison: Comparison, *, more_is_better: bool
+    ) -> "Difference | None":
         """Convert a comparison of gains; None if it has no blocks."""
         if not comparison.blocks:
             return None
@@ -60,13 +64,17 @@ class Difference:
         return cls(change.effect, low, high, more_is_better, unbounded)
 
     @classmethod
-    def without_bounds(cls, value: float, other: float, why: Unbounded, *, more_is_better: bool) -> "Difference":
+    def without_bounds(
+        cls, value: float, other: float, why: Unbounded, *, more_is_better: bool
+    ) -> "Difference":
         """Compare values that have no bounds, and say why."""
         return cls(value / other - 1, None, None, more_is_better, why)
 
     @property
     def direction(self) -> int:
-        """1 for a gain, -1 for a loss, 0 if it may be either; without bounds only single runs of the same work tell."""
+        """1 for a gain, -1 for a loss, 0 if it may be either; without bounds only single runs of
+        the same work tell.
+        """
         is_single = self.unbounded is Unbounded.SINGLE_RUNS and not self.other_work
         low, high = (self.share, self.share) if is_single else (self.low, self.high)
         if low is not None and low > 0:
@@ -77,7 +85,9 @@ class Difference:
 
     def bounds(self, digits: int) -> str:
         """Return the bounds in words: "+1.0% to +2.0%"."""
-        low, high = ("..." if bound is None else signed(bound, digits) for bound in (self.low, self.high))
+        low, high = (
+            "..." if bound is None else signed(bound, digits) for bound in (self.low, self.high)
+        )
         bounds = self.unbounded or f"{low} to {high}"
         return f"{bounds}; {self.other_work}" if self.other_work else bounds
 
@@ -102,7 +112,9 @@ class Verdict(StrEnum):
     OPEN = "open"  # it has run, and nothing is decided yet
     DRAWN = "drawn"  # by a joint stage, and tried once
     PUBLISHED = "published"  # by others, from one run, so that nothing is decided
-    ADOPTED_BY_AUTHOR = "adopted by the author"  # of published results, as the study expects; nothing confirmed it
+    ADOPTED_BY_AUTHOR = (
+        "adopted by the author"  # of published results, as the study expects; nothing confirmed it
+    )
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,8 @@ class WorkloadResult:
         user_tps: Output tokens/s that a user sees, 1000 / median TPOT in ms, mean of the runs.
         gpu_tps: Output tokens/s of each device in use, geometric mean of the runs.
         estimated: Whether values of the box were scaled up from a part of it.
-        difference: Difference from the step's reference; None for the reference or if nothing can be compared.
+        difference: Difference from the step's reference; None for the reference or if nothing can
+            be compared.
     """
 
     runs: Mapping[int, WorkloadRun]
@@ -138,7 +151,10 @@ class WorkloadResult:
     @property
     def answer_tokens(self) -> float | None:
         """Mean number of tokens of an answer that succeeded; None if no run tells it."""
-        counts = [(run.summary.get("total_output_tokens"), run.summary["completed"]) for run in self.runs.values()]
+        counts = [
+            (run.summary.get("total_output_tokens"), run.summary["completed"])
+            for run in self.runs.values()
+        ]
         pairs = [(tokens, answers) for tokens, answers in counts if tokens is not None and answers]
         if not pairs:
             return None
@@ -146,7 +162,9 @@ class WorkloadResult:
         return mean
 
     def mean(self, name: str) -> float | None:
-        """Return the arithmetic mean of a positive number of the summaries; None if no run has it."""
+        """Return the arithmetic mean of a positive number of the summaries; None if no run has
+        it.
+        """
         values = positive_values(self.runs.values(), name)
         return statistics.fmean(values) if values else None
 
@@ -158,7 +176,8 @@ class ArmResult:
     Attributes:
         planned: The arm.
         verdict: Its outcome.
-        reason: Reason of the verdict: a limit that was missed, a failure, or the name of the arm it is the same as.
+        reason: Reason of the verdict: a limit that was missed, a failure, or the name of the arm it
+            is the same as.
         trials: Its starts, failed ones included, in the order in which they ended.
         counted: Those of `trials` that count; the others failed, or were disturbed and repeated.
         values: Value of the objective, block by block.
@@ -203,7 +222,9 @@ class ArmResult:
 
     @property
     def why(self) -> str:
-        """Reason and remarks in one line; of an arm that is the same as another, the name of that."""
+        """Reason and remarks in one line; of an arm that is the same as another, the name of
+        that.
+        """
         if self.verdict is Verdict.SAME_AS:
             return self.reason
         return "; ".join(filter(None, (self.reason, *self.notes.values())))
@@ -211,7 +232,9 @@ class ArmResult:
     @property
     def feasible(self) -> bool:
         """Whether the arm runs, and most of its starts met the limits of the study."""
-        return self.verdict not in (Verdict.INFEASIBLE, Verdict.FAILED) and 2 * self.misses < len(self.values)
+        return self.verdict not in (Verdict.INFEASIBLE, Verdict.FAILED) and 2 * self.misses < len(
+            self.values
+        )
 
 
 def positive_values(runs: Iterable[WorkloadRun], name: str) -> list[float]:
@@ -220,8 +243,11 @@ def positive_values(runs: Iterable[WorkloadRun], name: str) -> list[float]:
     return [float(number) for number in numbers if isinstance(number, int | float) and number > 0]
 
 
-def same_config(arm: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float) -> bool:
-    """Return whether the servers of two arms report the same value of every knob in which the arms differ.
+def same_config(
+    arm: ArmResult, other: ArmResult, names: Mapping[str, str], in_flight: float
+) -> bool:
+    """Return whether the servers of two arms report the same value of every knob in which the arms
+    differ.
 
     Args:
         arm: An arm with a trial.
@@ -235,10 +261,14 @@ def same_config(arm: ArmResult, other: ArmResult, names: Mapping[str, str], in_f
         if getattr(spec, part) != getattr(other_spec, part):
             return False
     knobs = {*spec.knobs, *other_spec.knobs}
-    differing = [knob for knob in knobs if _text(spec.knobs.get(knob)) != _text(other_spec.knobs.get(knob))]
+    differing = [
+        knob for knob in knobs if _text(spec.knobs.get(knob)) != _text(other_spec.knobs.get(knob))
+    ]
     for knob in differing:
         name = names.get(knob, knob).lstrip("-").replace("-", "_")
-        values: list[Any] = [(result.trials[-1].server_config or {}).get(name) for result in (arm, other)]
+        values: list[Any] = [
+            (result.trials[-1].server_config or {}).get(name) for result in (arm, other)
+        ]
         if any(value is None for value in values):
             return False
         if knob == BOUNDED_BY_LOAD and all(isinstance(value, int | float) for value in values):

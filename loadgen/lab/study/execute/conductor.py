@@ -1,8 +1,10 @@
-"""Runs a study in its store, from wherever it stands there, and reads the findings back from a store.
+"""Runs a study in its store, from wherever it stands there, and reads the findings back from a
+store.
 
-A study with rounds starts the servers of a block side by side: they stay up together, and their runs take turns. What
-disturbs the machine for longer than a run disturbs all arms alike, so that fewer fresh starts show an effect. Each
-round has prompts of its own, the same for all arms. If a run was disturbed, its round is set aside and another follows.
+A study with rounds starts the servers of a block side by side: they stay up together, and their
+runs take turns. What disturbs the machine for longer than a run disturbs all arms alike, so that
+fewer fresh starts show an effect. Each round has prompts of its own, the same for all arms. If a
+run was disturbed, its round is set aside and another follows.
 """
 
 import random
@@ -77,7 +79,9 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
             run_next = _run_block if file.study.decision.rounds > 1 else _run_start
             while (request := walk.request) is not None and spent_s < limit_s(file.study):
                 if request not in trials:
-                    trials |= {trial.request: trial for trial in await run_next(walk, store, runner, view)}
+                    trials |= {
+                        trial.request: trial for trial in await run_next(walk, store, runner, view)
+                    }
                 trial = trials[request]
                 spent_s += trial.seconds
                 walk.add(trial)
@@ -109,8 +113,12 @@ async def _run_block(walk: Walk, store: Store, runner: TrialRunner, view: View) 
     return trials
 
 
-def _begin(walk: Walk, store: Store, view: View, request: TrialRequest, arm: PlannedArm) -> tuple[int, Path, bool]:
-    """Record and show that a start begins; returns its number, its folder, and whether it asks the gate's questions."""
+def _begin(
+    walk: Walk, store: Store, view: View, request: TrialRequest, arm: PlannedArm
+) -> tuple[int, Path, bool]:
+    """Record and show that a start begins; returns its number, its folder, and whether it asks
+    the gate's questions.
+    """
     number, folder = store.begin(request, arm.identity, now())
     view.begin(walk, request, folder)
     return number, folder, asks_questions(request, arm.spec, walk.study, walk.found().trials)
@@ -134,7 +142,10 @@ def load_findings(store: Store) -> tuple[Findings, Mapping[str, Any]]:
         return published_findings(study, store.trials().values()), stored
     builds = stored["builds"]
     bases = study.engines
-    engines = {name: replace_fields(base, version=base.version or builds.get(name)) for name, base in bases.items()}
+    engines = {
+        name: replace_fields(base, version=base.version or builds.get(name))
+        for name, base in bases.items()
+    }
     walk = Walk(study, Planner(replace_fields(study, engines=engines)))
     spent_s = _replay(walk, store.trials())
     return walk.found(BUDGET if spent_s >= limit_s(study) else NOT_YET), stored
@@ -166,8 +177,13 @@ def _replay(walk: Walk, trials: Mapping[TrialRequest, Trial], *, same: Path | No
     spent_s = 0.0
     while walk.request is not None and (trial := trials.get(walk.request)) is not None:
         if same is not None and trial.config != walk.planned.identity:
-            problem = f"{walk.request.step}/{walk.request.arm} would be served differently from its earlier starts"
-            raise BadInput(str(same), problem, "use the same engines as before, or begin another store")
+            problem = (
+                f"{walk.request.step}/{walk.request.arm} would be served differently from "
+                "its earlier starts"
+            )
+            raise BadInput(
+                str(same), problem, "use the same engines as before, or begin another store"
+            )
         spent_s += trial.seconds
         walk.add(trial)
     return spent_s
@@ -252,21 +268,34 @@ class SideBySide:
                 start.trial = await self._runner.with_server_config(trial, engines, start.folder)
             await self._run_rounds(starts, sessions)
         for start in starts:
-            others = [tuple(name for name in names if name != self._workload) for names in start.arm.batches]
+            others = [
+                tuple(name for name in names if name != self._workload)
+                for names in start.arm.batches
+            ]
             batches = [names for names in others if names]
             if not batches and start.asks:
                 batches = [()]
             if start.trial.failure is None:
                 start.trial = await self._runner.run_batches(
-                    start.trial, start.arm, batches, start.folder, start.on_progress, asks=start.asks
+                    start.trial,
+                    start.arm,
+                    batches,
+                    start.folder,
+                    start.on_progress,
+                    asks=start.asks,
                 )
         seconds = (time.monotonic() - since_s) / len(starts)
         return [replace(start.trial, seconds=seconds) for start in starts]
 
-    async def _run_rounds(self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]) -> None:
+    async def _run_rounds(
+        self, starts: Sequence[Start], sessions: Mapping[str, EngineSession]
+    ) -> None:
         rounds = self._study.decision.rounds
         excess: list[float] = []  # of each round; above 1 it was disturbed
-        while len(excess) < rounds + MAX_DISTURBED and len([part for part in excess if part <= 1]) < rounds:
+        while (
+            len(excess) < rounds + MAX_DISTURBED
+            and len([part for part in excess if part <= 1]) < rounds
+        ):
             going = [start for start in starts if start.trial.failure is None]
             if not going:
                 return
@@ -274,7 +303,9 @@ class SideBySide:
                 is_quiet = await self._runner.wait_for_quiet(partial(going[0].on_progress, ""))
                 if not is_quiet and len(excess) >= rounds:
                     break  # further rounds would be disturbed, too
-            random.Random(f"{self._study.decision.seed} {starts[0].trial.request} {len(excess)}").shuffle(going)
+            random.Random(
+                f"{self._study.decision.seed} {starts[0].trial.request} {len(excess)}"
+            ).shuffle(going)
             for start in going:
                 await self._run_one(start, sessions, len(excess))
             ran = [start.runs[-1] for start in going if start.trial.failure is None]
@@ -285,7 +316,9 @@ class SideBySide:
                 run = combined([start.runs[number] for number in sorted(order[:rounds])])
                 start.trial = replace(start.trial, runs={self._workload: run})
 
-    async def _run_one(self, start: Start, sessions: Mapping[str, EngineSession], number: int) -> None:
+    async def _run_one(
+        self, start: Start, sessions: Mapping[str, EngineSession], number: int
+    ) -> None:
         engines = sessions[start.arm.name]
         foreign: list[int] = []
         for name, session in sessions.items():
@@ -308,7 +341,8 @@ class SideBySide:
 
 
 def combined(rounds: Sequence[WorkloadRun]) -> WorkloadRun:
-    """Return the rounds of a start as one run: the numbers of the middle one, and under `loadgen` all of them.
+    """Return the rounds of a start as one run: the numbers of the middle one, and under `loadgen`
+    all of them.
 
     Its disturbance is the mean of the rounds', which were repeated already.
     """

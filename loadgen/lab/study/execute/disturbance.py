@@ -50,7 +50,9 @@ class Reading:
                 family.pop(pid, None)
         return cls(CpuTimes.now(), sum(family.values()) + sum(os.times()[2:4]))
 
-    def disturbance(self, since: Self, *, client_error: float | None = None, quiet: bool = True) -> Disturbance:
+    def disturbance(
+        self, since: Self, *, client_error: float | None = None, quiet: bool = True
+    ) -> Disturbance:
         """Return what others did between an earlier reading and this one.
 
         Args:
@@ -59,7 +61,9 @@ class Reading:
             quiet: Whether the machine was quiet when the start began.
         """
         return Disturbance(
-            others_cores=max(0.0, machine.others_cores(since.times, self.times, self.family_s - since.family_s)),
+            others_cores=max(
+                0.0, machine.others_cores(since.times, self.times, self.family_s - since.family_s)
+            ),
             stolen_share=machine.stolen_share(since.times, self.times),
             client_error=client_error,
             cores=os.cpu_count() or 1,
@@ -77,11 +81,12 @@ def client_error(result: RunResult) -> float | None:
 class QuietWait:
     """Waits until the machine has been quiet for QUIET_S.
 
-    A wait that ends without a quiet machine makes the next one half as long, since on a machine that is always busy
-    waiting does not help.
+    A wait that ends without a quiet machine makes the next one half as long, since on a machine
+    that is always busy waiting does not help.
 
     Args:
-        max_wait_s: How long to wait at most; 0: not at all, so that the machine is never known to be quiet.
+        max_wait_s: How long to wait at most; 0: not at all, so that the machine is never known to
+            be quiet.
         read: Reads the CPU times.
     """
 
@@ -94,7 +99,9 @@ class QuietWait:
     def note(self) -> Reading:
         """Read the CPU times, and remember them: the machine may have been quiet since."""
         reading = self._read()
-        while len(self._readings) > 1 and reading.times.at_s - self._readings[1].times.at_s >= QUIET_S:
+        while (
+            len(self._readings) > 1 and reading.times.at_s - self._readings[1].times.at_s >= QUIET_S
+        ):
             self._readings.popleft()  # of those that are old enough, only the latest
         self._readings.append(reading)
         return reading
@@ -129,8 +136,8 @@ def attempts(
 ) -> Generator[TrialRequest, Trial, Trial]:
     """Yield a start until it counts; returns the trial that counts, or that failed for good.
 
-    A start that was disturbed is set aside if the machine was quiet when it began: there may be a quiet moment again.
-    If all are disturbed, the one that was disturbed least counts.
+    A start that was disturbed is set aside if the machine was quiet when it began: there may be a
+    quiet moment again. If all are disturbed, the one that was disturbed least counts.
 
     Args:
         request: The start.

@@ -1,4 +1,5 @@
-"""Facts of a study that its results depend on: recorded when it begins, and checked before it goes on.
+"""Facts of a study that its results depend on: recorded when it begins, and checked before it goes
+on.
 
 `Accelerators` are those of this machine, compared with the hardware that the study names.
 """
@@ -29,7 +30,8 @@ logger = logging.getLogger("loadgen")
 
 NVML = "NVML"
 NPU_SMI = "npu-smi"
-# Words of a name that do not tell the model: memory, its kind, the form of the board, numbers of devices.
+# Words of a name that do not tell the model: memory, its kind, the form of the board, numbers of
+# devices.
 NO_MODEL = re.compile(r"\d+x|x\d+|\d{1,2}|\d+(gb|gib|g)|hbm\d\w*|sxm\d*|pcie\d*")
 MEMORY = re.compile(r"(\d+) ?gi?b\b")
 FORM = re.compile(r"sxm|pcie|nvl")
@@ -73,7 +75,11 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
         path = Path(settings.dataset_path).expanduser() if settings.dataset_path else None
         if path is not None and path.is_file():
             size = path.stat().st_size
-            data[name] = {"path": settings.dataset_path, "bytes": size, "sha256": cache.file_sha256(path)}
+            data[name] = {
+                "path": settings.dataset_path,
+                "bytes": size,
+                "sha256": cache.file_sha256(path),
+            }
     return {
         "study": study.as_json(),
         "text": text,
@@ -88,7 +94,9 @@ def gather(study: Study, planner: Planner, text: str) -> dict[str, Any]:
         "accelerators_from": accelerators.tool,
         "builds": {name: find("engines", name).version() for name in study.engines},
         "data": data,
-        "questions": None if gate is None else questions.sha256(questions.read(gate.file or questions.OWN)),
+        "questions": None
+        if gate is None
+        else questions.sha256(questions.read(gate.file or questions.OWN)),
     }
 
 
@@ -101,12 +109,18 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
         facts: The current facts.
 
     Raises:
-        AtFault: A model, a data set, an engine's version or the hardware is not what the study says.
-        BadInput: The sampler of a joint stage, or the package of a data set's rule, is not installed.
+        AtFault: A model, a data set, an engine's version or the hardware is not what the study
+            says.
+        BadInput: The sampler of a joint stage, or the package of a data set's rule, is not
+            installed.
     """
     for name, model in study.models.items():
         if model.startswith(LOCAL) and not Path(model).expanduser().exists():
-            raise AtFault(("models", name), f"there is no {model}", "name a folder, a .gguf file or a hub name")
+            raise AtFault(
+                ("models", name),
+                f"there is no {model}",
+                "name a folder, a .gguf file or a hub name",
+            )
     for name, settings in planner.loads.items():
         rules.require_packages(settings.dataset_rule)
         path = settings.dataset_path
@@ -120,11 +134,18 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
         build = facts["builds"][name]
         if base.version is not None and build is not None and base.version != build:
             problem = f"{base.version} is expected, but {build} is installed"
-            raise AtFault(("engines", name, "version"), problem, "install that version, or change the study")
+            raise AtFault(
+                ("engines", name, "version"), problem, "install that version, or change the study"
+            )
     Accelerators(facts["accelerators_from"], tuple(facts["host"]["gpus"])).check(study.hardware)
-    if facts["accelerators_from"] is None and study.hardware.devices and {*study.engines} - {SIMULATOR}:
+    if (
+        facts["accelerators_from"] is None
+        and study.hardware.devices
+        and {*study.engines} - {SIMULATOR}
+    ):
         logger.warning(
-            "hardware %s was not looked at: this machine has neither NVML with the package nvidia-ml-py nor npu-smi",
+            "hardware %s was not looked at: this machine has neither NVML with the package "
+            "nvidia-ml-py nor npu-smi",
             study.hardware.name,
         )
 
@@ -144,12 +165,22 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
     if before["source"] != RUN:
         raise BadInput(str(folder), "holds published results", "name another folder with --store")
     if (at := _first_change(before["study"], now["study"], ())) is not None:
-        problem = f"is {_at(now['study'], at)}, but was {_at(before['study'], at)} when {folder} was begun"
+        problem = (
+            f"is {_at(now['study'], at)}, but was {_at(before['study'], at)} when {folder} "
+            "was begun"
+        )
         raise AtFault(at, problem, "undo the change, or begin another store with --store")
     for ground in GROUNDS:
         if (at := _first_change(before.get(ground), now[ground], (ground,))) is not None:
-            problem = f"{fact_name(at)}: {_at(now, at)} now, but {_at(before, at)} when the store was begun"
-            raise BadInput(str(folder), problem, "begin another store with --store: results would not be comparable")
+            problem = (
+                f"{fact_name(at)}: {_at(now, at)} now, but {_at(before, at)} when the store "
+                "was begun"
+            )
+            raise BadInput(
+                str(folder),
+                problem,
+                "begin another store with --store: results would not be comparable",
+            )
 
 
 def fact_name(at: At) -> str:
@@ -168,7 +199,10 @@ def fact_name(at: At) -> str:
 
 
 def _first_change(before: Any, now: Any, at: At) -> At | None:
-    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (("stages",), ("expect",)):  # not measured
+    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (
+        ("stages",),
+        ("expect",),
+    ):  # not measured
         return None
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         before = dict(enumerate(before))
@@ -223,18 +257,27 @@ class Accelerators:
         """
         if self.tool is None or not hardware.devices:
             return
-        same = [name for name in self.names if is_named(hardware.name, name, shortened=self.tool == NPU_SMI)]
+        same = [
+            name
+            for name in self.names
+            if is_named(hardware.name, name, shortened=self.tool == NPU_SMI)
+        ]
         if not same:
             here = ", ".join(dict.fromkeys(self.names)) or "no accelerator"
             problem = f"is {hardware.name}, but {self.tool} finds {here} on this machine"
-            raise AtFault(("hardware", "name"), problem, "run it on the machine it names, or correct the name")
+            raise AtFault(
+                ("hardware", "name"), problem, "run it on the machine it names, or correct the name"
+            )
         if hardware.devices > len(same):
             problem = f"the study has {hardware.devices}, but this machine has {len(same)}"
-            raise AtFault(("hardware", "devices"), problem, "run it on another machine, or reduce devices")
+            raise AtFault(
+                ("hardware", "devices"), problem, "run it on another machine, or reduce devices"
+            )
 
 
 def is_named(study_name: str, name: str, *, shortened: bool) -> bool:
-    """Return whether a device may be what a study names; a name without a model, as "a box", fits any.
+    """Return whether a device may be what a study names; a name without a model, as "a box", fits
+    any.
 
     Args:
         study_name: The study's name, such as "NVIDIA H100 SXM 80GB".
@@ -257,6 +300,8 @@ def is_named(study_name: str, name: str, *, shortened: bool) -> bool:
 
 
 def _models(name: str) -> Sequence[str]:
-    """Return the words of a name that tell the model: those with a digit, without the maker's name before it."""
+    """Return the words of a name that tell the model: those with a digit, without the maker's
+    name before it.
+    """
     words = re.findall(r"[a-z0-9]*\d[a-z0-9]*", name.lower())
     return [word.removeprefix("ascend") for word in words if not NO_MODEL.fullmatch(word)]

@@ -1,6 +1,7 @@
 """The findings of a study so far, step by step; they are a function of its trials alone.
 
-`with_workload_results` adds the results of each arm on each workload, compared with the step's reference.
+`with_workload_results` adds the results of each arm on each workload, compared with the step's
+reference.
 """
 
 import itertools
@@ -43,7 +44,8 @@ class StepResult:
         won: Names of the arms that go on, the best first; empty: the reference stays.
         noise: Noise of its trials; None: too few trials.
         round_noise: Noise of the rounds of a start; None: starts have one round.
-        least_effect: Smallest effect, a share, that the noise of the steps before lets one detect; None: unknown.
+        least_effect: Smallest effect, a share, that the noise of the steps before lets one detect;
+            None: unknown.
         open: Why the step is not over; empty if it is.
     """
 
@@ -68,7 +70,8 @@ class Findings:
     Attributes:
         study: The study.
         steps: Results of the steps that have begun, in order.
-        open: Why the study is not over: NOT_YET, BUDGET, or what ended it early; empty if it is over.
+        open: Why the study is not over: NOT_YET, BUDGET, or what ended it early; empty if it is
+            over.
         published: Whether all results were published by others, one run of each arm.
     """
 
@@ -85,13 +88,19 @@ class Findings:
 
     @property
     def finalist(self) -> ArmResult | None:
-        """The arm that the confirmation compares with the baseline; None before, or if it is the baseline itself."""
+        """The arm that the confirmation compares with the baseline; None before, or if it is the
+        baseline itself.
+        """
         last = self.confirmation
-        return next((arm for arm in last.arms if arm.name != last.reference), None) if last else None
+        return (
+            next((arm for arm in last.arms if arm.name != last.reference), None) if last else None
+        )
 
     @property
     def confirmed(self) -> bool | None:
-        """Whether fresh starts have shown the finalist to be better; None: undecided, no finalist, or published."""
+        """Whether fresh starts have shown the finalist to be better; None: undecided, no
+        finalist, or published.
+        """
         if self.open or self.finalist is None or self.finalist.verdict is Verdict.ADOPTED_BY_AUTHOR:
             return None
         return self.finalist.verdict is Verdict.ADOPTED
@@ -117,7 +126,9 @@ class Findings:
 
     @property
     def closest(self) -> tuple[StepResult, ArmResult] | None:
-        """The arm that came closest to the limits, by its median start, and its step; None if no arm ran."""
+        """The arm that came closest to the limits, by its median start, and its step; None if no
+        arm ran.
+        """
         ran: list[tuple[StepResult, ArmResult]] = []
         for step in self.steps:
             ran += [(step, arm) for arm in step.arms if self._distances(arm)]
@@ -130,7 +141,11 @@ class Findings:
 
     def _distances(self, arm: ArmResult) -> list[float]:
         name = self.study.objective.workload
-        return [distance(trial.runs[name]) for trial in arm.trials if trial.failure is None and name in trial.runs]
+        return [
+            distance(trial.runs[name])
+            for trial in arm.trials
+            if trial.failure is None and name in trial.runs
+        ]
 
 
 def with_workload_results(step: StepResult, study: Study, *, published: bool) -> StepResult:
@@ -155,7 +170,9 @@ def with_workload_results(step: StepResult, study: Study, *, published: bool) ->
         arms.append(replace(arm, workloads=results))
     reference = next((arm for arm in arms if arm.name == step.reference), None)
     if reference is not None:
-        arms = [arm if arm is reference else _compared(arm, reference, study, published) for arm in arms]
+        arms = [
+            arm if arm is reference else _compared(arm, reference, study, published) for arm in arms
+        ]
     return replace(step, arms=tuple(arms))
 
 
@@ -188,7 +205,9 @@ def _compared(arm: ArmResult, reference: ArmResult, study: Study, published: boo
             decides = arm.comparison is not None and name == study.objective.workload
             comparison = arm.comparison if decides else _one_look(result, other, study)
             why = Unbounded.SINGLE_RUNS if published else Unbounded.FEW_BLOCKS
-            result = replace(result, difference=difference_of(result, other, comparison, study, why))
+            result = replace(
+                result, difference=difference_of(result, other, comparison, study, why)
+            )
         results[name] = result
     return replace(arm, workloads=results)
 
@@ -215,7 +234,9 @@ def difference_of(
     elif not result.achieved or not other.achieved:
         return None
     else:
-        difference = Difference.without_bounds(result.achieved, other.achieved, why, more_is_better=more_is_better)
+        difference = Difference.without_bounds(
+            result.achieved, other.achieved, why, more_is_better=more_is_better
+        )
     length = result.answer_tokens
     other_length = other.answer_tokens
     if difference is None or length is None or not other_length:
@@ -227,8 +248,12 @@ def difference_of(
     return replace(difference, other_work=other_work)
 
 
-def _one_look(result: WorkloadResult, other: WorkloadResult, study: Study) -> group_sequential.Comparison | None:
-    """Compare two results on a workload that decided nothing, as with one look at all common blocks."""
+def _one_look(
+    result: WorkloadResult, other: WorkloadResult, study: Study
+) -> group_sequential.Comparison | None:
+    """Compare two results on a workload that decided nothing, as with one look at all common
+    blocks.
+    """
     blocks = [block for block in result.scores if block in other.scores]
     if len(blocks) < 2:
         return None
@@ -236,5 +261,7 @@ def _one_look(result: WorkloadResult, other: WorkloadResult, study: Study) -> gr
         name: [score.gain(scores[block], study) for block in blocks]
         for name, scores in (("reference", other.scores), ("arm", result.scores))
     }
-    plan = group_sequential.Plan(study.decision.min_effect, study.decision.confidence, len(blocks), len(blocks))
+    plan = group_sequential.Plan(
+        study.decision.min_effect, study.decision.confidence, len(blocks), len(blocks)
+    )
     return group_sequential.compare(gains, "reference", plan)["arm"]

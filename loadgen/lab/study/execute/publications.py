@@ -1,8 +1,8 @@
 """Findings from results that others published: one run of each arm, so that nothing is tested.
 
-In each stage, the author is taken to have adopted the arms that the study expects to win, if results of them were
-published. A page measures the arm that goes on only once, so an arm gets the runs of its configuration from any
-step.
+In each stage, the author is taken to have adopted the arms that the study expects to win, if
+results of them were published. A page measures the arm that goes on only once, so an arm gets the
+runs of its configuration from any step.
 """
 
 import itertools
@@ -47,7 +47,9 @@ def counted(trials: Sequence[Trial]) -> str:
     """Return how many results the trials have, and how many commands that failed without one."""
     results = len([trial for trial in trials if trial.runs])
     failed = len(trials) - results
-    return plural(results, "result") + (f" and {plural(failed, 'failed command')}" if failed else "")
+    return plural(results, "result") + (
+        f" and {plural(failed, 'failed command')}" if failed else ""
+    )
 
 
 def _step(step: Step, study: Study, trials: list[Trial]) -> StepResult:
@@ -57,16 +59,29 @@ def _step(step: Step, study: Study, trials: list[Trial]) -> StepResult:
         same = [trial for trial in trials if trial.config == arm.identity]
         usable = [trial for trial in same if trial.failure or trial.runs.keys() & {*arm.workloads}]
         ran = set(itertools.chain.from_iterable(trial.runs for trial in usable))
-        named = [trial for trial in trials if f"{trial.request.step}/{trial.request.arm}" == arm.path]
-        other = [trial for trial in named if trial.config != arm.identity and not trial.runs.keys() & ran]
+        named = [
+            trial for trial in trials if f"{trial.request.step}/{trial.request.arm}" == arm.path
+        ]
+        other = [
+            trial for trial in named if trial.config != arm.identity and not trial.runs.keys() & ran
+        ]
         trials_of[arm.name] = usable + other
-    wins = step.wins if step.kind != CONFIRMATION else tuple(trials_of)  # the confirmation has only baseline and winner
-    won = tuple(name for name in wins if name != reference and not all(trial.failure for trial in trials_of[name]))
+    # The confirmation has only baseline and winner.
+    wins = step.wins if step.kind != CONFIRMATION else tuple(trials_of)
+    won = tuple(
+        name
+        for name in wins
+        if name != reference and not all(trial.failure for trial in trials_of[name])
+    )
     arms = [_result(arm, study, trials_of[arm.name], step, won) for arm in step.arms]
-    return StepResult(step, tuple(sorted(arms, key=lambda arm: arm.name != reference)), reference, won)
+    return StepResult(
+        step, tuple(sorted(arms, key=lambda arm: arm.name != reference)), reference, won
+    )
 
 
-def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, won: tuple[str, ...]) -> ArmResult:
+def _result(
+    planned: PlannedArm, study: Study, trials: list[Trial], step: Step, won: tuple[str, ...]
+) -> ArmResult:
     planned = _as_measured(planned, study, trials)
     workload = study.objective.workload
     deciding = [trial for trial in trials if workload in trial.runs and not trial.failure]
@@ -83,14 +98,18 @@ def _result(planned: PlannedArm, study: Study, trials: list[Trial], step: Step, 
     if failure and all(trial.failure for trial in trials):
         return replace(arm, verdict=Verdict.FAILED, reason=str(failure))
     if planned.name == step.reference.name:
-        return replace(arm, verdict=Verdict.REFERENCE, reason=next(filter(None, missed), arm.reason))
+        return replace(
+            arm, verdict=Verdict.REFERENCE, reason=next(filter(None, missed), arm.reason)
+        )
     if not trials:
         return replace(arm, verdict=Verdict.NOT_RUN)
     if any(missed):
         return replace(arm, verdict=Verdict.INFEASIBLE, reason=next(filter(None, missed)))
     if not deciding:
         arm = replace(arm, reason=f"no results on {workload} published")
-    return replace(arm, verdict=Verdict.ADOPTED_BY_AUTHOR if planned.name in won else Verdict.PUBLISHED)
+    return replace(
+        arm, verdict=Verdict.ADOPTED_BY_AUTHOR if planned.name in won else Verdict.PUBLISHED
+    )
 
 
 def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
@@ -98,7 +117,9 @@ def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
     for trial in trials:
         if trial.config != arm.identity:
             for workload, run in trial.runs.items():
-                commands[workload] = run.findings.provenance.command if run.findings.provenance else None
+                commands[workload] = (
+                    run.findings.provenance.command if run.findings.provenance else None
+                )
     if commands:
         texts = [f"`{command}`" for command in dict.fromkeys(commands.values())]
         return f"{', '.join(commands)}: of {' and '.join(texts)}"
@@ -108,8 +129,8 @@ def _remark(arm: PlannedArm, trials: list[Trial]) -> str:
 def _as_measured(arm: PlannedArm, study: Study, trials: list[Trial]) -> PlannedArm:
     """Return the arm with the number of servers that was measured.
 
-    One server gets its share of the box: all of it, unless the study has several replicas. Pages do not say how many
-    devices were idle, so nothing more can be scaled up.
+    One server gets its share of the box: all of it, unless the study has several replicas. Pages do
+    not say how many devices were idle, so nothing more can be scaled up.
     """
     runs = itertools.chain.from_iterable(trial.runs.values() for trial in trials)
     if any(run.findings.servers > 1 for run in runs):

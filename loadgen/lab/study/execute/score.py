@@ -1,6 +1,7 @@
 """The score of a trial: its value of the objective, and the limits of the study that it missed.
 
-`search_goodput` finds the value that no single run has: the highest rate of a running server that meets its limits.
+`search_goodput` finds the value that no single run has: the highest rate of a running server that
+meets its limits.
 """
 
 import math
@@ -27,7 +28,9 @@ from loadgen.util.number_format import four_digits, percent
 
 
 def devices_used(arm: ArmSpec, study: Study) -> int:
-    """Return the number of accelerators that an arm uses; 1 if the box has none, so that box and device are equal."""
+    """Return the number of accelerators that an arm uses; 1 if the box has none, so that box and
+    device are equal.
+    """
     box = study.hardware.devices
     if not box:
         return 1
@@ -36,10 +39,14 @@ def devices_used(arm: ArmSpec, study: Study) -> int:
 
 def copies(arm: ArmSpec, study: Study) -> int:
     """Return how often an arm fits into the box; values of one arm are multiplied by that."""
-    return max(1, study.hardware.devices // devices_used(arm, study)) if study.hardware.devices else 1
+    return (
+        max(1, study.hardware.devices // devices_used(arm, study)) if study.hardware.devices else 1
+    )
 
 
-def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *, max_misses: int) -> ArmResult:
+def count_trial(
+    arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, *, max_misses: int
+) -> ArmResult:
     """Count a trial that ran in the result of its arm.
 
     Args:
@@ -51,7 +58,11 @@ def count_trial(arm: ArmResult, trial: Trial, study: Study, gate: AccuracyGate, 
     """
     value = objective_value(trial.runs[study.objective.workload], arm.planned.spec, study)
     rejected, answers = gate.judge(arm.planned.spec, arm.trials)
-    missed = answers if rejected else missed_limits(trial, study) or ("" if value is not None else "no value")
+    missed = (
+        answers
+        if rejected
+        else missed_limits(trial, study) or ("" if value is not None else "no value")
+    )
     notes = {"answers": "" if rejected else answers, "bound": lower_bound_note(trial, study)}
     arm = replace(
         arm,
@@ -117,8 +128,13 @@ def missed_limits(trial: Trial, study: Study) -> str | None:
         return f"no rate meets {goodput.limits}, down to {four_digits(lowest)} requests/s"
     missed = [row for row in run.findings.slo if not row.met]
     if missed and study.objective.metric != "goodput":
-        values = ["exceeded, because too many requests failed" if row.beyond else row.value_text for row in missed]
-        return "; ".join(f"{row.limit} is {value}" for row, value in zip(missed, values, strict=True))
+        values = [
+            "exceeded, because too many requests failed" if row.beyond else row.value_text
+            for row in missed
+        ]
+        return "; ".join(
+            f"{row.limit} is {value}" for row, value in zip(missed, values, strict=True)
+        )
     return None
 
 
@@ -127,15 +143,23 @@ def lower_bound_note(trial: Trial, study: Study) -> str:
     goodput = trial.runs[study.objective.workload].findings.goodput
     if study.objective.metric != "goodput" or not goodput or goodput.end != "floor":
         return ""
-    edge = f"it failed at {four_digits(goodput.fails)} requests/s" if goodput.fails else "no rate failed"
+    edge = (
+        f"it failed at {four_digits(goodput.fails)} requests/s"
+        if goodput.fails
+        else "no rate failed"
+    )
     return f"only a lower bound, {edge}"
 
 
 def distance(run: WorkloadRun) -> float:
-    """Return how far a run is from its limits: 0 meets them, 0.5 exceeds one by half; failures add their share."""
+    """Return how far a run is from its limits: 0 meets them, 0.5 exceeds one by half; failures
+    add their share.
+    """
     excess = 1 - run.success_rate
     for row in run.findings.slo:
-        if row.met or row.beyond:  # the percentile lies among failed requests, which the success rate counts
+        if (
+            row.met or row.beyond
+        ):  # the percentile lies among failed requests, which the success rate counts
             continue
         if row.value is None:
             return math.inf
@@ -145,11 +169,21 @@ def distance(run: WorkloadRun) -> float:
 
 
 def _positive(number: Any) -> float | None:
-    return float(number) if isinstance(number, int | float) and number > 0 and math.isfinite(number) else None
+    return (
+        float(number)
+        if isinstance(number, int | float) and number > 0 and math.isfinite(number)
+        else None
+    )
 
 
 async def search_goodput(
-    measure: Measure, settings: RunSettings, limits: RequestShare, effort: Effort, *, folder: Path, start: float
+    measure: Measure,
+    settings: RunSettings,
+    limits: RequestShare,
+    effort: Effort,
+    *,
+    folder: Path,
+    start: float,
 ) -> Goodput:
     """Find the highest rate that meets the limits.
 

@@ -26,7 +26,13 @@ from loadgen.stats.variance import Noise
 from loadgen.util.number_format import percent
 
 Assignments = frozenset[tuple[str, ...]]  # all settings of an arm
-_COMPARABLE = (Verdict.BETTER, Verdict.NOT_SIGNIFICANT, Verdict.WORSE, Verdict.NOT_RUN, Verdict.OPEN)
+_COMPARABLE = (
+    Verdict.BETTER,
+    Verdict.NOT_SIGNIFICANT,
+    Verdict.WORSE,
+    Verdict.NOT_RUN,
+    Verdict.OPEN,
+)
 
 
 class StepRun:
@@ -43,7 +49,8 @@ class StepRun:
     Attributes:
         over: Whether the step has ended.
         broken: Why the reference cannot be measured; empty if it can.
-        arms_ahead: Names of the arms that the running block starts after the one that is started now.
+        arms_ahead: Names of the arms that the running block starts after the one that is started
+            now.
     """
 
     def __init__(
@@ -65,18 +72,26 @@ class StepRun:
         self._arms = {arm.name: ArmResult(arm) for arm in step.arms}
         self._update(self._base, verdict=Verdict.REFERENCE)
         decision = study.decision
-        self._plan = group_sequential.Plan(decision.min_effect, decision.confidence, step.min_starts, step.max_starts)
+        self._plan = group_sequential.Plan(
+            decision.min_effect, decision.confidence, step.min_starts, step.max_starts
+        )
         self.over = False
         self.broken = ""
         self.arms_ahead: tuple[str, ...] = ()
-        self._reference_unmeasured = False  # it ran without a value, so that it is not started again
+        self._reference_unmeasured = (
+            False  # it ran without a value, so that it is not started again
+        )
 
     def run(self) -> Generator[TrialRequest, Trial, None]:
         """Yield the starts that are needed; each expects its trial to be sent."""
         for arm in self._rivals():
-            nogood = next((bad for bad in self._nogoods if bad <= _assignments(arm.planned.spec)), None)
+            nogood = next(
+                (bad for bad in self._nogoods if bad <= _assignments(arm.planned.spec)), None
+            )
             if nogood is not None:
-                shown = " ".join("=".join(part) for part in sorted(nogood) if part != ("replicas", "1"))
+                shown = " ".join(
+                    "=".join(part) for part in sorted(nogood) if part != ("replicas", "1")
+                )
                 reason = f"its settings contain those of an arm that failed: {shown}"
                 self._update(arm.name, verdict=Verdict.PRUNED, reason=reason)
         alone = self.step.kind not in (NOISE, CONFIRMATION) and self._decided(self.step.min_starts)
@@ -84,7 +99,9 @@ class StepRun:
             order = self.step.order(self._study.decision.seed, block)
             for place, name in enumerate(order):
                 if self._is_open(name) and not self.broken:
-                    self.arms_ahead = tuple(later for later in order[place + 1 :] if self._is_open(later))
+                    self.arms_ahead = tuple(
+                        later for later in order[place + 1 :] if self._is_open(later)
+                    )
                     yield from self._start(name, block)
             if block == 0:
                 self._find_same_arms()
@@ -106,12 +123,17 @@ class StepRun:
         noise = self._noise_before
         return StepResult(
             step=self.step,
-            arms=tuple(replace(arm, reason=open_) if arm.undecided and not self.broken else arm for arm in arms),
+            arms=tuple(
+                replace(arm, reason=open_) if arm.undecided and not self.broken else arm
+                for arm in arms
+            ),
             reference=self._base,
             won=tuple(arm.name for arm in self._winners()) if self.over else (),
             noise=self._noise(),
             round_noise=self._round_noise(),
-            least_effect=group_sequential.detectable_effect(noise, rivals, self._plan) if noise else None,
+            least_effect=group_sequential.detectable_effect(noise, rivals, self._plan)
+            if noise
+            else None,
             open=open_,
         )
 
@@ -139,17 +161,23 @@ class StepRun:
 
     def _start(self, name: str, block: int) -> Generator[TrialRequest, Trial, None]:
         request = TrialRequest(self.step.name, block, name)
-        trial = yield from attempts(request, self._study.objective.workload, partial(self._add, name))
+        trial = yield from attempts(
+            request, self._study.objective.workload, partial(self._add, name)
+        )
         failure = trial.failure
         if failure is None:
             before = self._arms[name]
-            arm = count_trial(before, trial, self._study, self._gate, max_misses=self.step.min_starts)
+            arm = count_trial(
+                before, trial, self._study, self._gate, max_misses=self.step.min_starts
+            )
             if name == self._base:
                 self._reference_unmeasured = len(arm.values) == len(before.values)
                 arm = replace(arm, verdict=Verdict.REFERENCE)
             self._arms[name] = arm
             if self.step.kind == NOISE:
-                self._break(self._gate.baseline_unusable_reason(first_answers(self._reference.trials)))
+                self._break(
+                    self._gate.baseline_unusable_reason(first_answers(self._reference.trials))
+                )
             return
         if name == self._base:
             self._break(str(failure))
@@ -180,20 +208,32 @@ class StepRun:
         for before, name in itertools.combinations(names, 2):
             other = self._arms[before]
             arm = self._arms[name]
-            ran = arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
-            if ran and same_config(other, arm, self._planner.engines.knobs(arm.planned.spec.engine), in_flight):
+            ran = (
+                arm.values and other.values and Verdict.SAME_AS not in (arm.verdict, other.verdict)
+            )
+            if ran and same_config(
+                other, arm, self._planner.engines.knobs(arm.planned.spec.engine), in_flight
+            ):
                 self._update(name, verdict=Verdict.SAME_AS, reason=other.name)
 
     def _compare(self, blocks: int) -> None:
-        if blocks < self.step.min_starts or len(self._reference.values) < blocks or self.step.kind == NOISE:
+        if (
+            blocks < self.step.min_starts
+            or len(self._reference.values) < blocks
+            or self.step.kind == NOISE
+        ):
             return
         compared = [arm for arm in self._rivals() if len(arm.values) >= self.step.min_starts]
         if not compared:
             return
         rows = (self._reference, *compared)
-        gains = {arm.name: [gain(value, self._study) for value in arm.values[:blocks]] for arm in rows}
+        gains = {
+            arm.name: [gain(value, self._study) for value in arm.values[:blocks]] for arm in rows
+        }
         lost = self._lost_cores(rows, blocks)
-        comparisons = group_sequential.compare(gains, self._base, self._plan, self._noise_before, lost)
+        comparisons = group_sequential.compare(
+            gains, self._base, self._plan, self._noise_before, lost
+        )
         for name, comparison in comparisons.items():
             self._update(name, comparison=comparison)
             if self._arms[name].undecided and comparison.decision is not Decision.OPEN:
@@ -222,10 +262,14 @@ class StepRun:
             reason = f"a gain of {least} is ruled out"
         else:
             reason = f"a gain of {least} is neither shown nor ruled out"
-        self._update(name, verdict=Verdict.NOT_SIGNIFICANT, reason=f"{reason}; {why}" if why else reason)
+        self._update(
+            name, verdict=Verdict.NOT_SIGNIFICANT, reason=f"{reason}; {why}" if why else reason
+        )
 
     def _lost_cores(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]]:
-        """Return how many cores each disturbed start that counts could not use; 0 if it was not disturbed."""
+        """Return how many cores each disturbed start that counts could not use; 0 if it was not
+        disturbed.
+        """
         lost: dict[str, list[float]] = {}
         for arm in arms:
             trials = arm.counted[: min(len(arm.values), blocks)]
@@ -256,7 +300,9 @@ class StepRun:
             self._update(arm.name, verdict=Verdict.ADOPTED)
 
     def _winners(self) -> list[ArmResult]:
-        """Return the arms that go on, the best first; of two equally good ones the one with fewer settings."""
+        """Return the arms that go on, the best first; of two equally good ones the one with
+        fewer settings.
+        """
         won = [arm for arm in self._rivals() if arm.verdict in (Verdict.BETTER, Verdict.ADOPTED)]
         won.sort(key=self._level, reverse=True)
         if won:
@@ -267,7 +313,9 @@ class StepRun:
         return won[: self._study.keep]
 
     def _level(self, arm: ArmResult) -> float:
-        """Return the ratio of an arm's gain to the reference's, in common blocks; more is better."""
+        """Return the ratio of an arm's gain to the reference's, in common blocks; more is
+        better.
+        """
         if arm.comparison is not None:
             return 1 + arm.comparison.effect
         values = self._reference.values
@@ -276,7 +324,8 @@ class StepRun:
     def _noise(self) -> Noise | None:
         """Estimate the noise from all arms with two values.
 
-        If only one arm has them, its starts are used, without those that were disturbed if two others are left.
+        If only one arm has them, its starts are used, without those that were disturbed if two
+        others are left.
         """
         arms = [arm for arm in self._arms.values() if len(arm.values) >= 2]
         if not arms:
@@ -302,7 +351,10 @@ class StepRun:
                     blocks.setdefault(trial.request.block, []).append(logs)
         tables = [np.array(rows) for rows in blocks.values()]
         return Noise.pooled(
-            [TwoWayLayout.fit(rows).noise if len(rows) > 1 else Noise.of_replicates(rows[0]) for rows in tables]
+            [
+                TwoWayLayout.fit(rows).noise if len(rows) > 1 else Noise.of_replicates(rows[0])
+                for rows in tables
+            ]
         )
 
 

@@ -1,7 +1,9 @@
-"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each start.
+"""The store of a study: a SQLite database with its facts and trials, and a folder of files for each
+start.
 
-A start gets a row when it begins; its results are added in one transaction after its files are written. A program may
-be killed at any time: the start that it leaves is marked as lost and repeated.
+A start gets a row when it begins; its results are added in one transaction after its files are
+written. A program may be killed at any time: the start that it leaves is marked as lost and
+repeated.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class NotKept(LoadgenError):
     """
 
     def __init__(self, what: Path | str, why: str) -> None:
-        super().__init__(f"{what} cannot be written ({why}); make room, and run the same command again")
+        super().__init__(
+            f"{what} cannot be written ({why}); make room, and run the same command again"
+        )
 
 
 @contextmanager
@@ -93,14 +97,18 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise BadInput("--store", f"{folder} cannot be written ({error.strerror})", "name another folder") from error
+        raise BadInput(
+            "--store", f"{folder} cannot be written ({error.strerror})", "name another folder"
+        ) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
             problem = f"process {holder} is running this study"
-            raise BadInput(str(folder), problem, "wait for it, or name another folder with --store") from None
+            raise BadInput(
+                str(folder), problem, "wait for it, or name another folder with --store"
+            ) from None
         with kept(folder):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
@@ -150,7 +158,10 @@ class Store:
         Raises:
             NotKept: It cannot be written.
         """
-        with kept(folder), closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
+        with (
+            kept(folder),
+            closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database,
+        ):
             database.executescript(f"BEGIN; {_SCHEMA}")
             rows = [(name, _json(value)) for name, value in facts.items()]
             database.executemany("INSERT INTO facts VALUES (?, ?)", rows)
@@ -161,7 +172,10 @@ class Store:
 
     @classmethod
     def remove_empty(cls, folder: Path) -> None:
-        """Remove a store without trials, and its folder if nothing else is in it. The caller has locked it."""
+        """Remove a store without trials, and its folder if nothing else is in it.
+
+        The caller has locked it.
+        """
         with cls.open(folder) as store:
             if store.trials():
                 return
@@ -179,17 +193,27 @@ class Store:
             BadInput: There is none, its version is unknown, or it cannot be read.
         """
         if not cls.exists(folder):
-            raise BadInput(str(folder), "is not a store of a study", "name the folder that `loadgen tune run` has made")
+            raise BadInput(
+                str(folder),
+                "is not a store of a study",
+                "name the folder that `loadgen tune run` has made",
+            )
         try:
             store = cls(folder)
             with closing(store._database):
                 version = store._database.execute("PRAGMA user_version").fetchone()[0]
                 if version != VERSION:
-                    problem = f"is a store of version {version}, and this loadgen reads version {VERSION}"
-                    raise BadInput(str(folder), problem, "use the loadgen that made it, or name another folder")
+                    problem = (
+                        f"is a store of version {version}, and this loadgen reads version {VERSION}"
+                    )
+                    raise BadInput(
+                        str(folder), problem, "use the loadgen that made it, or name another folder"
+                    )
                 yield store
         except sqlite3.Error as error:
-            raise BadInput(str(folder), f"cannot be read ({error})", "check that its study.db is complete") from error
+            raise BadInput(
+                str(folder), f"cannot be read ({error})", "check that its study.db is complete"
+            ) from error
 
     @staticmethod
     def exists(folder: Path) -> bool:
@@ -199,7 +223,9 @@ class Store:
             return False
         try:
             with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-                tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'facts'").fetchone()
+                tables = database.execute(
+                    "SELECT count(*) FROM sqlite_master WHERE name = 'facts'"
+                ).fetchone()
         except sqlite3.Error:
             return True  # `open` reports what is wrong with it
         return bool(tables[0])
@@ -218,7 +244,8 @@ class Store:
         """
         with kept(self.folder):
             self._database.execute(
-                "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, _json(value))
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+                (name, _json(value)),
             )
 
     def trials(self) -> dict[TrialRequest, Trial]:
@@ -231,7 +258,9 @@ class Store:
         trials = {}
         for row in self._database.execute("SELECT * FROM starts WHERE state = 'ended' ORDER BY id"):
             request = TrialRequest(row["step"], row["block"], row["arm"], row["attempt"])
-            failure, config, answers = (orjson.loads(row[name] or "null") for name in ("failure", "told", "answered"))
+            failure, config, answers = (
+                orjson.loads(row[name] or "null") for name in ("failure", "told", "answered")
+            )
             trials[request] = Trial(
                 request=request,
                 **{name: row[name] for name in ("config", "build", "began", "seconds", "ready_s")},
@@ -292,12 +321,16 @@ class Store:
             *(None if part is None else _json(part) for part in parts),
             number,
         )
-        rows = [(number, place, workload, _json(run.summary), run.path) for place, (workload, run) in runs]
+        rows = [
+            (number, place, workload, _json(run.summary), run.path)
+            for place, (workload, run) in runs
+        ]
         with kept(self.folder):
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 self._database.execute(
-                    "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s = ?, failure = ?,"
+                    "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, "
+                    "ready_s = ?, failure = ?,"
                     " told = ?, answered = ? WHERE id = ?",
                     start,
                 )

@@ -1,7 +1,7 @@
 """A trial: one fresh start of an arm, its request and its outcome.
 
-`WorkloadFindings` is what was judged of a workload's run beside its numbers: verdict, limits, goodput, what disturbed
-it, and where it was published.
+`WorkloadFindings` is what was judged of a workload's run beside its numbers: verdict, limits,
+goodput, what disturbed it, and where it was published.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class WorkloadRun:
     """The result of one workload in a trial.
 
     Attributes:
-        summary: Numbers of the result by the names of `vllm bench serve`; under `loadgen` what was judged.
+        summary: Numbers of the result by the names of `vllm bench serve`; under `loadgen` what was
+            judged.
         path: File of the whole result, relative to the store.
     """
 
@@ -214,7 +215,8 @@ class Origin(Struct, frozen=True, kw_only=True):
 
 
 class Disturbance(Struct, frozen=True, kw_only=True):
-    """What disturbed a run. Its result plays no part, so that a disturbed run can be repeated without a bias.
+    """What disturbed a run. Its result plays no part, so that a disturbed run can be repeated
+    without a bias.
 
     Attributes:
         others_cores: Cores that other processes used.
@@ -273,7 +275,8 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
         goodput: The goodput of a study whose objective it is.
         disturbance: What disturbed the run; None: unknown.
         servers: How many servers were measured together.
-        published: The numbers as published, by vLLM's names; empty if the study measured the run itself.
+        published: The numbers as published, by vLLM's names; empty if the study measured the run
+            itself.
         provenance: Where a published result is from.
     """
 

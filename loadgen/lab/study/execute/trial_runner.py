@@ -1,4 +1,6 @@
-"""Runs trials: starts the servers of an arm, runs its workloads one after another, and saves the results."""
+"""Runs trials: starts the servers of an arm, runs its workloads one after another, and saves the
+results.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,15 @@ from loadgen.lab.study.execute.accuracy_gate import answers
 from loadgen.lab.study.execute.disturbance import QuietWait, Reading, client_error
 from loadgen.lab.study.execute.score import search_goodput
 from loadgen.lab.study.execute.store import NotKept, kept
-from loadgen.lab.study.execute.trial import INVALID, Answers, Failure, Trial, TrialRequest, WorkloadRun, now
+from loadgen.lab.study.execute.trial import (
+    INVALID,
+    Answers,
+    Failure,
+    Trial,
+    TrialRequest,
+    WorkloadRun,
+    now,
+)
 from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.plan.planner import Planner
@@ -63,7 +73,13 @@ class TrialRunner:
         self._is_quiet = False
 
     async def run_trial(
-        self, request: TrialRequest, arm: PlannedArm, folder: Path, on_progress: OnProgress, *, asks: bool = False
+        self,
+        request: TrialRequest,
+        arm: PlannedArm,
+        folder: Path,
+        on_progress: OnProgress,
+        *,
+        asks: bool = False,
     ) -> Trial:
         """Wait for a quiet machine, start an arm, run its workloads, and stop it.
 
@@ -71,8 +87,8 @@ class TrialRunner:
             request: Step, block and arm of the start.
             arm: The arm.
             folder: Folder for its files, which exists and is empty.
-            on_progress: Called a few times a second with the name of the workload, empty before the first one, and the
-                progress.
+            on_progress: Called a few times a second with the name of the workload, empty before the
+                first one, and the progress.
             asks: Whether to ask the questions of the study's accuracy gate too.
 
         Raises:
@@ -87,13 +103,17 @@ class TrialRunner:
         return replace(trial, seconds=time.monotonic() - since_s)
 
     async def wait_for_quiet(self, tell: Callable[[Progress], None]) -> bool:
-        """Wait until the machine is quiet, within the limits of the study's budget; returns whether it is."""
+        """Wait until the machine is quiet, within the limits of the study's budget; returns
+        whether it is.
+        """
         self._is_quiet = await self._quiet_wait.wait(tell)
         return self._is_quiet
 
     def begun(self, request: TrialRequest, arm: PlannedArm, folder: Path) -> Trial:
         """Return a trial that begins now."""
-        return Trial(request, arm.identity, None, now(), 0.0, folder=str(folder.relative_to(self._root)))
+        return Trial(
+            request, arm.identity, None, now(), 0.0, folder=str(folder.relative_to(self._root))
+        )
 
     async def run_batches(
         self,
@@ -117,14 +137,23 @@ class TrialRunner:
         """
         for names in batches:
             try:
-                async with self.engines(trial.request, arm, folder, partial(on_progress, "")) as (engines, ready_s):
+                async with self.engines(trial.request, arm, folder, partial(on_progress, "")) as (
+                    engines,
+                    ready_s,
+                ):
                     if trial.ready_s is None:
-                        trial = await self.with_server_config(replace(trial, ready_s=ready_s), engines, folder)
+                        trial = await self.with_server_config(
+                            replace(trial, ready_s=ready_s), engines, folder
+                        )
                     for place, name in enumerate(names):
                         if place:
                             await flush(engines)
-                        workload_run, failure = await self.run_workload(engines, arm, name, folder / name, on_progress)
-                        trial = replace(trial, runs={**trial.runs, name: workload_run}, failure=failure)
+                        workload_run, failure = await self.run_workload(
+                            engines, arm, name, folder / name, on_progress
+                        )
+                        trial = replace(
+                            trial, runs={**trial.runs, name: workload_run}, failure=failure
+                        )
                         if failure is not None:
                             break
                     if asks and names is batches[-1] and trial.failure is None:
@@ -139,7 +168,9 @@ class TrialRunner:
     async def engines(
         self, request: TrialRequest, arm: PlannedArm, folder: Path, tell: Callable[[Progress], None]
     ) -> AsyncIterator[tuple[EngineSession, float]]:
-        """Start the servers of an arm, and stop them after the block; yields them with the time that they took, s."""
+        """Start the servers of an arm, and stop them after the block; yields them with the time
+        that they took, s.
+        """
         since_s = time.monotonic()
         engine = self._planner.engines.engine(arm.spec)
         begins = []
@@ -150,14 +181,21 @@ class TrialRunner:
             yield engines, time.monotonic() - since_s
 
     def _start_seed(self, request: TrialRequest, replica: int) -> str:
-        """Return the seed of one server: the study's seed and the start decide it, and each start has another one."""
-        start = f"{self._study.decision.seed} {request.step} {request.block} {request.arm} {request.attempt} {replica}"
+        """Return the seed of one server: the study's seed and the start decide it, and each
+        start has another one.
+        """
+        start = (
+            f"{self._study.decision.seed} {request.step} {request.block} {request.arm} "
+            f"{request.attempt} {replica}"
+        )
         return str(random.Random(start).getrandbits(31))
 
     def _begin(self, engine: Any, arm: PlannedArm, folder: Path, devices: tuple[str, ...]) -> Any:
         host = self._study.engines[arm.spec.engine].host
         launcher = self._launcher(folder)
-        return launcher.begin(engine, arm.model, arm.spec.knobs, arm.spec.words, host=host, devices=devices)
+        return launcher.begin(
+            engine, arm.model, arm.spec.knobs, arm.spec.words, host=host, devices=devices
+        )
 
     async def run_workload(
         self,
@@ -170,7 +208,8 @@ class TrialRunner:
         round_: int = 0,
         foreign: Sequence[int] = (),
     ) -> tuple[WorkloadRun, Failure | None]:
-        """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count.
+        """Run a workload, and the search for the highest rate if goodput decides; returns why it
+        does not count.
 
         Args:
             engines: The servers.
@@ -189,7 +228,9 @@ class TrialRunner:
         slo = objective.slo if objective.metric != "goodput" else None
         self._create(folder)
         load = self._planner.loads[name]
-        settings = load.replace(model=arm.model, records=str(folder / RECORDS), slo=slo, seed=load.seed + round_)
+        settings = load.replace(
+            model=arm.model, records=str(folder / RECORDS), slo=slo, seed=load.seed + round_
+        )
         tell = partial(on_progress, name)
         before = self._read(foreign)
         result = await _measure(engines, settings, tell)
@@ -211,22 +252,32 @@ class TrialRunner:
         effort = Effort.for_effect(self._study.decision.min_effect)
         start = result.numbers.request_throughput or 1.0
         try:
-            goodput = await search_goodput(measure, settings, objective.limits, effort, folder=folder, start=start)
+            goodput = await search_goodput(
+                measure, settings, objective.limits, effort, folder=folder, start=start
+            )
         except (EngineError, NotKept):
             raise
         except LoadgenError as error:
-            return workload_run, await _engine_failure(engines) or Failure(INVALID, str(error), transient=True)
+            return workload_run, await _engine_failure(engines) or Failure(
+                INVALID, str(error), transient=True
+            )
         judged = brief["loadgen"] | {"goodput": to_json_values(goodput)}
         judged |= {"disturbance": self._disturbance(before, foreign, result)}
-        return replace(workload_run, summary=brief | {"loadgen": judged}), await _engine_failure(engines)
+        return replace(workload_run, summary=brief | {"loadgen": judged}), await _engine_failure(
+            engines
+        )
 
     def _read(self, foreign: Sequence[int]) -> Reading:
-        """Read the CPU times; without foreign engines, the machine may be found quiet by them later."""
+        """Read the CPU times; without foreign engines, the machine may be found quiet by them
+        later.
+        """
         return Reading.now(foreign) if foreign else self._quiet_wait.note()
 
     def _disturbance(self, before: Reading, foreign: Sequence[int], result: Result) -> Any:
         return to_json_values(
-            self._read(foreign).disturbance(before, client_error=client_error(result), quiet=self._is_quiet)
+            self._read(foreign).disturbance(
+                before, client_error=client_error(result), quiet=self._is_quiet
+            )
         )
 
     def _create(self, folder: Path) -> None:
@@ -237,13 +288,21 @@ class TrialRunner:
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
         await flush(engines)
-        server = await engines.server(self._planner.loads[arm.workloads[0]].replace(model=arm.model))
-        return await answers(server.settings, server.model, questions.read(accuracy.file or questions.OWN))
+        server = await engines.server(
+            self._planner.loads[arm.workloads[0]].replace(model=arm.model)
+        )
+        return await answers(
+            server.settings, server.model, questions.read(accuracy.file or questions.OWN)
+        )
 
     async def with_server_config(self, trial: Trial, engines: EngineSession, folder: Path) -> Trial:
-        """Add the version and the configuration that the server reports, and save the latter in a file."""
+        """Add the version and the configuration that the server reports, and save the latter in
+        a file.
+        """
         first = engines.processes[0]
-        build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
+        build = await asyncio.to_thread(first.version) or await asyncio.to_thread(
+            engines.engine.version
+        )
         config: dict[str, Any] = {}
         for name, value in _leaves(await asyncio.to_thread(first.resolved)):
             config.setdefault(name, value)

@@ -1,8 +1,10 @@
-"""A walk through a study as a function of its trials: the start that is needed next, and the findings so far.
+"""A walk through a study as a function of its trials: the start that is needed next, and the
+findings so far.
 
-Its caller asks for the next start and adds the trial of it. Nothing else decides: an interrupted study goes on when the
-walk is repeated with the trials in the store, and a report repeats the walk in the same way. A joint stage draws its
-combinations one by one, guided by the values of those before (`JointSearch`).
+Its caller asks for the next start and adds the trial of it. Nothing else decides: an interrupted
+study goes on when the walk is repeated with the trials in the store, and a report repeats the walk
+in the same way. A joint stage draws its combinations one by one, guided by the values of those
+before (`JointSearch`).
 """
 
 from collections.abc import Callable, Generator
@@ -61,7 +63,9 @@ class Walk:
 
     @property
     def block(self) -> list[tuple[TrialRequest, PlannedArm]]:
-        """The starts of the running block that are needed from now on, each with its arm, as far as it is known."""
+        """The starts of the running block that are needed from now on, each with its arm, as far
+        as it is known.
+        """
         assert self.request is not None
         assert self._running is not None
         names = self._running.arms_ahead if self.request.attempt == 0 else ()
@@ -98,7 +102,9 @@ class Walk:
         for number, stage in enumerate(self.study.stages):
             step = self._planner.stage(number)
             if isinstance(stage, Joint):
-                self._running = search = JointSearch(step, number, stage, self.study, self._planner, self._base_answers)
+                self._running = search = JointSearch(
+                    step, number, stage, self.study, self._planner, self._base_answers
+                )
                 yield from search.run()
                 self._running = None
                 self._done.append(search.found())
@@ -108,9 +114,13 @@ class Walk:
                 return
         yield from self._run_step(self._planner.confirmation())
 
-    def _run_step(self, step: Step, number: int | None = None) -> Generator[TrialRequest, Trial, None]:
+    def _run_step(
+        self, step: Step, number: int | None = None
+    ) -> Generator[TrialRequest, Trial, None]:
         noise = Noise.pooled([result.noise for result in self._done if result.noise is not None])
-        self._running = run = StepRun(step, self.study, self._planner, self._nogoods, noise, self._base_answers)
+        self._running = run = StepRun(
+            step, self.study, self._planner, self._nogoods, noise, self._base_answers
+        )
         yield from run.run()
         self._running = None
         self._done.append(run.found())
@@ -151,7 +161,9 @@ class JointSearch:
         self._stage = stage
         self._study = study
         self._planner = planner
-        self.step = replace(step, name=STEP_NAME.format(step.name), kind="drawn", arms=(step.reference,), trials=0)
+        self.step = replace(
+            step, name=STEP_NAME.format(step.name), kind="drawn", arms=(step.reference,), trials=0
+        )
         self._arms: dict[str, ArmResult] = {}
         self._drawn: dict[str, PlannedArm] = {}
         self._over = False
@@ -166,13 +178,17 @@ class JointSearch:
         draws = _sampler(self._stage, self._study.decision.seed)
         for number in range(self._stage.trials):
             draw = draws.ask()
-            values = {name: _value(draw, name, values) for name, values in self._stage.joint.items()}
+            values = {
+                name: _value(draw, name, values) for name, values in self._stage.joint.items()
+            }
             try:
                 planned = self._planner.drawn(self._number, values)
             except BadInput:  # an impossible combination: the sampler learns that it failed
                 draws.tell(draw, state=_failed())
                 continue
-            same = (tried for tried in self._arms.values() if tried.planned.identity == planned.identity)
+            same = (
+                tried for tried in self._arms.values() if tried.planned.identity == planned.identity
+            )
             arm = next(same, None)
             if arm is None:
                 self._drawn[planned.name] = planned
@@ -207,12 +223,16 @@ class JointSearch:
         return replace(self._final, arms=(*starts, best.planned), trials=0)
 
     def _best(self) -> ArmResult | None:
-        feasible = [arm for arm in self._arms.values() if arm.verdict is Verdict.DRAWN and arm.values]
+        feasible = [
+            arm for arm in self._arms.values() if arm.verdict is Verdict.DRAWN and arm.values
+        ]
         return max(feasible, key=lambda arm: gain(arm.values[0], self._study), default=None)
 
     def _start(self, planned: PlannedArm, number: int) -> Generator[TrialRequest, Trial, ArmResult]:
         request = TrialRequest(self.step.name, number, planned.name)
-        trial = yield from attempts(request, self._study.objective.workload, partial(self._add, planned))
+        trial = yield from attempts(
+            request, self._study.objective.workload, partial(self._add, planned)
+        )
         arm = self._arms[planned.name]
         if trial.failure is not None:
             arm = replace(arm, verdict=Verdict.FAILED, reason=str(trial.failure))
@@ -247,7 +267,9 @@ def _sampler(stage: Joint, seed: int) -> Any:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     samplers: dict[str, Callable[[], Any]] = {
-        "tpe": lambda: optuna.samplers.TPESampler(seed=seed, n_startup_trials=min(10, stage.trials // 2)),
+        "tpe": lambda: optuna.samplers.TPESampler(
+            seed=seed, n_startup_trials=min(10, stage.trials // 2)
+        ),
         "gp": lambda: optuna.samplers.GPSampler(seed=seed),
         "random": lambda: optuna.samplers.RandomSampler(seed=seed),
     }
@@ -261,7 +283,8 @@ def _value(draw: Any, name: str, values: Log2Range | IntRange | Categorical) -> 
     if isinstance(values, IntRange):
         low, high = values.ends()
         return draw.suggest_int(name, low, high, step=values.step)
-    return values.choice[draw.suggest_categorical(name, range(len(values.choice)))]  # Optuna takes no lists as values
+    # Optuna takes no lists as values
+    return values.choice[draw.suggest_categorical(name, range(len(values.choice)))]
 
 
 def _failed() -> Any:

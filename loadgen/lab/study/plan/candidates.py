@@ -73,7 +73,11 @@ class Candidates:
         arms = []
         for start in starts:
             for name, changes, where in self._changes(stage, at, start):
-                spec = replace(start, name=name if len(starts) == 1 else f"{name} on {start.name}", changes=changes)
+                spec = replace(
+                    start,
+                    name=name if len(starts) == 1 else f"{name} on {start.name}",
+                    changes=changes,
+                )
                 for change in changes:
                     spec = spec.changed(change, self.study)
                 arms.append(replace(spec, at=where))
@@ -83,7 +87,9 @@ class Candidates:
         """Return the arm of a joint stage that sets its knobs to these values."""
         change = _change_to(values)
         start = self.starts(number)[0]
-        return replace(start.changed(change, self.study), name=_name_of(values), changes=(change,), at=at)
+        return replace(
+            start.changed(change, self.study), name=_name_of(values), changes=(change,), at=at
+        )
 
     def adopt(self, number: int, tried: Sequence[ArmSpec], won: Sequence[ArmSpec]) -> None:
         """Record the outcome of a stage.
@@ -99,7 +105,9 @@ class Candidates:
         if won:
             self.incumbents = [replace(winner, name=f"{name}/{winner.name}") for winner in won]
 
-    def _changes(self, stage: AnyStage, at: At, start: ArmSpec) -> Iterator[tuple[str, tuple[Change, ...], At]]:
+    def _changes(
+        self, stage: AnyStage, at: At, start: ArmSpec
+    ) -> Iterator[tuple[str, tuple[Change, ...], At]]:
         if isinstance(stage, Choice):
             for name, change in stage.choice.items():
                 yield name, (change,), (*at, "choice", name)
@@ -107,7 +115,9 @@ class Candidates:
             for values in _combinations(stage, (*at, "grid"), start, self.study):
                 yield _name_of(values), (_change_to(values),), (*at, "grid")
         elif isinstance(stage, Interactions):
-            won = {name: self._won[name][0].changes for name in stage.interactions if self._won[name]}
+            won = {
+                name: self._won[name][0].changes for name in stage.interactions if self._won[name]
+            }
             subsets = [list(won)] if len(won) > 1 else []
             if len(won) > 2:
                 subsets += [[name for name in won if name != left_out] for left_out in won]
@@ -140,7 +150,9 @@ def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
     names = _expected_names(stage)
     if names and not tried and isinstance(stage, Grid) and stage.where is not None:
         problem = f"no combination of the grid meets {stage.where!r}"
-        raise AtFault((*at, "where"), problem, "change the condition, or add values to the grid that meet it")
+        raise AtFault(
+            (*at, "where"), problem, "change the condition, or add values to the grid that meet it"
+        )
     for number, name in enumerate(names):
         _find(name, tried, (*at, "expect", *((number,) if len(names) > 1 else ())))
 
@@ -190,12 +202,21 @@ def _combinations(stage: Grid, at: At, arm: ArmSpec, study: Study) -> Iterator[d
         raise AtFault(at, f"{count} combinations", f"keep to {MAX_COMBINATIONS}")
     for value in stage.grid.get("model", ()):
         if value not in study.models:
-            raise AtFault((*at, "model"), f"unknown model {value!r}", f"use {', '.join(study.models)}")
+            raise AtFault(
+                (*at, "model"), f"unknown model {value!r}", f"use {', '.join(study.models)}"
+            )
     for value in stage.grid.get("replicas", ()):
         if type(value) is not int or value < 1:
-            raise AtFault((*at, "replicas"), f"{value!r} is not a number of servers", "give 1 or more")
+            raise AtFault(
+                (*at, "replicas"), f"{value!r} is not a number of servers", "give 1 or more"
+            )
     condition = None if stage.where is None else Expression(stage.where)
-    variables = {"replicas": arm.replicas, "model": arm.model, **arm.knobs, "devices": study.hardware.devices}
+    variables = {
+        "replicas": arm.replicas,
+        "model": arm.model,
+        **arm.knobs,
+        "devices": study.hardware.devices,
+    }
     for values in itertools.product(*stage.grid.values()):
         combination = dict(zip(stage.grid, values, strict=True))
         try:

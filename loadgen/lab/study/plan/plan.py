@@ -23,12 +23,14 @@ class PlannedArm:
     Attributes:
         step: Name of the step.
         spec: Configuration and name in the step.
-        start: Whether the step starts from this arm, which then runs beside the others for comparison.
+        start: Whether the step starts from this arm, which then runs beside the others for
+            comparison.
         model: Folder, hub name or file that is served.
         launches: Commands of the servers, one for each replica.
         identity: Hash of what is served; equal for arms that are served in the same way.
         workloads: Workloads to run after each start, in order.
-        batches: The same, split where the engine must be restarted because it cannot empty its caches.
+        batches: The same, split where the engine must be restarted because it cannot empty its
+            caches.
         until_ready: Estimated time of a start.
         loads: Estimated time of each workload; None: unknown.
         same_as: STEP/ARM that was planned before and is served in the same way.
@@ -60,7 +62,9 @@ class PlannedArm:
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Shortest and longest usual time of a start with its workloads, without those of unknown time."""
+        """Shortest and longest usual time of a start with its workloads, without those of
+        unknown time.
+        """
         spans = [span for span in self.loads.values() if span]
         starts = len(self.batches)
         low = starts * self.until_ready.min_s + sum(span.min_s for span in spans)
@@ -73,7 +77,8 @@ class Step:
 
     Attributes:
         name: Name of the stage.
-        kind: choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a joint stage.
+        kind: choice, grid, joint, interactions, noise, confirmation, or drawn for the search of a
+            joint stage.
         starts_from: Names of the arms it starts from.
         arms: Arms that are known before the step runs, those it starts from first.
         min_starts, max_starts: Fresh starts of each arm.
@@ -108,8 +113,14 @@ class Step:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is started, because a stage has no arm except those that it starts from."""
-        return self.kind not in (NOISE, CONFIRMATION) and not self.trials and all(arm.start for arm in self.arms)
+        """Whether nothing is started, because a stage has no arm except those that it starts
+        from.
+        """
+        return (
+            self.kind not in (NOISE, CONFIRMATION)
+            and not self.trials
+            and all(arm.start for arm in self.arms)
+        )
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -156,13 +167,16 @@ class Plan:
 
     @property
     def max_quiet_wait_s(self) -> float:
-        """Maximum time of waits for a quiet machine, without those before repeated starts and rounds."""
+        """Maximum time of waits for a quiet machine, without those before repeated starts and
+        rounds.
+        """
         steps = [step for step in self.steps if not step.idle]
         starts = sum(step.starts[1] for step in steps)
         return self.max_quiet_wait_of(starts, sum(step.max_starts + step.trials for step in steps))
 
     def max_quiet_wait_of(self, starts: int, blocks: int) -> float:
-        """Return the maximum time of the waits for a quiet machine before these starts, in these blocks.
+        """Return the maximum time of the waits for a quiet machine before these starts, in these
+        blocks.
 
         A start waits once. In a study with rounds a block waits once for each round.
         """

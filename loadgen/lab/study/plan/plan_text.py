@@ -57,8 +57,14 @@ def _lines(plan: Plan) -> Iterator[str]:
     never_started = find("launchers", "local").never_started
     untested = [name for name in study.engines if name in never_started]
     if engines := ", ".join(f"{name} {never_started[name]}".strip() for name in untested):
-        yield f"  note       never started by loadgen's own tests: {engines}; commands follow the engines' sources"
-    yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"
+        yield (
+            f"  note       never started by loadgen's own tests: {engines}; commands follow the "
+            "engines' sources"
+        )
+    yield (
+        f"  objective  {objective.metric} on {objective.workload}, {aim} is better: "
+        f"{METRICS[objective.metric].text}"
+    )
     limits = [f"{percent(objective.success_rate, 1)} of requests succeed"]
     if objective.slo:
         limits.append(objective.slo)
@@ -67,8 +73,10 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"  as long as {', '.join(limits)}"
     repeats = decision.repeats
     yield (
-        f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
-        f"in {value_range(repeats.least, repeats.most)} starts of each arm, in blocks whose order seed {decision.seed} "
+        f"  better is  {percent(decision.min_effect, 1)} or more with "
+        f"{percent(decision.confidence, 1)} confidence, "
+        f"in {value_range(repeats.least, repeats.most)} starts of each arm, in blocks whose order "
+        f"seed {decision.seed} "
         "draws"
     )
     for number, step in enumerate(plan.steps):
@@ -80,7 +88,10 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 def _step_lines(number: int, step: Step) -> Iterator[str]:
     starts = value_range(*step.starts)
-    about = {"noise": "the baseline alone", "confirmation": "baseline and winner, on every workload"}
+    about = {
+        "noise": "the baseline alone",
+        "confirmation": "baseline and winner, on every workload",
+    }
     what = about.get(step.kind, f"{step.kind}, from {', '.join(step.starts_from)}")
     yield f"{number}. {step.name}: {what}; {starts} starts, {duration_range(*step.seconds)}"
     if step.trials:
@@ -108,11 +119,15 @@ def _arm_lines(arm: PlannedArm, widest: int, wins: bool) -> Iterator[str]:
     for number, launch in enumerate(arm.launches):
         if number == 0 and launch.shorthand and launch.shorthand[0] != launch.argv[0]:
             yield f"       # {_command(launch.shorthand)}"
-        variables = [f"{name}={shlex.quote(value)}" for name, value in redact_variables(launch.env).items()]
+        variables = [
+            f"{name}={shlex.quote(value)}" for name, value in redact_variables(launch.env).items()
+        ]
         yield f"       {' '.join([*variables, _command(launch.argv)])}"
         for path, text in launch.files.items() if number == 0 else ():
             lines = text.splitlines()
-            yield f"       # writes {path}" + (f": {len(lines)} lines" if len(lines) > MAX_FILE_LINES else ":")
+            yield f"       # writes {path}" + (
+                f": {len(lines)} lines" if len(lines) > MAX_FILE_LINES else ":"
+            )
             yield from (f"       #   {line}" for line in lines if len(lines) <= MAX_FILE_LINES)
     for note in arm.notes:
         yield f"       note: {note}"
@@ -121,7 +136,11 @@ def _arm_lines(arm: PlannedArm, widest: int, wins: bool) -> Iterator[str]:
 def _total(plan: Plan) -> Iterator[str]:
     low_s, high_s = plan.seconds
     gpu_low, gpu_high = plan.gpu_hours
-    hours = f", {fixed(gpu_low, 2)} to {fixed(gpu_high, 2)} GPU-hours" if plan.study.hardware.devices else ""
+    hours = (
+        f", {fixed(gpu_low, 2)} to {fixed(gpu_high, 2)} GPU-hours"
+        if plan.study.hardware.devices
+        else ""
+    )
     unknown = ", ".join(plan.without_estimate)
     without = f", and the time of {unknown}, which is unknown" if unknown else ""
     starts = [sum(counts) for counts in zip(*(step.starts for step in plan.steps), strict=True)]
@@ -129,8 +148,10 @@ def _total(plan: Plan) -> Iterator[str]:
     if wait_s := plan.study.budget.quiet_wait:
         before = "block and round" if plan.study.decision.rounds > 1 else "start"
         yield (
-            f"Not in these times: up to {duration(wait_s)} before each {before} for a quiet machine, in all up to "
-            f"{duration(plan.max_quiet_wait_s)}; and what is repeated because it failed or others disturbed it"
+            f"Not in these times: up to {duration(wait_s)} before each {before} for a quiet "
+            "machine, in all up to "
+            f"{duration(plan.max_quiet_wait_s)}; and what is repeated because it failed or others "
+            "disturbed it"
         )
     for name, spent, allowed in (
         ("hours", (low_s / 3600, high_s / 3600), plan.study.budget.hours),
@@ -138,7 +159,9 @@ def _total(plan: Plan) -> Iterator[str]:
     ):
         if allowed is not None and spent[1] > allowed:
             over = "Even the minimum" if spent[0] > allowed else "The maximum"
-            yield f"{over} exceeds the budget of {allowed:g} {name}: the study stops when it is spent"
+            yield (
+                f"{over} exceeds the budget of {allowed:g} {name}: the study stops when it is spent"
+            )
     wins = [step for step in plan.steps if step.wins]
     if wins:
         won = [f"{', '.join(step.wins)} wins {step.name}" for step in wins]
@@ -148,7 +171,9 @@ def _total(plan: Plan) -> Iterator[str]:
     loads_of: dict[str, None] = {}
     for step in plan.steps:
         for arm in step.arms:
-            starts_of[f"start of {arm.spec.engine} with {arm.model}: {arm.until_ready.basis}"] = None
+            starts_of[f"start of {arm.spec.engine} with {arm.model}: {arm.until_ready.basis}"] = (
+                None
+            )
             for name, span in arm.loads.items():
                 loads_of[f"{name}: {span.basis if span else 'unknown'}"] = None
     yield from (f"  {basis}" for basis in (*starts_of, *loads_of))

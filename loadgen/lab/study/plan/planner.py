@@ -1,4 +1,6 @@
-"""The planner: lays out the steps of a study one after another, given the winners of the steps before."""
+"""The planner: lays out the steps of a study one after another, given the winners of the steps
+before.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -43,7 +45,8 @@ def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan
 
 
 class Planner:
-    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then `confirmation`.
+    """Lays out steps; call `noise`, then `stage` and `adopt` for each stage in order, then
+    `confirmation`.
 
     Args:
         study: The study, checked.
@@ -75,8 +78,9 @@ class Planner:
 
         Args:
             number: Index of the stage.
-            as_planned: Whether the stages before have ended as the study expects. If so, each arm must be possible,
-                unlike the others, and there if it is expected; else what cannot be tried is left out with a note.
+            as_planned: Whether the stages before have ended as the study expects. If so, each arm
+                must be possible, unlike the others, and there if it is expected; else what cannot
+                be tried is left out with a note.
 
         Raises:
             AtFault: The stage asks for something impossible.
@@ -106,7 +110,10 @@ class Planner:
                 notes.append(same)
         if as_planned:
             check_expected(stage, at, tried)
-        sources = [self._planned(stage.name, start, self._workloads(number), start=True) for start in starts]
+        sources = [
+            self._planned(stage.name, start, self._workloads(number), start=True)
+            for start in starts
+        ]
         by_identity = {source.identity: source for source in sources}
         for same in by_identity.keys() & arms.keys():
             arm = arms[same]
@@ -114,7 +121,10 @@ class Planner:
             if arm.spec.changes != (Change(),):
                 remarks += (CHANGES_NOTHING.format(by_identity[same].name),)
             arms[same] = replace(arm, start=True, same_as=None, notes=remarks)
-        everything = [*(source for same, source in by_identity.items() if same not in arms), *arms.values()]
+        everything = [
+            *(source for same, source in by_identity.items() if same not in arms),
+            *arms.values(),
+        ]
         for arm in everything:
             self._seen.setdefault(arm.identity, arm.path)
         if isinstance(stage, Interactions) and not arms:
@@ -166,25 +176,38 @@ class Planner:
         last = self._candidates.incumbents[0]
         tuning = self._study.objective.workload
         workloads = (tuning, *(name for name in self._study.workloads if name != tuning))
-        both = [self._planned(CONFIRMATION, spec, workloads, start=spec is first) for spec in (first, last)]
+        both = [
+            self._planned(CONFIRMATION, spec, workloads, start=spec is first)
+            for spec in (first, last)
+        ]
         arms = tuple(both[: len({arm.identity for arm in both})])
         repeats = self._study.decision.repeats
         return Step(CONFIRMATION, CONFIRMATION, (first.name,), arms, repeats.least, repeats.most)
 
     def _workloads(self, number: int) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self._study.objective.workload, *self._study.stages[number].workloads)))
+        return tuple(
+            dict.fromkeys((self._study.objective.workload, *self._study.stages[number].workloads))
+        )
 
     def _expected_draw(self, number: int, stage: Joint, at: At) -> list[ArmSpec]:
-        """Return the combination that is expected to win, after a check of both ends of every range."""
+        """Return the combination that is expected to win, after a check of both ends of every
+        range.
+        """
         for name, values in stage.joint.items():
             for value in values.ends():
                 self._launches(self._candidates.drawn(number, {name: value}, (*at, "joint")))
         for name, value in stage.expect.items():
             if name not in stage.joint or not stage.joint[name].has(value):
-                raise AtFault((*at, "expect", name), f"{value!r} is never drawn", "give a value of its range")
-        return [self._candidates.drawn(number, stage.expect, (*at, "expect"))] if stage.expect else []
+                raise AtFault(
+                    (*at, "expect", name), f"{value!r} is never drawn", "give a value of its range"
+                )
+        return (
+            [self._candidates.drawn(number, stage.expect, (*at, "expect"))] if stage.expect else []
+        )
 
-    def _planned(self, step: str, spec: ArmSpec, workloads: tuple[str, ...], *, start: bool = False) -> PlannedArm:
+    def _planned(
+        self, step: str, spec: ArmSpec, workloads: tuple[str, ...], *, start: bool = False
+    ) -> PlannedArm:
         model = self._study.models[spec.model]
         launches = self._launches(spec)
         same = identity(spec, launches)
@@ -205,11 +228,15 @@ class Planner:
             launches=launches,
             identity=same,
             workloads=workloads,
-            batches=(workloads,) if self.engines.engine(spec).probes.flush else tuple((name,) for name in workloads),
+            batches=(workloads,)
+            if self.engines.engine(spec).probes.flush
+            else tuple((name,) for name in workloads),
             until_ready=estimate.start(spec.engine, model, self._usual_s),
             loads=spans,
             same_as=None if start or step == CONFIRMATION else self._seen.get(same),
-            notes=study_engines.notes(spec, launches[0], {name: self.loads[name] for name in workloads}),
+            notes=study_engines.notes(
+                spec, launches[0], {name: self.loads[name] for name in workloads}
+            ),
         )
 
     def _launches(self, spec: ArmSpec) -> list[Launch]:

@@ -1,6 +1,8 @@
-"""The engines of a study: version, environment variables and commands with which they serve each arm.
+"""The engines of a study: version, environment variables and commands with which they serve each
+arm.
 
-The checks tell whether an arm can be served on the study's hardware; an error names its place in the study file.
+The checks tell whether an arm can be served on the study's hardware; an error names its place in
+the study file.
 """
 
 import dataclasses
@@ -61,7 +63,9 @@ class EngineWithVariables:
         """Return the engine with one more variable."""
         return dataclasses.replace(self, env={**self.env, name: value})
 
-    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any) -> Launch:
+    def launch(
+        self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any
+    ) -> Launch:
         """Return the command of a server, as `Engine.launch` does.
 
         Raises:
@@ -73,7 +77,9 @@ class EngineWithVariables:
             bare = self.engine.launch(model, {}, (), place).env
             for name in repeated:
                 if launch.env[name] != bare.get(name):
-                    raise BadInput(name, "a knob or a flag sets the same", "set it once, best with the knob")
+                    raise BadInput(
+                        name, "a knob or a flag sets the same", "set it once, best with the knob"
+                    )
         return dataclasses.replace(launch, env={**launch.env, **self.env})
 
 
@@ -108,8 +114,12 @@ class StudyEngines:
         return self._engines[engine].knobs()  # type: ignore[no-any-return]
 
     def known_knobs(self, arm: ArmSpec) -> list[str]:
-        """Return the names of the knobs that engines share, and if an arm has others, of all those of its engine."""
-        if arm.knobs.keys() <= set(self._all_knobs):  # the engine may start a program to know its own
+        """Return the names of the knobs that engines share, and if an arm has others, of all
+        those of its engine.
+        """
+        if arm.knobs.keys() <= set(
+            self._all_knobs
+        ):  # the engine may start a program to know its own
             return list(self._all_knobs)
         return list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
 
@@ -145,7 +155,8 @@ def identity(arm: ArmSpec, launches: Sequence[Launch]) -> str:
         "env": dict(first.env),
         "files": {path.name: text for path, text in first.files.items()},
     }
-    text = json.dumps(served, sort_keys=True).replace(json.dumps(sys.executable), '"python"')  # any installation
+    # Any installation.
+    text = json.dumps(served, sort_keys=True).replace(json.dumps(sys.executable), '"python"')
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -175,14 +186,22 @@ def check_devices(study: Study, spec: ArmSpec) -> None:
     box = study.hardware.devices
     listed = len(spec.devices)
     if listed > box:
-        raise AtFault(spec.at, f"{listed} devices, and the hardware has {box}", "let hardware.devices say how many")
+        raise AtFault(
+            spec.at,
+            f"{listed} devices, and the hardware has {box}",
+            "let hardware.devices say how many",
+        )
     if listed % spec.replicas:
         problem = f"{listed} devices cannot be shared equally by {spec.replicas} replicas"
         raise AtFault(_place(study, spec, "replicas"), problem, "give a multiple of the replicas")
     share = (listed or box) // spec.replicas
     if share and spec.width > share:
         problem = f"{spec.width} devices wide, and each replica has {share}"
-        raise AtFault(_place(study, spec, "tensor_parallel"), problem, "make it narrower, or use fewer replicas")
+        raise AtFault(
+            _place(study, spec, "tensor_parallel"),
+            problem,
+            "make it narrower, or use fewer replicas",
+        )
 
 
 def engine_refusal(study: Study, spec: ArmSpec, error: BadInput) -> AtFault:
@@ -211,7 +230,9 @@ def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[s
     for engine in study.engines:
         variables |= {*knobs(engine)}
     for name in Expression(stage.where).names - variables:
-        remedy = suggestion(name, sorted(variables)) or f"use knobs, {', '.join(OF_ARMS)} and devices"
+        remedy = (
+            suggestion(name, sorted(variables)) or f"use knobs, {', '.join(OF_ARMS)} and devices"
+        )
         raise AtFault(("stages", number, "where"), f"unknown knob {name}", remedy)
 
 
@@ -223,7 +244,9 @@ def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
     """
     name = study.objective.workload
     if study.objective.metric == "goodput" and loads[name].dataset_name == TRACE:
-        problem = f"{name} is a trace, which says when each request is due, and goodput looks for a rate"
+        problem = (
+            f"{name} is a trace, which says when each request is due, and goodput looks for a rate"
+        )
         raise AtFault(("objective", "workload"), problem, "let another workload decide")
 
 
@@ -239,13 +262,20 @@ def notes(arm: ArmSpec, launch: Launch, loads: Mapping[str, RunSettings]) -> tup
     context = arm.knobs.get("context_len", launch.context_len)
     for name, settings in loads.items():
         lengths = tokens(settings)
-        if isinstance(context, int) and settings.dataset_name == "random" and lengths and sum(lengths) > context:
+        if (
+            isinstance(context, int)
+            and settings.dataset_name == "random"
+            and lengths
+            and sum(lengths) > context
+        ):
             remarks.append(f"{name} asks {sum(lengths):,} tokens of a context of {context:,}")
     return tuple(remarks)
 
 
 def _place(study: Study, spec: ArmSpec, name: str) -> At:
-    """Return the place in the study file that sets this for an arm; the place of the arm if nothing sets it."""
+    """Return the place in the study file that sets this for an arm; the place of the arm if
+    nothing sets it.
+    """
     if name == "host":
         return ("engines", spec.engine, name)
     for change in reversed(spec.changes):

@@ -1,6 +1,7 @@
 """An arm as text: its command, its parameters, the result of a run, and its value on a workload.
 
-Of published results also: what was assumed to place them, and which of their numbers are not as published.
+Of published results also: what was assumed to place them, and which of their numbers are not as
+published.
 """
 
 import json
@@ -32,7 +33,8 @@ ROWS = {
 }
 DIGITS = 2  # of numbers and percentages
 TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
-UNCOLOURED = (Verdict.INFEASIBLE, Verdict.NOT_SIGNIFICANT)  # verdicts beside which no number is a gain or a loss
+# Verdicts beside which no number is a gain or a loss.
+UNCOLOURED = (Verdict.INFEASIBLE, Verdict.NOT_SIGNIFICANT)
 SCALED_METRICS = ("total_tps_per_box", "goodput")  # values of the whole box
 PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 
@@ -67,8 +69,11 @@ def result_block(run: WorkloadRun) -> Code:
     """Return the result of a run as `vllm bench serve` prints it."""
     summary = run.summary
     metrics = [metric for metric in HEADERS if summary.get(f"mean_{metric}_ms") is not None]
-    percentiles = sorted(float(match[1]) for name in summary if (match := PERCENTILE.fullmatch(name)))
-    values = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))  # published results have fewer keys
+    percentiles = sorted(
+        float(match[1]) for name in summary if (match := PERCENTILE.fullmatch(name))
+    )
+    # Published results have fewer keys.
+    values = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))
     if run.findings.published and "failed" not in run.findings.published:
         values["failed"] = None
     return Code("\n".join(row.rstrip() for row in block(values, metrics, percentiles)))
@@ -77,7 +82,10 @@ def result_block(run: WorkloadRun) -> Code:
 def profile(settings: RunSettings) -> Code:
     """Return a workload as a file for `loadgen run --config`."""
     shown = public(settings)
-    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.explicit(settings)), "yaml")
+    return Code(
+        "\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.explicit(settings)),
+        "yaml",
+    )
 
 
 def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> str:
@@ -90,11 +98,15 @@ def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> 
 
 def difference_span(arm: ArmResult, difference: Difference) -> Span:
     """Return a difference in parentheses, coloured if it is a gain or a loss that counts."""
-    return Span(f"({signed(difference.share, DIGITS)}; {difference.bounds(DIGITS)})", _tone(arm, difference))
+    return Span(
+        f"({signed(difference.share, DIGITS)}; {difference.bounds(DIGITS)})", _tone(arm, difference)
+    )
 
 
 def difference_text(arm: ArmResult, workload: str) -> Span | str:
-    """Return the difference of an arm from its reference for a table, coloured if it is a gain or loss that counts."""
+    """Return the difference of an arm from its reference for a table, coloured if it is a gain
+    or loss that counts.
+    """
     difference = arm.workloads[workload].difference if workload in arm.workloads else None
     if difference is None:
         return "-"
@@ -106,7 +118,9 @@ def _tone(arm: ArmResult, difference: Difference) -> Tone:
 
 
 def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
-    """Return an arm's numbers on a workload: the objective with its difference, and what a user sees."""
+    """Return an arm's numbers on a workload: the objective with its difference, and what a user
+    sees.
+    """
     result = arm.workloads.get(workload) if arm else None
     if arm is None or result is None:
         return cell("n/a")
@@ -115,7 +129,12 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
         first += [" ", difference_span(arm, result.difference)]
     lines: list[Line] = [line(*first)]
     if model.study.objective.metric != "total_tps_per_box":
-        lines.append(line(f"Total TPS: {fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"))
+        lines.append(
+            line(
+                "Total TPS: "
+                f"{fixed(result.total_tps, DIGITS)}{' (est.)' if result.estimated else ''}"
+            )
+        )
     lines.append(line(f"Mean TPOT(ms): {fixed(result.mean('mean_tpot_ms'), DIGITS)}"))
     if model.published and (served_by := other_command(arm, workload)):
         lines.append(served_by)
@@ -130,7 +149,9 @@ def _words(planned: PlannedArm) -> list[str]:
 
 
 def _variables(planned: PlannedArm) -> list[str]:
-    return [f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.spec.env).items()]
+    return [
+        f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.spec.env).items()
+    ]
 
 
 def assumptions(model: ReportModel) -> Iterator[Line]:
@@ -172,7 +193,11 @@ def place(run: WorkloadRun) -> str:
 
 def changes(run: WorkloadRun) -> str:
     """Return which numbers of a result are not as published, in one line; empty if all are."""
-    changed = {name: value for name, value in run.findings.published.items() if run.summary.get(name) != value}
+    changed = {
+        name: value
+        for name, value in run.findings.published.items()
+        if run.summary.get(name) != value
+    }
     again = [
         f"{row_name(name)} {fixed(run.summary[name], DIGITS)} (published: {fixed(value, DIGITS)})"
         for name, value in changed.items()
@@ -180,5 +205,9 @@ def changes(run: WorkloadRun) -> str:
     ]
     left_out = [row_name(name) for name in changed if run.summary.get(name) is None]
     parts = [f"Computed again from tokens and duration: {', '.join(again)}."] if again else []
-    parts += [f"Left out, since the audit finds them inconsistent: {', '.join(left_out)}."] if left_out else []
+    parts += (
+        [f"Left out, since the audit finds them inconsistent: {', '.join(left_out)}."]
+        if left_out
+        else []
+    )
     return " ".join(parts)

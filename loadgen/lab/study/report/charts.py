@@ -25,7 +25,8 @@ LABEL_SPACE = 1.35  # a horizontal axis is longer than its bars by this factor, 
 MAX_LABELS = 6  # points of a scatter with a label
 OTHERS = "other arms"  # in a scatter, without baseline and winner
 POINTS_PER_DECADE = 24  # of a percentile curve: from 90 to 99 %, and from there to 99.9 %
-LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}  # histograms, from when a request was due
+# Histograms, from when a request was due.
+LATENCIES = {"ttft_due": "TTFT", "tpot": "TPOT", "e2el_due": "E2EL"}
 
 
 def drawings(model: ReportModel, folder: Path) -> dict[str, Drawing]:
@@ -83,7 +84,8 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
     highest = max(max(mark.highs) for mark in marks)
     return Chart(
         title=f"{model.label} by workload",
-        about=f"{model.label} of {'baseline and winner' if model.winner else 'the baseline'} on {', '.join(shown)}",
+        about=f"{model.label} of {'baseline and winner' if model.winner else 'the baseline'} on "
+        f"{', '.join(shown)}",
         along="% of the baseline",
         scale=Linear.over("%", [highest * LABEL_SPACE]),
         panels=(_rows_panel(f"{model.label} ({model.unit})", shown, marks, row=44),),
@@ -93,7 +95,11 @@ def _cases(model: ReportModel, baseline: ArmResult) -> Chart | None:
 def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
     compared = [(name, model.difference(arm)) for name, arm in model.chain.items()]
     steps = [(name, difference.share) for name, difference in compared if difference is not None]
-    level = baseline.workloads[model.workload].achieved if model.workload in baseline.workloads else None
+    level = (
+        baseline.workloads[model.workload].achieved
+        if model.workload in baseline.workloads
+        else None
+    )
     if not steps or level is None:
         return None
     bars = {"baseline": Bars("", [0], [0.0], [level], "base", [brief(level)])}
@@ -102,10 +108,16 @@ def _waterfall(model: ReportModel, baseline: ArmResult) -> Chart | None:
         look: BarLook = "gain" if (share > 0) == model.more_is_better else "loss"
         bars[name] = Bars("", [len(bars)], [low], [high], look, [signed(share)])
         level *= 1 + share
-    final = model.finalist.workloads.get(model.workload) if model.finalist and model.confirmation else None
+    final = (
+        model.finalist.workloads.get(model.workload)
+        if model.finalist and model.confirmation
+        else None
+    )
     if final is not None and final.achieved is not None:
         name = "winner, single run" if model.published else "confirmation"
-        bars[name] = Bars("", [len(bars)], [0.0], [final.achieved], "first", [brief(final.achieved)])
+        bars[name] = Bars(
+            "", [len(bars)], [0.0], [final.achieved], "first", [brief(final.achieved)]
+        )
     return Chart(
         title="From the baseline to the winner",
         about=f"Change of the {model.label} by each arm from the baseline to the winner",
@@ -124,31 +136,46 @@ def _pareto(model: ReportModel) -> Chart | None:
     if len(points) < 2:
         return None
     roles = {
-        arm.planned.identity: role for role, arm in (("winner", model.winner), ("baseline", model.baseline)) if arm
+        arm.planned.identity: role
+        for role, arm in (("winner", model.winner), ("baseline", model.baseline))
+        if arm
     }
     frontier = _frontier({identity: (user, gpu) for identity, (_, user, gpu) in points.items()})
-    labelled = [identity for identity in frontier if identity not in roles][: MAX_LABELS - len(roles)]
+    labelled = [identity for identity in frontier if identity not in roles][
+        : MAX_LABELS - len(roles)
+    ]
     marks: list[Curve | Dots] = [
-        Curve("Pareto frontier", *_columns([points[identity][1:] for identity in frontier]), colour=2)
+        Curve(
+            "Pareto frontier", *_columns([points[identity][1:] for identity in frontier]), colour=2
+        )
     ]
     looks: dict[str, Look] = {OTHERS: "open", "baseline": "second", "winner": "first"}
     for role, look in looks.items():
         shown = [identity for identity in points if roles.get(identity, OTHERS) == role]
         labels = [points[identity][0] if identity in labelled else "" for identity in shown]
         if shown:
-            marks.append(Dots(role, *_columns([points[identity][1:] for identity in shown]), look, labels))
+            marks.append(
+                Dots(role, *_columns([points[identity][1:] for identity in shown]), look, labels)
+            )
     xs, ys = _columns([point[1:] for point in points.values()])
     return Chart(
         title="Speed for a user and throughput of a device",
-        about="Output tokens/s that a user sees against output tokens/s of a device, for every configuration",
+        about="Output tokens/s that a user sees against output tokens/s of a device, for every "
+        "configuration",
         along="output tokens/s that a user sees (1000 / median TPOT)",
         scale=Linear.around("tok/s", xs),
-        panels=(Panel("Output tokens/s of a device", Linear.around("tok/s", ys), tuple(marks), height=260),),
+        panels=(
+            Panel(
+                "Output tokens/s of a device", Linear.around("tok/s", ys), tuple(marks), height=260
+            ),
+        ),
     )
 
 
 def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Return the keys of the points that no other point exceeds in both coordinates, by the first coordinate."""
+    """Return the keys of the points that no other point exceeds in both coordinates, by the
+    first coordinate.
+    """
     best = -math.inf
     keys: list[str] = []
     for key, (_, y) in sorted(points.items(), key=lambda item: (-item[1][0], -item[1][1])):
@@ -164,7 +191,9 @@ def _noise(model: ReportModel) -> Chart | None:
         for arm in step.arms:
             if len(arm.values) > 1:
                 mean = statistics.fmean(arm.values)
-                rows.setdefault(step.name, []).extend(100 * (value / mean - 1) for value in arm.values)
+                rows.setdefault(step.name, []).extend(
+                    100 * (value / mean - 1) for value in arm.values
+                )
     if not rows:
         return None
     least = 100 * model.study.decision.min_effect
@@ -197,18 +226,27 @@ def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart |
     most = 1.0  # nines
     for histograms in latencies.values():
         most = max(most, *(math.log10(histogram.count) for histogram in histograms.values()))
-    places = [*(number / POINTS_PER_DECADE for number in range(1, math.ceil(most * POINTS_PER_DECADE))), most]
+    places = [
+        *(number / POINTS_PER_DECADE for number in range(1, math.ceil(most * POINTS_PER_DECADE))),
+        most,
+    ]
     panels = []
     for title, histograms in latencies.items():
         curves = tuple(
-            Curve(name, places, percentiles_by_nines(histogram, places), colour=1 if name == "optimized" else 6)
+            Curve(
+                name,
+                places,
+                percentiles_by_nines(histogram, places),
+                colour=1 if name == "optimized" else 6,
+            )
             for name, histogram in histograms.items()
         )
         scale = Linear.over("ms", list(itertools.chain.from_iterable(curve.ys for curve in curves)))
         panels.append(Panel(f"{title}, ms", scale, curves, height=110))
     return Chart(
         title="Latency by percentile",
-        about=f"Percentiles of {', '.join(latencies)} on {model.workload}, of the median start of each arm",
+        about=f"Percentiles of {', '.join(latencies)} on {model.workload}, of the median start of "
+        "each arm",
         along="percentile",
         scale=Nines(most),
         panels=tuple(panels),
@@ -217,7 +255,8 @@ def _latencies(model: ReportModel, baseline: ArmResult, folder: Path) -> Chart |
 
 
 def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histogram]:
-    """Return the latency histograms of a result's median run; none if its file is missing or of another tool.
+    """Return the latency histograms of a result's median run; none if its file is missing or of
+    another tool.
 
     Raises:
         BadInput: The file cannot be read.
@@ -228,10 +267,23 @@ def _histograms(folder: Path, result: WorkloadResult | None) -> dict[str, Histog
     try:
         saved = orjson.loads(path.read_bytes())["loadgen"].get("histograms", {})
         histograms = {title: saved.get(name, {}) for name, title in LATENCIES.items()}
-        return {title: Histogram.from_dict(data) for title, data in histograms.items() if data.get("count")}
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, BadInput) as error:
+        return {
+            title: Histogram.from_dict(data)
+            for title, data in histograms.items()
+            if data.get("count")
+        }
+    except (
+        OSError,
+        orjson.JSONDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        BadInput,
+    ) as error:
         problem = f"is not the whole result of a run ({error})"
-        raise BadInput(str(path), problem, "restore it, or remove it: the report does not need it") from error
+        raise BadInput(
+            str(path), problem, "restore it, or remove it: the report does not need it"
+        ) from error
 
 
 def _rows_panel(title: str, names: Sequence[str], marks: Sequence[Any], row: int = ROW) -> Panel:

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from typing import Literal
 
 from loadgen.lab.study.execute.arm_result import ArmResult
-from loadgen.lab.study.report.arm_text import DIGITS, TONES, assumptions, command, difference_span, files, place, score
+from loadgen.lab.study.report.arm_text import (
+    DIGITS,
+    TONES,
+    assumptions,
+    command,
+    difference_span,
+    files,
+    place,
+    score,
+)
 from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
@@ -22,7 +31,8 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
         text = (
-            "These results are imported, one run of each arm on each workload. Differences have no bounds, and nothing "
+            "These results are imported, one run of each arm on each workload. Differences have "
+            "no bounds, and nothing "
             "was confirmed: that the author adopted an arm is what the study says (`expect`)."
         )
         remarks: list[Block] = [Paragraph(prose(text))]
@@ -32,7 +42,10 @@ def warnings(model: ReportModel) -> Iterator[Block]:
     if model.findings.open:
         blocks: list[Block] = []
         if model.missing:
-            blocks += [Paragraph(line("These results may change. Missing:")), Items(tuple(map(line, model.missing)))]
+            blocks += [
+                Paragraph(line("These results may change. Missing:")),
+                Items(tuple(map(line, model.missing))),
+            ]
         if why := list(shortfall(model.findings)):
             blocks += [Paragraph(line("What it would take:")), Items(tuple(map(line, why)))]
         yield Note("warning", f"Unfinished study: {model.findings.open}", tuple(blocks))
@@ -72,32 +85,45 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     decision = model.study.decision
     if not model.published:
         yield line(
-            "A difference with bounds compares starts in the same blocks, so it may differ from the ratio of the "
-            "two means beside it. Bounds of the deciding workload allow for every look and every arm of the stage: a "
-            f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a probability of at most "
-            f"{percent(1 - decision.confidence, 1)}, if its noise is that of the steps before. Bounds of other "
+            "A difference with bounds compares starts in the same blocks, so it may differ from "
+            "the ratio of the "
+            "two means beside it. Bounds of the deciding workload allow for every look and every "
+            "arm of the stage: a "
+            f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a "
+            "probability of at most "
+            f"{percent(1 - decision.confidence, 1)}, if its noise is that of the steps before. "
+            "Bounds of other "
             "workloads are of one look."
         )
         yield line(
-            "In a result, > stands between arms that differ, and ≈ between arms of which no difference is shown."
+            "In a result, > stands between arms that differ, and ≈ between arms of which no "
+            "difference is shown."
         )
     if model.confirmation is not None and model.winner is not None and not model.published:
         yield line(
-            "The gain of the winner is that of the confirmation, in fresh starts beside the baseline. Its gain in a "
+            "The gain of the winner is that of the confirmation, in fresh starts beside the "
+            "baseline. Its gain in a "
             "stage, by which it was chosen, is of other starts."
         )
     yield line(
-        "Stages were tried in turn, so a combination that no stage tried may be better. The results hold for this "
+        "Stages were tried in turn, so a combination that no stage tried may be better. The "
+        "results hold for this "
         "hardware, these versions and these workloads."
     )
     results = itertools.chain.from_iterable(arm.workloads.values() for arm in model.arms)
     if any(result.estimated for result in results):
-        yield line("(est.): measured on a part of the box, and multiplied by how often that part fits into it.")
+        yield line(
+            "(est.): measured on a part of the box, and multiplied by how often that part fits "
+            "into it."
+        )
     if model.winner and model.baseline and model.study.objective.accuracy is None:
         served = model.winner.planned.model
         replaced = model.baseline.planned.model
         if served != replaced:
-            yield line(f"The winner serves {served} instead of {replaced}. The quality of its answers was not checked.")
+            yield line(
+                f"The winner serves {served} instead of {replaced}. The quality of its answers "
+                "was not checked."
+            )
     if repeated := sum(arm.repeated for arm in model.arms):
         starts = len(model.findings.trials)
         yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
@@ -114,18 +140,28 @@ def _suspect_runs(model: ReportModel) -> Iterator[Line]:
         for workload, run in trial.runs.items():
             if run.findings.verdict == "SUSPECT":
                 count += 1
-                name = place(run) if run.findings.provenance is not None else f"{start} on {workload}"
+                name = (
+                    place(run) if run.findings.provenance is not None else f"{start} on {workload}"
+                )
                 for reason in run.findings.reasons or ["without a reason"]:
                     reasons.setdefault(reason, []).append(name)
     if not count:
         return
-    shown = [f"{reason} ({first_of(names, MAX_RUNS)})" for reason, names in reasons.items()][:MAX_REASONS]
+    shown = [f"{reason} ({first_of(names, MAX_RUNS)})" for reason, names in reasons.items()][
+        :MAX_REASONS
+    ]
     more = len(reasons) - MAX_REASONS
-    left = f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists" if more > 0 else ""
+    left = (
+        f"; and {plural(more, 'more reason')}, which `loadgen tune export` lists"
+        if more > 0
+        else ""
+    )
     yield prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
 
 
-def _command(arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip") -> Iterator[Block]:
+def _command(
+    arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip"
+) -> Iterator[Block]:
     yield Note(kind, "Serving Command", (command(arm.planned),), folded=False)
     yield from files(arm.planned, model)
 
@@ -134,23 +170,37 @@ def _baseline_stays(model: ReportModel) -> Line:
     finalist = model.finalist
     least = percent(model.study.decision.min_effect, 1)
     if finalist is None and model.published:
-        return line("No results are published of an arm that the study expects to win, so the baseline stays:")
+        return line(
+            "No results are published of an arm that the study expects to win, so the baseline "
+            "stays:"
+        )
     if finalist is None and not any(arm.comparison is not None for arm in model.arms):
         return line("No arm has been compared with the baseline. It is served by:")
     if finalist is None:
         when = " so far" if model.findings.open else ""
-        return line(f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:")
+        return line(
+            f"No arm{when} is shown to be {least} better than the baseline, so the baseline stays:"
+        )
     name = Span(finalist.name, Tone.CODE)
     why = [f" ({finalist.verdict}", *_difference(model, finalist)]
     if model.published:
-        return line("The author adopted ", name, ", but its results do not allow that", *why, "). The baseline stays:")
+        return line(
+            "The author adopted ",
+            name,
+            ", but its results do not allow that",
+            *why,
+            "). The baseline stays:",
+        )
     return line("Fresh starts did not confirm ", name, *why, "), so the baseline stays:")
 
 
 def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
     workload = model.workload
     if workload not in winner.workloads:
-        missing = f"No result of this configuration on {workload} is known, so its gain there is not known either."
+        missing = (
+            f"No result of this configuration on {workload} is known, so its gain there is "
+            "not known either."
+        )
         yield Paragraph(line(missing))
         return
     others: list[tuple[list[str | Span], ArmResult]] = []
@@ -161,10 +211,18 @@ def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
     else:
         gain = _difference(model, winner)
         if model.findings.confirmed is None:
-            text = line(f"{model.label} compared with the baseline:", *gain, ", not yet confirmed by fresh starts.")
+            text = line(
+                f"{model.label} compared with the baseline:",
+                *gain,
+                ", not yet confirmed by fresh starts.",
+            )
         else:
             remark = f" ({winner.why})" if winner.why else ""
-            text = line(f"Confirmed by fresh starts of baseline and winner: {model.label}", *gain, f"{remark}.")
+            text = line(
+                f"Confirmed by fresh starts of baseline and winner: {model.label}",
+                *gain,
+                f"{remark}.",
+            )
         yield Paragraph(text)
     for overtaken, arm in model.overtaken.items():
         others.append(([Span(overtaken, Tone.CODE), " (not part of the winner)"], arm))
@@ -173,7 +231,9 @@ def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
         apart = model.apart(winner, arm)
         if apart is not None:
             value = score(arm.workloads[workload], model, model.unit)
-            change = Span(f"({signed(apart.share, DIGITS)}; {apart.bounds(DIGITS)})", TONES[apart.direction])
+            change = Span(
+                f"({signed(apart.share, DIGITS)}; {apart.bounds(DIGITS)})", TONES[apart.direction]
+            )
             lines.append(line("compared with ", *name, f", {value}: ", change))
     if lines:
         yield Items(tuple(lines))

@@ -1,7 +1,7 @@
 """The findings of a study as text for the terminal, and as JSON.
 
-Two texts are also parts of the report: what was done about disturbed starts of a step, and what kept a study from its
-decisions when the budget was spent.
+Two texts are also parts of the report: what was done about disturbed starts of a step, and what
+kept a study from its decisions when the budget was spent.
 """
 
 import itertools
@@ -32,11 +32,15 @@ TEXTS: Mapping[Adjustment, str] = {
     Adjustment.NONE: "compared by undisturbed starts alone",
     Adjustment.SLOPES: "what lost cores cost is estimated for each arm and taken out",
     Adjustment.LEFT_OUT: "these are left out",
-    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and the reference were "
+    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and "
+    "the reference were "
     "disturbed unequally often",
 }
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author adopted"
-REMEDIES = {NOT_YET: "`loadgen tune run` resumes", BUDGET: "raise it in the study, and run that again"}
+REMEDIES = {
+    NOT_YET: "`loadgen tune run` resumes",
+    BUDGET: "raise it in the study, and run that again",
+}
 NEW_STORE = "mend that, and run the study in another store (--store)"
 
 
@@ -78,17 +82,28 @@ def arm_line(arm: ArmResult, study: Study) -> str:
 def noise_lines(step: StepResult) -> Iterator[str]:
     """Yield the noise of a step and the effect that it lets one detect."""
     if step.noise is not None and not math.isnan(step.noise.sd):
-        yield f"noise {percent(step.noise.sd, 2)}, the standard deviation of one start ({step.noise.df} df)"
+        yield (
+            f"noise {percent(step.noise.sd, 2)}, the standard deviation of one start "
+            f"({step.noise.df} df)"
+        )
     if step.round_noise is not None:
-        yield f"noise {percent(step.round_noise.sd, 2)} of one round in a start ({step.round_noise.df} df)"
+        yield (
+            f"noise {percent(step.round_noise.sd, 2)} of one round in a start "
+            f"({step.round_noise.df} df)"
+        )
     if step.least_effect is not None:
-        yield f"planned to detect effects from {percent(step.least_effect, 1)}, by the noise of earlier steps"
+        yield (
+            f"planned to detect effects from {percent(step.least_effect, 1)}, by the noise of "
+            "earlier steps"
+        )
 
 
 def _gain(arm: ArmResult, study: Study) -> str:
     if arm.comparison is None:
         return ""
-    difference = Difference.from_comparison(arm.comparison, more_is_better=study.objective.more_is_better)
+    difference = Difference.from_comparison(
+        arm.comparison, more_is_better=study.objective.more_is_better
+    )
     return difference.text(1) if difference else ""
 
 
@@ -99,20 +114,28 @@ def conclusion(findings: Findings) -> Iterator[str]:
         yield from shortfall(findings)
     if findings.nothing_feasible and findings.closest is not None:
         step, arm = findings.closest
-        yield f"No arm met the limits of the study; the closest is {step.step.name}/{arm.name} ({arm.why})"
+        yield (
+            f"No arm met the limits of the study; the closest is {step.step.name}/{arm.name} "
+            f"({arm.why})"
+        )
     if findings.open or findings.nothing_feasible or findings.confirmation is None:
         return
     rival = findings.finalist
     if rival is None:
         if findings.published:
             yield "No published result is of an arm that the study expects to win"
-        elif any(arm.comparison is not None for arm in itertools.chain(*(step.arms for step in findings.steps))):
+        elif any(
+            arm.comparison is not None
+            for arm in itertools.chain(*(step.arms for step in findings.steps))
+        ):
             yield "No arm was better than the baseline"
         else:
             yield "No arm was compared with the baseline"
     elif gain := _gain(rival, findings.study):
         confirmed = "is confirmed" if findings.confirmed else "is not confirmed"
-        yield f"Winner {rival.name}: its gain {confirmed}, {gain} in fresh starts beside the baseline"
+        yield (
+            f"Winner {rival.name}: its gain {confirmed}, {gain} in fresh starts beside the baseline"
+        )
     elif rival.verdict is Verdict.ADOPTED_BY_AUTHOR:
         yield f"Adopted by the author, as the study expects: {rival.name}; nothing confirmed it"
     else:
@@ -148,7 +171,10 @@ def _trial(trial: Trial) -> dict[str, Any]:
         **_values(trial.request, "block", "attempt"),
         **_values(trial, "build", "began", "seconds", "ready_s", "failure", "folder"),
         "answered": None if trial.answers is None else trial.answers.to_dict(),
-        "runs": {name: {"path": ran.path, "summary": dict(ran.summary)} for name, ran in trial.runs.items()},
+        "runs": {
+            name: {"path": ran.path, "summary": dict(ran.summary)}
+            for name, ran in trial.runs.items()
+        },
     }
 
 
@@ -165,7 +191,9 @@ def _values(part: object, *names: str) -> dict[str, Any]:
 
 
 def time_spent(findings: Findings) -> str:
-    """Return number and time of the starts, and GPU-hours; of published results only their number."""
+    """Return number and time of the starts, and GPU-hours; of published results only their
+    number.
+    """
     if findings.published:
         return f"{publications.counted(findings.trials)} published"
     devices = findings.study.hardware.devices
@@ -174,11 +202,15 @@ def time_spent(findings: Findings) -> str:
 
 
 def shortfall(findings: Findings) -> Iterator[str]:
-    """Yield why the last step is not decided, and how much more it needs; nothing unless the budget is spent."""
+    """Yield why the last step is not decided, and how much more it needs; nothing unless the
+    budget is spent.
+    """
     step = findings.steps[-1] if findings.steps else None
     if findings.open != BUDGET or step is None or not step.open or step.step.kind == NOISE:
         return
-    before = Noise.pooled([earlier.noise for earlier in findings.steps[:-1] if earlier.noise is not None])
+    before = Noise.pooled(
+        [earlier.noise for earlier in findings.steps[:-1] if earlier.noise is not None]
+    )
     noise = before if step.noise is None else step.noise.with_prior(before)
     reasons = [] if noise is None else [f"noise {percent(noise.sd, 1)} of one start"]
     trials = list(itertools.chain.from_iterable(arm.trials for arm in step.arms))
@@ -191,7 +223,9 @@ def shortfall(findings: Findings) -> Iterator[str]:
 
 def _disturbances(trials: Sequence[Trial], workload: str) -> Iterator[str]:
     parts = [disturbance(trial, workload) for trial in trials if workload in trial.runs]
-    others = sorted(part.others_cores for part in parts if part.others_cores > part.max_others_cores)
+    others = sorted(
+        part.others_cores for part in parts if part.others_cores > part.max_others_cores
+    )
     stolen = sorted(part.stolen_share for part in parts if part.stolen_share > MAX_STOLEN_SHARE)
     if others:
         cores = value_range(f"{others[0]:.1f}", f"{others[-1]:.1f}")
@@ -204,8 +238,14 @@ def _disturbances(trials: Sequence[Trial], workload: str) -> Iterator[str]:
 def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
     decision = findings.study.decision
     rivals = [arm for arm in step.arms if arm.name != step.reference]
-    plan = Plan(decision.min_effect, decision.confidence, step.step.min_starts, step.step.max_starts)
-    compared = [arm.comparison for arm in rivals if arm.undecided and arm.comparison and arm.comparison.blocks]
+    plan = Plan(
+        decision.min_effect, decision.confidence, step.step.min_starts, step.step.max_starts
+    )
+    compared = [
+        arm.comparison
+        for arm in rivals
+        if arm.undecided and arm.comparison and arm.comparison.blocks
+    ]
     effect = max((0.0, *(comparison.effect for comparison in compared)))
     assumed = effect <= plan.least_effect  # so far no arm has gained more
     if assumed:
@@ -215,16 +255,22 @@ def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
         return
     running = [arm for arm in step.arms if arm.undecided or arm.name == step.reference]
     done = min((len(arm.values) for arm in running), default=0)
-    block_s = sum(sum(trial.seconds for trial in arm.trials) / max(1, len(arm.values)) for arm in running)
+    block_s = sum(
+        sum(trial.seconds for trial in arm.trials) / max(1, len(arm.values)) for arm in running
+    )
     left_s = max(0, blocks - done) * block_s  # with repeated starts
     which = TWICE if assumed else MEASURED
-    text = f"{step.step.name}: at this noise a gain of {percent(effect, 1)}{which} needs about {blocks} blocks, "
+    text = (
+        f"{step.step.name}: at this noise a gain of {percent(effect, 1)}{which} needs about "
+        f"{blocks} blocks, "
+    )
     text += f"{duration(left_s)} more"
     yield text + (f"; repeats allows {plan.last}" if blocks > plan.last else "")
 
 
 def disturbance_text(step: StepResult, workload: str) -> str:
-    """Return what was done about disturbed starts in a step; empty if nothing is known of disturbances.
+    """Return what was done about disturbed starts in a step; empty if nothing is known of
+    disturbances.
 
     Args:
         step: The step.
@@ -250,11 +296,17 @@ def disturbance_text(step: StepResult, workload: str) -> str:
 
 
 def _adjustment_text(step: StepResult, adjusted: Mapping[Adjustment, Sequence[str]]) -> str:
-    """Return what was done about disturbed starts, for the names of the arms with each adjustment."""
+    """Return what was done about disturbed starts, for the names of the arms with each
+    adjustment.
+    """
     if not adjusted:
         # The noise of the only arm may be of fewer starts than it has.
-        is_left_out = step.step.kind == NOISE and step.noise and step.noise.df + 1 < len(step.arms[0].values)
+        is_left_out = (
+            step.step.kind == NOISE and step.noise and step.noise.df + 1 < len(step.arms[0].values)
+        )
         return TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
     if len(adjusted) == 1:
         return TEXTS[next(iter(adjusted))]
-    return "; ".join(f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in adjusted.items())
+    return "; ".join(
+        f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in adjusted.items()
+    )

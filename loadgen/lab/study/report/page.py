@@ -1,4 +1,6 @@
-"""The page of a study: its sections in the order of stages, or in the order of groups of options."""
+"""The page of a study: its sections in the order of stages, or in the order of groups of
+options.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,40 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.plan.plan import NOISE
 from loadgen.lab.study.report import arm_text, tables
-from loadgen.lab.study.report.arm_text import DIGITS, changes, command, files, parameters, profile, result_block
+from loadgen.lab.study.report.arm_text import (
+    DIGITS,
+    changes,
+    command,
+    files,
+    parameters,
+    profile,
+    result_block,
+)
 from loadgen.lab.study.report.conclusion import caveats, conclusion, warnings
 from loadgen.lab.study.report.findings_text import disturbance_text
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
 from loadgen.lab.study.report.reproduce import benchmark_script, data_section
 from loadgen.lab.study.spec.study import METRICS
 from loadgen.lab.study.spec.workloads import loads
-from loadgen.report.html import Block, Code, Document, Drawing, Heading, Items, Note, Paragraph, Span, Tone, line, prose
+from loadgen.report.html import (
+    Block,
+    Code,
+    Document,
+    Drawing,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Tone,
+    line,
+    prose,
+)
 from loadgen.util.number_format import fixed, percent, signed
 
 MAX_DETAILED = 20  # arms of a stage with command and result; the others are only in its table
-CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "latencies": "Latencies"}  # below the results
+# Below the results.
+CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "latencies": "Latencies"}
 
 
 def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
@@ -31,7 +55,13 @@ def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
     """
     study = model.study
     results = {"stages": _stages, "groups": _groups}[study.report.layout]
-    blocks = [*warnings(model), *_head(model, charts), *_setup(model), *results(model), *_tail(model, charts)]
+    blocks = [
+        *warnings(model),
+        *_head(model, charts),
+        *_setup(model),
+        *results(model),
+        *_tail(model, charts),
+    ]
     return Document(study.report.title or study.name, tuple(blocks))
 
 
@@ -69,11 +99,17 @@ def _setup(model: ReportModel) -> Iterator[Block]:
     yield Heading(3, "Model")
     yield Items(tuple(map(line, dict.fromkeys(model.study.models.values()))))
     yield Heading(3, "Hardware")
-    name = f'"{model.hardware}"' if model.published else model.hardware  # the words of others are quoted
-    yield Paragraph(line(f"{name if model.hardware else 'not named by the published results'}{count}"))
+    # The words of others are quoted.
+    name = f'"{model.hardware}"' if model.published else model.hardware
+    yield Paragraph(
+        line(f"{name if model.hardware else 'not named by the published results'}{count}")
+    )
     yield Heading(3, "Engine Version")
     yield Items(
-        tuple(line(f"{engine}: {', '.join(versions) or 'version unknown'}") for engine, versions in builds.items())
+        tuple(
+            line(f"{engine}: {', '.join(versions) or 'version unknown'}")
+            for engine, versions in builds.items()
+        )
     )
     yield from data_section(model)
 
@@ -157,13 +193,19 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     if model.baseline is not None:
         yield Heading(2, "Reproduce")
         again = "" if model.published else " again"
-        text = f"The script `reproduce.sh` starts baseline and winner{again} and runs the deciding workload on each."
+        text = (
+            f"The script `reproduce.sh` starts baseline and winner{again} and runs the "
+            "deciding workload on each."
+        )
         names: dict[str, None] = {}
         for arm in (model.baseline, model.winner):
             if arm is not None:
                 names |= dict.fromkeys(f"`{path.name}`" for path in arm.planned.launches[0].files)
         if model.published and names:
-            text += f" The contents of {' and '.join(names)} are loadgen's own: the published results do not have them."
+            text += (
+                f" The contents of {' and '.join(names)} are loadgen's own: the published "
+                "results do not have them."
+            )
         yield Paragraph(prose(text))
 
 
@@ -188,7 +230,9 @@ def _disturbed(step: StageSummary) -> Iterator[Block]:
 def _detailed(stage: StageSummary) -> list[ArmResult]:
     ran = [arm for arm in stage.arms if arm.workloads]
     by_importance = (stage.reference, stage.adopted, *stage.ranked, *ran)
-    names = list(dict.fromkeys(arm.name for arm in by_importance if arm is not None and arm.workloads))[:MAX_DETAILED]
+    names = list(
+        dict.fromkeys(arm.name for arm in by_importance if arm is not None and arm.workloads)
+    )[:MAX_DETAILED]
     return [arm for arm in ran if arm.name in names]
 
 
@@ -221,7 +265,9 @@ def _script(arm: ArmResult, model: ReportModel) -> Iterator[Block]:
 
 def _tables(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
     yield tables.arms(stage, model)
-    if others := [name for name in model.workloads[1:] if any(name in arm.workloads for arm in stage.arms)]:
+    if others := [
+        name for name in model.workloads[1:] if any(name in arm.workloads for arm in stage.arms)
+    ]:
         yield tables.other_workloads(stage, others, model)
 
 
@@ -232,14 +278,19 @@ def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:
             yield _result(arm, workload, model, f"Benchmark result on {workload}")
 
 
-def _result(arm: ArmResult, workload: str, model: ReportModel, title: str = "Benchmark result") -> Note:
+def _result(
+    arm: ArmResult, workload: str, model: ReportModel, title: str = "Benchmark result"
+) -> Note:
     result = arm.workloads.get(workload)
     if result is None:
         return Note("info", f"No {title.lower()} on {workload}", (), folded=True)
     if model.published:
         title = f"{title} (single run)"
     elif len(result.runs) > 1:
-        title = f"{title} ({'lower ' if len(result.runs) % 2 == 0 else ''}median of {len(result.runs)} starts)"
+        title = (
+            f"{title} ({'lower ' if len(result.runs) % 2 == 0 else ''}median of "
+            f"{len(result.runs)} starts)"
+        )
     changed = changes(result.middle)
     more = (Paragraph(line(changed)),) if changed else ()
     return Note("info", title, (result_block(result.middle), *more), folded=True)
@@ -248,7 +299,9 @@ def _result(arm: ArmResult, workload: str, model: ReportModel, title: str = "Ben
 def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:
     planned = arm.planned
     profile_line = [line("Profile: ", Span(workload, Tone.CODE))] if workload else []
-    served = line("Served: ", Span(planned.model, Tone.CODE), " by ", Span(planned.spec.engine, Tone.CODE))
+    served = line(
+        "Served: ", Span(planned.model, Tone.CODE), " by ", Span(planned.spec.engine, Tone.CODE)
+    )
     yield Items((*profile_line, served, line("Backend Parameters:")))
     yield parameters(planned)
 
@@ -265,7 +318,13 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
         return
     ours = best.workloads.get(workload)
     theirs = reference.workloads.get(workload)
-    if ours is None or theirs is None or ours.difference is None or not ours.achieved or not theirs.achieved:
+    if (
+        ours is None
+        or theirs is None
+        or ours.difference is None
+        or not ours.achieved
+        or not theirs.achieved
+    ):
         return
     if ours.difference.share < 0:
         direction = "slower" if model.unit == "tok/s" else "lower"
@@ -278,7 +337,10 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
     if tpot is not None and tpot_before is not None:
         change = f"; Mean TPOT = {fixed(tpot, DIGITS)} ms vs {fixed(tpot_before, DIGITS)} ms"
         if tpot != tpot_before:
-            by = f"{fixed(abs(tpot - tpot_before), DIGITS, 'ms')} ({signed(tpot / tpot_before - 1, DIGITS)})"
+            by = (
+                f"{fixed(abs(tpot - tpot_before), DIGITS, 'ms')} "
+                f"({signed(tpot / tpot_before - 1, DIGITS)})"
+            )
             change += f", {'reduced' if tpot < tpot_before else 'raised'} by {by}"
     yield Items(
         (
@@ -297,11 +359,17 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
     )
 
 
-def _other_cases(model: ReportModel, served: Callable[[ArmResult], Iterable[Block]]) -> Iterator[Block]:
+def _other_cases(
+    model: ReportModel, served: Callable[[ArmResult], Iterable[Block]]
+) -> Iterator[Block]:
     step = model.confirmation
     if step is None:
         return
-    arms, fresh = ("Baseline and winner", ", each started afresh") if step.rivals else ("Baseline", ", started afresh")
+    arms, fresh = (
+        ("Baseline and winner", ", each started afresh")
+        if step.rivals
+        else ("Baseline", ", started afresh")
+    )
     yield Heading(3, "Other Benchmark Cases")
     yield Paragraph(line(f"{arms}{'' if model.published else fresh}, on every workload."))
     yield from _remarks(step)

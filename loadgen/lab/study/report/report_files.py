@@ -35,7 +35,9 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
         BadInput: A file cannot be written.
     """
     if into.exists() and not into.is_dir():
-        raise BadInput("--output", f"{into} is not a folder", "name a folder, or a path that does not exist")
+        raise BadInput(
+            "--output", f"{into} is not a folder", "name a folder, or a path that does not exist"
+        )
     model = ReportModel(findings, facts)
     page = document(model, drawings(model, store))
     name = re.sub(r"[^\w.+-]+", "-", findings.study.name).strip(".-") or "study"  # no path
@@ -49,7 +51,9 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
     arms = {"baseline": model.baseline, "winner": model.winner}
     planned = {role: arm.planned for role, arm in arms.items() if arm is not None}
     if planned:
-        texts[into / SCRIPT] = script(findings.study, loads(findings.study)[model.workload], planned)
+        texts[into / SCRIPT] = script(
+            findings.study, loads(findings.study)[model.workload], planned
+        )
     try:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)

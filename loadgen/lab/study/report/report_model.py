@@ -1,4 +1,6 @@
-"""The contents of a report: all conclusions from the findings of a study, before anything is laid out."""
+"""The contents of a report: all conclusions from the findings of a study, before anything is
+laid out.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Unbounded, Verdict, WorkloadResult
-from loadgen.lab.study.execute.findings import Findings, StepResult, difference_of, with_workload_results
+from loadgen.lab.study.execute.arm_result import (
+    ArmResult,
+    Difference,
+    Unbounded,
+    Verdict,
+    WorkloadResult,
+)
+from loadgen.lab.study.execute.findings import (
+    Findings,
+    StepResult,
+    difference_of,
+    with_workload_results,
+)
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
 from loadgen.lab.study.spec.study import METRICS, MetricName
@@ -72,16 +85,24 @@ class StageSummary:
         if not self.found.won:
             return None
         best = next((arm for arm in self.arms if arm.name == self.found.won[0]), None)
-        return best if best is not None and best.verdict in (Verdict.ADOPTED, Verdict.ADOPTED_BY_AUTHOR) else None
+        return (
+            best
+            if best is not None and best.verdict in (Verdict.ADOPTED, Verdict.ADOPTED_BY_AUTHOR)
+            else None
+        )
 
     @property
     def best(self) -> ArmResult | None:
-        """The arm that represents the step: the adopted one, or else the best rival, or else the first rival."""
+        """The arm that represents the step: the adopted one, or else the best rival, or else the
+        first rival.
+        """
         ranked = [arm for arm in self.ranked if arm.name != self.found.reference]
         return self.adopted or next(iter(ranked or self.rivals), None)
 
     def bounds(self, arm: ArmResult) -> tuple[float, float]:
-        """Return the bounds of an arm's difference from the reference, unbounded where nothing was compared."""
+        """Return the bounds of an arm's difference from the reference, unbounded where nothing
+        was compared.
+        """
         result = arm.workloads.get(self.workload)
         if arm.name == self.found.reference:
             return 0.0, 0.0
@@ -125,7 +146,10 @@ class ReportModel:
         self.workload = objective.workload
         self.more_is_better = objective.more_is_better
         self.published = findings.published
-        filled = [with_workload_results(step, self.study, published=self.published) for step in findings.steps]
+        filled = [
+            with_workload_results(step, self.study, published=self.published)
+            for step in findings.steps
+        ]
         self.findings = replace(findings, steps=tuple(filled))
         self.steps = [StageSummary(step, self.more_is_better, self.workload) for step in filled]
 
@@ -186,15 +210,21 @@ class ReportModel:
     @cached_property
     def runs(self) -> list[WorkloadRun]:
         """All runs."""
-        return list(itertools.chain.from_iterable(trial.runs.values() for trial in self.findings.trials))
+        return list(
+            itertools.chain.from_iterable(trial.runs.values() for trial in self.findings.trials)
+        )
 
     @property
     def hardware(self) -> str:
-        """Name of the hardware: the study's, or that of published results; empty if these do not name it."""
+        """Name of the hardware: the study's, or that of published results; empty if these do not
+        name it.
+        """
         if not self.published:
             return self.study.hardware.name
         origins = [run.findings.provenance for run in self.runs]
-        return " and ".join(dict.fromkeys(origin.hardware for origin in origins if origin and origin.hardware))
+        return " and ".join(
+            dict.fromkeys(origin.hardware for origin in origins if origin and origin.hardware)
+        )
 
     @property
     def missing(self) -> list[str]:
@@ -207,7 +237,8 @@ class ReportModel:
 
     @cached_property
     def chain(self) -> dict[str, ArmResult]:
-        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the one before it.
+        """The arms from the baseline to the last adopted arm by STAGE/ARM, each compared with the
+        one before it.
 
         One of them need not have been adopted, if a later stage started from it.
         """
@@ -228,26 +259,36 @@ class ReportModel:
 
     @property
     def overtaken(self) -> dict[str, ArmResult]:
-        """The adopted arms that the winner does not build on, by STAGE/ARM: a later stage started from another arm."""
-        adopted = {f"{stage.name}/{arm.name}": arm for stage in self.stages if (arm := stage.adopted)}
+        """The adopted arms that the winner does not build on, by STAGE/ARM: a later stage
+        started from another arm.
+        """
+        adopted = {
+            f"{stage.name}/{arm.name}": arm for stage in self.stages if (arm := stage.adopted)
+        }
         built_on = {arm.planned.identity for arm in (*self.chain.values(), self.winner) if arm}
         return {name: arm for name, arm in adopted.items() if arm.planned.identity not in built_on}
 
     @property
     def configurations(self) -> dict[str, tuple[str, WorkloadResult]]:
-        """Name and last result on the deciding workload of every configuration that ran it, by identity."""
+        """Name and last result on the deciding workload of every configuration that ran it, by
+        identity.
+        """
         results: dict[str, tuple[str, WorkloadResult]] = {}
         for step in self.steps:
             for arm in step.arms:
                 if self.workload in arm.workloads:
                     identity = arm.planned.identity
-                    name = "baseline" if step.found.step.kind == NOISE else f"{step.name}/{arm.name}"
+                    name = (
+                        "baseline" if step.found.step.kind == NOISE else f"{step.name}/{arm.name}"
+                    )
                     first_name = results.get(identity, (name,))[0]
                     results[identity] = first_name, arm.workloads[self.workload]
         return results
 
     def apart(self, arm: ArmResult | None, other: ArmResult | None) -> Difference | None:
-        """Return the difference of two arms of different steps on the deciding workload; None if one has no value."""
+        """Return the difference of two arms of different steps on the deciding workload; None if
+        one has no value.
+        """
         result = arm.workloads.get(self.workload) if arm else None
         other_result = other.workloads.get(self.workload) if other else None
         if result is None or other_result is None:
@@ -255,6 +296,8 @@ class ReportModel:
         return difference_of(result, other_result, None, self.study, self._apart)
 
     def difference(self, arm: ArmResult | None) -> Difference | None:
-        """Return the difference of an arm from its reference on the deciding workload; None if it has none."""
+        """Return the difference of an arm from its reference on the deciding workload; None if
+        it has none.
+        """
         result = arm.workloads.get(self.workload) if arm else None
         return result.difference if result else None

@@ -1,6 +1,8 @@
-"""How to repeat a study: a script that starts baseline and winner again and runs the deciding workload on each.
+"""How to repeat a study: a script that starts baseline and winner again and runs the deciding
+workload on each.
 
-The report also has the commands that fetch the data of the workloads, and those that run them by hand.
+The report also has the commands that fetch the data of the workloads, and those that run them by
+hand.
 """
 
 import math
@@ -45,7 +47,8 @@ serve() {{
     servers+=($!)
 }}
 
-# expect_free HOST PORT: fail if something listens there, which would be measured in place of the server.
+# expect_free HOST PORT: fail if something listens there, which would be measured in place of the
+# server.
 expect_free() {{
     if (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; then
         echo "something listens at $1:$2 already: end it, or change the port in this script" >&2
@@ -88,7 +91,10 @@ def script(study: Study, settings: RunSettings, arms: Mapping[str, PlannedArm]) 
     what = _comment(f"Study {study.name}: {on}; each arm is started once.")
     names = "|".join(arms)
     parts = [HEAD.format(what=what, names=names, patience=math.ceil(study.budget.start_timeout))]
-    parts += ["\n".join(_function(name, planned, study, settings)) + "\n" for name, planned in arms.items()]
+    parts += [
+        "\n".join(_function(name, planned, study, settings)) + "\n"
+        for name, planned in arms.items()
+    ]
     return "\n".join(parts) + TAIL.format(names=" ".join(arms), pattern="|".join(arms))
 
 
@@ -100,9 +106,15 @@ def _function(name: str, planned: PlannedArm, study: Study, settings: RunSetting
         for path, text in launch.files.items():
             yield f"    mkdir -p {shlex.quote(str(path.parent))}"
             yield f"    printf %s {shlex.quote(text)} >{shlex.quote(str(path))}"
-        variables = [f"{variable}={value}" for variable, value in launch.env.items() if variable not in secrets]
+        variables = [
+            f"{variable}={value}"
+            for variable, value in launch.env.items()
+            if variable not in secrets
+        ]
         words = ["env", *variables] if variables else []
-        words += ["python3" if word == sys.executable else word for word in redact_command(launch.argv)]
+        words += [
+            "python3" if word == sys.executable else word for word in redact_command(launch.argv)
+        ]
         folder = shlex.quote(str(launch.folder or "."))
         where = urlsplit(launch.base_url)
         yield f"    expect_free {where.hostname} {where.port}"
@@ -113,7 +125,8 @@ def _function(name: str, planned: PlannedArm, study: Study, settings: RunSetting
 
 
 def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Sequence[str]:
-    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its shown commands.
+    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its
+    shown commands.
 
     Args:
         planned: The arm.
@@ -121,7 +134,9 @@ def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Seque
         settings: Settings of the workload.
     """
     simulated = planned.spec.engine == SIMULATOR
-    run = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
+    run = settings_for_engine(
+        planned.launches, settings.replace(model=planned.model), simulated=simulated
+    ).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
         slo=study.objective.slo if study.objective.metric != "goodput" else None,
@@ -147,13 +162,17 @@ def benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
     ]
     yield Heading(3, "Benchmark Script")
     how = (
-        "These results are imported: the study started no server. With `loadgen`, these commands run its workloads on "
+        "These results are imported: the study started no server. With `loadgen`, these commands "
+        "run its workloads on "
         "the baseline's"
         if model.published
-        else "In a stage `loadgen` runs the deciding workload and those that the stage names, in the confirmation all "
+        else "In a stage `loadgen` runs the deciding workload and those that the stage names, in "
+        "the confirmation all "
         "workloads. It empties the engine's caches in between. These commands use the baseline's"
     )
-    yield Paragraph(prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:"))
+    yield Paragraph(
+        prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:")
+    )
     yield Code("\n\n".join(rows), "bash")
 
 
@@ -165,7 +184,12 @@ def data_section(model: ReportModel) -> Iterator[Block]:
     """
     workloads = loads(model.study)
     yield Heading(3, "Benchmark Dataset")
-    yield Items(tuple(line(Span(name, Tone.STRONG), f": {_described(load)}") for name, load in workloads.items()))
+    yield Items(
+        tuple(
+            line(Span(name, Tone.STRONG), f": {_described(load)}")
+            for name, load in workloads.items()
+        )
+    )
     commands: dict[str, None] = {}
     for load in workloads.values():
         path = PurePath(load.dataset_path or "")
@@ -178,7 +202,10 @@ def data_section(model: ReportModel) -> Iterator[Block]:
 
 def _described(load: RunSettings) -> str:
     if load.dataset_name == "random":
-        data = f"random prompts of {load.random_input_len} tokens, answers of {load.random_output_len} tokens"
+        data = (
+            f"random prompts of {load.random_input_len} tokens, answers of "
+            f"{load.random_output_len} tokens"
+        )
     elif load.dataset_name == "sharegpt":
         data = "conversations of ShareGPT"
     else:

@@ -92,12 +92,22 @@ def options(model: ReportModel) -> Table:
                 cell(Span(adopted.name, Tone.CODE), *left),
                 cell(difference_text(adopted, model.workload)),
                 cell(Span(reference.name, Tone.CODE)),
-                cell("the same" if reference.planned.identity == base else _over_baseline(adopted, model)),
+                cell(
+                    "the same"
+                    if reference.planned.identity == base
+                    else _over_baseline(adopted, model)
+                ),
             )
         )
     over = "Over the baseline, from other starts" if not model.published else "Over the baseline"
     adopted_by = "Adopted by the author" if model.published else "Adopted"
-    head = ("Optimization Option", adopted_by, f"{model.label} Improvement in the stage", "Over", over)
+    head = (
+        "Optimization Option",
+        adopted_by,
+        f"{model.label} Improvement in the stage",
+        "Over",
+        over,
+    )
     return Table(head, tuple(rows))
 
 
@@ -110,7 +120,9 @@ def _over_baseline(arm: ArmResult, model: ReportModel) -> str:
 def groups(model: ReportModel) -> Table:
     """Return the best arm of each group beside the arm that the group starts from."""
     base = model.baseline.planned.identity if model.baseline else ""
-    of_baseline = all(stage.reference.planned.identity == base for stage in model.stages if stage.reference)
+    of_baseline = all(
+        stage.reference.planned.identity == base for stage in model.stages if stage.reference
+    )
     rows = []
     for stage in model.stages:
         reference = stage.reference
@@ -123,9 +135,18 @@ def groups(model: ReportModel) -> Table:
             theirs = (line(Span(reference.name, Tone.CODE)), *theirs)
             if reference.planned.identity != base and model.baseline is not None:
                 value = score(model.baseline.workloads.get(model.workload), model)
-                ours += (line(f"Baseline: {value} ({_over_baseline(best, model)} over it, without bounds)"),)
-        rows.append((cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))), ours, theirs))
-    return Table(("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Compared with"), tuple(rows))
+                ours += (
+                    line(
+                        f"Baseline: {value} ({_over_baseline(best, model)} over it, without bounds)"
+                    ),
+                )
+        rows.append(
+            (cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))), ours, theirs)
+        )
+    return Table(
+        ("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Compared with"),
+        tuple(rows),
+    )
 
 
 def noise(model: ReportModel) -> Table:
@@ -138,12 +159,17 @@ def noise(model: ReportModel) -> Table:
             sd = percent(estimate.sd if estimate and estimate.df else None, DIGITS)
             effect = "n/a" if least is None else signed(least, DIGITS)
             rows.append((step.name, sd, str(estimate.df) if estimate else "n/a", effect))
-    return _table(("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), rows)
+    return _table(
+        ("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), rows
+    )
 
 
 def failures(model: ReportModel) -> Table:
-    """Return the failures with the lines that explain them; of arms that were pruned, because of which failure."""
-    starts: Counter[tuple[str, str, str, str]] = Counter()  # failed ones, by step, arm, class and cause
+    """Return the failures with the lines that explain them; of arms that were pruned, because of
+    which failure.
+    """
+    # Failed ones, by step, arm, class and cause.
+    starts: Counter[tuple[str, str, str, str]] = Counter()
     for step in model.steps:
         for arm in step.arms:
             failed = [trial.failure for trial in arm.trials if trial.failure is not None]
@@ -151,7 +177,13 @@ def failures(model: ReportModel) -> Table:
             if arm.verdict is Verdict.PRUNED:
                 starts[step.name, arm.name, str(Verdict.PRUNED), arm.why] = 0
     rows = [
-        (step, Span(arm, Tone.CODE), str(count), kind, Span(cause, Tone.CODE if cause else Tone.PLAIN))
+        (
+            step,
+            Span(arm, Tone.CODE),
+            str(count),
+            kind,
+            Span(cause, Tone.CODE if cause else Tone.PLAIN),
+        )
         for (step, arm, kind, cause), count in starts.items()
     ]
     return _table(("Step", "Arm", "Starts", "Class", "Root cause"), rows)
@@ -164,7 +196,8 @@ def provenance(model: ReportModel) -> Table:
     began = sorted(trial.began for trial in model.findings.trials)
     when = f"{began[0]} to {began[-1]}" if began else "not yet"
     decided = (
-        f"a gain of {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
+        f"a gain of {percent(decision.min_effect, 1)} or more with "
+        f"{percent(decision.confidence, 1)} confidence, "
         f"{repeats.least} to {repeats.most} starts of each arm, seed {decision.seed}"
     )
     rows = {
@@ -172,7 +205,11 @@ def provenance(model: ReportModel) -> Table:
         "results" if model.published else "spent": time_spent(model.findings),
         "decision": "none: single runs say nothing about noise" if model.published else decided,
     }
-    facts = {name: value for name, value in model.facts.items() if name not in ("study", "text", "source")}
+    facts = {
+        name: value
+        for name, value in model.facts.items()
+        if name not in ("study", "text", "source")
+    }
     if model.published:
         facts.pop("host", None)
     if facts.get("accelerators_from", "") is None:

@@ -14,7 +14,8 @@ from loadgen.lab.study.spec.strict_model import At
 from loadgen.lab.study.spec.study import EngineBase, Study
 from loadgen.util import accelerators
 
-WIDTH = ("tensor_parallel", "pipeline_parallel")  # knobs that make room for the model, whatever the engine
+# Knobs that make room for the model, whatever the engine.
+WIDTH = ("tensor_parallel", "pipeline_parallel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,17 @@ class ArmSpec:
         return settings + 1 if self.replicas > 1 else settings
 
     def changed(self, change: Change, study: Study) -> ArmSpec:
-        """Apply a change; another engine begins with the arm's width and what the study sets for that engine."""
+        """Apply a change; another engine begins with the arm's width and what the study sets for
+        that engine.
+        """
         arm = self
         if change.engine is not None and change.engine != self.engine:
             arm = _with_engine(self, change.engine, study.engines[change.engine])
         replicas = change.replicas or arm.replicas
         devices = arm.devices if change.devices is None else tuple(change.devices)
-        if replicas > 1 and not devices:  # without ids, all replicas would start on the same devices
+        if (
+            replicas > 1 and not devices
+        ):  # without ids, all replicas would start on the same devices
             devices = tuple(map(str, range(study.hardware.devices)))
         return replace(
             arm,

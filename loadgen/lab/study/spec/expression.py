@@ -1,4 +1,6 @@
-"""Conditions in study files: names, numbers, strings, comparisons and arithmetic, evaluated without Python's eval."""
+"""Conditions in study files: names, numbers, strings, comparisons and arithmetic, evaluated
+without Python's eval.
+"""
 
 import ast
 import operator
@@ -31,8 +33,8 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 class Expression:
     """A condition in Python's notation.
 
-    It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names, numbers, quoted strings,
-    `True`, `False` and `None`, the value of a knob that is not set.
+    It may have `and`, `or`, `not`, comparisons, `in` a list, `+ - * / // %` of numbers, names,
+    numbers, quoted strings, `True`, `False` and `None`, the value of a knob that is not set.
 
     Args:
         text: The condition.
@@ -53,7 +55,8 @@ class Expression:
         self.names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the condition is true for these values of its names; a name without a value is None.
+        """Return whether the condition is true for these values of its names; a name without a
+        value is None.
 
         Raises:
             BadInput: A value has the wrong type.
@@ -61,7 +64,9 @@ class Expression:
         try:
             return bool(_value(self._tree, values))
         except ZeroDivisionError as error:
-            raise BadInput("expression", "it divides by 0", "write `NAME != 0 and` before it") from error
+            raise BadInput(
+                "expression", "it divides by 0", "write `NAME != 0 and` before it"
+            ) from error
         except TypeError as error:
             unset = sorted(name for name in self.names if values.get(name) is None)
             if unset:
@@ -73,13 +78,21 @@ class Expression:
 
 def _check(node: ast.AST) -> None:
     match node:
-        case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | str):
+        case ast.Constant(value=value) if value is None or isinstance(
+            value, bool | int | float | str
+        ):
             return
         case ast.BinOp(op=op) if type(op) in _BINARY:
             return
         case ast.Compare(ops=ops) if all(type(op) in _COMPARED for op in ops):
             return
-        case ast.UnaryOp(op=ast.Not() | ast.USub()) | ast.BoolOp() | ast.Name() | ast.List() | ast.Tuple():
+        case (
+            ast.UnaryOp(op=ast.Not() | ast.USub())
+            | ast.BoolOp()
+            | ast.Name()
+            | ast.List()
+            | ast.Tuple()
+        ):
             return
         case ast.operator() | ast.unaryop() | ast.boolop() | ast.cmpop() | ast.expr_context():
             return  # belongs to one of those above

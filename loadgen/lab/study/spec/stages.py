@@ -16,7 +16,13 @@ MAX_VALUES = 1000  # of one knob of a grid
 
 
 def _check_name(text: str) -> None:
-    if not text.strip() or not text.isprintable() or "/" in text or text in (INCUMBENT, BASELINE) or len(text) > 80:
+    if (
+        not text.strip()
+        or not text.isprintable()
+        or "/" in text
+        or text in (INCUMBENT, BASELINE)
+        or len(text) > 80
+    ):
         raise refused(
             f"{text!r} is not a name",
             f"write up to 80 characters without a slash, and neither {INCUMBENT} nor {BASELINE}",
@@ -27,15 +33,22 @@ def _check_flag(text: str) -> None:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise refused(f"{text!r} cannot be split into words ({error})", "close its quotes") from error
+        raise refused(
+            f"{text!r} cannot be split into words ({error})", "close its quotes"
+        ) from error
     if not words or not words[0].startswith("-"):
-        raise refused(f"{text!r} is not a flag", "write one flag of the engine's own, with its values behind it")
+        raise refused(
+            f"{text!r} is not a flag",
+            "write one flag of the engine's own, with its values behind it",
+        )
 
 
 def _listed_combinations(value: Any) -> Any:
     listed = [value] if isinstance(value, str | dict) else value
     if isinstance(listed, list) and not all(isinstance(part, str | dict) for part in listed):
-        raise refused(f"{value!r} names no arm", "write combinations of the grid, as {max_seqs: 512}")
+        raise refused(
+            f"{value!r} names no arm", "write combinations of the grid, as {max_seqs: 512}"
+        )
     return listed
 
 
@@ -43,7 +56,9 @@ def _check_where(text: str) -> None:
     try:
         Expression(text)
     except ValueError as error:
-        raise refused(f"{text!r}: {error}", "write e.g. tensor_parallel * replicas <= devices") from error
+        raise refused(
+            f"{text!r}: {error}", "write e.g. tensor_parallel * replicas <= devices"
+        ) from error
 
 
 Name = Annotated[str, Meta(extra={"check": _check_name})]
@@ -65,33 +80,40 @@ Names = Annotated[
 ]
 Combinations = Annotated[
     list[Any],
-    Meta(extra={"before": _listed_combinations}, extra_json_schema={"type": ["string", "object", "array"]}),
+    Meta(
+        extra={"before": _listed_combinations},
+        extra_json_schema={"type": ["string", "object", "array"]},
+    ),
 ]
 
 
 class Change(Strict, frozen=True):
     """Settings that an arm changes in the arm it starts from.
 
-    A change of the engine begins with the settings of `engines`: settings of one engine do not apply to another, except
-    tensor_parallel and pipeline_parallel, without which the model may not fit.
+    A change of the engine begins with the settings of `engines`: settings of one engine do not
+    apply to another, except tensor_parallel and pipeline_parallel, without which the model may not
+    fit.
     """
 
     engine: Annotated[str | None, Meta(description="name of an engine of the study")] = None
     model: Annotated[str | None, Meta(description="name of a model of the study")] = None
-    knobs: Annotated[dict[str, Any], Meta(description="engine-neutral knobs; null: the engine's own default again")] = (
-        field(default_factory=dict)
-    )
-    raw: Annotated[list[RawFlag], Meta(description="flags of the engine's own, each with its values")] = field(
-        default_factory=list
-    )
-    env: Annotated[dict[str, Text | None], Meta(description="variables; null: not set by the study")] = field(
-        default_factory=dict
-    )
+    knobs: Annotated[
+        dict[str, Any],
+        Meta(description="engine-neutral knobs; null: the engine's own default again"),
+    ] = field(default_factory=dict)
+    raw: Annotated[
+        list[RawFlag], Meta(description="flags of the engine's own, each with its values")
+    ] = field(default_factory=list)
+    env: Annotated[
+        dict[str, Text | None], Meta(description="variables; null: not set by the study")
+    ] = field(default_factory=dict)
     replicas: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="servers that share the requests and the devices")
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="servers that share the requests and the devices"),
     ] = None
     devices: Annotated[
-        Annotated[list[Text], Meta(min_length=1)] | None, Meta(description="ids of the accelerators, of all replicas")
+        Annotated[list[Text], Meta(min_length=1)] | None,
+        Meta(description="ids of the accelerators, of all replicas"),
     ] = None
 
 
@@ -100,19 +122,23 @@ class Stage(Strict, frozen=True, kw_only=True):
 
     name: Annotated[Name, Meta(description="in reports, and for later stages")]
     from_: Annotated[
-        str, Meta(description="the arm it starts from: incumbent, baseline, or STAGE/ARM of an earlier one")
+        str,
+        Meta(
+            description="the arm it starts from: incumbent, baseline, or STAGE/ARM of an earlier "
+            "one"
+        ),
     ] = field(name="from", default=INCUMBENT)
-    workloads: Annotated[list[str], Meta(description="loads to run beside the one that decides")] = field(
-        default_factory=list
-    )
+    workloads: Annotated[
+        list[str], Meta(description="loads to run beside the one that decides")
+    ] = field(default_factory=list)
 
 
 class Named(Stage, frozen=True, kw_only=True):
     """A stage whose arms are known before it runs."""
 
-    expect: Annotated[Names, Meta(description="the arms that plan takes for the winners; ignored by run")] = field(
-        default_factory=list
-    )
+    expect: Annotated[
+        Names, Meta(description="the arms that plan takes for the winners; ignored by run")
+    ] = field(default_factory=list)
 
 
 class Choice(Named, frozen=True, kw_only=True):
@@ -126,14 +152,21 @@ class Grid(Named, frozen=True, kw_only=True):
 
     grid: Annotated[
         dict[str, Annotated[list[Any], Meta(min_length=1, max_length=MAX_VALUES)]],
-        Meta(min_length=1, description="knobs (also model and replicas) to the values they are tried with"),
+        Meta(
+            min_length=1,
+            description="knobs (also model and replicas) to the values they are tried with",
+        ),
     ]
     expect: Annotated[
-        Combinations, Meta(description="the combinations that plan takes for the winners; ignored by run")
+        Combinations,
+        Meta(description="the combinations that plan takes for the winners; ignored by run"),
     ] = field(default_factory=list)
     where: Annotated[
         Condition | None,
-        Meta(description="combinations that are tried: an expression over knobs, replicas and devices"),
+        Meta(
+            description="combinations that are tried: an expression over knobs, replicas and "
+            "devices"
+        ),
     ] = None
 
 
@@ -141,13 +174,16 @@ class Log2Range(Strict, frozen=True):
     """A range of powers of two."""
 
     log2: Annotated[
-        list[int], Meta(min_length=2, max_length=2, description="minimum and maximum; both are powers of two")
+        list[int],
+        Meta(min_length=2, max_length=2, description="minimum and maximum; both are powers of two"),
     ]
 
     def __post_init__(self) -> None:
         least, most = self.log2
         if not 0 < least < most or least & (least - 1) or most & (most - 1):
-            raise refused(f"{self.log2} is not a range", "give two powers of two, the smaller first")
+            raise refused(
+                f"{self.log2} is not a range", "give two powers of two, the smaller first"
+            )
 
     def ends(self) -> list[Any]:
         """Return minimum and maximum."""
@@ -155,13 +191,17 @@ class Log2Range(Strict, frozen=True):
 
     def has(self, value: Any) -> bool:
         """Return whether a value may be drawn."""
-        return type(value) is int and self.log2[0] <= value <= self.log2[1] and not value & (value - 1)
+        return (
+            type(value) is int and self.log2[0] <= value <= self.log2[1] and not value & (value - 1)
+        )
 
 
 class IntRange(Strict, frozen=True):
     """A range of integers."""
 
-    int_: Annotated[list[int], Meta(min_length=2, max_length=2, description="minimum and maximum")] = field(name="int")
+    int_: Annotated[
+        list[int], Meta(min_length=2, max_length=2, description="minimum and maximum")
+    ] = field(name="int")
     step: Annotated[int, Meta(ge=1, description="step between two values that may be drawn")] = 1
 
     def __post_init__(self) -> None:
@@ -182,7 +222,9 @@ class IntRange(Strict, frozen=True):
 class Categorical(Strict, frozen=True):
     """Values without order."""
 
-    choice: Annotated[list[Any], Meta(min_length=2, max_length=MAX_VALUES, description="the values")]
+    choice: Annotated[
+        list[Any], Meta(min_length=2, max_length=MAX_VALUES, description="the values")
+    ]
 
     def ends(self) -> list[Any]:
         """Return all values."""
@@ -201,17 +243,22 @@ class Joint(Stage, frozen=True, kw_only=True):
 
     joint: Annotated[dict[str, Range], Meta(min_length=1, description="knobs to ranges")]
     trials: Annotated[int, Meta(ge=2, le=1000, description="most combinations that are drawn")] = 16
-    sampler: Annotated[Literal["tpe", "gp", "random"], Meta(description="sampler of Optuna that draws them")] = "tpe"
+    sampler: Annotated[
+        Literal["tpe", "gp", "random"], Meta(description="sampler of Optuna that draws them")
+    ] = "tpe"
     expect: Annotated[
-        dict[str, Any], Meta(description="the combination that plan takes for the winner; ignored by run")
+        dict[str, Any],
+        Meta(description="the combination that plan takes for the winner; ignored by run"),
     ] = field(default_factory=dict)
 
 
 class Interactions(Named, frozen=True, kw_only=True):
-    """The winners of earlier stages combined: all of them, and all but one if there are three or more."""
+    """The winners of earlier stages combined: all of them, and all but one if there are three or
+    more.
+    """
 
-    from_: Annotated[str, Meta(description="the arm to which the winners' changes are made")] = field(
-        name="from", default=BASELINE
+    from_: Annotated[str, Meta(description="the arm to which the winners' changes are made")] = (
+        field(name="from", default=BASELINE)
     )
     interactions: Annotated[list[str], Meta(min_length=2, description="names of earlier stages")]
 

@@ -1,4 +1,5 @@
-"""The base class of the parts of a study file, and their strict conversion with the place of each error.
+"""The base class of the parts of a study file, and their strict conversion with the place of each
+error.
 
 `Share`, `Hours` and `Seconds` are quantities that may be written with a unit.
 """
@@ -69,14 +70,16 @@ class UnknownKey(AtFault):
 class Strict(msgspec.Struct, frozen=True):
     """A mapping with known keys and values of exact types.
 
-    The types of its fields are annotated with `msgspec.Meta`: limits, descriptions for the JSON Schema, and in `extra`
-    the functions `before`, which converts what the file holds, and `check`. These, and `__post_init__`, raise BadInput,
-    without a field. Of several such types, a mapping has the one of which it has the only key that no other requires.
+    The types of its fields are annotated with `msgspec.Meta`: limits, descriptions for the JSON
+    Schema, and in `extra` the functions `before`, which converts what the file holds, and `check`.
+    These, and `__post_init__`, raise BadInput, without a field. Of several such types, a mapping
+    has the one of which it has the only key that no other requires.
     """
 
     def as_json(self) -> dict[str, Any]:
         """Return the mapping with the keys of the file, as `convert` reads it."""
-        mapping: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self)))  # YAML has keys that are not text
+        # YAML has keys that are not text
+        mapping: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self)))
         return mapping
 
 
@@ -92,12 +95,16 @@ def convert(data: Any, kind: type[T], lines: Mapping[At, int] = types.MappingPro
         lines: Line of each place in the file.
 
     Raises:
-        AtFault: The error to show: an unknown key, which explains others, or else the first in the file.
+        AtFault: The error to show: an unknown key, which explains others, or else the first in the
+            file.
     """
     reader = _Reader()
     model = reader.part(data, kind, ())
     if reader.faults:
-        raise min(reader.faults, key=lambda fault: (not isinstance(fault, UnknownKey), line_of(fault.at, lines)))
+        raise min(
+            reader.faults,
+            key=lambda fault: (not isinstance(fault, UnknownKey), line_of(fault.at, lines)),
+        )
     assert isinstance(model, kind)
     return model
 
@@ -158,7 +165,9 @@ class _Reader:
         if origin is Any:
             return data
         if origin is Union:
-            return self._one_of([part for part in parameters if part is not types.NoneType], data, at)
+            return self._one_of(
+                [part for part in parameters if part is not types.NoneType], data, at
+            )
         if origin is Literal:
             if data not in parameters:
                 *others, last = map(repr, parameters)
@@ -173,7 +182,12 @@ class _Reader:
         return value
 
     def _plain(
-        self, data: Any, origin: Any, parameters: tuple[Any, ...], metas: tuple[msgspec.Meta, ...], at: At
+        self,
+        data: Any,
+        origin: Any,
+        parameters: tuple[Any, ...],
+        metas: tuple[msgspec.Meta, ...],
+        at: At,
     ) -> Any:
         accepted: Any = (int, float) if origin is float else origin
         if isinstance(data, bool) or not isinstance(data, accepted):
@@ -184,18 +198,25 @@ class _Reader:
                 empty = "write something, or leave the key out"
                 raise _invalid(data, empty if data == "" else remedy.format(limit), at)
         if origin is list:
-            return [self.part(part, parameters[0], (*at, number)) for number, part in enumerate(data)]
+            return [
+                self.part(part, parameters[0], (*at, number)) for number, part in enumerate(data)
+            ]
         if origin is dict:
             keys, values = parameters
             entries = [(key, value, (*at, str(key))) for key, value in data.items()]
-            return {self.part(key, keys, place): self.part(value, values, place) for key, value, place in entries}
+            return {
+                self.part(key, keys, place): self.part(value, values, place)
+                for key, value, place in entries
+            }
         try:
             return origin(data)
         except OverflowError as error:
             raise _invalid(data, _REMEDIES[origin], at) from error
 
     def _one_of(self, kinds: list[Any], data: Any, at: At) -> Any:
-        """Convert to the only type of an optional part, or to the type that the keys of a mapping choose."""
+        """Convert to the only type of an optional part, or to the type that the keys of a
+        mapping choose.
+        """
         if len(kinds) == 1:
             return None if data is None else self._converted(data, kinds[0], at)
         required: list[tuple[str, Any]] = []
@@ -223,7 +244,11 @@ class _Reader:
             if name in data:
                 values[field.name] = self.part(data[name], field.type, (*at, name))
             elif field.required:
-                self.faults.append(AtFault((*at, name), "is missing", "give it; `loadgen tune schema` describes it"))
+                self.faults.append(
+                    AtFault(
+                        (*at, name), "is missing", "give it; `loadgen tune schema` describes it"
+                    )
+                )
         return kind(**values) if len(self.faults) == faults else None
 
 
@@ -240,7 +265,9 @@ def _share(value: Any) -> Any:
         if value.endswith("%"):
             with contextlib.suppress(ValueError):
                 return parse_share(value)
-        raise refused(f"{value!r} is not a share", "write a number from 0 to 1, or a percentage, as 5%")
+        raise refused(
+            f"{value!r} is not a share", "write a number from 0 to 1, or a percentage, as 5%"
+        )
     if type(value) in (int, float) and 1 < value <= 100:
         raise refused(f"{value:g} is not a share", f"write {value / 100:g}, or {value:g}%")
     return value
@@ -262,9 +289,17 @@ def _time(unit_s: float, example: str) -> Callable[[Any], Any]:
 Share = Annotated[float, Meta(extra={"before": _share}, extra_json_schema=_WITH_UNIT)]
 
 Hours = Annotated[
-    float, Meta(extra={"before": _time(HOUR_S, "hours, as 0.5, or a time as 30m or 8h")}, extra_json_schema=_WITH_UNIT)
+    float,
+    Meta(
+        extra={"before": _time(HOUR_S, "hours, as 0.5, or a time as 30m or 8h")},
+        extra_json_schema=_WITH_UNIT,
+    ),
 ]
 
 Seconds = Annotated[
-    float, Meta(extra={"before": _time(1.0, "seconds, as 600, or a time as 30s or 10m")}, extra_json_schema=_WITH_UNIT)
+    float,
+    Meta(
+        extra={"before": _time(1.0, "seconds, as 600, or a time as 30s or 10m")},
+        extra_json_schema=_WITH_UNIT,
+    ),
 ]

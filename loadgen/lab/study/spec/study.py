@@ -1,4 +1,6 @@
-"""The model of a study file: its objective with the limits that an arm must meet, its engines, stages and decisions."""
+"""The model of a study file: its objective with the limits that an arm must meet, its engines,
+stages and decisions.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,30 @@ from msgspec import Meta, field
 from loadgen.analysis.search.criteria import RequestShare, joint_criterion
 from loadgen.config import slo
 from loadgen.errors import BadInput
-from loadgen.lab.study.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Interactions, Name, RawFlag, Text
-from loadgen.lab.study.spec.strict_model import AtFault, Hours, Seconds, Share, Strict, refused, suggestion
+from loadgen.lab.study.spec.stages import (
+    BASELINE,
+    INCUMBENT,
+    AnyStage,
+    Change,
+    Interactions,
+    Name,
+    RawFlag,
+    Text,
+)
+from loadgen.lab.study.spec.strict_model import (
+    AtFault,
+    Hours,
+    Seconds,
+    Share,
+    Strict,
+    refused,
+    suggestion,
+)
 from loadgen.util.packages import find
 
-MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
+MetricName = Literal[
+    "total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"
+]
 Limits = Annotated[str, Meta(extra={"check": slo.parse})]
 MAX_STAGES = 100
 Positive = Annotated[float, Meta(gt=0)]
@@ -38,7 +59,9 @@ class Metric:
 
 
 METRICS: dict[MetricName, Metric] = {
-    "total_tps_per_box": Metric("input and output tokens/s, of as many servers as the box holds", "tok/s", True),
+    "total_tps_per_box": Metric(
+        "input and output tokens/s, of as many servers as the box holds", "tok/s", True
+    ),
     "output_tps_per_gpu": Metric("output tokens/s of each accelerator", "tok/s per device", True),
     "goodput": Metric("the highest rate at which the SLO is met, requests/s", "req/s", True),
     "e2e_p50": Metric("median time of a whole request, ms", "ms", False),
@@ -55,30 +78,37 @@ class Accuracy(Strict, frozen=True):
         Annotated[str, Meta(min_length=1)] | None,
         Meta(description="questions and answers, one JSON line each (60 of loadgen's own)"),
     ] = None
-    max_loss: Annotated[Share, Meta(ge=0, lt=1, description="most that may be lost against the baseline, a share")] = (
-        0.01
-    )
+    max_loss: Annotated[
+        Share, Meta(ge=0, lt=1, description="most that may be lost against the baseline, a share")
+    ] = 0.01
 
 
 class Objective(Strict, frozen=True, kw_only=True):
     """The metric to optimize and the limits to meet."""
 
     metric: Annotated[
-        MetricName, Meta(description="; ".join(f"{name}: {metric.text}" for name, metric in METRICS.items()))
+        MetricName,
+        Meta(description="; ".join(f"{name}: {metric.text}" for name, metric in METRICS.items())),
     ] = "total_tps_per_box"
     workload: Annotated[str, Meta(description="name of the workload that decides")]
     slo: Annotated[
-        Limits | None, Meta(description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%")
+        Limits | None,
+        Meta(description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%"),
     ] = None
     success_rate: Annotated[
-        Share, Meta(gt=0, le=1, description="share of requests that must succeed, or the arm is out")
+        Share,
+        Meta(gt=0, le=1, description="share of requests that must succeed, or the arm is out"),
     ] = 0.99
-    accuracy: Annotated[Accuracy | None, Meta(description="questions that a changed model must still answer")] = None
+    accuracy: Annotated[
+        Accuracy | None, Meta(description="questions that a changed model must still answer")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.metric == "goodput":
             if self.slo is None:
-                raise refused("goodput without an slo", "give the limits of a request, as ttft_p99<500ms")
+                raise refused(
+                    "goodput without an slo", "give the limits of a request, as ttft_p99<500ms"
+                )
             joint_criterion(self.slo)
 
     @property
@@ -86,7 +116,8 @@ class Objective(Strict, frozen=True, kw_only=True):
         """The limits that make a request good.
 
         Raises:
-            BadInput: The SLO does not apply to single requests, which is allowed for other metrics than goodput.
+            BadInput: The SLO does not apply to single requests, which is allowed for other metrics
+                than goodput.
         """
         assert self.slo is not None
         return joint_criterion(self.slo)
@@ -99,18 +130,24 @@ class Objective(Strict, frozen=True, kw_only=True):
 
 def _version(value: Any) -> Any:
     if isinstance(value, float):
-        raise refused(f"{value!r} is a number to YAML, and 0.10 would be 0.1", "put the version into quotes")
+        raise refused(
+            f"{value!r} is a number to YAML, and 0.10 would be 0.1", "put the version into quotes"
+        )
     return str(value) if type(value) is int else value
 
 
-Version = Annotated[str, Meta(extra={"before": _version}, extra_json_schema={"type": ["string", "integer"]})]
+Version = Annotated[
+    str, Meta(extra={"before": _version}, extra_json_schema={"type": ["string", "integer"]})
+]
 
 
 class Hardware(Strict, frozen=True):
     """The hardware that the study expects; a run checks it."""
 
     name: Annotated[str, Meta(description="in reports")]
-    devices: Annotated[int, Meta(ge=0, le=4096, description="accelerators in the box; 0: it has none")] = 0
+    devices: Annotated[
+        int, Meta(ge=0, le=4096, description="accelerators in the box; 0: it has none")
+    ] = 0
     gpu_hour_price: Annotated[
         Positive | None, Meta(description="price of one accelerator for one hour, in any currency")
     ] = None
@@ -121,12 +158,17 @@ class EngineBase(Strict, frozen=True):
 
     version: Annotated[
         Version | None,
-        Meta(description="the version that is expected, and for which commands are written (the installed one)"),
+        Meta(
+            description="the version that is expected, and for which commands are written (the "
+            "installed one)"
+        ),
     ] = None
     host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
-    knobs: Annotated[dict[str, Any], Meta(description="engine-neutral knobs")] = field(default_factory=dict)
-    raw: Annotated[list[RawFlag], Meta(description="flags of its own, each with its values")] = field(
-        default_factory=list
+    knobs: Annotated[dict[str, Any], Meta(description="engine-neutral knobs")] = field(
+        default_factory=dict
+    )
+    raw: Annotated[list[RawFlag], Meta(description="flags of its own, each with its values")] = (
+        field(default_factory=list)
     )
     env: Annotated[dict[str, Text], Meta(description="variables")] = field(default_factory=dict)
 
@@ -139,35 +181,52 @@ class Repeats(Strict, frozen=True):
 
     def __post_init__(self) -> None:
         if self.least > self.most:
-            raise refused(f"{self.least} to {self.most}", "give a maximum that is not below the minimum")
+            raise refused(
+                f"{self.least} to {self.most}", "give a maximum that is not below the minimum"
+            )
 
 
 class Decision(Strict, frozen=True):
     """When an arm counts as better."""
 
-    min_effect: Annotated[Share, Meta(ge=0, lt=1, description="a gain below this share counts as no gain")] = 0.01
-    confidence: Annotated[Share, Meta(gt=0.5, lt=1, description="confidence with which a gain must be shown")] = 0.95
+    min_effect: Annotated[
+        Share, Meta(ge=0, lt=1, description="a gain below this share counts as no gain")
+    ] = 0.01
+    confidence: Annotated[
+        Share, Meta(gt=0.5, lt=1, description="confidence with which a gain must be shown")
+    ] = 0.95
     repeats: Repeats = Repeats()
     rounds: Annotated[
         int,
         Meta(
             ge=1,
             le=50,
-            description="runs in each start; above 1 the servers of a block run side by side, and take turns",
+            description="runs in each start; above 1 the servers of a block run side by side, and "
+            "take turns",
         ),
     ] = 1
-    seed: Annotated[int, Meta(ge=0, lt=1 << 63, description="seed of the order of starts, and of the sampler")] = 0
+    seed: Annotated[
+        int, Meta(ge=0, lt=1 << 63, description="seed of the order of starts, and of the sampler")
+    ] = 0
 
 
 class Budget(Strict, frozen=True):
     """Limits of the time."""
 
     hours: Annotated[PositiveHours | None, Meta(description="hours of time")] = None
-    gpu_hours: Annotated[PositiveHours | None, Meta(description="hours times the devices of the box")] = None
-    start_timeout: Annotated[Seconds, Meta(gt=0, le=86400, description="seconds until a server answers")] = 600.0
+    gpu_hours: Annotated[
+        PositiveHours | None, Meta(description="hours times the devices of the box")
+    ] = None
+    start_timeout: Annotated[
+        Seconds, Meta(gt=0, le=86400, description="seconds until a server answers")
+    ] = 600.0
     quiet_wait: Annotated[
         Seconds,
-        Meta(ge=0, le=3600, description="seconds that a start waits at most for a quiet machine; 0: it never waits"),
+        Meta(
+            ge=0,
+            le=3600,
+            description="seconds that a start waits at most for a quiet machine; 0: it never waits",
+        ),
     ] = 20.0
 
 
@@ -180,7 +239,10 @@ class Report(Strict, frozen=True):
     )
     layout: Annotated[
         Literal["stages", "groups"],
-        Meta(description="order of the page: stage after stage, or groups of options with their parameters"),
+        Meta(
+            description="order of the page: stage after stage, or groups of options with their "
+            "parameters"
+        ),
     ] = "stages"
 
 
@@ -190,28 +252,35 @@ class Study(Strict, frozen=True):
     name: Annotated[Name, Meta(description="of the study")]
     models: Annotated[
         dict[Name, Annotated[str, Meta(min_length=1)]],
-        Meta(min_length=1, description="variants of the model: name to folder, hub name or .gguf file"),
+        Meta(
+            min_length=1,
+            description="variants of the model: name to folder, hub name or .gguf file",
+        ),
     ]
     hardware: Hardware
     engines: Annotated[
-        dict[str, EngineBase], Meta(min_length=1, description="by the names that `loadgen engines` lists")
+        dict[str, EngineBase],
+        Meta(min_length=1, description="by the names that `loadgen engines` lists"),
     ]
     workloads: Annotated[
         dict[Name, Any],
         Meta(
             min_length=1,
-            description="a preset, a profile file, the keys of a GPUStack profile, or flags of `loadgen run`",
+            description="a preset, a profile file, the keys of a GPUStack profile, or flags of "
+            "`loadgen run`",
         ),
     ]
     objective: Objective
     baseline: Annotated[
-        Change, Meta(description="the arm that all others are compared with; it needs engine and model")
+        Change,
+        Meta(description="the arm that all others are compared with; it needs engine and model"),
     ]
     stages: Annotated[list[AnyStage], Meta(min_length=1, max_length=MAX_STAGES)]
     every_workload: Annotated[
         dict[str, Any],
         Meta(
-            description="flags of all workloads, below their own: e.g. compat, dataset_rule, metric_percentiles; "
+            description="flags of all workloads, below their own: e.g. compat, dataset_rule, "
+            "metric_percentiles; "
             "compat is the tool whose defaults they have"
         ),
     ] = field(default_factory=dict)
@@ -234,10 +303,16 @@ class Study(Strict, frozen=True):
         self._check_change(("baseline",), self.baseline)
         for key in ("engine", "model"):
             if getattr(self.baseline, key) is None:
-                raise AtFault(("baseline",), f"has no {key}", f"name one of {', '.join(getattr(self, key + 's'))}")
+                raise AtFault(
+                    ("baseline",),
+                    f"has no {key}",
+                    f"name one of {', '.join(getattr(self, key + 's'))}",
+                )
         self._check_name(("objective", "workload"), self.objective.workload, self.workloads)
         if self.objective.metric == "cost_per_mtok" and self.hardware.gpu_hour_price is None:
-            raise AtFault(("hardware",), "has no gpu_hour_price", "give it: cost_per_mtok is computed with it")
+            raise AtFault(
+                ("hardware",), "has no gpu_hour_price", "give it: cost_per_mtok is computed with it"
+            )
         if self.decision.rounds > 1:
             at = ("decision", "rounds")
             if self.hardware.devices:
@@ -251,7 +326,11 @@ class Study(Strict, frozen=True):
             at = ("stages", number)
             before = [earlier.name for earlier in self.stages[:number]]
             if stage.name in before:
-                raise AtFault((*at, "name"), f"another stage has the name {stage.name!r}", "give it another name")
+                raise AtFault(
+                    (*at, "name"),
+                    f"another stage has the name {stage.name!r}",
+                    "give it another name",
+                )
             for place, workload in enumerate(stage.workloads):
                 self._check_name((*at, "workloads", place), workload, self.workloads)
             if stage.from_ not in (INCUMBENT, BASELINE):
@@ -261,9 +340,15 @@ class Study(Strict, frozen=True):
                     self._check_name((*at, "interactions", place), name, before)
                 for name, next_name in itertools.pairwise(sorted(stage.interactions)):
                     if name == next_name:
-                        raise AtFault((*at, "interactions"), f"{name} is named twice", "name it once")
+                        raise AtFault(
+                            (*at, "interactions"), f"{name} is named twice", "name it once"
+                        )
             if len(getattr(stage, "expect", ())) > self.keep and not isinstance(stage.expect, dict):
-                raise AtFault((*at, "expect"), f"{len(stage.expect)} arms, and {self.keep} are kept", "raise keep")
+                raise AtFault(
+                    (*at, "expect"),
+                    f"{len(stage.expect)} arms, and {self.keep} are kept",
+                    "raise keep",
+                )
             for name, change in getattr(stage, "choice", {}).items():
                 self._check_change((*at, "choice", name), change)
 
@@ -276,5 +361,7 @@ class Study(Strict, frozen=True):
     def _check_name(at: tuple[str | int, ...], name: str, names: Any) -> None:
         if name not in names:
             among = list(names)
-            remedy = suggestion(name, among) or (f"use {', '.join(among)}" if among else "there is no stage before it")
+            remedy = suggestion(name, among) or (
+                f"use {', '.join(among)}" if among else "there is no stage before it"
+            )
             raise AtFault(at, f"unknown name {name!r}", remedy)

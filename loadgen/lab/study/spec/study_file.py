@@ -1,4 +1,7 @@
-"""Reads a study file; an error is one line with its place in the file. `schema` describes such files."""
+"""Reads a study file; an error is one line with its place in the file.
+
+`schema` describes such files.
+"""
 
 import contextlib
 import inspect
@@ -18,7 +21,14 @@ from loadgen.util.yaml_loader import loader
 
 Node = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_TYPES = {str: "string", int: "integer", float: "number", list: "array", dict: "object", types.NoneType: "null"}
+_TYPES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+    types.NoneType: "null",
+}
 _RANGES = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 _COUNTED = {str: "Length", list: "Items", dict: "Properties"}
 MAX_BYTES = 1 << 20
@@ -56,13 +66,16 @@ def read(path: Path) -> StudyFile:
     """Read a study file.
 
     Raises:
-        BadInput: It cannot be read, is not YAML, or is not a valid study; the message names file, line and key.
+        BadInput: It cannot be read, is not YAML, or is not a valid study; the message names file,
+            line and key.
     """
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise BadInput(str(path), f"cannot be read ({error.strerror})", "name a YAML file") from error
+        raise BadInput(
+            str(path), f"cannot be read ({error.strerror})", "name a YAML file"
+        ) from error
     if len(content) > MAX_BYTES:
         raise BadInput(str(path), f"more than {MAX_BYTES:,} bytes", "name a study file")
     lines: dict[At, int] = {}
@@ -88,7 +101,9 @@ def _constructed(path: Path, content: bytes, lines: dict[At, int]) -> Any:
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise BadInput(where, f"is not YAML ({error.problem})", "correct it") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", "correct it") from error
+        raise BadInput(
+            str(path), f"is not YAML ({' '.join(str(error).split())})", "correct it"
+        ) from error
     except (RecursionError, ValueError) as error:
         raise BadInput(str(path), f"cannot be used ({error})", "correct it") from error
 
@@ -114,7 +129,9 @@ def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
 
 def _named(path: Path, lines: Mapping[At, int], error: AtFault) -> BadInput:
     where = f"{path}:{line_of(error.at, lines)}"
-    return BadInput(f"{where}: {error.field}" if error.field else where, error.problem, error.remedy)
+    return BadInput(
+        f"{where}: {error.field}" if error.field else where, error.problem, error.remedy
+    )
 
 
 def schema() -> Node:
@@ -128,7 +145,11 @@ def _object(kind: type[Strict], definitions: dict[str, Node]) -> Node:
     properties = {field.encode_name: _node(field.type, definitions) for field in fields(kind)}
     for field in fields(kind):
         if not field.required:
-            default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+            default = (
+                field.default
+                if field.default_factory is msgspec.NODEFAULT
+                else field.default_factory()
+            )
             properties[field.encode_name]["default"] = msgspec.to_builtins(default)
     return {
         "title": kind.__name__,
@@ -144,7 +165,9 @@ def _node(kind: Any, definitions: dict[str, Node]) -> Node:
     origin, parameters, metas = bare(kind)
     node: Node = {}
     if origin is Union:
-        node["anyOf" if types.NoneType in parameters else "oneOf"] = [_node(part, definitions) for part in parameters]
+        node["anyOf" if types.NoneType in parameters else "oneOf"] = [
+            _node(part, definitions) for part in parameters
+        ]
     elif origin is Literal:
         node["enum"] = list(parameters)
     elif origin in _TYPES:
@@ -160,7 +183,9 @@ def _node(kind: Any, definitions: dict[str, Node]) -> Node:
     for meta in metas:
         limits: Node = {key: getattr(meta, name) for name, key in _RANGES.items()}
         if origin in _COUNTED:
-            limits |= {f"{end}{_COUNTED[origin]}": getattr(meta, f"{end}_length") for end in ("min", "max")}
+            limits |= {
+                f"{end}{_COUNTED[origin]}": getattr(meta, f"{end}_length") for end in ("min", "max")
+            }
         keywords = limits | {"description": meta.description, **(meta.extra_json_schema or {})}
         node |= {key: value for key, value in keywords.items() if value is not None}
     return node

@@ -14,8 +14,11 @@ from loadgen.workload import endpoints, vllm_load
 from loadgen.workload.datasets import rules
 from loadgen.workload.datasets.lengths import Lengths
 
-PROFILE_KEYS = gpustack_profile.KEYS.keys() - {field.name for field in dataclasses.fields(RunSettings)}
-TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}  # without its address
+PROFILE_KEYS = gpustack_profile.KEYS.keys() - {
+    field.name for field in dataclasses.fields(RunSettings)
+}
+# Without its address.
+TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}
 REPORTED = {"percentile_metrics", "metric_percentiles"}
 ALLOWED = (
     {
@@ -40,7 +43,10 @@ def loads(study: Study) -> dict[str, RunSettings]:
     shared = _flags((EVERY,), study.every_workload)
     if "workload" in shared:
         raise AtFault((EVERY, "workload"), "is another workload for each", "name it in workloads")
-    return {name: _settings(("workloads", name), workload, shared) for name, workload in study.workloads.items()}
+    return {
+        name: _settings(("workloads", name), workload, shared)
+        for name, workload in study.workloads.items()
+    }
 
 
 def _settings(at: At, workload: Any, shared: Mapping[str, Any]) -> RunSettings:
@@ -59,17 +65,25 @@ def _settings(at: At, workload: Any, shared: Mapping[str, Any]) -> RunSettings:
         if isinstance(workload, Mapping) and key in workload:
             raise AtFault((*at, key), error.problem, error.remedy) from error
         if key in shared:
-            raise AtFault((EVERY, key), f"{error.problem} (workload {at[-1]})", error.remedy) from error
+            raise AtFault(
+                (EVERY, key), f"{error.problem} (workload {at[-1]})", error.remedy
+            ) from error
         where = "" if error.field in ("", presets.FLAG) else f"{error.field}: "
         raise AtFault(at, f"{where}{error.problem}", error.remedy) from error
 
 
 def _fields(at: At, workload: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a workload: its preset, then the flags of every workload, then its own."""
+    """Return the fields of a workload: its preset, then the flags of every workload, then its
+    own.
+    """
     if isinstance(workload, str):
         return _with_defaults(presets.merge(workload, shared))
     if not isinstance(workload, Mapping) or not workload:
-        raise AtFault(at, "is not a workload", f"name a file or one of {', '.join(presets.names())}, or give settings")
+        raise AtFault(
+            at,
+            "is not a workload",
+            f"name a file or one of {', '.join(presets.names())}, or give settings",
+        )
     preset: dict[str, Any] = {}
     if PROFILE_KEYS & workload.keys():
         profile = {key: value for key, value in workload.items() if key in gpustack_profile.KEYS}

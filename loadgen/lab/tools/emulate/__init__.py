@@ -1,4 +1,6 @@
-"""What other load generators would have printed for a recorded run, and why it differs from loadgen's numbers."""
+"""What other load generators would have printed for a recorded run, and why it differs from
+loadgen's numbers.
+"""
 
 from loadgen.lab.tools.emulate.comparison import TOOLS, ToolComparison, compare, render
 from loadgen.report import to_json

@@ -25,11 +25,28 @@ from loadgen.lab.tools.emulate.tool import (
 from loadgen.util.arrays import Floats, Int64s
 
 REFUSALS = Rule(
-    "refusals", "refusals are not content for it, and the name of a tool is; loadgen counts everything with text"
+    "refusals",
+    "refusals are not content for it, and the name of a tool is; loadgen counts everything with "
+    "text",
 )
-NO_USAGE = Rule("untold", "an answer without usage has no output tokens and no ITL; loadgen counts the tokens received")
-CONTENT_SPAN = Rule("content_span", "its duration ends with the last content; loadgen's with the last request")
-RULES = (FROM_SENT, CONNECTING, REFUSALS, MEAN_ITL, NO_USAGE, N_MINUS_1, EVENT_IS_TOKEN, CONTENT_SPAN, FORGIVING)
+NO_USAGE = Rule(
+    "untold",
+    "an answer without usage has no output tokens and no ITL; loadgen counts the tokens received",
+)
+CONTENT_SPAN = Rule(
+    "content_span", "its duration ends with the last content; loadgen's with the last request"
+)
+RULES = (
+    FROM_SENT,
+    CONNECTING,
+    REFUSALS,
+    MEAN_ITL,
+    NO_USAGE,
+    N_MINUS_1,
+    EVENT_IS_TOKEN,
+    CONTENT_SPAN,
+    FORGIVING,
+)
 CONTENTS = event_selection(lambda flags: flags & (CONTENT | REASONING | TOOL))
 ANSWERS = event_selection(lambda flags: flags & (CONTENT | TOOL))
 NOT_REASONING = event_selection(lambda flags: flags & TOKENS & ~REASONING)
@@ -37,7 +54,8 @@ NOT_REASONING = event_selection(lambda flags: flags & TOKENS & ~REASONING)
 
 @dataclass(frozen=True)
 class Records(View):
-    """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them.
+    """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of
+    them.
 
     Attributes:
         run: The run.
@@ -60,7 +78,11 @@ class Records(View):
         """Time from the first start to the last content, s."""
         if CONTENT_SPAN not in self.active:
             return self.run.seconds_since(self.first_start)
-        return float(self.last.max() - self.began[self.included].min()) / 1e9 if self.included.any() else 0.0
+        return (
+            float(self.last.max() - self.began[self.included].min()) / 1e9
+            if self.included.any()
+            else 0.0
+        )
 
     @property
     def second(self) -> Distribution:
@@ -78,7 +100,9 @@ class Records(View):
 
     @property
     def mean_gaps(self) -> Floats:
-        """Time from first to last content over output tokens - 1, ns, of the requests that have one."""
+        """Time from first to last content over output tokens - 1, ns, of the requests that have
+        one.
+        """
         after_first = self.output - 1
         if N_MINUS_1 not in self.active:
             after_first = self.output - self.run.first_tokens[self.included]
@@ -90,7 +114,13 @@ class Records(View):
         """Mean gap of each request, ns."""
         if MEAN_ITL in self.active:
             return Distribution(self.mean_gaps)
-        return gaps(self.run, self.contents, self.contents, self.included, imputed=EVENT_IS_TOKEN not in self.active)
+        return gaps(
+            self.run,
+            self.contents,
+            self.contents,
+            self.included,
+            imputed=EVENT_IS_TOKEN not in self.active,
+        )
 
 
 def _records(view: View) -> Records:
@@ -133,8 +163,17 @@ def _totals(view: View) -> list[Row]:
         *_metric("Output Sequence Length (tokens)", None, Distribution(counted), 1),
         *_metric("Input Sequence Length (tokens)", None, inputs, 1),
         Row("Output Token Throughput (tokens/sec)", total, "output_throughput"),
-        Row("Request Throughput (requests/sec)", completed / duration_s if duration_s else None, "request_throughput"),
-        Row("Request Count (requests)", completed, "completed", notes=view.notes_on_counts(records.included)),
+        Row(
+            "Request Throughput (requests/sec)",
+            completed / duration_s if duration_s else None,
+            "request_throughput",
+        ),
+        Row(
+            "Request Count (requests)",
+            completed,
+            "completed",
+            notes=view.notes_on_counts(records.included),
+        ),
     ]
 
 

@@ -33,7 +33,8 @@ from loadgen.util.arrays import Floats, Int64s
 
 @dataclass(frozen=True)
 class Answers(View):
-    """The data that such a script keeps of the requests; times are ns, arrays have an entry per request.
+    """The data that such a script keeps of the requests; times are ns, arrays have an entry per
+    request.
 
     Attributes:
         run: The run.
@@ -99,13 +100,21 @@ class Answers(View):
         return None if self.input_notes else float(self.input[self.completed].sum())
 
     def per_second(self, *totals: float | None) -> float | None:
-        """Return the sum of totals over the duration; None if one is unknown or the duration is 0."""
+        """Return the sum of totals over the duration; None if one is unknown or the duration is
+        0.
+        """
         addends = [total for total in totals if total is not None]
-        return sum(addends) / self.duration_s if len(addends) == len(totals) and self.duration_s else None
+        return (
+            sum(addends) / self.duration_s
+            if len(addends) == len(totals) and self.duration_s
+            else None
+        )
 
     @property
     def first(self) -> Int64s:
-        """When the first token of each request arrived; its start without a token, so that its TTFT is 0."""
+        """When the first token of each request arrived; its start without a token, so that its
+        TTFT is 0.
+        """
         selected = self.run.select(self.tokens)
         return np.where(selected.count > 0, selected.first, self.starts)
 
@@ -124,8 +133,12 @@ class Answers(View):
         """Time per output token of each request, NaN if it has none."""
         after_first = self.output - 1
         if N_MINUS_1 not in self.active:
-            after_first = np.where(self.run.select(self.tokens).count > 1, self.output - self.run.first_tokens, 0)
-        return np.where(after_first > 0, (self.end - self.first) / np.maximum(after_first, 1), np.nan)
+            after_first = np.where(
+                self.run.select(self.tokens).count > 1, self.output - self.run.first_tokens, 0
+            )
+        return np.where(
+            after_first > 0, (self.end - self.first) / np.maximum(after_first, 1), np.nan
+        )
 
     @property
     def tpot(self) -> Distribution:
@@ -162,5 +175,7 @@ class Answers(View):
     def peak_requests(self) -> float:
         """Maximum number of concurrent requests."""
         if TOUCHED_SECONDS in self.active:
-            return float(max_sharing_a_second(self.starts[self.completed], self.end[self.completed]))
+            return float(
+                max_sharing_a_second(self.starts[self.completed], self.end[self.completed])
+            )
         return self.run.peak_in_flight

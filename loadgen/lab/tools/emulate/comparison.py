@@ -1,4 +1,6 @@
-"""ToolComparison: what a tool would have printed for a recorded run, and why loadgen's numbers differ."""
+"""ToolComparison: what a tool would have printed for a recorded run, and why loadgen's numbers
+differ.
+"""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -11,7 +13,16 @@ from loadgen.config import slo
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate import aiperf, guidellm, sglang, vllm
 from loadgen.lab.tools.emulate.recorded_run import RecordedRun
-from loadgen.lab.tools.emulate.tool import DIGITS, UNKNOWN, Row, Rule, RuleProbe, Section, Tool, View
+from loadgen.lab.tools.emulate.tool import (
+    DIGITS,
+    UNKNOWN,
+    Row,
+    Rule,
+    RuleProbe,
+    Section,
+    Tool,
+    View,
+)
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import Result, from_records
 from loadgen.util.number_format import to_ms
@@ -62,7 +73,9 @@ class ToolComparison:
 
     @property
     def reasons(self) -> list[Rule]:
-        """The rules that changed a row, without duplicates, in the order of their first occurrence."""
+        """The rules that changed a row, without duplicates, in the order of their first
+        occurrence.
+        """
         return list(dict.fromkeys(chain.from_iterable(row.why for row in self.rows)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,26 +117,37 @@ def compare(path: str | Path, name: str) -> ToolComparison:
     if not file.header.settings.streams:
         raise BadInput(
             "--as",
-            f"the answers in {path} came in one piece, and these rules are about the times of tokens",
+            f"the answers in {path} came in one piece, and these rules are about the times of "
+            "tokens",
             "leave it out",
         )
     run = RecordedRun(file.header.settings, file.start_ns, file)
     if run.native and not TOOLS[name].native:
-        raise BadInput("--as", f"{name} cannot ask /generate, which {path} is of", "use --as sglang")
-    return ToolComparison(TOOLS[name], str(path), len(run), explain(TOOLS[name], run, from_records(path)))
+        raise BadInput(
+            "--as", f"{name} cannot ask /generate, which {path} is of", "use --as sglang"
+        )
+    return ToolComparison(
+        TOOLS[name], str(path), len(run), explain(TOOLS[name], run, from_records(path))
+    )
 
 
 def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
-    """Return the rows of a tool, each with the rules that change it when they are switched off one after another.
+    """Return the rows of a tool, each with the rules that change it when they are switched off one
+    after another.
 
-    The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule that is missing.
+    The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule
+    that is missing.
 
     Args:
         tool: The tool.
         run: The recorded run.
         result: The result of the same records.
     """
-    return list(chain.from_iterable(_explain_section(tool, section, run, result) for section in tool.sections))
+    return list(
+        chain.from_iterable(
+            _explain_section(tool, section, run, result) for section in tool.sections
+        )
+    )
 
 
 def loadgen_value(result: Result, name: str) -> float | None:
@@ -131,8 +155,8 @@ def loadgen_value(result: Result, name: str) -> float | None:
 
     Args:
         result: The result of the run.
-        name: A number of `RunNumbers`, or a latency and its statistic: "ttft mean", "itl p99", "e2el max"; these are in
-            ms, on the clock of --latency-from.
+        name: A number of `RunNumbers`, or a latency and its statistic: "ttft mean", "itl p99",
+            "e2el max"; these are in ms, on the clock of --latency-from.
     """
     metric, _, statistic = name.partition(" ")
     if not statistic:
@@ -146,16 +170,27 @@ def loadgen_value(result: Result, name: str) -> float | None:
     return to_ms(histogram.percentile(float(statistic.removeprefix("p"))))
 
 
-def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Result) -> list[ExplainedRow]:
+def _explain_section(
+    tool: Tool, section: Section, run: RecordedRun, result: Result
+) -> list[ExplainedRow]:
     probe = RuleProbe(frozenset(tool.rules))
     rows = section(View(run, probe))
-    values = {row.label: (loadgen_value(result, row.ours) if row.ours else None, row.unit_ms) for row in rows}
-    ours = {label: None if value is None else value / unit for label, (value, unit) in values.items()}
-    differing = [row for row in rows if row.ours and row.shown(row.value) != row.shown(ours[row.label])]
+    values = {
+        row.label: (loadgen_value(result, row.ours) if row.ours else None, row.unit_ms)
+        for row in rows
+    }
+    ours = {
+        label: None if value is None else value / unit for label, (value, unit) in values.items()
+    }
+    differing = [
+        row for row in rows if row.ours and row.shown(row.value) != row.shown(ours[row.label])
+    ]
     why: dict[str, list[Rule]] = {row.label: [] for row in rows}
     before = _values(rows)
     for count, rule in enumerate(tool.rules, 1):
-        if not differing or rule not in probe.answers:  # nothing depends on a rule that was not asked about
+        if (
+            not differing or rule not in probe.answers
+        ):  # nothing depends on a rule that was not asked about
             continue
         probe = RuleProbe(frozenset(tool.rules[count:]))
         after = _values(section(View(run, probe)))
@@ -169,7 +204,10 @@ def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Res
                 why[row.label].append(DIGITS)
             elif run.abandoned.any():
                 why[row.label].append(UNKNOWN)
-    return [ExplainedRow(row, ours[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes)))) for row in rows]
+    return [
+        ExplainedRow(row, ours[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes))))
+        for row in rows
+    ]
 
 
 def _values(rows: list[Row]) -> dict[str, float | None]:

@@ -15,8 +15,10 @@ class Distribution:
 
     Attributes:
         values: Shape (n,).
-        weights: How many times each value counts, shape (n,), whole numbers unless `steps`; None: once.
-        steps: Whether percentiles are values of the distribution, else they are interpolated as numpy does.
+        weights: How many times each value counts, shape (n,), whole numbers unless `steps`; None:
+            once.
+        steps: Whether percentiles are values of the distribution, else they are interpolated as
+            numpy does.
     """
 
     values: Floats
@@ -37,7 +39,12 @@ class Distribution:
         """The largest value with a weight above 0."""
         if not len(self.values):
             return None
-        return float(np.max(self.values if self.weights is None else self.values[self.weights > 0], initial=-np.inf))
+        return float(
+            np.max(
+                self.values if self.weights is None else self.values[self.weights > 0],
+                initial=-np.inf,
+            )
+        )
 
     def percentile(self, p: float) -> float | None:
         """Return the `p`-th percentile, 0 <= `p` <= 100."""
@@ -48,7 +55,9 @@ class Distribution:
         values, weights = self.distinct
         if self.steps:
             # Shares are summed in the tool's order: another order may change the last bit.
-            reached = int(np.searchsorted(np.cumsum(weights / np.sum(weights)), p / 100, side="left"))
+            reached = int(
+                np.searchsorted(np.cumsum(weights / np.sum(weights)), p / 100, side="left")
+            )
             return float(values[min(reached, len(values) - 1)])
         ends = np.cumsum(weights)
         rank = p / 100 * float(ends[-1] - 1)

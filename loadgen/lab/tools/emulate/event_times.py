@@ -10,15 +10,19 @@ from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S
 
 
-def gaps(run: RecordedRun, tokens: bytes, marks: bytes, included: Bools, imputed: bool = False) -> Distribution:
-    """Return the gap before each event that a tool takes for a token, except the first of its request; ns.
+def gaps(
+    run: RecordedRun, tokens: bytes, marks: bytes, included: Bools, imputed: bool = False
+) -> Distribution:
+    """Return the gap before each event that a tool takes for a token, except the first of its
+    request; ns.
 
     Args:
         run: The run.
         tokens: The selection of those events.
         marks: The selection of events that a gap may begin with; includes `tokens`.
         included: The requests that count, shape (requests,).
-        imputed: Whether an event of k tokens has k gaps of a k-th each before it, as in loadgen's ITL.
+        imputed: Whether an event of k tokens has k gaps of a k-th each before it, as in loadgen's
+            ITL.
     """
     event_tokens = run.event_tokens if imputed else None
     if event_tokens is not None:
@@ -33,8 +37,12 @@ def gaps(run: RecordedRun, tokens: bytes, marks: bytes, included: Bools, imputed
     return Distribution(before[counts].astype(np.float64))
 
 
-def _imputed_gaps(run: RecordedRun, tokens: bytes, included: Bools, event_tokens: Int64s) -> Distribution:
-    """Return gaps as `Record.fold` does: an event without tokens ends no gap, and begins one only as the first."""
+def _imputed_gaps(
+    run: RecordedRun, tokens: bytes, included: Bools, event_tokens: Int64s
+) -> Distribution:
+    """Return gaps as `Record.fold` does: an event without tokens ends no gap, and begins one
+    only as the first.
+    """
     selected = run.select(tokens)
     k = event_tokens[selected.index]
     is_first = np.zeros(len(k), dtype=bool)
@@ -56,14 +64,19 @@ def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:
     """
     selected = run.select(tokens)
     event_tokens = run.event_tokens
-    k = np.ones(len(selected.at), dtype=np.int64) if event_tokens is None else event_tokens[selected.index].copy()
+    k = (
+        np.ones(len(selected.at), dtype=np.int64)
+        if event_tokens is None
+        else event_tokens[selected.index].copy()
+    )
     k[selected.bounds[:-1][selected.count > 0]] = 1
     kept = np.flatnonzero((k > 0) & np.repeat(included, selected.count))
     at = selected.at[kept]
     k = k[kept]
     before = np.diff(at, prepend=0)
     which = np.repeat(np.arange(len(at)), k)
-    later = np.repeat(np.cumsum(k), k) - np.arange(len(which)) - 1  # tokens of the same event that come after this one
+    # Tokens of the same event that come after this one.
+    later = np.repeat(np.cumsum(k), k) - np.arange(len(which)) - 1
     times: Int64s = at[which] - before[which] * later // k[which]
     return times
 
@@ -80,7 +93,9 @@ def busiest_whole_second(at: Int64s, begin: int, weights: Int64s | None = None) 
 
 
 def max_sharing_a_second(starts: Int64s, ends: Int64s) -> int:
-    """Return the maximum number of intervals that touch one whole second after the first start; times in ns."""
+    """Return the maximum number of intervals that touch one whole second after the first start;
+    times in ns.
+    """
     if not len(starts):
         return 0
     begin = starts.min()
@@ -92,7 +107,9 @@ def max_sharing_a_second(starts: Int64s, ends: Int64s) -> int:
 
 
 def busiest_sliding_second(at: Int64s, start_ns: int, weights: Int64s | Floats | None) -> int:
-    """Return the largest sum of weights, None: 1 each, in any second, to 10 ms, as loadgen's peak."""
+    """Return the largest sum of weights, None: 1 each, in any second, to 10 ms, as loadgen's
+    peak.
+    """
     if not len(at):
         return 0
     sums = np.bincount(np.maximum(at - start_ns, 0) // BIN_NS, weights)
@@ -100,7 +117,9 @@ def busiest_sliding_second(at: Int64s, start_ns: int, weights: Int64s | Floats |
 
 
 def tokens_per_event(run: RecordedRun, selected: SelectedEvents, included: Bools) -> Int64s:
-    """Distribute the tokens that the server confirmed over the selected events of the requests that count."""
+    """Distribute the tokens that the server confirmed over the selected events of the requests
+    that count.
+    """
     is_included = np.repeat(included, selected.count)
     event_tokens = run.event_tokens
     tokens = (
@@ -115,7 +134,9 @@ def tokens_per_event(run: RecordedRun, selected: SelectedEvents, included: Bools
     so_far = np.cumsum(tokens)
     so_far -= np.repeat(np.concatenate(([0], so_far))[ends - count], count)
     total = np.maximum(so_far[ends[count > 0] - 1], 1)
-    confirmed = np.repeat(run.tokens[included], count) * so_far // np.repeat(total, count[count > 0])
+    confirmed = (
+        np.repeat(run.tokens[included], count) * so_far // np.repeat(total, count[count > 0])
+    )
     before = np.concatenate(([0], confirmed[:-1]))
     before[(ends - count)[count > 0]] = 0
     distributed: Int64s = confirmed - before

@@ -36,34 +36,57 @@ MERGE_S = 1e-4  # events closer than this are merged
 MIN_DURATION_S = 1e-6  # minimum duration of the last event
 EMPTY_IS_TOKEN = Rule(
     "empty_is_token",
-    'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not count it',
+    'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not '
+    "count it",
 )
 IGNORES = Rule(
     "ignores",
-    "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with reasoning only has its "
+    "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with "
+    "reasoning only has its "
     "last token in its first chunk; loadgen counts them",
 )
 WITH_TTFT = Rule(
     "with_ttft",
-    "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the first token",
+    "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the "
+    "first token",
 )
-WEIGHTED = Rule("weighted", "a request counts in TPOT and ITL once per token; in loadgen's TPOT once")
+WEIGHTED = Rule(
+    "weighted", "a request counts in TPOT and ITL once per token; in loadgen's TPOT once"
+)
 STEPS = Rule("steps", "its percentiles are observed values; loadgen interpolates, as numpy does")
 EVENLY = Rule(
     "evenly",
-    "it keeps the first and last token of a request and spreads the others evenly between them, or all at one instant "
+    "it keeps the first and last token of a request and spreads the others evenly between them, "
+    "or all at one instant "
     "if it saw no second; loadgen keeps the time of each event",
 )
 RECIPROCAL = Rule(
     "reciprocal",
-    "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to what came before and "
+    "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to "
+    "what came before and "
     "after, as little as 0.05 ms; loadgen's is the busiest second",
 )
-TOKEN_SPAN = Rule("token_span", "its throughput divides by the time from first to last token; loadgen's by the run's")
-UNTIL_CLOSED = Rule("until_closed", "latency ends with the response; loadgen's E2EL with the last token")
+TOKEN_SPAN = Rule(
+    "token_span",
+    "its throughput divides by the time from first to last token; loadgen's by the run's",
+)
+UNTIL_CLOSED = Rule(
+    "until_closed", "latency ends with the response; loadgen's E2EL with the last token"
+)
 MERGED = Rule("merged", "its concurrency merges events within 0.1 ms, and leaves out failures")
 RULES = (
-    *(FROM_SENT, CONNECTING, IGNORES, EMPTY_IS_TOKEN, WITH_TTFT, MEAN_ITL, EVENT_IS_TOKEN, WEIGHTED, STEPS, EVENLY),
+    *(
+        FROM_SENT,
+        CONNECTING,
+        IGNORES,
+        EMPTY_IS_TOKEN,
+        WITH_TTFT,
+        MEAN_ITL,
+        EVENT_IS_TOKEN,
+        WEIGHTED,
+        STEPS,
+        EVENLY,
+    ),
     *(RECIPROCAL, TOKEN_SPAN, UNTIL_CLOSED, MERGED, FORGIVING, ZERO),
 )
 S = 1e9
@@ -71,7 +94,8 @@ S = 1e9
 
 @dataclass(frozen=True)
 class Requests(View):
-    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each.
+    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for
+    each.
 
     Attributes:
         run: The run.
@@ -111,7 +135,11 @@ class Requests(View):
     @property
     def latency(self) -> Distribution:
         """Time from start to end, ns."""
-        end = self.end if UNTIL_CLOSED in self.active else np.where(self.seen > 0, self.last, self.end)
+        end = (
+            self.end
+            if UNTIL_CLOSED in self.active
+            else np.where(self.seen > 0, self.last, self.end)
+        )
         return self.distribution((end - self.start).astype(float))
 
     @property
@@ -123,17 +151,29 @@ class Requests(View):
     def tpot(self) -> Distribution:
         """Time per output token, ns; each request is weighted by its tokens."""
         if WITH_TTFT in self.active:
-            values = np.where(self.output > 0, (self.last - self.start) / np.maximum(self.output, 1), np.nan)
+            values = np.where(
+                self.output > 0, (self.last - self.start) / np.maximum(self.output, 1), np.nan
+            )
         else:
-            after_first = np.where(self.seen > 1, self.output - self.run.first_tokens[self.included], 0)
-            values = np.where(after_first > 0, (self.last - self.first) / np.maximum(after_first, 1), np.nan)
+            after_first = np.where(
+                self.seen > 1, self.output - self.run.first_tokens[self.included], 0
+            )
+            values = np.where(
+                after_first > 0, (self.last - self.first) / np.maximum(after_first, 1), np.nan
+            )
         return self.distribution(values, self.output)
 
     @property
     def itl(self) -> Distribution:
         """Mean gap of each request, ns, weighted by its gaps."""
         if MEAN_ITL not in self.active:
-            seen = gaps(self.run, self.tokens, self.tokens, self.included, imputed=EVENT_IS_TOKEN not in self.active)
+            seen = gaps(
+                self.run,
+                self.tokens,
+                self.tokens,
+                self.included,
+                imputed=EVENT_IS_TOKEN not in self.active,
+            )
             return Distribution(seen.values, seen.weights, STEPS in self.active)
         after_first = np.maximum(self.output, 1) - 1
         measured = (self.seen > 0) & (after_first > 0)
@@ -146,7 +186,9 @@ class Requests(View):
         if EVENLY not in self.active:
             selected = self.run.select(self.tokens)
             at = selected.at[np.repeat(self.included, selected.count)]
-            return (at - self.run.start_ns) / S, tokens_per_event(self.run, selected, self.included).astype(float)
+            return (at - self.run.start_ns) / S, tokens_per_event(
+                self.run, selected, self.included
+            ).astype(float)
         several = self.seen > 1
         first = (self.first - self.run.start_ns) / S
         last = (self.last - self.run.start_ns) / S
@@ -160,7 +202,9 @@ class Requests(View):
         return at.astype(np.float64), np.concatenate((first_brings, per_step))
 
     def throughput(self, prompts: bool) -> float | None:
-        """Return tokens per second, with or without those of the prompts; None if the duration is 0."""
+        """Return tokens per second, with or without those of the prompts; None if the duration
+        is 0.
+        """
         tokens = self.output.sum() + (self.input.sum() if prompts else 0)
         if TOKEN_SPAN not in self.active:
             return float(tokens) / self.duration_s if self.duration_s else None
@@ -174,7 +218,9 @@ class Requests(View):
     def _fresh_rate(self, prompts: bool) -> tuple[float, float]:
         at, counts = self.timings
         if prompts:
-            at = np.concatenate((at, (np.where(self.seen > 0, self.first, self.end) - self.run.start_ns) / S))
+            at = np.concatenate(
+                (at, (np.where(self.seen > 0, self.first, self.end) - self.run.start_ns) / S)
+            )
             counts = np.concatenate((counts, self.input))
         distribution = rates(at, counts)
         return _or_zero(distribution, "mean"), _or_zero(distribution, "max")
@@ -199,7 +245,8 @@ class Requests(View):
 
 
 def rates(times: Floats, weights: Floats) -> Distribution | None:
-    """Return events per second: the weight of each event over half the time to its neighbours, weighted by that time.
+    """Return events per second: the weight of each event over half the time to its neighbours,
+    weighted by that time.
 
     Args:
         times: The times of the events, s, shape (n,), in any order.
@@ -212,12 +259,16 @@ def rates(times: Floats, weights: Floats) -> Distribution | None:
     if len(at) < 2:
         return None
     middles = (at[1:] + at[:-1]) / 2
-    durations = np.concatenate(([middles[0] - at[0]], np.diff(middles), [max(at[-1] - middles[-1], MIN_DURATION_S)]))
+    durations = np.concatenate(
+        ([middles[0] - at[0]], np.diff(middles), [max(at[-1] - middles[-1], MIN_DURATION_S)])
+    )
     return Distribution(counts / durations, durations, steps=True)
 
 
 def concurrency(starts: Floats, ends: Floats, begin: float, end: float) -> Distribution | None:
-    """Return the number of requests in flight between two times, weighted by duration; None without requests."""
+    """Return the number of requests in flight between two times, weighted by duration; None
+    without requests.
+    """
     changes = np.concatenate((np.ones(len(starts)), np.full(len(ends), -1.0)))
     at, steps = merged(np.concatenate((starts, ends)), changes)
     if not len(at):
@@ -230,7 +281,9 @@ def concurrency(starts: Floats, ends: Floats, begin: float, end: float) -> Distr
 
 
 def merged(times: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Sort events by time; merge those within MERGE_S of the first of them, with the sum of their weights."""
+    """Sort events by time; merge those within MERGE_S of the first of them, with the sum of
+    their weights.
+    """
     order = np.argsort(times)
     times = times[order]
     weights = weights[order]
@@ -274,9 +327,13 @@ def _requests(view: View) -> Requests:
 
 
 def _is_token(chat: bool, active: Rules, flags: int) -> bool:
-    """Tell whether an event is a token: content or `reasoning_content` that is not null; in completions not empty."""
+    """Tell whether an event is a token: content or `reasoning_content` that is not null; in
+    completions not empty.
+    """
     if flags & TOKENS:
-        return IGNORES not in active or bool(flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)))
+        return IGNORES not in active or bool(
+            flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0))
+        )
     return chat and EMPTY_IS_TOKEN in active and bool(flags & (EMPTY | OLD_REASONING))
 
 
@@ -284,19 +341,40 @@ def _totals(view: View) -> list[Row]:
     requests = _requests(view)
     completed = float(requests.included.sum())
     duration_s = requests.duration_s
-    rows = [Row("Successful requests:", completed, "completed", 0, notes=view.notes_on_counts(requests.included))]
+    rows = [
+        Row(
+            "Successful requests:",
+            completed,
+            "completed",
+            0,
+            notes=view.notes_on_counts(requests.included),
+        )
+    ]
     if view.run.settings.max_concurrency is not None:
-        rows.append(Row("Maximum request concurrency:", view.run.settings.max_concurrency, "max_concurrency", 0))
+        rows.append(
+            Row(
+                "Maximum request concurrency:",
+                view.run.settings.max_concurrency,
+                "max_concurrency",
+                0,
+            )
+        )
     return [
         *rows,
         Row("Benchmark duration (s):", duration_s, "duration"),
         Row("Total input tokens:", float(requests.input.sum()), "total_input_tokens", 0),
         Row("Total generated tokens:", float(requests.output.sum()), "total_output_tokens", 0),
-        Row("Request throughput (req/s):", completed / duration_s if duration_s else None, "request_throughput"),
+        Row(
+            "Request throughput (req/s):",
+            completed / duration_s if duration_s else None,
+            "request_throughput",
+        ),
     ]
 
 
-def _number(label: str, ours: str, compute: Callable[[Requests], float | None], view: View) -> list[Row]:
+def _number(
+    label: str, ours: str, compute: Callable[[Requests], float | None], view: View
+) -> list[Row]:
     return [Row(label, compute(_requests(view)), ours)]
 
 
@@ -306,14 +384,33 @@ def _latency(title: str, metric: str, unit_ms: float, view: View) -> list[Row]:
 
 
 NUMBERS: tuple[tuple[str, str, Callable[[Requests], float | None]], ...] = (
-    ("Output token throughput (tok/s):", "output_throughput", lambda requests: requests.throughput(False)),
-    ("Peak output token throughput (tok/s):", "max_output_tokens_per_s", lambda requests: requests.peak_tokens),
-    ("Peak concurrent requests:", "max_concurrent_requests", lambda requests: requests.peak_requests),
-    ("Total Token throughput (tok/s):", "total_token_throughput", lambda requests: requests.throughput(True)),
+    (
+        "Output token throughput (tok/s):",
+        "output_throughput",
+        lambda requests: requests.throughput(False),
+    ),
+    (
+        "Peak output token throughput (tok/s):",
+        "max_output_tokens_per_s",
+        lambda requests: requests.peak_tokens,
+    ),
+    (
+        "Peak concurrent requests:",
+        "max_concurrent_requests",
+        lambda requests: requests.peak_requests,
+    ),
+    (
+        "Total Token throughput (tok/s):",
+        "total_token_throughput",
+        lambda requests: requests.throughput(True),
+    ),
 )
 LATENCIES = (
     partial(_latency, "Latency(s)", "e2el", 1000.0),
-    *(partial(_latency, f"{metric.upper()} (ms)", metric, 1.0) for metric in ("ttft", "tpot", "itl")),
+    *(
+        partial(_latency, f"{metric.upper()} (ms)", metric, 1.0)
+        for metric in ("ttft", "tpot", "itl")
+    ),
 )
 BENCHMARK_RUNNER = Tool(
     "benchmark-runner on guidellm 0.5.1",

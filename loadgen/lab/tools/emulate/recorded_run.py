@@ -31,7 +31,9 @@ ABANDONED_OUTCOMES = (*GIVEN_UP, Outcome.DROPPED)
 
 
 def event_selection(predicate: Callable[[int], int]) -> bytes:
-    """Return a selection of events by their flags (`loadgen.core.event_flags`): a byte, 0 or 1, per set of flags."""
+    """Return a selection of events by their flags (`loadgen.core.event_flags`): a byte, 0 or 1,
+    per set of flags.
+    """
     return bytes(bool(predicate(flags)) for flags in range(2 * RESULT))
 
 
@@ -84,8 +86,9 @@ class RecordedRun:
     Attributes:
         chat: Whether the run used chat completions.
         native: Whether it used SGLang's own /generate; else, and if it is no chat, completions.
-        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
-            of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
+        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`.
+            `expected` is the number of tokens that the server should count in the prompt, `tokens`
+            the number that loadgen counts in the answer.
         ok: Whether the request succeeded.
         complete: Whether the HTTP response came to its end, whatever was in it.
         has_error: Whether the stream held an error object.
@@ -93,13 +96,15 @@ class RecordedRun:
         select: Of 10**5 requests each holds a gigabyte.
 
     Raises:
-        BadInput: A record does not hold the events of its stream, or the run used an API whose events the tools read in
-            ways that are not known here.
+        BadInput: A record does not hold the events of its stream, or the run used an API whose
+            events the tools read in ways that are not known here.
     """
 
     def __init__(self, settings: RunSettings, start_ns: int, records: Iterable[Record]) -> None:
         if endpoints.find(settings).dialect is not None:
-            problem = f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
+            problem = (
+                f"what the tools print for the backend {endpoints.name_of(settings)} is not known"
+            )
             raise BadInput("--as", problem, "name a run of chat, completions or /generate")
         self.settings = settings
         self.start_ns = start_ns
@@ -114,7 +119,13 @@ class RecordedRun:
         for record in records:
             self._add(record)
             offsets.append(len(self._at))
-            rows.append([*(getattr(record, name) for name in COLUMNS), record.expected_tokens, record.answer_tokens])
+            rows.append(
+                [
+                    *(getattr(record, name) for name in COLUMNS),
+                    record.expected_tokens,
+                    record.answer_tokens,
+                ]
+            )
             outcome = record.outcome
             has_error = outcome is Outcome.STREAM_ERROR
             unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON
@@ -123,9 +134,19 @@ class RecordedRun:
             rows[-1] += [outcome is Outcome.OK, complete, has_error, outcome in ABANDONED_OUTCOMES]
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T
         columns: list[Int64s] = list(table)
-        self.due, self.sent, self.connect_ns, self.closed, self.input_tokens, self.output_tokens = columns[:6]
-        self.prompt_tokens, self.completion_tokens, self.first_tokens, self.expected, self.tokens = columns[6:11]
-        self.ok, self.complete, self.has_error, self.abandoned = (column.astype(bool) for column in columns[11:])
+        self.due, self.sent, self.connect_ns, self.closed, self.input_tokens, self.output_tokens = (
+            columns[:6]
+        )
+        (
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.first_tokens,
+            self.expected,
+            self.tokens,
+        ) = columns[6:11]
+        self.ok, self.complete, self.has_error, self.abandoned = (
+            column.astype(bool) for column in columns[11:]
+        )
         self.at = np.frombuffer(self._at, dtype=np.int64)
         self.flags = np.frombuffer(self._flags, dtype=np.int16)
         self.offsets = np.array(offsets)
@@ -137,8 +158,14 @@ class RecordedRun:
 
     @property
     def event_tokens(self) -> Int64s | None:
-        """Number of tokens of each event; None if the server did not count them, so that each is taken for one."""
-        return np.frombuffer(self._event_tokens, dtype=np.int32).astype(np.int64) if self._has_event_tokens else None
+        """Number of tokens of each event; None if the server did not count them, so that each is
+        taken for one.
+        """
+        return (
+            np.frombuffer(self._event_tokens, dtype=np.int32).astype(np.int64)
+            if self._has_event_tokens
+            else None
+        )
 
     @property
     def prompts(self) -> Int64s:
@@ -159,7 +186,9 @@ class RecordedRun:
         if stream is None:
             problem = f"request {record.index} has no events of its stream"
             raise BadInput(
-                "--as", problem, "record the run again: older files, and streams of too many events, have none"
+                "--as",
+                problem,
+                "record the run again: older files, and streams of too many events, have none",
             )
         self._has_event_tokens |= counts is not None
         if record.outcome is Outcome.STREAM_ERROR:
@@ -168,7 +197,9 @@ class RecordedRun:
             if flags & TOKENS:
                 self._at.frombytes(marks[8 * at : 8 * (at + value)])
                 self._flags.extend(array("h", [flags]) * value)
-                self._event_tokens.extend([1] * value if counts is None else counts[at : at + value])
+                self._event_tokens.extend(
+                    [1] * value if counts is None else counts[at : at + value]
+                )
                 at += value
             else:
                 self._at.append(value)
@@ -180,12 +211,16 @@ class RecordedRun:
         return SelectedEvents(index, self.at[index], np.searchsorted(index, self.offsets))
 
     def seconds_since(self, begin: int) -> float:
-        """Return the time from `begin` until the last request ended, in s, refused ones included; 0 if none ended."""
+        """Return the time from `begin` until the last request ended, in s, refused ones
+        included; 0 if none ended.
+        """
         closed = self.closed[~self.abandoned]
         return float(closed.max() - begin) / 1e9 if len(closed) else 0.0
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returns, computed once for a `key`, which holds all that it depends on besides the run."""
+        """Return what `make` returns, computed once for a `key`, which holds all that it depends
+        on besides the run.
+        """
         if key not in self._cache:
             self._cache[key] = make()
         value: T = self._cache[key]

@@ -1,7 +1,7 @@
 """SGLang's `bench_serving`, version 0.5.23, for chat, completions, and its own /generate.
 
-It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and `calculate_metrics`,
-without speculative decoding.
+It follows the request functions of /v1/chat/completions, /v1/completions and /generate, and
+`calculate_metrics`, without speculative decoding.
 """
 
 import math
@@ -34,14 +34,26 @@ from loadgen.lab.tools.emulate.tool import (
 from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
 
 LAST_LINE = Rule(
-    "last_line", "its last line, usage or [DONE], ends the request; loadgen's E2EL ends with the last token"
+    "last_line",
+    "its last line, usage or [DONE], ends the request; loadgen's E2EL ends with the last token",
 )
 AS_ASKED = Rule(
-    "as_asked", "without usage an answer counts with the requested length; loadgen counts the tokens received"
+    "as_asked",
+    "without usage an answer counts with the requested length; loadgen counts the tokens received",
 )
 IGNORES = Rule("ignores", "tool calls and refusals are not tokens for it; loadgen counts them")
 RULES = (
-    *(FROM_SENT, CONNECTING, IGNORES, LAST_LINE, AS_ASKED, N_MINUS_1, EVENT_IS_TOKEN, SPREAD, WHOLE_SECONDS),
+    *(
+        FROM_SENT,
+        CONNECTING,
+        IGNORES,
+        LAST_LINE,
+        AS_ASKED,
+        N_MINUS_1,
+        EVENT_IS_TOKEN,
+        SPREAD,
+        WHOLE_SECONDS,
+    ),
     *(TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, ZERO),
 )
 
@@ -50,13 +62,20 @@ def _answers(view: View) -> Answers:
     run = view.run
     active = view.active
     if IGNORES in active:
-        tokens = event_selection(lambda flags: flags & (CONTENT | REASONING) if run.chat else flags & CONTENT)
+        tokens = event_selection(
+            lambda flags: flags & (CONTENT | REASONING) if run.chat else flags & CONTENT
+        )
     else:
         tokens = event_selection(lambda flags: flags & TOKENS)
-    # It does not request usage, so the usage chunk, on which its reader of completions fails, would not be sent.
+    # It does not request usage, so the usage chunk, on which its reader of completions fails, would
+    # not be sent.
     lines = event_selection(lambda flags: run.chat or run.native or flags != USAGE)
     usage = event_selection(lambda flags: flags & USAGE and (run.chat or flags & CONTENT))
-    output = np.where(run.has_event(usage) & (run.completion_tokens >= 0), run.completion_tokens, run.output_tokens)
+    output = np.where(
+        run.has_event(usage) & (run.completion_tokens >= 0),
+        run.completion_tokens,
+        run.output_tokens,
+    )
     ends = run.select(lines if LAST_LINE in active else tokens)
     start = view.starts
     success = run.complete & run.has_event(lines) & (run.chat | run.native | ~run.has_error)
@@ -83,7 +102,11 @@ def _totals(view: View) -> list[Row]:
     input_notes = answers.input_notes
     rate = settings.request_rate
     traffic = Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
-    cap = Row(CAP, settings.max_concurrency, "max_concurrency", 0) if settings.max_concurrency is not None else None
+    cap = (
+        Row(CAP, settings.max_concurrency, "max_concurrency", 0)
+        if settings.max_concurrency is not None
+        else None
+    )
     totals = [
         _total("completed", completed, answers.count_notes),
         _total("duration", answers.duration_s),
@@ -96,13 +119,22 @@ def _totals(view: View) -> list[Row]:
         _total("output_throughput", answers.per_second(total_out)),
         _total("max_output_tokens_per_s", answers.peak_tokens),
         _total("max_concurrent_requests", answers.peak_requests),
-        _total("total_throughput", answers.per_second(total_in, total_out), input_notes, ours="total_token_throughput"),
-        _total("concurrency", answers.per_second(float(answers.e2el.values.sum()) / 1e9), ours=None),
+        _total(
+            "total_throughput",
+            answers.per_second(total_in, total_out),
+            input_notes,
+            ours="total_token_throughput",
+        ),
+        _total(
+            "concurrency", answers.per_second(float(answers.e2el.values.sum()) / 1e9), ours=None
+        ),
     ]
     return [row for row in (traffic, cap, *totals) if row is not None]
 
 
-def _total(key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours: str | None = "") -> Row:
+def _total(
+    key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours: str | None = ""
+) -> Row:
     """Return the row of a number above the latencies.
 
     Args:
@@ -128,6 +160,9 @@ SGLANG = Tool(
     "sglang bench_serving 0.5.23",
     RULES,
     (_totals, *(partial(_latency, metric) for metric in LATENCIES)),
-    ("without speculative decoding, for which it would have tokenized each chunk of text to divide its gap",),
+    (
+        "without speculative decoding, for which it would have tokenized each chunk of text to "
+        "divide its gap",
+    ),
     native=True,
 )

@@ -49,41 +49,66 @@ class RuleProbe:
         return self.answers.setdefault(rule, rule in self._active)
 
 
-FROM_SENT = Rule("from_sent", "its clock starts when it sends the request, loadgen's when the request was due")
+FROM_SENT = Rule(
+    "from_sent", "its clock starts when it sends the request, loadgen's when the request was due"
+)
 CONNECTING = Rule(
     "connecting",
-    "its clock starts before a connection is opened; loadgen counts connecting separately (the time is unknown, "
+    "its clock starts before a connection is opened; loadgen counts connecting separately (the "
+    "time is unknown, "
     "and not counted here, if the connection was open before)",
 )
-MEAN_ITL = Rule("mean_itl", "ITL is the mean gap of each request, by its usage; loadgen's is over the observed gaps")
-N_MINUS_1 = Rule("n_minus_1", "TPOT divides by output tokens - 1; loadgen leaves out all tokens of the first event")
-EVENT_IS_TOKEN = Rule("event_is_token", "an event counts as one token; loadgen counts the tokens in it")
+MEAN_ITL = Rule(
+    "mean_itl",
+    "ITL is the mean gap of each request, by its usage; loadgen's is over the observed gaps",
+)
+N_MINUS_1 = Rule(
+    "n_minus_1",
+    "TPOT divides by output tokens - 1; loadgen leaves out all tokens of the first event",
+)
+EVENT_IS_TOKEN = Rule(
+    "event_is_token", "an event counts as one token; loadgen counts the tokens in it"
+)
 SPREAD = Rule(
     "spread",
-    "its peak counts the tokens of an event evenly over the gap before it, and those of the first event as one; "
+    "its peak counts the tokens of an event evenly over the gap before it, and those of the first "
+    "event as one; "
     "loadgen counts them when they arrive",
 )
 WHOLE_SECONDS = Rule(
     "whole_seconds",
-    "its peak counts in whole seconds after the first send; loadgen takes the busiest second wherever it begins",
+    "its peak counts in whole seconds after the first send; loadgen takes the busiest second "
+    "wherever it begins",
 )
 TOUCHED_SECONDS = Rule(
     "touched_seconds",
-    "requests are concurrent if they share a whole second; loadgen counts those in flight at one moment",
+    "requests are concurrent if they share a whole second; loadgen counts those in flight at one "
+    "moment",
 )
 FORGIVING = Rule(
     "forgiving",
-    "a stream that ends without a finish reason, or with an error, is a success; for loadgen it failed",
+    "a stream that ends without a finish reason, or with an error, is a success; for loadgen it "
+    "failed",
 )
-PLANNED_INPUT = Rule("planned_input", "input tokens are those of the data set; loadgen uses the server's count")
-ZERO = Rule("zero", "what could not be measured counts as 0; for loadgen it is n/a, and not in means and percentiles")
+PLANNED_INPUT = Rule(
+    "planned_input", "input tokens are those of the data set; loadgen uses the server's count"
+)
+ZERO = Rule(
+    "zero",
+    "what could not be measured counts as 0; for loadgen it is n/a, and not in means and "
+    "percentiles",
+)
 
 # Notes on values that cannot be computed, or that are incomplete.
-RETOKENIZED = Rule("retokenized", "n/a: it would have tokenized the text, which is not in the records")
+RETOKENIZED = Rule(
+    "retokenized", "n/a: it would have tokenized the text, which is not in the records"
+)
 UNPLANNED = Rule("unplanned", "n/a: the number of tokens of some prompts is unknown")
 DIGITS = Rule("digits", "loadgen's percentiles come from a histogram with three significant digits")
 ERRED = Rule(
-    "erred", "events after an error inside a stream are not in the records: the error counts as the last event"
+    "erred",
+    "events after an error inside a stream are not in the records: the error counts as the last "
+    "event",
 )
 UNKNOWN = Rule(
     "unknown",
@@ -98,7 +123,8 @@ class Row:
     Attributes:
         label: In the tool's own words.
         value: In the unit of the label; None if it cannot be known.
-        ours: Name of the corresponding number of loadgen, as for `loadgen_value`; None if there is none.
+        ours: Name of the corresponding number of loadgen, as for `loadgen_value`; None if there is
+            none.
         digits: Number of decimals.
         unit_ms: Unit of a latency in ms; 1 for other values.
         notes: Remarks on the value.
@@ -159,7 +185,12 @@ class View:
         return tuple(rule for rule, holds in notes.items() if holds)
 
     def latency_row(
-        self, label: str, name: str, value: float | None, unit_ms: float = 1.0, notes: tuple[Rule, ...] = ()
+        self,
+        label: str,
+        name: str,
+        value: float | None,
+        unit_ms: float = 1.0,
+        notes: tuple[Rule, ...] = (),
     ) -> Row:
         """Return the row of one statistic of a latency.
 
@@ -172,7 +203,13 @@ class View:
             value = None
         elif value is None and ZERO in self.active:
             value = 0.0
-        return Row(label, None if value is None else value / MS / unit_ms, name, unit_ms=unit_ms, notes=notes)
+        return Row(
+            label,
+            None if value is None else value / MS / unit_ms,
+            name,
+            unit_ms=unit_ms,
+            notes=notes,
+        )
 
     def percentile_rows(
         self,
@@ -207,8 +244,9 @@ class Tool:
     Attributes:
         title: Its name and version.
         rules: How it differs from loadgen.
-        sections: Parts of its console, in order: each computes rows of a run with the active rules. Without any rule
-            they are loadgen's own numbers, except for the precision of a histogram.
+        sections: Parts of its console, in order: each computes rows of a run with the active rules.
+            Without any rule they are loadgen's own numbers, except for the precision of a
+            histogram.
         premises: How the tool is assumed to have been called, and other remarks.
         native: Whether it can ask SGLang's own /generate.
     """

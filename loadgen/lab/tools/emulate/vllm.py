@@ -1,7 +1,7 @@
 """`vllm bench serve`: versions 0.11, 0.32 and 0.33, and its Rust client, for chat and completions.
 
-It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`. The Rust client
-is followed by what it printed of known streams.
+It follows the request functions of /v1/chat/completions and /v1/completions, and
+`calculate_metrics`. The Rust client is followed by what it printed of known streams.
 """
 
 import math
@@ -12,7 +12,18 @@ import numpy as np
 
 from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
-from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
+from loadgen.core.event_flags import (
+    CHOICE,
+    CONTENT,
+    DONE,
+    EMPTY,
+    OLD_REASONING,
+    REASONING,
+    ROLE,
+    TOKENS,
+    TOOL,
+    USAGE,
+)
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
@@ -37,20 +48,29 @@ from loadgen.util.arrays import Int64s
 
 IGNORES = Rule(
     "ignores",
-    "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also in `reasoning` would "
+    "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also "
+    "in `reasoning` would "
     "be, but the records do not distinguish it); loadgen counts them",
 )
-ROLE_CHUNK = Rule("role", "the chunk with the role counts as a token; loadgen does not count chunks without text")
-TOKENLESS = Rule(
-    "tokenless", "chunks without text (the finish reason, empty ones) count as tokens; loadgen does not count them"
+ROLE_CHUNK = Rule(
+    "role", "the chunk with the role counts as a token; loadgen does not count chunks without text"
 )
-USAGE_ENDS = Rule("usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token")
+TOKENLESS = Rule(
+    "tokenless",
+    "chunks without text (the finish reason, empty ones) count as tokens; loadgen does not count "
+    "them",
+)
+USAGE_ENDS = Rule(
+    "usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token"
+)
 CLOCK_START = Rule(
-    "clock_start", "its duration starts before it waits for the first request; loadgen's when the first is sent"
+    "clock_start",
+    "its duration starts before it waits for the first request; loadgen's when the first is sent",
 )
 AS_CHUNKS = Rule(
     "as_chunks",
-    "without usage an answer counts as its chunks with choices, at least as one token; loadgen counts tokens received",
+    "without usage an answer counts as its chunks with choices, at least as one token; loadgen "
+    "counts tokens received",
 )
 RULES = (
     *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, AS_CHUNKS, N_MINUS_1),
@@ -58,12 +78,18 @@ RULES = (
 )
 STEADY = Rule(
     "steady",
-    "its steady state lasts from the first to the last time that 95 % of the maximum concurrency were in flight; in it "
-    "chunks with choices count as tokens, also role and finish, and prompts count as a whole if their request began in "
-    "it; its TTFT and TPOT are of these requests, of which some end after it; loadgen's window is the same, and it "
+    "its steady state lasts from the first to the last time that 95 % of the maximum concurrency "
+    "were in flight; in it "
+    "chunks with choices count as tokens, also role and finish, and prompts count as a whole if "
+    "their request began in "
+    "it; its TTFT and TPOT are of these requests, of which some end after it; loadgen's window is "
+    "the same, and it "
     "counts tokens alone",
 )
-RUST_PREMISES = ("for streams without comments, such as `: ping`: it loses all that follows one that arrives alone",)
+RUST_PREMISES = (
+    "for streams without comments, such as `: ping`: it loses all that follows one that arrives "
+    "alone",
+)
 STEADY_SHARE = 0.95  # --steady-state-threshold
 NOT_DONE = event_selection(lambda flags: not flags & DONE)
 USAGES = event_selection(lambda flags: flags & USAGE)
@@ -112,7 +138,9 @@ class Client:
         def counts(flags: int) -> bool:
             if flags & TOKENS:
                 return IGNORES not in active or self.is_token(chat, flags)
-            return self.is_token(chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
+            return (
+                self.is_token(chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
+            )
 
         return event_selection(counts)
 
@@ -145,7 +173,8 @@ def _answers(client: Client, view: View) -> Answers:
 
 
 def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
-    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage.
+    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last
+    usage.
 
     The clients in Python read usage only from events that are not tokens.
     """
@@ -155,7 +184,9 @@ def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
         received = run.select(client.tokens(view)).count
         unsaid = np.maximum(received, 1) if AS_CHUNKS in view.active else run.tokens
         return np.where(run.completion_tokens > 0, run.completion_tokens, unsaid), usage_at > 0
-    read_at = run.select(event_selection(lambda flags: flags & USAGE and not client.is_token(run.chat, flags))).last
+    read_at = run.select(
+        event_selection(lambda flags: flags & USAGE and not client.is_token(run.chat, flags))
+    ).last
     read = (read_at > 0) & (read_at == usage_at)
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
 
@@ -168,7 +199,9 @@ def _totals(client: Client, view: View) -> list[Row]:
     if client.version >= 32:
         rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=answers.count_notes))
     if settings.max_concurrency is not None:
-        rows.append(Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0))
+        rows.append(
+            Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0)
+        )
     if math.isfinite(settings.request_rate):
         rows.append(Row("Request rate configured (RPS):", settings.request_rate, "request_rate"))
     total_in = answers.total_input
@@ -182,24 +215,41 @@ def _totals(client: Client, view: View) -> list[Row]:
         Row("Request throughput (req/s):", answers.per_second(completed), "request_throughput"),
     ]
     if settings.goodput:
-        rows.append(Row("Request goodput (req/s):", _goodput(answers), "request_goodput", notes=output_notes))
+        rows.append(
+            Row(
+                "Request goodput (req/s):", _goodput(answers), "request_goodput", notes=output_notes
+            )
+        )
     output = answers.per_second(total_out)
-    return [*rows, Row("Output token throughput (tok/s):", output, "output_throughput", notes=output_notes)]
+    return [
+        *rows,
+        Row("Output token throughput (tok/s):", output, "output_throughput", notes=output_notes),
+    ]
 
 
 def _peaks(client: Client, view: View) -> list[Row]:
     answers = _answers(client, view)
     return [
-        Row("Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"),
+        Row(
+            "Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"
+        ),
         Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
     ]
 
 
 def _all_tokens(client: Client, view: View) -> list[Row]:
     answers = _answers(client, view)
-    label = "Total Token throughput (tok/s):" if client.version < 32 else "Total token throughput (tok/s):"
+    label = (
+        "Total Token throughput (tok/s):"
+        if client.version < 32
+        else "Total token throughput (tok/s):"
+    )
     value = answers.per_second(answers.total_input, answers.total_output)
-    return [Row(label, value, "total_token_throughput", notes=answers.input_notes + answers.output_notes)]
+    return [
+        Row(
+            label, value, "total_token_throughput", notes=answers.input_notes + answers.output_notes
+        )
+    ]
 
 
 def _latency(metric: str, client: Client, view: View) -> list[Row]:
@@ -209,7 +259,9 @@ def _latency(metric: str, client: Client, view: View) -> list[Row]:
     answers = _answers(client, view)
     ps = client.percentiles(settings.metric_percentiles)
     notes = answers.output_notes if metric == "tpot" else ()
-    return view.percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes)
+    return view.percentile_rows(
+        f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes
+    )
 
 
 def _goodput(answers: Answers) -> float | None:
@@ -229,7 +281,9 @@ def _goodput(answers: Answers) -> float | None:
 
 
 def _steady(client: Client, view: View) -> list[Row]:
-    """Return the rows of its steady state, which it prints of closed loops that reach it; loadgen has none."""
+    """Return the rows of its steady state, which it prints of closed loops that reach it;
+    loadgen has none.
+    """
     run = view.run
     limit = run.settings.max_concurrency
     if not client.rust or limit is None or math.isfinite(run.settings.request_rate):
@@ -238,7 +292,9 @@ def _steady(client: Client, view: View) -> list[Row]:
     completed = answers.completed
     start = answers.starts
     end = answers.end
-    window = throughput.at_least_in_flight(start[completed], end[completed], math.ceil(STEADY_SHARE * limit))
+    window = throughput.at_least_in_flight(
+        start[completed], end[completed], math.ceil(STEADY_SHARE * limit)
+    )
     if window is None:
         return []
 
@@ -257,13 +313,18 @@ def _steady(client: Client, view: View) -> list[Row]:
         "Input token throughput (tok/s):": None if unknown else prompts,
         "Total token throughput (tok/s):": None if unknown else tokens + prompts,
     }
-    rows = [Row(label, None if total is None else total / seconds, notes=unknown) for label, total in rates.items()]
+    rows = [
+        Row(label, None if total is None else total / seconds, notes=unknown)
+        for label, total in rates.items()
+    ]
     percentiles = client.percentiles(run.settings.metric_percentiles)
     for metric, ps in (("ttft", percentiles), ("tpot", [90.0, 99.0])):
         values = (answers.first - start).astype(np.float64) if metric == "ttft" else answers.tpot_ns
         measured = values[began & ~np.isnan(values)]
         rows += view.percentile_rows(f"{metric.upper()} (ms)", metric, Distribution(measured), ps)
-    return [replace(row, label=f"SS {row.label}", ours=None, notes=(STEADY, *row.notes)) for row in rows]
+    return [
+        replace(row, label=f"SS {row.label}", ours=None, notes=(STEADY, *row.notes)) for row in rows
+    ]
 
 
 def _tool(client: Client) -> Tool:

@@ -71,7 +71,8 @@ class ConsecutiveIds(ABC):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts.
+        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the
+        prompts.
 
         Raises:
             BadInput: A length or ratio leaves no token, or the tokenizer cannot be loaded.
@@ -81,7 +82,8 @@ class ConsecutiveIds(ABC):
         outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
         tokenizer = tokenizer_of(settings)
         special = tokenizer.special_tokens
-        Lengths.around(INPUT_LEN, inputs, input_ratio, less=special)  # refuses lengths below one token
+        # Refuses lengths below one token.
+        Lengths.around(INPUT_LEN, inputs, input_ratio, less=special)
         return cls(
             tokenizer=tokenizer,
             prefix_tokens=settings.random_prefix_len,
@@ -93,11 +95,15 @@ class ConsecutiveIds(ABC):
     @staticmethod
     @abstractmethod
     def bounds(mean: int, ratio: float) -> tuple[int, int]:
-        """Return the minimum and maximum of lengths with a mean and a relative half width of their range."""
+        """Return the minimum and maximum of lengths with a mean and a relative half width of
+        their range.
+        """
 
     @abstractmethod
     def draw(self, count: int) -> RandomNumbers:
-        """Draw the random numbers of `count` prompts from one generator of the seed, in the order of the rule."""
+        """Draw the random numbers of `count` prompts from one generator of the seed, in the
+        order of the rule.
+        """
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """As `Dataset.prompts`."""
@@ -108,7 +114,8 @@ class ConsecutiveIds(ABC):
             rows = range(start, min(start + block, count))
             lengths = inputs[start : start + block].tolist()
             ranges = [
-                prefix + ((offsets[row] + row + np.arange(length)) % self.tokenizer.own_size).tolist()
+                prefix
+                + ((offsets[row] + row + np.arange(length)) % self.tokenizer.own_size).tolist()
                 for row, length in zip(rows, lengths, strict=True)
             ]
             encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(ranges))
@@ -116,7 +123,9 @@ class ConsecutiveIds(ABC):
             cut = [ids[: more + length] for ids, length in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
             output_tokens = outputs[start : start + block].tolist()
-            for row, text, length, ids, output in zip(rows, texts, lengths, cut, output_tokens, strict=True):
+            for row, text, length, ids, output in zip(
+                rows, texts, lengths, cut, output_tokens, strict=True
+            ):
                 tokens = len(ids) if self.CUTS_PREFIX else self.prefix_tokens + length
                 total += tokens
                 yield Prompt(text, tokens, output, f"random/{self.RULE}/{self.seed}/{row}")
@@ -138,7 +147,9 @@ class ConsecutiveIds(ABC):
 
 
 class Vllm011Random(ConsecutiveIds):
-    """The rule of `vllm bench serve` 0.11: numpy's PCG64 draws inputs, outputs, offsets, then the prefix."""
+    """The rule of `vllm bench serve` 0.11: numpy's PCG64 draws inputs, outputs, offsets, then
+    the prefix.
+    """
 
     __slots__ = ()
     RULE: ClassVar[str] = "vllm-0.11"
@@ -156,7 +167,9 @@ class Vllm011Random(ConsecutiveIds):
         inputs = generator.integers(*self.inputs, size=count, endpoint=True)
         outputs = generator.integers(*self.outputs, size=count, endpoint=True)
         offsets = generator.integers(0, size, size=count)
-        return RandomNumbers(generator.integers(0, size, size=self.prefix_tokens).tolist(), inputs, outputs, offsets)
+        return RandomNumbers(
+            generator.integers(0, size, size=self.prefix_tokens).tolist(), inputs, outputs, offsets
+        )
 
 
 class Vllm09Random(ConsecutiveIds):
@@ -172,10 +185,14 @@ class Vllm09Random(ConsecutiveIds):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set like all rules of consecutive ids, with a seed for numpy's legacy generator."""
+        """Create the data set like all rules of consecutive ids, with a seed for numpy's legacy
+        generator.
+        """
         seed = seed_of(settings, "prompts")
         if seed >= 1 << 32:
-            raise BadInput("--seed", f"{seed} is out of range for {cls.RULE}", "give less than 2**32")
+            raise BadInput(
+                "--seed", f"{seed} is out of range for {cls.RULE}", "give less than 2**32"
+            )
         return super().from_settings(settings)
 
     @staticmethod
@@ -188,7 +205,9 @@ class Vllm09Random(ConsecutiveIds):
         draw = np.random.RandomState(self.seed).randint
         size = self.tokenizer.own_size
         prefix = draw(0, size, size=self.prefix_tokens).tolist()
-        inputs, outputs = (draw(low, high + 1, size=count) for low, high in (self.inputs, self.outputs))
+        inputs, outputs = (
+            draw(low, high + 1, size=count) for low, high in (self.inputs, self.outputs)
+        )
         return RandomNumbers(prefix, inputs, outputs, draw(0, size, size=count))
 
 
@@ -196,13 +215,15 @@ class Vllm09Random(ConsecutiveIds):
 class Guidellm05Random:
     """Prompt i is "1 i " and sentences, cut to the first `input_tokens` tokens.
 
-    The cut text may have another number of tokens when it is encoded again: that is `input_tokens` of its Prompt. Its
-    last token may be white space, which a chat template may trim. Sentences are drawn prompt by prompt.
+    The cut text may have another number of tokens when it is encoded again: that is `input_tokens`
+    of its Prompt. Its last token may be white space, which a chat template may trim. Sentences are
+    drawn prompt by prompt.
 
     Attributes:
         tokenizer: Encodes with special tokens, and decodes without them.
         input_tokens: Requested tokens of each prompt.
-        output_tokens: Maximum tokens of each answer; the rule makes the server generate all of them.
+        output_tokens: Maximum tokens of each answer; the rule makes the server generate all of
+            them.
         seed: The seed of Faker.
     """
 
@@ -213,15 +234,19 @@ class Guidellm05Random:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts.
+        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the
+        prompts.
 
         Raises:
-            BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
+            BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be
+                loaded.
         """
         if any(parse_ratios(settings.random_range_ratio)):
             raise BadInput(RANGE_RATIO, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
-            raise BadInput("--random-prefix-len", f"{RULE} does not support a prefix", "leave it out")
+            raise BadInput(
+                "--random-prefix-len", f"{RULE} does not support a prefix", "leave it out"
+            )
         _faker(0)
         return cls(
             tokenizer=tokenizer_of(settings),
@@ -231,13 +256,18 @@ class Guidellm05Random:
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One at a time is in memory."""
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`.
+
+        One at a time is in memory.
+        """
         faker = _faker(self.seed)
         total = 0
         for row in range(count):
             ids: list[int] = []
             attempts = 0
-            while len(ids) < self.input_tokens:  # each attempt draws a longer text, until it has the tokens
+            while (
+                len(ids) < self.input_tokens
+            ):  # each attempt draws a longer text, until it has the tokens
                 attempts += 1
                 characters = int(self.input_tokens * CHARACTERS_PER_TOKEN * attempts)
                 sentences = f"1 {row} {faker.text(max_nb_chars=characters)}"

@@ -28,7 +28,9 @@ BATCH = 256  # conversations encoded at a time
 
 
 class SGLangShareGPT(ShareGPTDataset):
-    """Conversations of at least two turns, whose first two have two tokens or more each; lengths are not limited."""
+    """Conversations of at least two turns, whose first two have two tokens or more each; lengths
+    are not limited.
+    """
 
     __slots__ = ()
     RULE: ClassVar[str] = "sglang"
@@ -51,7 +53,11 @@ class SGLangCustom(SGLangShareGPT):
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        return cls(ConversationLines(dataset_path(settings, LINES_REMEDY)), tokenizer_of(settings), settings)
+        return cls(
+            ConversationLines(dataset_path(settings, LINES_REMEDY)),
+            tokenizer_of(settings),
+            settings,
+        )
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
@@ -61,7 +67,8 @@ class SGLangCustom(SGLangShareGPT):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRunnerShareGPT:
-    """Conversations in the file's order whose first turn is a user's and whose second is a model's, neither empty.
+    """Conversations in the file's order whose first turn is a user's and whose second is a model's,
+    neither empty.
 
     Nothing is random. The rule makes the server generate the recorded length.
 
@@ -95,7 +102,8 @@ class BenchmarkRunnerShareGPT:
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read.
+        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the
+        file is read.
 
         Raises:
             BadInput: The part of the file that is read is not JSON, or the file has fewer such
@@ -111,7 +119,9 @@ class BenchmarkRunnerShareGPT:
         )
         made = 0
         while batch := list(islice(usable, min(BATCH, count - made))):
-            inputs = self.tokenizer.count([conversation.prompt for conversation in batch], special=True)
+            inputs = self.tokenizer.count(
+                [conversation.prompt for conversation in batch], special=True
+            )
             if self.output_tokens is None:
                 outputs = self.tokenizer.count([conversation.answer for conversation in batch])
             else:
@@ -119,10 +129,19 @@ class BenchmarkRunnerShareGPT:
             for conversation, tokens, output in zip(batch, inputs, outputs, strict=True):
                 if self.min_tokens <= tokens - self.tokenizer.special_tokens <= self.max_tokens:
                     made += 1
-                    yield Prompt(conversation.prompt, tokens, output, f"sharegpt/{conversation.source}")
+                    yield Prompt(
+                        conversation.prompt, tokens, output, f"sharegpt/{conversation.source}"
+                    )
         if made < count:
-            what = "questions of this length" if self.min_tokens or math.isfinite(self.max_tokens) else "questions"
-            problem = f"{count} is more than the {made} {what} with an answer in {self.conversations.path}"
+            what = (
+                "questions of this length"
+                if self.min_tokens or math.isfinite(self.max_tokens)
+                else "questions"
+            )
+            problem = (
+                f"{count} is more than the {made} {what} with an answer in "
+                f"{self.conversations.path}"
+            )
             raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
 
     def provenance(self) -> dict[str, Any]:
@@ -131,7 +150,10 @@ class BenchmarkRunnerShareGPT:
             "name": "sharegpt",
             "rule": RULE,
             "output_tokens": self.output_tokens,
-            "input_tokens": [self.min_tokens, self.max_tokens if math.isfinite(self.max_tokens) else None],
+            "input_tokens": [
+                self.min_tokens,
+                self.max_tokens if math.isfinite(self.max_tokens) else None,
+            ],
             **self.conversations.provenance(),
             **self.tokenizer.provenance(),
         }
@@ -146,6 +168,8 @@ def _range(text: str | None) -> tuple[int, float]:
     bounds = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
     if bounds[0] > bounds[1]:
         raise BadInput(
-            INPUT_LEN, f"{text!r} is not a range of lengths", "write MIN:MAX, MIN: or :MAX, for example 10:2000"
+            INPUT_LEN,
+            f"{text!r} is not a range of lengths",
+            "write MIN:MAX, MIN: or :MAX, for example 10:2000",
         )
     return bounds

@@ -17,7 +17,8 @@ CAP = 3.5  # half as long as a cap
 GAP = 9  # between an end and its label: beyond a ring around a value near the end
 LETTER_HEIGHT = 9
 WhiskerLook = Literal["plain", "gain", "loss", "other"]
-Look = Literal["met", "missed", "open", "ring", "first", "second"]  # differ in shape or fill, not in colour alone
+# Differ in shape or fill, not in colour alone.
+Look = Literal["met", "missed", "open", "ring", "first", "second"]
 BarLook = Literal["base", "first", "gain", "loss"]
 
 
@@ -39,7 +40,8 @@ class Curve:
         xs: Where its points stand, ascending.
         ys: Their values; None: there is none, and the line has a gap.
         colour: 1 to 6; lines of other colours have other dashes.
-        steps: Whether a value holds from its point to the next one, instead of being one of a straight line.
+        steps: Whether a value holds from its point to the next one, instead of being one of a
+            straight line.
     """
 
     name: str
@@ -97,9 +99,17 @@ class Scatter:
     failed: bool = False
 
     def text(self, at: float, scale: Scale) -> str:
-        """Write the range of the values near a place, and how many there are; empty where there are none."""
-        values = self.ys[bisect_left(self.xs, at - self.reach) : bisect_right(self.xs, at + self.reach)]
-        return f"{value_range(*map(scale.written, (min(values), max(values))))} ({len(values)})" if values else ""
+        """Write the range of the values near a place, and how many there are; empty where there
+        are none.
+        """
+        values = self.ys[
+            bisect_left(self.xs, at - self.reach) : bisect_right(self.xs, at + self.reach)
+        ]
+        return (
+            f"{value_range(*map(scale.written, (min(values), max(values))))} ({len(values)})"
+            if values
+            else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +197,14 @@ class Whiskers:
 
     Attributes:
         name: Name in the legend; empty: none.
-        at: Places of the whiskers: on the horizontal axis, or on the vertical one if they lie across.
+        at: Places of the whiskers: on the horizontal axis, or on the vertical one if they lie
+            across.
         lows, highs: Their ends; infinite: the end is unknown, and beyond the axis.
         look: Their colour.
         across: Whether they are horizontal.
         values: The values whose bounds they are, drawn as dots; none, or as many as whiskers.
-        labels: Text at each; none, or as many as whiskers. It stands above the upper end, or behind the right one.
+        labels: Text at each; none, or as many as whiskers. It stands above the upper end, or behind
+            the right one.
         below: Whether it stands below the lower end instead.
     """
 
@@ -207,9 +219,15 @@ class Whiskers:
     below: bool = False
 
     def text(self, at: float, scale: Scale) -> str:
-        """Write the bounds at a place; empty where there are none, and of whiskers that lie across."""
+        """Write the bounds at a place; empty where there are none, and of whiskers that lie
+        across.
+        """
         ends = zip(self.at, self.lows, self.highs, strict=True)
-        return "" if self.across else ", ".join(_range(low, high, scale) for x, low, high in ends if x == at)
+        return (
+            ""
+            if self.across
+            else ", ".join(_range(low, high, scale) for x, low, high in ends if x == at)
+        )
 
     def drawn(self, x: ToPixels, y: ToPixels) -> Iterator[str]:
         """Draw them as SVG.
@@ -219,13 +237,23 @@ class Whiskers:
         """
         for number, (at, low, high) in enumerate(zip(self.at, self.lows, self.highs, strict=True)):
             ends = [(x(end), y(at)) if self.across else (x(at), y(end)) for end in (low, high)]
-            caps = "".join(self._cap(*place) for place, end in zip(ends, (low, high), strict=True) if isfinite(end))
+            caps = "".join(
+                self._cap(*place)
+                for place, end in zip(ends, (low, high), strict=True)
+                if isfinite(end)
+            )
             (left, bottom), (right, top) = ends
-            yield f'<path class="whisker {self.look}" d="M{left:.1f} {bottom:.1f}L{right:.1f} {top:.1f}{caps}"/>'
+            yield (
+                f'<path class="whisker {self.look}" d="M{left:.1f} {bottom:.1f}L{right:.1f} '
+                f'{top:.1f}{caps}"/>'
+            )
             if self.values:
                 value = self.values[number]
                 place = (x(value), y(at)) if self.across else (x(at), y(value))
-                yield f'<circle class="center {self.look}" cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="3.5"/>'
+                yield (
+                    f'<circle class="center {self.look}" cx="{place[0]:.1f}" '
+                    f'cy="{place[1]:.1f}" r="3.5"/>'
+                )
             if self.labels and self.labels[number]:
                 yield self._label(self.labels[number], *ends[0 if self.below else 1])
 
@@ -248,7 +276,10 @@ class Whiskers:
         else:
             place, anchor = (x, y + GAP + LETTER_HEIGHT if self.below else y - GAP), "middle"
         text = escape(printable(label))
-        return f'<text class="callout" x="{place[0]:.1f}" y="{place[1]:.1f}" text-anchor="{anchor}">{text}</text>'
+        return (
+            f'<text class="callout" x="{place[0]:.1f}" y="{place[1]:.1f}" '
+            f'text-anchor="{anchor}">{text}</text>'
+        )
 
 
 Mark = Curve | Dots | Scatter | Band | Bars | Limit | Heat | Whiskers
@@ -292,7 +323,9 @@ class Chart:
     stops: Sequence[float] = ()
 
     def tooltip_rows(self) -> list[tuple[str, list[str]]]:
-        """Every mark that says something at a stop: its name, and its words at each of the stops."""
+        """Every mark that says something at a stop: its name, and its words at each of the
+        stops.
+        """
         rows = [
             (mark.name, [mark.text(stop, panel.scale) for stop in self.stops])
             for panel in self.panels
@@ -305,4 +338,8 @@ class Chart:
 def _range(low: float, high: float, scale: Scale) -> str:
     if not isfinite(high):
         return f"> {scale.written(low)}"
-    return f"< {scale.written(high)}" if not isfinite(low) else f"{scale.written(low)} to {scale.written(high)}"
+    return (
+        f"< {scale.written(high)}"
+        if not isfinite(low)
+        else f"{scale.written(low)} to {scale.written(high)}"
+    )

@@ -1,4 +1,6 @@
-"""Scale: where a value stands on an axis, where the axis has its ticks, and how its numbers are written."""
+"""Scale: where a value stands on an axis, where the axis has its ticks, and how its numbers are
+written.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Scale:
     unit: str
 
     def share(self, value: float) -> float:
-        """Where a value stands: 0 at the beginning of the axis, 1 at its end; what is beyond stands at the end."""
+        """Where a value stands: 0 at the beginning of the axis, 1 at its end; what is beyond
+        stands at the end.
+        """
         raise NotImplementedError
 
     def ticks(self) -> list[tuple[float, str]]:
@@ -62,7 +66,9 @@ class Linear(Scale):
 
     @classmethod
     def around(cls, unit: str, values: Iterable[float]) -> Self:
-        """From a tick below the lowest of the values to one above the highest, with room at both ends."""
+        """From a tick below the lowest of the values to one above the highest, with room at both
+        ends.
+        """
         numbers = list(values) or [0.0]
         low, high = min(numbers), max(numbers)
         step = _step((high - low or abs(high) or 1.0) / 6)
@@ -108,15 +114,23 @@ class Log(Scale):
         """See `Scale`."""
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         steps = STEPS[:3] if math.log10(self.high / self.low) <= MAX_DECADES else STEPS[:1]
-        values = [round(step * 10.0**power, 12) for power in range(first, last + 1) for step in steps]
-        return [(value, short(value)) for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+        values = [
+            round(step * 10.0**power, 12) for power in range(first, last + 1) for step in steps
+        ]
+        return [
+            (value, short(value))
+            for value in values
+            if self.low * 0.999 <= value <= self.high * 1.001
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class Nines(Scale):
-    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are decades.
+    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values
+    are decades.
 
-    Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
+    Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at
+    2.
 
     Attributes:
         high: The end of the axis, in decades.
@@ -166,7 +180,9 @@ class Names(Scale):
 
 
 def fitting_scale(unit: str, values: Iterable[float | None]) -> Scale:
-    """An even axis from 0, or a logarithmic one where the values differ so much that the small ones would be lost."""
+    """An even axis from 0, or a logarithmic one where the values differ so much that the small
+    ones would be lost.
+    """
     numbers = [value for value in values if value is not None]
     apart = min(numbers, default=0.0) > 0 and max(numbers) > APART * min(numbers)
     return Log.over(unit, numbers) if apart else Linear.over(unit, numbers)

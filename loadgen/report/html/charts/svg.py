@@ -27,8 +27,10 @@ from loadgen.util.terminal_text import printable
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 WIDTH, LEFT, RIGHT = 720, 52, 12
-# There is room for words of 19 px, so that they can be read where the page is narrow and the chart is small.
-ROW, BELOW, GAP = 21, 46, 12  # a line of words above a panel; ticks and label below all; between panels
+# There is room for words of 19 px, so that they can be read where the page is narrow and the chart
+# is small.
+# A line of words above a panel; ticks and label below all; between panels.
+ROW, BELOW, GAP = (21, 46, 12)
 ABOVE = 6  # between the first line of words and the edge
 LETTER, BOLD_LETTER = 10.2, 12.4  # as wide as a letter is on average
 NAME_LETTER = 6.2  # the same on an axis of long names, whose words are of 11 px everywhere
@@ -62,10 +64,11 @@ def svg_file(chart: Chart, style: str) -> str:
 
 
 def readout(chart: Chart) -> str:
-    """Return the tooltip of each stop, as JSON that may stand inside HTML; empty if there is no stop.
+    """Return the tooltip of each stop, as JSON that may stand inside HTML; empty if there is no
+    stop.
 
-    That is: `at`, where the stops stand, in the chart's pixels; `along`, their words; `rows`, [name, words at each
-    stop]; `from` and `to`, between which heights they stand.
+    That is: `at`, where the stops stand, in the chart's pixels; `along`, their words; `rows`,
+    [name, words at each stop]; `from` and `to`, between which heights they stand.
     """
     if not chart.stops:
         return ""
@@ -73,7 +76,10 @@ def readout(chart: Chart) -> str:
     tooltips = {
         "at": [round(_x(chart, stop), 1) for stop in chart.stops],
         "along": [chart.scale.written(stop) for stop in chart.stops],
-        "rows": [[printable(name), [printable(text) for text in texts]] for name, texts in chart.tooltip_rows()],
+        "rows": [
+            [printable(name), [printable(text) for text in texts]]
+            for name, texts in chart.tooltip_rows()
+        ],
         "from": tops[0],
         "to": tops[-1] + chart.panels[-1].height,
     }
@@ -96,10 +102,16 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
     for value, text in chart.scale.ticks():
         x, half = _x(chart, value), len(text) * LETTER / 2
         if x - half >= last + 6:
-            yield f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 17}" text-anchor="middle">{_text(text)}</text>'
+            yield (
+                f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 17}" '
+                f'text-anchor="middle">{_text(text)}</text>'
+            )
             last = x + half
     middle = (_left(chart) + WIDTH - RIGHT) / 2
-    yield f'<text x="{middle}" y="{bottom + 39}" text-anchor="middle" class="label">{_text(chart.along)}</text></svg>'
+    yield (
+        f'<text x="{middle}" y="{bottom + 39}" text-anchor="middle" '
+        f'class="label">{_text(chart.along)}</text></svg>'
+    )
 
 
 def _tops(chart: Chart) -> list[int]:
@@ -119,7 +131,10 @@ def _left(chart: Chart) -> float:
 
 def _longest_name(chart: Chart) -> int:
     axes = (panel.scale for panel in chart.panels)
-    return max((len(_cut(name)) for axis in axes if isinstance(axis, Names) for name in axis.names), default=0)
+    return max(
+        (len(_cut(name)) for axis in axes if isinstance(axis, Names) for name in axis.names),
+        default=0,
+    )
 
 
 def _cut(name: str) -> str:
@@ -153,7 +168,9 @@ def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
             place = f'x="{float(begin) - 6:g}" y="{y(value) + 4:.1f}"'
             yield f'<text {place} text-anchor="end">{_text(_cut(text))}</text>'
             above = y(value)
-    yield f'<path class="grid" d="{lines}"/><path class="axis" d="M{begin} {top}V{bottom}H{right}"/>'
+    yield (
+        f'<path class="grid" d="{lines}"/><path class="axis" d="M{begin} {top}V{bottom}H{right}"/>'
+    )
     for number, mark in enumerate(panel.marks):
         yield from _drawn(mark, x, y, f"{key}-{number}")
 
@@ -169,18 +186,28 @@ def _drawn(mark: Mark, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
                     left = x(at) > WIDTH - max(60, len(mark.labels[number]) * LETTER)
                     side, anchor = (-7, "end") if left else (7, "start")
                     label = _text(mark.labels[number])
-                    yield f'<text x="{x(at) + side:.1f}" y="{y(value) - 5:.1f}" text-anchor="{anchor}">{label}</text>'
+                    yield (
+                        f'<text x="{x(at) + side:.1f}" y="{y(value) - 5:.1f}" '
+                        f'text-anchor="{anchor}">{label}</text>'
+                    )
         case Scatter():
             yield _points(mark, x, y)
         case Band():
             ways = zip((mark.xs, mark.xs[::-1]), (mark.highs, mark.lows[::-1]), strict=True)
-            around = [f"{x(at):.1f} {y(value):.1f}" for xs, ys in ways for at, value in zip(xs, ys, strict=True)]
+            around = [
+                f"{x(at):.1f} {y(value):.1f}"
+                for xs, ys in ways
+                for at, value in zip(xs, ys, strict=True)
+            ]
             yield f'<path class="band" d="M{"L".join(around)}Z"/>'
         case Bars():
             half = abs(y(1) - y(0)) * mark.thickness / 2
-            for at, low, high, label in zip(mark.ys, mark.lows, mark.highs, mark.labels, strict=True):
+            for at, low, high, label in zip(
+                mark.ys, mark.lows, mark.highs, mark.labels, strict=True
+            ):
                 place = (
-                    f'x="{x(low):.1f}" y="{y(at) - half:.1f}" width="{x(high) - x(low):.1f}" height="{2 * half:.1f}"'
+                    f'x="{x(low):.1f}" y="{y(at) - half:.1f}" width="{x(high) - x(low):.1f}" '
+                    f'height="{2 * half:.1f}"'
                 )
                 yield f'<rect class="bar {mark.look}" {place}/>'
                 yield f'<text x="{x(high) + 5:.1f}" y="{y(at) + 4:.1f}">{_text(label)}</text>'
@@ -212,7 +239,9 @@ def _path(curve: Curve, x: ToPixels, y: ToPixels) -> str:
 def _dot(look: Look, x: float, y: float) -> str:
     if look == "missed":
         return f'<path class="dot missed" d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0-7l-7 7"/>'
-    return f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="{8 if look == "ring" else 3.5}"/>'
+    return (
+        f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="{8 if look == "ring" else 3.5}"/>'
+    )
 
 
 def _points(scatter: Scatter, x: ToPixels, y: ToPixels) -> str:
@@ -224,7 +253,10 @@ def _points(scatter: Scatter, x: ToPixels, y: ToPixels) -> str:
         across, down = place[0] - here[0], place[1] - here[1]
         drawn += f"m{across}{'' if down < 0 else ' '}{down}{shape}"
         here = place[0] + then[0], place[1] + then[1]
-    return f'<path class="{"crosses" if scatter.failed else "points"}" transform="scale(.1)" d="{drawn}"/>'
+    return (
+        f'<path class="{"crosses" if scatter.failed else "points"}" transform="scale(.1)" '
+        f'd="{drawn}"/>'
+    )
 
 
 def _cells(heat: Heat, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
@@ -233,16 +265,21 @@ def _cells(heat: Heat, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
         return
     left, right = x(heat.low), x(heat.high)
     above, below = y(heat.edges[-1]), y(heat.edges[0])
-    place = f'x="{left:.1f}" y="{above:.1f}" width="{right - left:.1f}" height="{below - above:.1f}"'
+    place = (
+        f'x="{left:.1f}" y="{above:.1f}" width="{right - left:.1f}" height="{below - above:.1f}"'
+    )
     data = base64.b64encode(png(_pixels(heat, y))).decode()
     yield (
         f'<mask id="{key}"><image {place} preserveAspectRatio="none" class="cells" '
-        f'href="data:image/png;base64,{data}"/></mask><rect class="heat" {place} mask="url(#{key})"/>'
+        f'href="data:image/png;base64,{data}"/></mask><rect class="heat" {place} '
+        f'mask="url(#{key})"/>'
     )
 
 
 def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
-    """A shade for each column and for rows of pixels of one height, though those of the grid may differ in theirs."""
+    """A shade for each column and for rows of pixels of one height, though those of the grid may
+    differ in theirs.
+    """
     shades = [_shades(column, heat.most) for column in heat.counts]
     heights = [y(edge) for edge in heat.edges]  # falling
     rows = len(heat.edges) - 1
@@ -258,11 +295,16 @@ def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
 
 def _shades(column: Sequence[int], most: int) -> bytes:
     span = math.log1p(most)
-    return bytes(round(FAINTEST + (255 - FAINTEST) * math.log1p(count) / span) if count else 0 for count in column)
+    return bytes(
+        round(FAINTEST + (255 - FAINTEST) * math.log1p(count) / span) if count else 0
+        for count in column
+    )
 
 
 def _legend(panel: Panel) -> tuple[list[tuple[Mark, float, int]], int]:
-    """The marks that are named above a panel, each with where its sample begins, and in which row; how many rows."""
+    """The marks that are named above a panel, each with where its sample begins, and in which
+    row; how many rows.
+    """
     marks = [mark for mark in panel.marks if mark.name]
     if len(marks) == 1 and isinstance(marks[0], Curve):
         return [], 1  # the title names it
@@ -289,11 +331,16 @@ def _sample(mark: Mark, left: float, y: float, key: str) -> Iterator[str]:
         case Dots():
             yield _dot(mark.look, left + 12, middle)
         case Bars():
-            yield f'<rect class="bar {mark.look}" x="{left:.1f}" y="{middle - 5}" width="20" height="10"/>'
+            yield (
+                f'<rect class="bar {mark.look}" x="{left:.1f}" y="{middle - 5}" width="20" '
+                'height="10"/>'
+            )
         case Scatter(failed=True):
             yield _dot("missed", left + 12, middle)
         case Scatter():
-            yield _points(Scatter("", (4, 10, 16), (2, -3, 1), 0), lambda x: left + x, lambda y: middle + y)
+            yield _points(
+                Scatter("", (4, 10, 16), (2, -3, 1), 0), lambda x: left + x, lambda y: middle + y
+            )
         case Band():
             yield f'<rect class="band" x="{left:.1f}" y="{middle - 5}" width="20" height="10"/>'
         case Limit():
@@ -304,7 +351,9 @@ def _sample(mark: Mark, left: float, y: float, key: str) -> Iterator[str]:
             faint = f'<stop class="shade" stop-opacity="{FAINTEST / 255:.2f}"/>'
             full = '<stop class="shade" offset="1"/>'
             yield f'<linearGradient id="{key}">{faint}{full}</linearGradient>'
-            yield f'<rect x="{left:.1f}" y="{middle - 5}" width="20" height="10" fill="url(#{key})"/>'
+            yield (
+                f'<rect x="{left:.1f}" y="{middle - 5}" width="20" height="10" fill="url(#{key})"/>'
+            )
     yield f'<text x="{left + 24:.1f}" y="{y}">{_text(_named(mark))}</text>'
 
 
@@ -318,7 +367,8 @@ def png(rows: Sequence[bytes]) -> bytes:
     Args:
         rows: From above, all of one length; a byte is a pixel, 0 black and 255 white.
     """
-    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)  # 8 bits, grey, deflated, not interlaced
+    # 8 bits, grey, deflated, not interlaced
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)
     pixels = zlib.compress(b"".join(b"\0" + row for row in rows), 9)  # each row unfiltered
     return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
 

@@ -14,8 +14,17 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import parse_range, parse_share
-from loadgen.workload.datasets.agentic import mlperf_conversations, otel_spans, tracelab_rounds, weka_trace
-from loadgen.workload.datasets.agentic.recorded_session import RecordedCall, RecordedSession, read_rows
+from loadgen.workload.datasets.agentic import (
+    mlperf_conversations,
+    otel_spans,
+    tracelab_rounds,
+    weka_trace,
+)
+from loadgen.workload.datasets.agentic.recorded_session import (
+    RecordedCall,
+    RecordedSession,
+    read_rows,
+)
 from loadgen.workload.datasets.session import EndlessSessions
 from loadgen.workload.files import cache
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path
@@ -27,11 +36,17 @@ FORMAT = "--trace-format"
 TRAJECTORY_START = "--trajectory-start"
 REMEDY = "give a file with sessions of agents"
 # Each module says whether an object `is_row` of its format, and reads the `sessions` of a file.
-FORMATS = {"weka": weka_trace, "mlperf": mlperf_conversations, "tracelab": tracelab_rounds, "otel": otel_spans}
+FORMATS = {
+    "weka": weka_trace,
+    "mlperf": mlperf_conversations,
+    "tracelab": tracelab_rounds,
+    "otel": otel_spans,
+}
 
 
 class AgentFile:
-    """A file of recorded sessions. One session at a time is in memory, unless its format mixes them.
+    """A file of recorded sessions. One session at a time is in memory, unless its format mixes
+    them.
 
     Args:
         path: The file.
@@ -47,7 +62,11 @@ class AgentFile:
 
     def __init__(self, path: Path, name: str = "auto") -> None:
         if name != "auto" and name not in FORMATS:
-            raise BadInput(FORMAT, f"{name} has no sessions of agents", "give --dataset-name trace, or another format")
+            raise BadInput(
+                FORMAT,
+                f"{name} has no sessions of agents",
+                "give --dataset-name trace, or another format",
+            )
         self.path = path
         self.format = _format(path, name)
 
@@ -62,12 +81,15 @@ class AgentFile:
             is_empty = False
             yield session
         if is_empty:
-            raise BadInput(DATASET_PATH, f"{self.path} has no session of the format {self.format}", REMEDY)
+            raise BadInput(
+                DATASET_PATH, f"{self.path} has no session of the format {self.format}", REMEDY
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryStart:
-    """The share of the calls of a session that is left out, drawn uniformly for each session by itself.
+    """The share of the calls of a session that is left out, drawn uniformly for each session by
+    itself.
 
     Attributes:
         low, high: The bounds of the share, 0 <= low <= high < 1.
@@ -87,12 +109,16 @@ class TrajectoryStart:
         """
         bounds = parse_range(text, parse_share)
         if bounds is None or not 0 <= bounds[0] <= bounds[1] < 1:
-            remedy = "give a share from 0 to below 1 such as 0.25 or 25%, or MIN:MAX such as 25%:75%"
+            remedy = (
+                "give a share from 0 to below 1 such as 0.25 or 25%, or MIN:MAX such as 25%:75%"
+            )
             raise BadInput(TRAJECTORY_START, f"invalid share {text!r}", remedy)
         return cls(*bounds, seed)
 
     def left_out(self, session: int, calls: int) -> int:
-        """Return how many of the calls of a session, by its number in the run, are left out: never all of them."""
+        """Return how many of the calls of a session, by its number in the run, are left out:
+        never all of them.
+        """
         if self.high == 0:
             return 0
         share = np.random.default_rng([self.seed, *b"start", session]).uniform(self.low, self.high)
@@ -101,10 +127,12 @@ class TrajectoryStart:
 
 @dataclass(frozen=True)
 class AgenticDataset(EndlessSessions):
-    """The calls of recorded sessions, each after those that it waited for, with the recorded pauses.
+    """The calls of recorded sessions, each after those that it waited for, with the recorded
+    pauses.
 
-    Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are random words, exact to
-    the token; if the file is sent more than once, with other words each time.
+    Recorded messages are sent as they are. Where a format has only lengths and blocks, texts are
+    random words, exact to the token; if the file is sent more than once, with other words each
+    time.
 
     Attributes:
         file: The sessions.
@@ -118,13 +146,16 @@ class AgenticDataset(EndlessSessions):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`, `--max-think-time` and others.
+        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`,
+        `--max-think-time` and others.
 
         Raises:
             BadInput: The file cannot be used.
         """
         start = TrajectoryStart.parse(settings.trajectory_start, seed_of(settings, "order"))
-        return cls(AgentFile(dataset_path(settings, REMEDY), settings.trace_format), settings, start)
+        return cls(
+            AgentFile(dataset_path(settings, REMEDY), settings.trace_format), settings, start
+        )
 
     @property
     def tokenizer(self) -> Tokenizer | None:
@@ -158,7 +189,9 @@ class AgenticDataset(EndlessSessions):
 
     @cached_property
     def _size(self) -> tuple[int, bool]:
-        """How many calls are sent if each session is sent once, and whether any has a length in place of a text."""
+        """How many calls are sent if each session is sent once, and whether any has a length in
+        place of a text.
+        """
         requests, draws_texts = 0, False
         for number, session in enumerate(self.file.sessions()):
             requests += len(session.calls) - self.start.left_out(number, len(session.calls))
@@ -190,20 +223,33 @@ class AgenticDataset(EndlessSessions):
         name = f"agentic/{session.name}" + (f"/copy {copy}" if copy else "")
         scale, cap_s = self.settings.time_scale, self.settings.max_think_time
         for call_number, call in enumerate(session.calls):
-            source, after = f"{name}/{call_number}", tuple(call_number - before for before in call.after)
+            source, after = (
+                f"{name}/{call_number}",
+                tuple(call_number - before for before in call.after),
+            )
             think_s, output_tokens = call.delay_s / scale, self._output_tokens(call)
             think_ns = round((think_s if cap_s is None else min(think_s, cap_s)) * NS_PER_S)
             if call.messages:
                 yield Prompt(
-                    "", call.input_tokens, output_tokens, source, call.messages, after=after, think_ns=think_ns,
+                    "",
+                    call.input_tokens,
+                    output_tokens,
+                    source,
+                    call.messages,
+                    after=after,
+                    think_ns=think_ns,
                     fields=call.fields,
-                )  # fmt: skip
+                )
                 continue
             special = self._random_text.tokenizer.special_tokens
             blocks = [_row(scope, "block", block) for block in call.blocks]
             tokens = max(call.input_tokens - special, 1)
-            text = self._texts.text(blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", call_number))
-            yield Prompt(text, tokens + special, output_tokens, source, after=after, think_ns=think_ns)
+            text = self._texts.text(
+                blocks, call.sizes, tokens, _row(f"{copy}/{number}", "call", call_number)
+            )
+            yield Prompt(
+                text, tokens + special, output_tokens, source, after=after, think_ns=think_ns
+            )
 
     def _output_tokens(self, call: RecordedCall) -> int:
         if call.output_tokens is not None:
@@ -215,8 +261,12 @@ class AgenticDataset(EndlessSessions):
 
 
 def _row(scope: str, kind: str, number: int) -> int:
-    """Return a row of random words, for a block or for what a call alone has: 64 bits that only these names have."""
-    return int.from_bytes(hashlib.blake2b(f"{scope}/{kind}/{number}".encode(), digest_size=8).digest())
+    """Return a row of random words, for a block or for what a call alone has: 64 bits that only
+    these names have.
+    """
+    return int.from_bytes(
+        hashlib.blake2b(f"{scope}/{kind}/{number}".encode(), digest_size=8).digest()
+    )
 
 
 def _format(path: Path, name: str) -> str:

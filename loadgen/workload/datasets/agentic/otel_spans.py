@@ -1,8 +1,10 @@
-"""Spans of OpenTelemetry's GenAI conventions, as OTLP JSON: a line for each export, as the collector writes files.
+"""Spans of OpenTelemetry's GenAI conventions, as OTLP JSON: a line for each export, as the
+collector writes files.
 
-Calls are the spans whose `gen_ai.operation.name` is chat, text_completion or generate_content. A session is a
-`gen_ai.conversation.id`, or else a trace. Sources: the conventions of GenAI spans with their schema of
-`gen_ai.input.messages`, https://github.com/open-telemetry/semantic-conventions-genai; the JSON of opentelemetry-proto.
+Calls are the spans whose `gen_ai.operation.name` is chat, text_completion or generate_content. A
+session is a `gen_ai.conversation.id`, or else a trace. Sources: the conventions of GenAI spans with
+their schema of `gen_ai.input.messages`,
+https://github.com/open-telemetry/semantic-conventions-genai; the JSON of opentelemetry-proto.
 """
 
 from collections.abc import Iterator
@@ -42,12 +44,19 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
             for scope in resource.rows("scopeSpans", optional=True):
                 for span in scope.rows("spans", optional=True):
                     pairs = [
-                        (row.text("key"), row.fields.get("value")) for row in span.rows("attributes", optional=True)
+                        (row.text("key"), row.fields.get("value"))
+                        for row in span.rows("attributes", optional=True)
                     ]
-                    attributes = {name: _value(span, name, value) for name, value in pairs if isinstance(value, dict)}
+                    attributes = {
+                        name: _value(span, name, value)
+                        for name, value in pairs
+                        if isinstance(value, dict)
+                    }
                     if attributes.get("gen_ai.operation.name") in OPERATIONS:
                         name = str(attributes.get("gen_ai.conversation.id") or span.text("traceId"))
-                        calls_by_session.setdefault(name, []).append((*_times(span), _call(span, attributes)))
+                        calls_by_session.setdefault(name, []).append(
+                            (*_times(span), _call(span, attributes))
+                        )
     for name, calls in calls_by_session.items():
         yield RecordedSession(name, _in_order(calls))
 
@@ -58,7 +67,9 @@ def _in_order(calls: list[tuple[float, float, RecordedCall]]) -> list[RecordedCa
     waited_for = direct_predecessors([(begin, end) for begin, end, _ in ordered])
     for number, ((begin, _, call), before) in enumerate(zip(ordered, waited_for, strict=True)):
         call.after = tuple(before or range(min(1, number)))  # there is one first call
-        call.delay_s = max(0.0, begin - max(ordered[item][1] for item in call.after)) if number else 0.0
+        call.delay_s = (
+            max(0.0, begin - max(ordered[item][1] for item in call.after)) if number else 0.0
+        )
     return [call for _, _, call in ordered]
 
 
@@ -80,21 +91,28 @@ def _value(span: JsonRow, name: str, content: Any) -> Any:
     if "arrayValue" in value:
         return [_value(span, name, item) for item in _values(span, name, value["arrayValue"])]
     if "kvlistValue" in value:
-        pairs = [span.of_kind(dict, name, item) for item in _values(span, name, value["kvlistValue"])]
+        pairs = [
+            span.of_kind(dict, name, item) for item in _values(span, name, value["kvlistValue"])
+        ]
         return {str(pair.get("key")): _value(span, name, pair.get("value")) for pair in pairs}
     plain = next((value[kind] for kind in VALUES if kind in value), None)
-    return int(str(plain)) if "intValue" in value and str(plain).isdecimal() else plain  # int64 is a text there
+    # Int64 is a text there.
+    return int(str(plain)) if "intValue" in value and str(plain).isdecimal() else plain
 
 
 def _values(span: JsonRow, name: str, content: Any) -> list[Any]:
-    values: list[Any] = span.of_kind(list, name, span.of_kind(dict, name, content).get("values", []))
+    values: list[Any] = span.of_kind(
+        list, name, span.of_kind(dict, name, content).get("values", [])
+    )
     return values
 
 
 def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
     row = JsonRow(span.path, span.location, attributes)
     names = "gen_ai.usage.output_tokens", "gen_ai.request.max_tokens"
-    output_tokens = row.integer(*names) if any(attributes.get(name) is not None for name in names) else None
+    output_tokens = (
+        row.integer(*names) if any(attributes.get(name) is not None for name in names) else None
+    )
     call = RecordedCall(span.location, output_tokens=output_tokens or None)
     instructions = _list(row, "gen_ai.system_instructions")
     system = _text(instructions)
@@ -122,7 +140,9 @@ def _list(row: JsonRow, name: str) -> list[dict[str, Any]]:
 
 
 def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Convert a message with its parts to messages of a chat: each result of a tool is one of its own."""
+    """Convert a message with its parts to messages of a chat: each result of a tool is one of
+    its own.
+    """
     role, parts = message.get("role"), message.get("parts")
     if not isinstance(role, str) or not isinstance(parts, list):
         raise row.error("a message of 'gen_ai.input.messages' has no 'role' or no 'parts'")
@@ -130,11 +150,16 @@ def _chat_messages(row: JsonRow, message: dict[str, Any]) -> list[dict[str, Any]
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind == "tool_call":
-            function = {"name": str(part.get("name")), "arguments": _as_text(part.get("arguments", {}))}
+            function = {
+                "name": str(part.get("name")),
+                "arguments": _as_text(part.get("arguments", {})),
+            }
             calls.append({"id": str(part.get("id")), "type": "function", "function": function})
         elif kind == "tool_call_response":
             content = _as_text(part.get("response", part.get("result", "")))
-            results.append({"role": "tool", "tool_call_id": str(part.get("id")), "content": content})
+            results.append(
+                {"role": "tool", "tool_call_id": str(part.get("id")), "content": content}
+            )
         elif kind not in ("text", "reasoning"):
             remedy = "leave the session out: only texts and tools can be sent"
             raise row.error(f"a part of a message is {kind!r}", remedy)
@@ -156,4 +181,7 @@ def _as_text(value: Any) -> str:
 def _tool(tool: dict[str, Any]) -> dict[str, Any]:
     if "function" in tool:
         return tool
-    return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}
+    return {
+        "type": "function",
+        "function": {name: value for name, value in tool.items() if name != "type"},
+    }

@@ -1,4 +1,6 @@
-"""`RecordedSession`: what an agent asked in one session, which of its calls waited for which, and for how long."""
+"""`RecordedSession`: what an agent asked in one session, which of its calls waited for which,
+and for how long.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,12 +21,15 @@ MAX_S = 1e9  # 30 years
 
 @dataclass(slots=True)
 class RecordedCall:
-    """One call of a model. Its prompt has messages, or blocks of text that it shares with other calls.
+    """One call of a model. Its prompt has messages, or blocks of text that it shares with other
+    calls.
 
     Attributes:
         location: Where it stands in its file.
-        after: The numbers, from 0, of the calls that had to end before it, ascending; empty for the first.
-        delay_s: Seconds from the end of the last of these until it was sent: a tool ran, or somebody thought.
+        after: The numbers, from 0, of the calls that had to end before it, ascending; empty for the
+            first.
+        delay_s: Seconds from the end of the last of these until it was sent: a tool ran, or
+            somebody thought.
         input_tokens: Tokens of the prompt; UNPLANNED if only its messages are known.
         output_tokens: Tokens of the answer; None if unknown.
         blocks: The names of the blocks with which the prompt begins; equal names are equal texts.
@@ -59,11 +64,17 @@ class RecordedSession:
     is_global: bool = False
 
     def without_first(self, count: int) -> "RecordedSession":
-        """Return the session without its first calls; what waited for these alone waits for the first of the others."""
+        """Return the session without its first calls; what waited for these alone waits for the
+        first of the others.
+        """
         kept = []
         for number, call in enumerate(self.calls[count:]):
             after = tuple(before - count for before in call.after if before >= count)
-            kept.append(replace(call, after=after) if after else replace(call, after=(0,) * (number > 0), delay_s=0.0))
+            kept.append(
+                replace(call, after=after)
+                if after
+                else replace(call, after=(0,) * (number > 0), delay_s=0.0)
+            )
         return replace(self, calls=kept)
 
 
@@ -86,8 +97,13 @@ class JsonRow:
         return BadInput(DATASET_PATH, f"{self.path}, {self.location}: {problem}", remedy)
 
     def wrong(self, name: str, value: Any, expected: str) -> BadInput:
-        """Return an error of a field that is missing, or whose value is not what is wanted, such as "a date"."""
-        return self.error(f"{name!r} is " + ("missing" if value is None else f"{str(value)[:40]!r}, not {expected}"))
+        """Return an error of a field that is missing, or whose value is not what is wanted, such
+        as "a date".
+        """
+        return self.error(
+            f"{name!r} is "
+            + ("missing" if value is None else f"{str(value)[:40]!r}, not {expected}")
+        )
 
     def of_kind(self, kind: type, name: str, value: Any) -> Any:
         """Return a value that has to be of a kind.
@@ -116,7 +132,10 @@ class JsonRow:
         Raises:
             BadInput: It is missing without a default, no whole number, negative, or too large.
         """
-        value = next((self.fields[field] for field in (name, *others) if self.fields.get(field) is not None), default)
+        value = next(
+            (self.fields[field] for field in (name, *others) if self.fields.get(field) is not None),
+            default,
+        )
         number = int(self.of_kind(int, name, value))
         if not 0 <= number <= MAX_TOKENS:
             raise self.error(f"{name!r} is {number}, not from 0 to {MAX_TOKENS}")
@@ -146,7 +165,11 @@ class JsonRow:
         value = self.fields.get(name)
         objects = self.of_kind(list, name, [] if value is None and optional else value)
         return [
-            JsonRow(self.path, f"{self.location}, {name}[{number}]", self.of_kind(dict, f"{name}[{number}]", item))
+            JsonRow(
+                self.path,
+                f"{self.location}, {name}[{number}]",
+                self.of_kind(dict, f"{name}[{number}]", item),
+            )
             for number, item in enumerate(objects)
         ]
 
@@ -176,8 +199,9 @@ def read_rows(path: Path, remedy: str) -> Iterator[JsonRow]:
 def direct_predecessors(times: Sequence[tuple[float, float]]) -> list[list[int]]:
     """Return which calls each call waited for, as far as times show it.
 
-    A call waited for those that had ended when it began, but for those that others of these had waited for in turn.
-    (Fishburn, Interval Orders and Interval Graphs, 1985: the cover relation of the order by time.)
+    A call waited for those that had ended when it began, but for those that others of these had
+    waited for in turn. (Fishburn, Interval Orders and Interval Graphs, 1985: the cover relation of
+    the order by time.)
 
     Args:
         times: Begin and end of each call, ascending by begin.
@@ -191,7 +215,8 @@ def direct_predecessors(times: Sequence[tuple[float, float]]) -> list[list[int]]
         while ended < len(by_end) and by_end[ended] < number and times[by_end[ended]][1] <= begin:
             direct.append(by_end[ended])
             ended += 1
-        last = max(direct, default=-1)  # the one that began last waited for all that had ended by then
+        # The one that began last waited for all that had ended by then.
+        last = max(direct, default=-1)
         direct = [call for call in direct if call == last or times[call][1] > times[last][0]]
         predecessors.append(sorted(direct))
     return predecessors

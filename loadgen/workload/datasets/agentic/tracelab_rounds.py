@@ -1,8 +1,9 @@
 """Rounds of coding agents in TraceLab's format: a JSON line for each call.
 
-Fields: `session_id`, `timing_events` (`event_type`, `timestamp`), `input_tokens_total`, `prefix_tokens` (how many of
-them the call before it had, too), `output_tokens`, `reasoning_output_tokens`, `round_index`. Sources:
-https://github.com/uw-syfi/TraceLab, and AIPerf's loader `_tracelab_convert.py`.
+Fields: `session_id`, `timing_events` (`event_type`, `timestamp`), `input_tokens_total`,
+`prefix_tokens` (how many of them the call before it had, too), `output_tokens`,
+`reasoning_output_tokens`, `round_index`. Sources: https://github.com/uw-syfi/TraceLab, and AIPerf's
+loader `_tracelab_convert.py`.
 """
 
 import datetime
@@ -10,7 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loadgen.workload.datasets.agentic.recorded_session import JsonRow, RecordedCall, RecordedSession, read_rows
+from loadgen.workload.datasets.agentic.recorded_session import (
+    JsonRow,
+    RecordedCall,
+    RecordedSession,
+    read_rows,
+)
 
 REMEDY = "give JSON lines of TraceLab"
 INPUTS, OUTPUTS = ("user_message", "tool_result"), ("text", "reasoning", "tool_call")
@@ -29,7 +35,9 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
     """
     rows = dict[str, list[tuple[float, float, int, JsonRow]]]()
     for row in read_rows(path, REMEDY):
-        rows.setdefault(row.text("session_id"), []).append((*_times(row), row.integer("round_index", default=0), row))
+        rows.setdefault(row.text("session_id"), []).append(
+            (*_times(row), row.integer("round_index", default=0), row)
+        )
     for name, rounds in rows.items():
         yield RecordedSession(name, _calls(sorted(rounds, key=lambda item: (item[0], item[2]))))
 
@@ -43,9 +51,13 @@ def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall
         blocks, sizes = _cut(blocks, sizes, shared)
         if tokens > shared:
             blocks, sizes = [*blocks, number], [*sizes, tokens - shared]
-        output_tokens = row.integer("output_tokens", default=0) + row.integer("reasoning_output_tokens", default=0)
+        output_tokens = row.integer("output_tokens", default=0) + row.integer(
+            "reasoning_output_tokens", default=0
+        )
         after, delay_s = ((number - 1,), max(0.0, begin - last_s)) if number else ((), 0.0)
-        calls.append(RecordedCall(row.location, after, delay_s, tokens, max(output_tokens, 1), blocks, sizes))
+        calls.append(
+            RecordedCall(row.location, after, delay_s, tokens, max(output_tokens, 1), blocks, sizes)
+        )
         last_s = end
     return calls
 
@@ -61,10 +73,13 @@ def _cut(blocks: list[int], sizes: list[int], tokens: int) -> tuple[list[int], l
 
 
 def _times(row: JsonRow) -> tuple[float, float]:
-    """Return when a round was sent and when its answer ended, s: from the last input to the last output."""
+    """Return when a round was sent and when its answer ended, s: from the last input to the last
+    output.
+    """
     events = row.rows("timing_events")
     inputs, answered = (
-        [_second(event) for event in events if event.fields.get("event_type") in kinds] for kinds in (INPUTS, OUTPUTS)
+        [_second(event) for event in events if event.fields.get("event_type") in kinds]
+        for kinds in (INPUTS, OUTPUTS)
     )
     if not inputs and not answered:
         raise row.error("'timing_events' has no time of an input or output")

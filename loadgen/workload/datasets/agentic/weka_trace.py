@@ -1,8 +1,10 @@
-"""`WekaSession`: sessions of coding agents with subagents, in the format of Weka's KV cache tester, which AgentX uses.
+"""`WekaSession`: sessions of coding agents with subagents, in the format of Weka's KV cache tester,
+which AgentX uses.
 
-A session is an object with `block_size`, `hash_id_scope` and `requests`: calls (`type` "n" or "s") with `t`, `in`,
-`out`, `hash_ids`, `api_time` and `think_time`, times in seconds, and subagents (`type` "subagent") with `requests`.
-Sources: https://github.com/callanjfox/kv-cache-tester, and AIPerf's loader `weka_trace_models.py`.
+A session is an object with `block_size`, `hash_id_scope` and `requests`: calls (`type` "n" or "s")
+with `t`, `in`, `out`, `hash_ids`, `api_time` and `think_time`, times in seconds, and subagents
+(`type` "subagent") with `requests`. Sources: https://github.com/callanjfox/kv-cache-tester, and
+AIPerf's loader `weka_trace_models.py`.
 """
 
 from collections.abc import Iterator
@@ -57,8 +59,9 @@ class _TimedCall:
 class WekaSession:
     """The calls of one session, which are put in order.
 
-    Calls of one agent wait for each other as their times show. The first calls of a subagent wait for the call before
-    it in the list, and the first call of the parent that begins after a subagent's end waits for that subagent.
+    Calls of one agent wait for each other as their times show. The first calls of a subagent wait
+    for the call before it in the list, and the first call of the parent that begins after a
+    subagent's end waits for that subagent.
 
     Args:
         block_tokens: The tokens of a block.
@@ -86,11 +89,17 @@ class WekaSession:
             if len(before) == 1 and timed_call.think_s is not None:
                 timed_call.call.delay_s = timed_call.think_s
             elif before:
-                timed_call.call.delay_s = max(0.0, timed_call.begin - max(earlier.end for earlier in before))
+                timed_call.call.delay_s = max(
+                    0.0, timed_call.begin - max(earlier.end for earlier in before)
+                )
         return [timed_call.call for timed_call in ordered]
 
-    def _add(self, entries: list[JsonRow], spawner: _TimedCall | None, offset_s: float) -> list[_TimedCall]:
-        """Add the calls of one agent and of its subagents; return those that none of them waits for."""
+    def _add(
+        self, entries: list[JsonRow], spawner: _TimedCall | None, offset_s: float
+    ) -> list[_TimedCall]:
+        """Add the calls of one agent and of its subagents; return those that none of them waits
+        for.
+        """
         calls: list[_TimedCall] = []
         agents: list[tuple[JsonRow, _TimedCall | None, float]] = []
         for entry in entries:
@@ -98,13 +107,19 @@ class WekaSession:
             if kind in CALLS:
                 calls.append(self._timed_call(entry, spawner, offset_s))
             elif kind == SUBAGENT:
-                agents.append((entry, calls[-1] if calls else spawner, offset_s + self._begin(entry)))
+                agents.append(
+                    (entry, calls[-1] if calls else spawner, offset_s + self._begin(entry))
+                )
             else:
                 raise entry.wrong("type", kind, f"n, s or {SUBAGENT}")
         calls.sort(key=lambda timed_call: timed_call.begin)
-        predecessors = direct_predecessors([(timed_call.begin, timed_call.end) for timed_call in calls])
+        predecessors = direct_predecessors(
+            [(timed_call.begin, timed_call.end) for timed_call in calls]
+        )
         for timed_call, before in zip(calls, predecessors, strict=True):
-            timed_call.waited_for = [calls[number] for number in before] or ([spawner] if spawner else [])
+            timed_call.waited_for = [calls[number] for number in before] or (
+                [spawner] if spawner else []
+            )
         self._timed_calls += calls
         followed = {id(earlier) for timed_call in calls for earlier in timed_call.waited_for}
         last = [timed_call for timed_call in calls if id(timed_call) not in followed]
@@ -115,7 +130,10 @@ class WekaSession:
             began_later = (
                 timed_call
                 for timed_call in calls
-                if all(timed_call.begin >= earlier.end and timed_call.begin > earlier.begin for earlier in ends)
+                if all(
+                    timed_call.begin >= earlier.end and timed_call.begin > earlier.begin
+                    for earlier in ends
+                )
             )
             if ends and (joins := next(began_later, None)):
                 joins.waited_for += ends
@@ -129,11 +147,18 @@ class WekaSession:
             raise entry.wrong("t", begin, "a number of seconds")
         return begin
 
-    def _timed_call(self, entry: JsonRow, spawner: _TimedCall | None, offset_s: float) -> _TimedCall:
+    def _timed_call(
+        self, entry: JsonRow, spawner: _TimedCall | None, offset_s: float
+    ) -> _TimedCall:
         blocks = entry.fields.get("hash_ids") or []
-        if not isinstance(blocks, list) or not all(type(block) is int and block >= 0 for block in blocks):
+        if not isinstance(blocks, list) or not all(
+            type(block) is int and block >= 0 for block in blocks
+        ):
             raise entry.error("'hash_ids' is not a list of whole numbers of 64 bits")
-        tokens, output_tokens = entry.integer("in", "input_length"), entry.integer("out", "output_length")
+        tokens, output_tokens = (
+            entry.integer("in", "input_length"),
+            entry.integer("out", "output_length"),
+        )
         try:
             check_blocks(len(blocks), self._block_tokens, tokens)
         except ValueError as error:
@@ -148,4 +173,6 @@ class WekaSession:
             blocks=blocks,
             sizes=[self._block_tokens] * len(blocks),
         )
-        return _TimedCall(call, begin, begin + (entry.seconds("api_time") or 0.0), entry.seconds("think_time"))
+        return _TimedCall(
+            call, begin, begin + (entry.seconds("api_time") or 0.0), entry.seconds("think_time")
+        )
