@@ -36,6 +36,11 @@ LIES = (
         Test("tests/core/test_stamped_connection.py::test_read_loop_stamps_before_anything_else_runs"),
     ),
     Mutant(
+        "believe the stamp of a segment behind a lost one",
+        (Edit(CONNECTION, "is_uncertain = is_uncertain and self.was_reordered", "is_uncertain = False"),),
+        Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
+    ),
+    Mutant(
         "time from sent instead of due",
         (Edit(TALLY, "self.ttft_due.add(first - due, ", "self.ttft_due.add(first - sent, "),),
         Test("tests/metrics/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),

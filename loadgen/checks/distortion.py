@@ -151,6 +151,12 @@ def _advice(run: RunData) -> str:
     """Say why stamps are not exact, and what helps."""
     counters = run.snapshot.counters
     events, by_user = counters["token_events"], counters["user_stamped_events"]
+    if 2 * counters["reordered_events"] > counters["inexact_events"]:
+        share = percent(counters["reordered_events"] / events) if events else "all"
+        return (
+            f"{share} of the tokens waited for segments that the network lost or delayed; when "
+            "these came is known no better than when they were read"
+        )
     if 2 * by_user > counters["inexact_events"]:
         share = percent(by_user / events) if events else "all"
         return (

@@ -218,6 +218,7 @@ cdef class Tally:
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
     cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
+    cdef readonly int64_t reordered_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal, results
 
@@ -329,6 +330,7 @@ cdef class Tally:
         self.user_stamped_events += (
             record.events if record.user_stamped == UNBOUNDED else record.user_stamped
         )
+        self.reordered_events += record.reordered
         self.unbounded_events += record.events if record.user_stamped == UNBOUNDED else 0
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events

@@ -209,6 +209,7 @@ cdef class ReadLoop:
         cdef epoll_event[EVENTS_AT_ONCE] events
         cdef int64_t until_ns
         cdef Watcher watcher
+        cdef bint may_have_more
         self.asked_ns = self.kernel_clock.refresh()
         until_ns = self.asked_ns + self.linger_ns
         cdef int i, fd, n
@@ -219,8 +220,14 @@ cdef class ReadLoop:
                 watcher = self.watchers[fd] if fd < len(self.watchers) else None
                 if watcher is None:  # forgotten since the kernel was asked
                     continue
+                try:
+                    may_have_more = watcher.on_readable(watcher.target)
+                except Exception as fault:  # the files after this one would not be reported again
+                    may_have_more = False
+                    context = {"message": "a reader of a socket failed", "exception": fault}
+                    self.loop.call_exception_handler(context)
                 # An end that came with data is behind it, and would not be reported again.
-                if watcher.on_readable(watcher.target) or events[i].events != EPOLLIN:
+                if may_have_more or events[i].events != EPOLLIN:
                     self.look_again(fd)
             # All that had come when the kernel was asked has been read, unless it reported as much
             # as it can.

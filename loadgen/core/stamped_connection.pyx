@@ -22,6 +22,8 @@ from loadgen.core.record cimport Record
 import os
 
 cdef enum:
+    # A stamp this much older than the reading is asked about: a smaller error is in FLOOR_MS.
+    PROMPT_NS = 50000
     # no window is smaller than 64 KiB: with less unread, no server has to wait
     WINDOW_BYTES = 48 << 10
 
@@ -113,7 +115,7 @@ cdef class Connection:
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
         self.is_readable = self.read_loop.fd >= 0
         if self.tls is not None:
-            self._came_together()  # from now on it compares with the segments of the handshake
+            self._ask_kernel()  # from now on it compares with the segments of the handshake
         if self.is_readable:
             # so that resume_writing is called when nothing is left to write
             self.transport.set_write_buffer_limits(0)
@@ -150,6 +152,7 @@ cdef class Connection:
         self.requests += 1
         record.sent = self.emptied_ns = now_ns()
         self.was_emptied = True
+        self.was_reordered = False
         self.hook.sends += 1
         if self.fd >= 0:
             sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -181,7 +184,7 @@ cdef class Connection:
         self.response.feed_body(data, at_ns)
         self.hook.tokens += record.counted - counted
         if record.events > events:
-            self._bound(record, events, at_ns, at_ns, False, False)
+            self._bound(record, events, at_ns, at_ns, False, False, False)
 
     def eof(self, int64_t at_ns):
         """End a response whose body aiohttp's reader has decoded to its end."""
@@ -207,10 +210,14 @@ cdef class Connection:
             if self.transport.get_write_buffer_size() == 0:
                 self._read_directly()
 
-    def take(self, bytes data not None, int64_t read_ns, int64_t on_real_ns, bint emptied):
+    def take(
+        self, bytes data not None, int64_t read_ns, int64_t on_real_ns, bint emptied,
+        bint reordered=False
+    ):
         """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for
         tests.
         """
+        self.was_reordered = self.was_reordered or reordered
         self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns,
                        emptied)
 
@@ -307,7 +314,20 @@ cdef class Connection:
         cdef int64_t counted = 0 if record is None else record.counted
         cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
+        cdef bint is_uncertain
         cdef bytes decrypted
+        self.bytes_read += n
+        self.reads_since += 1
+        self.all_emptied = self.all_emptied and emptied
+        self.was_asked = False
+        # The stamp is that of the last segment. It may have come before one that was lost or
+        # overtaken, and be readable only since that one came.
+        is_uncertain = is_stamped and read_ns - at_ns > PROMPT_NS
+        if is_uncertain and not self.was_reordered:
+            self._ask_kernel()
+        is_uncertain = is_uncertain and self.was_reordered
+        if is_uncertain:
+            at_ns = max(at_ns, self.emptied_ns)
         # by the width of a pair of readings, or CLOCK_REALTIME was set
         if at_ns > read_ns or at_ns < self.emptied_ns:
             is_stamped = (
@@ -316,10 +336,7 @@ cdef class Connection:
             )
             at_ns = max(at_ns, self.emptied_ns) if is_stamped and at_ns <= read_ns else read_ns
         # the read before may have had no stamp, and so a later time
-        self.latest_ns = max(self.latest_ns, at_ns)
-        self.bytes_read += n
-        self.reads_since += 1
-        self.all_emptied = self.all_emptied and emptied
+        self.latest_ns = max(self.latest_ns, read_ns if is_uncertain else at_ns)
         self.hook.reads += 1
         if self.tls is not None:
             decrypted = self._decrypt(p, n)
@@ -337,7 +354,7 @@ cdef class Connection:
             if n >= WINDOW_BYTES and record.results < 0:
                 record.window_filled = True
             if record.events > events:
-                self._bound(record, events, at_ns, read_ns, is_stamped, emptied)
+                self._bound(record, events, at_ns, read_ns, is_stamped, is_uncertain, emptied)
         self.was_emptied = emptied
         if emptied:
             self.emptied_ns = at_ns if is_stamped else self.read_loop.asked_ns
@@ -367,13 +384,13 @@ cdef class Connection:
 
     cdef int _bound(
         self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped,
-        bint emptied
+        bint is_uncertain, bint emptied
     ) except -1:
         """Store how early the events that one read has brought can have come.
 
         A stamp is that of the last segment of what was read, or of one that is still unread. It
         holds for the last event if that ends what has come, and for all events if what has come was
-        one segment.
+        one segment. Where segments were reordered it is only the earliest time of the last event.
 
         Args:
             record: What they were written to.
@@ -381,25 +398,34 @@ cdef class Connection:
             at_ns: The stamp of the read.
             read_ns: When it was read.
             is_stamped: Whether the stamp is the kernel's.
+            is_uncertain: Whether what it stamps may have been readable only later.
             emptied: Whether the read took all that the socket held.
         """
         cdef bint ends_read = emptied and self.response.events.tail == 0
         cdef Py_ssize_t exact_from
-        cdef int64_t earliest_ns = self.emptied_ns, late_ns
+        cdef int64_t earliest_ns = self.emptied_ns, late_ns, seen_ns
         record.set_read(first, read_ns)
         if self.was_emptied and not self.uses_loop:
-            earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(at_ns))
-        earliest_ns = min(earliest_ns, at_ns)
-        if not is_stamped:
-            record.user_stamped += record.events - first
+            seen_ns = read_ns if is_uncertain else at_ns
+            earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(seen_ns))
+        if not is_stamped or is_uncertain:
+            if is_uncertain:
+                record.reordered += record.events - first
+            else:
+                record.user_stamped += record.events - first
             self.hook.user_stamped_reads += 1
             # A stall may have begun right after the last alarm was handled.
             if self.hook.is_sparse or read_ns - self.hook.alarm_ns > STALL_NS:
                 late_ns = read_ns - self.hook.handled_ns
             else:
                 late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)
-            return record.set_earliest(first, record.events, max(earliest_ns, read_ns - late_ns))
-        if ends_read and record.events - first == 1 or self._came_together():
+            earliest_ns = max(earliest_ns, read_ns - late_ns)
+            record.set_earliest(first, record.events, min(earliest_ns, read_ns))
+            if is_uncertain and ends_read and at_ns > earliest_ns:
+                record.set_earliest(record.events - 1, record.events, at_ns)
+            return 0
+        earliest_ns = min(earliest_ns, at_ns)
+        if ends_read and record.events - first == 1 or self._ask_kernel():
             exact_from = first
         else:
             exact_from = record.events - ends_read
@@ -408,21 +434,28 @@ cdef class Connection:
             record.set_earliest(exact_from, record.events, at_ns)
         return 0
 
-    cdef bint _came_together(self) noexcept:
-        """Ask the kernel whether the last read was of one segment, as each read since it was
-        asked before.
+    cdef bint _ask_kernel(self) noexcept:
+        """Ask the kernel once for each read whether it was of one segment, as each read since it
+        was asked before, and whether segments of this response may have been reordered.
         """
         cdef uint64_t segments, bytes_counted
-        cdef bint has_agreed = self.count_agreed, came_together
-        if not count_received(self.socket_fd, &segments, &bytes_counted):
+        cdef int64_t reordered
+        cdef bint has_agreed = self.count_agreed
+        if self.was_asked:
+            return self.came_together
+        self.was_asked, self.came_together = True, False
+        if not count_received(self.socket_fd, &segments, &bytes_counted, &reordered):
             return False
         # The kernel counts a segment that has come since: then the bytes do not agree.
         self.count_agreed = bytes_counted == self.bytes_read
-        came_together = (
+        self.came_together = (
             has_agreed
             and self.count_agreed
             and self.all_emptied
             and segments - self.segments_counted == <uint64_t>self.reads_since
         )
         self.segments_counted, self.reads_since, self.all_emptied = segments, 0, True
-        return came_together
+        if reordered != self.reordered_counted or reordered < 0:
+            self.was_reordered = True
+        self.reordered_counted = reordered
+        return self.came_together

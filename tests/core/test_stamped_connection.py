@@ -255,6 +255,40 @@ def test_stamp_after_one_that_was_read_late_is_not_before_it() -> None:
     assert record.earliest[1] == late_ns - 1000
 
 
+def test_reordered_token_came_between_its_stamp_and_its_reading() -> None:
+    """A segment waits behind a lost one and is readable only since that one came."""
+    connection, record = stamped()
+    stamp_ns, read_ns = record.sent + 1000, record.sent + 20_000_000
+    connection.take(TOKEN, read_ns, REAL + stamp_ns, True, reordered=True)
+    assert (record.stamps, record.earliest) == ([read_ns], [stamp_ns])
+    assert (record.read_times, record.user_stamped) == ([read_ns], 0)
+
+
+def test_only_the_last_of_reordered_tokens_came_after_the_stamp() -> None:
+    connection, record = stamped()
+    stamp_ns, read_ns = record.sent + 1000, record.sent + 20_000_000
+    connection.take(TOKEN + TOKEN, read_ns, REAL + stamp_ns, True, reordered=True)
+    assert record.stamps == [read_ns, read_ns]
+    assert record.earliest == [record.sent + 5, stamp_ns]
+
+
+def test_reordered_token_that_is_read_at_once_keeps_its_stamp() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(TOKEN, at_ns + 50_000, REAL + at_ns, True, reordered=True)
+    assert (record.stamps, record.earliest) == ([at_ns], None)
+
+
+def test_segments_of_the_next_response_are_not_reordered() -> None:
+    connection, record = stamped()
+    connection.take(TOKEN, record.sent + 60_000, REAL + record.sent + 1000, True, reordered=True)
+    connection.send(b"request", record := Record())
+    connection.take(CHUNKED, record.sent + 10, REAL + record.sent + 5, True)
+    at_ns = record.sent + 1_000_000_000
+    connection.take(TOKEN, at_ns + 60_000, REAL + at_ns, True)
+    assert (record.stamps, record.earliest) == ([at_ns], None)
+
+
 def test_stamp_in_the_future_is_not_used() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000

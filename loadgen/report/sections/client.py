@@ -30,6 +30,11 @@ def lines(result: RunResult) -> Iterator[str]:
         by_kernel = percent(1 - tokens.user_stamped_events / events, 1)
         exact = percent(1 - tokens.inexact_events / events, 1)
         yield f"Arrival times: {by_kernel} of the {what} stamped by the kernel, {exact} exact"
+        if late := tokens.reordered_events:
+            yield (
+                f"The network lost or reordered segments: {percent(late / events, 1)} of the "
+                f"{what} waited for them"
+            )
     if result.provenance.engine.continuous_usage == "refused":
         yield (
             "The server refuses to count tokens with every event (--continuous-usage): it was "
