@@ -41,6 +41,11 @@ LIES = (
         Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
     ),
     Mutant(
+        "leave the client's lag out of the bound",
+        (Edit(TALLY, "due_late = due + max(record.get_lag_ns(), 0)", "due_late = due"),),
+        Test("tests/metrics/test_statistic.py::test_lag_is_in_the_error_of_latencies_from_due"),
+    ),
+    Mutant(
         "time from sent instead of due",
         (Edit(TALLY, "self.ttft_due.add(first - due, ", "self.ttft_due.add(first - sent, "),),
         Test("tests/metrics/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),

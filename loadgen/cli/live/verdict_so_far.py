@@ -18,6 +18,7 @@ from loadgen.metrics.failures import Failures
 from loadgen.metrics.progress import Progress
 from loadgen.report.summary_line import Colour, Part
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
+from loadgen.util.clock import NS_PER_S
 
 MAX_NAMED = 3  # limits of the SLO that are named
 
@@ -82,7 +83,7 @@ def verdict_so_far(
         parts.append((OVERLOADED, Colour.RED))
     if limits:
         parts.append(_slo_part(limits))
-    parts.append(_client_part(progress.ttft if settings.streams else progress.e2el, progress))
+    parts.append(_client_part(progress))
     return sorted(parts, key=lambda part: part[1] is not Colour.RED)
 
 
@@ -117,12 +118,9 @@ def _slo_part(limits: list[LimitSoFar]) -> Part:
     return "SLO met so far", Colour.GREEN
 
 
-def _client_part(latency: Sketch, progress: Progress) -> Part:
-    """Say whether requests were sent on time so far, by a latency of them; a run is SUSPECT if
-    they were not.
-    """
-    p50_ms = latency.p50_ms
-    limit_ms = late_limit_ns(None if p50_ms is None else p50_ms * 1e6) / 1e6
+def _client_part(progress: Progress) -> Part:
+    """Say whether requests were sent on time so far; a run is SUSPECT if they were not."""
+    limit_ms = late_limit_ns(progress.elapsed_s * NS_PER_S / max(1, progress.sent)) / 1e6
     if (late_ms := progress.lag.p99_ms or 0.0) > limit_ms:
         return f"SUSPECT: requests are sent {late_ms:.1f} ms late (p99)", Colour.YELLOW
     return "sent on time", Colour.NONE
