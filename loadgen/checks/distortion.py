@@ -169,7 +169,7 @@ def _advice(run: RunData) -> str:
 def _window(snapshot: Snapshot) -> Check:
     """A server that has filled the receive window has to wait until the client reads."""
     held = snapshot.counters["window_filled"]
-    value = f"{plural(held, 'answer')} had 48 KiB or more to read at once"
+    value = f"{plural(held, 'answer')} filled the receive window before they were read"
     advice = (
         "the client read so late that the server had to wait: lower the load, or give the "
         "client a faster core"

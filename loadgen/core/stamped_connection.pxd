@@ -44,4 +44,5 @@ cdef class Connection:
                        bint emptied) except -1
     cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns,
                     bint is_stamped, bint is_uncertain, bint emptied) except -1
+    cdef int64_t _most_unread(self) noexcept
     cdef bint _ask_kernel(self) noexcept

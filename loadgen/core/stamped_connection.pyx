@@ -11,8 +11,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.kernel cimport (
     MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, count_received, now_ns, receive, recv,
-    send,
-    stamp_of_sent,
+    receive_buffer, send, stamp_of_sent,
 )
 from loadgen.core.http1 cimport IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
@@ -24,8 +23,9 @@ import os
 cdef enum:
     # A stamp this much older than the reading is asked about: a smaller error is in FLOOR_MS.
     PROMPT_NS = 50000
-    # no window is smaller than 64 KiB: with less unread, no server has to wait
-    WINDOW_BYTES = 48 << 10
+    # A server waits for the client only where the window is full and the client reads late.
+    LATE_READ_NS = 1000000
+    RECEIVE_BUFFER = 128 << 10  # of a socket, where the kernel does not say
 
 
 cdef int read_and_stamp(object target) except -1:
@@ -268,7 +268,7 @@ cdef class Connection:
         """
         cdef KernelClock clock = self.read_loop.kernel_clock
         cdef int64_t on_real_ns = stamp_of_sent(self.socket_fd), at_ns
-        if on_real_ns and clock.usable:
+        if on_real_ns and clock.usable and clock.slack_ns == 0:
             at_ns = clock.monotonic_ns(on_real_ns)
             if record.sent <= at_ns <= record.written:
                 record.sent = record.written = at_ns
@@ -312,9 +312,13 @@ cdef class Connection:
         cdef bint was_complete = response.complete, is_stamped = on_real_ns != 0 and clock.usable
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
-        cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
+        cdef int64_t at_ns = read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
         cdef bint is_uncertain
+        if is_stamped:
+            at_ns = clock.monotonic_ns(on_real_ns)
+            if clock.slack_ns:  # the latest time that the stamp can mean
+                at_ns = min(at_ns + clock.slack_ns, read_ns)
         cdef bytes decrypted
         self.bytes_read += n
         self.reads_since += 1
@@ -350,14 +354,13 @@ cdef class Connection:
             response.events.tail += self.tls.is_partial
         if record is not None:
             self.hook.tokens += record.counted - counted
-            # an answer in one piece may be larger than any window
-            if n >= WINDOW_BYTES and record.results < 0:
+            if read_ns - at_ns > LATE_READ_NS and n >= self._most_unread():
                 record.window_filled = True
             if record.events > events:
                 self._bound(record, events, at_ns, read_ns, is_stamped, is_uncertain, emptied)
         self.was_emptied = emptied
         if emptied:
-            self.emptied_ns = at_ns if is_stamped else self.read_loop.asked_ns
+            self.emptied_ns = at_ns - 2 * clock.slack_ns if is_stamped else self.read_loop.asked_ns
         if response.wants_reader and response.phase == READER:
             self._fall_back_to_loop()
             self.is_readable = False
@@ -370,6 +373,11 @@ cdef class Connection:
         if read_ns >= self.hook.due_ns:  # last: it may send on this very connection
             self.hook.callback()
         return 0
+
+    cdef int64_t _most_unread(self) noexcept:
+        """Return how many unread bytes may have closed the window: three quarters of it."""
+        cdef int64_t size = receive_buffer(self.socket_fd)
+        return min((size if size > 0 else RECEIVE_BUFFER) * 3 // 8, READ_BYTES)
 
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n):
         """Decrypt bytes of a TLS session, send what it answers itself, and close after its end."""
@@ -404,6 +412,7 @@ cdef class Connection:
         cdef bint ends_read = emptied and self.response.events.tail == 0
         cdef Py_ssize_t exact_from
         cdef int64_t earliest_ns = self.emptied_ns, late_ns, seen_ns
+        cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
         record.set_read(first, read_ns)
         if self.was_emptied and not self.uses_loop:
             seen_ns = read_ns if is_uncertain else at_ns
@@ -430,8 +439,9 @@ cdef class Connection:
         else:
             exact_from = record.events - ends_read
             record.set_earliest(first, exact_from, earliest_ns)
-        if at_ns < self.latest_ns:  # their stamps are those of a read before that came late
-            record.set_earliest(exact_from, record.events, at_ns)
+        # Their stamps are those of a read before that came late; or the clock is slow.
+        if at_ns < self.latest_ns or slack_ns:
+            record.set_earliest(exact_from, record.events, at_ns - 2 * slack_ns)
         return 0
 
     cdef bint _ask_kernel(self) noexcept:

@@ -16,6 +16,8 @@ from loadgen.util.clock import now_ns
 from tests.helpers.response_bytes import answer, delta, streamed
 from tests.helpers.run_facts import CHUNKED, chunk
 
+MS = 1_000_000
+
 
 class Owner:
     """Remembers what it is told."""
@@ -296,11 +298,23 @@ def test_stamp_in_the_future_is_not_used() -> None:
     assert (record.stamps, record.user_stamped) == ([at_ns], 1)
 
 
-def test_answer_of_48_kib_unread_at_once_may_have_filled_the_window() -> None:
+@pytest.mark.parametrize(
+    ("size", "late_ns", "expected"),
+    [(47 << 10, 2 * MS, False), (49 << 10, 2 * MS, True), (200 << 10, MS // 2, False)],
+)
+def test_server_waited_where_much_of_the_window_was_read_late(
+    size: int, late_ns: int, expected: bool
+) -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
-    tokens = 48 * 1024 // len(TOKEN)
-    connection.take(tokens * TOKEN, at_ns, REAL + at_ns, True)
-    assert not record.window_filled
-    connection.take((tokens + 1) * TOKEN, at_ns, REAL + at_ns, True)
-    assert record.window_filled
+    connection.take(size // len(TOKEN) * TOKEN, at_ns + late_ns, REAL + at_ns, True)
+    assert record.window_filled is expected
+
+
+def test_stamp_by_a_slow_clock_is_as_uncertain_as_the_clock() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 20_000
+    connection.read_loop.kernel_clock.observe(at_ns, REAL + at_ns + 1500, at_ns + 3000)
+    connection.take(TOKEN, at_ns + 9000, REAL + at_ns, True)
+    assert (record.stamps, record.earliest) == ([at_ns + 1500], [at_ns - 1500])
+    assert record.user_stamped == 0

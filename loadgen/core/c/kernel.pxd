@@ -104,12 +104,19 @@ cdef extern from *:
         return 1;
     }
 
+    static inline int64_t loadgen_receive_buffer(int fd) {
+        int size = 0;
+        socklen_t length = sizeof size;
+        return getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 ? size : 0;
+    }
+
     static inline int64_t loadgen_real_ns(void) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     }
     #else
+    static inline int64_t loadgen_receive_buffer(int fd) { return 0; }
     static inline int loadgen_ask_for_stamps(int fd, int of_sent) { return 0; }
     static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
         *real_ns = 0;
@@ -134,5 +141,7 @@ cdef extern from *:
     # segments came before an earlier one (-1: the kernel does not count them); False: not known.
     bint count_received "loadgen_count_received"(
         int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) noexcept nogil
+    # The size of a socket's receive buffer now; 0: not known. Half of it, or more, is its window.
+    int64_t receive_buffer "loadgen_receive_buffer"(int fd) noexcept nogil
     # Nanoseconds on CLOCK_REALTIME; 0: the system has no stamps.
     int64_t real_ns "loadgen_real_ns"() noexcept nogil
