@@ -115,8 +115,8 @@ LIES = (
         (
             Edit(
                 CONNECTION,
-                "            at_ns = clock.monotonic_ns(on_real_ns)\n            if clock.slack_ns:",
-                "            if clock.slack_ns:",
+                "            at_ns = clock.monotonic_ns(on_real_ns)\n            if clock.",
+                "            if clock.",
             ),
         ),
         Test(f"{STAMPS}::test_interval_holds_the_truth_while_the_client_stalls"),
