@@ -100,7 +100,9 @@ class KnobTable:
         """
         parts = CommandParts()
         for name, value in knobs.items():
-            form = self._form(name, version)
+            form = next((form for form in self.forms[name] if form.supported_by(version)), None)
+            if form is None:
+                raise BadInput(name, *self._unsupported(self.forms[name], version))
             if (converted := form.convert(value, knobs)) is not None:
                 form.add(converted, parts)
         return parts
@@ -157,12 +159,6 @@ class KnobTable:
                 "raw", f"{raw[0]!r} follows no flag", "give flags, each followed by its values"
             )
         return [name for name, *_ in self.flag_syntax.parse(raw)[1:]]
-
-    def _form(self, name: str, version: str | None) -> KnobForm:
-        for form in self.forms[name]:
-            if form.supported_by(version):
-                return form
-        raise BadInput(name, *self._unsupported(self.forms[name], version))
 
     def _unsupported(self, forms: Sequence[KnobForm], version: str | None) -> tuple[str, str]:
         labels = "; ".join(form.label_with_versions for form in forms)

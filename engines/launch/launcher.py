@@ -267,7 +267,15 @@ class Launcher:
         if program is None:
             missing = f"command {launch.argv[0]!r} not found; install the engine, or set PATH"
             raise EngineFailed(engine.name, Crash("not_installed", missing))
-        _write(launch)
+        for path, text in launch.files.items():
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with open(path, "w", opener=files.private_opener) as file:
+                    file.write(text)
+            except OSError as error:
+                raise EngineError(
+                    f"{path} cannot be written ({error.strerror}); name another folder"
+                ) from error
 
         def register(pid: int, supervisor_pid: int) -> None:
             owner, *started = (Process.at(number) for number in (os.getpid(), supervisor_pid, pid))
@@ -294,7 +302,14 @@ class Launcher:
                 ) from error
             return Path(tempfile.mkdtemp(prefix="loadgen-engine-"))
         if self._folder is None:
-            _remove_old(root)
+            # Servers that run have an entry; the oldest folders without one are removed.
+            failed = [
+                path
+                for path in sorted(root.iterdir())
+                if path.is_dir() and not path.with_suffix(".json").exists()
+            ]
+            for path in failed[: -MAX_FAILED_LOGS - 1]:
+                shutil.rmtree(path, ignore_errors=True)
         return folder
 
 
@@ -308,28 +323,3 @@ def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     defaults = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
     return defaults | inherited | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
-
-
-def _write(launch: Launch) -> None:
-    for path, text in launch.files.items():
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "w", opener=files.private_opener) as file:
-                file.write(text)
-        except OSError as error:
-            raise EngineError(
-                f"{path} cannot be written ({error.strerror}); name another folder"
-            ) from error
-
-
-def _remove_old(root: Path) -> None:
-    """Remove the oldest folders of failed launches; servers that run have an entry and are left
-    alone.
-    """
-    done = [
-        path
-        for path in sorted(root.iterdir())
-        if path.is_dir() and not path.with_suffix(".json").exists()
-    ]
-    for path in done[: -MAX_FAILED_LOGS - 1]:
-        shutil.rmtree(path, ignore_errors=True)

@@ -24,7 +24,13 @@ def markdown(result: RunResult | Series) -> str:
         return html.github(run_page.document([result]))
     label = result.provenance.settings.label
     title = f"{label}: {run.title(result)}" if label else run.title(result)
-    return html.github(Document(title, tuple(_blocks(result))))
+    blocks = [*opening(result), *gate_blocks(gate.demands(result))]
+    blocks += [Heading(2, "Figures"), *figures(result)]
+    if wrong := result.failed_checks:
+        blocks += [Heading(2, "Checks that failed"), Items(tuple(map(verdict.reason, wrong)))]
+    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
+    origin = f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}."
+    return html.github(Document(title, (*blocks, Paragraph.of(origin))))
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -65,8 +71,19 @@ def opening(result: RunResult) -> Iterator[Block]:
 
 def figures(result: RunResult) -> Iterator[Block]:
     """Write the rates and the latencies of a run as tables."""
-    yield _rates(result)
-    if result.numbers.completed:
+    numbers = result.numbers
+    rates = {
+        "req/s": three_digits(numbers.request_throughput),
+        "output tok/s": three_digits(numbers.output_throughput),
+        "total tok/s": three_digits(numbers.total_token_throughput),
+        "peak in flight": str(numbers.max_concurrent_requests),
+        "ok": str(numbers.completed),
+        "failed": str(numbers.failed),
+    }
+    if not result.generates:
+        del rates["output tok/s"]
+    yield Table.of(tuple(rates), [rates.values()], text_columns=0)
+    if numbers.completed:
         table, few = _latencies(result)
         yield table
         if few:
@@ -81,33 +98,6 @@ def notebook_html(result: RunResult) -> str:
     if wrong := result.failed_checks:
         blocks.append(Items(tuple(map(verdict.reason, wrong))))
     return html.fragment(Document("", tuple(blocks)))
-
-
-def _blocks(result: RunResult) -> Iterator[Block]:
-    yield from opening(result)
-    yield from gate_blocks(gate.demands(result))
-    yield Heading(2, "Figures")
-    yield from figures(result)
-    if wrong := result.failed_checks:
-        yield Heading(2, "Checks that failed")
-        yield Items(tuple(map(verdict.reason, wrong)))
-    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
-    yield Paragraph.of(f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}.")
-
-
-def _rates(result: RunResult) -> Table:
-    numbers = result.numbers
-    cells = {
-        "req/s": three_digits(numbers.request_throughput),
-        "output tok/s": three_digits(numbers.output_throughput),
-        "total tok/s": three_digits(numbers.total_token_throughput),
-        "peak in flight": str(numbers.max_concurrent_requests),
-        "ok": str(numbers.completed),
-        "failed": str(numbers.failed),
-    }
-    if not result.generates:
-        del cells["output tok/s"]
-    return Table.of(tuple(cells), [cells.values()], text_columns=0)
 
 
 def _latencies(result: RunResult) -> tuple[Table, bool]:

@@ -80,7 +80,15 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
             hlog,
             lambda: write_hlog(hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s),
         )
-    _add_written_during_run(saved, settings, result)
+    # Records and capture are complete or not.
+    client = result.client
+    errors = {"records": client.records_error, "capture": client.capture and client.capture.error}
+    for name, error in errors.items():
+        if path := getattr(settings, name):
+            if error:
+                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
+            else:
+                saved.paths.append(path)
     if summary := settings.markdown:
         saved.add("markdown", summary, lambda: save_markdown(summary, result))
     if junit := settings.junit:
@@ -183,18 +191,6 @@ def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) ->
             tool_formats.pytorch_records(settings, data),
         )
         saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
-
-
-def _add_written_during_run(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:
-    """Add the records and the capture, which are complete or not."""
-    client = result.client
-    errors = {"records": client.records_error, "capture": client.capture and client.capture.error}
-    for name, error in errors.items():
-        if path := getattr(settings, name):
-            if error:
-                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
-            else:
-                saved.paths.append(path)
 
 
 def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:

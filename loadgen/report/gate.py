@@ -95,21 +95,19 @@ def junit_xml(suites: Sequence[Suite]) -> str:
                 _element("property", name=name, value=value)
                 for name, value in suite.properties.items()
             )
-        element.extend(_case(suite, demand) for demand in suite.demands)
+        at = {"classname": f"loadgen.{suite.command}"}
+        for demand in suite.demands:
+            # The time of the suite is that of the run, which all of its cases share.
+            case = _element("testcase", **at, name=demand.name, time="0")
+            if demand.met:
+                ElementTree.SubElement(case, "system-out").text = printable(demand.finding)
+            else:
+                kind = "error" if demand.met is None else "failure"
+                case.append(_element(kind, message=demand.finding))
+            element.append(case)
         root.append(element)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _case(suite: Suite, demand: Demand) -> ElementTree.Element:
-    # The time of the suite is that of the run, which all of its cases share.
-    case = _element("testcase", classname=f"loadgen.{suite.command}", name=demand.name, time="0")
-    if demand.met:
-        out = ElementTree.SubElement(case, "system-out")
-        out.text = printable(demand.finding)
-    else:
-        case.append(_element("error" if demand.met is None else "failure", message=demand.finding))
-    return case
 
 
 def _counts(demands: Sequence[Demand]) -> dict[str, str]:

@@ -33,6 +33,9 @@ def full_text(result: RunResult) -> str:
         if prompts.get("images")
         else ""
     )
+    due_s = result.provenance.schedule.duration_s
+    run_s = result.numbers.duration
+    says_sending = 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
     parts = [
         _requests(result),
         *_tokens(result),
@@ -43,7 +46,8 @@ def full_text(result: RunResult) -> str:
         _classes(result),
         _arrivals(result),
         cap(settings),
-        _times(result),
+        f"sent over {duration(due_s)}" if says_sending else "",
+        f"lasted {duration(run_s)}",
         f"label {settings.label}" if settings.label else "",
     ]
     return f"{', '.join(filter(None, parts))}."
@@ -58,16 +62,6 @@ def spacing(shape: float | str) -> str:
         if shape == 1
         else f"gamma-distributed (shape {shape:g})"
     )
-
-
-def _times(result: RunResult) -> str:
-    due_s, run_s = result.provenance.schedule.duration_s, result.numbers.duration
-    sent = (
-        f"sent over {duration(due_s)}, "
-        if 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
-        else ""
-    )
-    return f"{sent}lasted {duration(run_s)}"
 
 
 def _requests(result: RunResult) -> str:

@@ -97,7 +97,18 @@ def load(series: Series) -> str:
 def remarks(series: Series) -> Iterator[str]:
     """List what is to be known of the runs, each once with the levels that it is about."""
     yield from _run_remarks(series)
-    yield from _check_remarks(series)
+    for verdict in ("INVALID", "SUSPECT"):  # why runs are not VALID: each check once
+        wrong = [point for point in sorted(series.points, key=level_of) if point.verdict == verdict]
+        checks: dict[str, list[float]] = {}
+        for point in wrong:
+            for name in _failed_checks(point):
+                checks.setdefault(name, []).append(level_of(point))
+        by_levels: dict[str, list[str]] = {}
+        for check, levels in checks.items():
+            where = "in all runs" if len(levels) == len(series.points) else _where(levels, series)
+            by_levels.setdefault(where, []).append(check)
+        for where, names in by_levels.items():
+            yield f"{verdict} {where}: {', '.join(names)}"
     if (safe := _highest_valid(series)) is not None:
         yield (
             "The highest level that meets the SLO in VALID runs alone is "
@@ -282,22 +293,6 @@ def _run_remarks(series: Series) -> Iterator[str]:
     for why, levels in levels_by_reason.items():
         where = _where(levels, series)
         yield f"{where[0].upper()}{where[1:]}: {why}"
-
-
-def _check_remarks(series: Series) -> Iterator[str]:
-    """Say why runs are not VALID: each check once."""
-    for verdict in ("INVALID", "SUSPECT"):
-        wrong = [point for point in sorted(series.points, key=level_of) if point.verdict == verdict]
-        checks: dict[str, list[float]] = {}
-        for point in wrong:
-            for name in _failed_checks(point):
-                checks.setdefault(name, []).append(level_of(point))
-        by_levels: dict[str, list[str]] = {}
-        for check, levels in checks.items():
-            where = "in all runs" if len(levels) == len(series.points) else _where(levels, series)
-            by_levels.setdefault(where, []).append(check)
-        for where, names in by_levels.items():
-            yield f"{verdict} {where}: {', '.join(names)}"
 
 
 def _failed_checks(point: Point) -> Iterator[str]:

@@ -197,18 +197,18 @@ class NodeGroup(Group):
                 while data := file.read(min(CHUNK_BYTES, ends[name] - file.tell())):
                     # Before it is sent: a chunk must not be sent twice.
                     self._sent[name] = file.tell()
-                    await self._send_chunk(name, ray.put(data), begins=begin == 0)
+                    chunk = ray.put(data)  # once for all of them
+                    nodes = self._receiving
+                    errors = await asyncio.gather(
+                        *(node.write(name, chunk, begins=begin == 0) for node in nodes),
+                        return_exceptions=True,
+                    )
+                    self._receiving = [
+                        node for node, error in zip(nodes, errors, strict=True) if error is None
+                    ]
+                    for error in filter(None, errors):
+                        raise error
                     begin = file.tell()
-
-    async def _send_chunk(self, name: str, chunk: Any, *, begins: bool) -> None:
-        """Send a piece of a file, which is put once for all of them."""
-        nodes = self._receiving
-        errors = await asyncio.gather(
-            *(node.write(name, chunk, begins=begins) for node in nodes), return_exceptions=True
-        )
-        self._receiving = [node for node, error in zip(nodes, errors, strict=True) if error is None]
-        for error in filter(None, errors):
-            raise error
 
 
 @contextlib.asynccontextmanager

@@ -65,7 +65,12 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
     exported: dict[str, str] = {}
     pending: tuple[str, int] | None = None  # of an export that no command has followed
     for line in _whole_commands(text):
-        env, words = _variables(_split(line.text))
+        quoted = BARE_JSON.sub(lambda match: shlex.quote(match[0]), line.text)
+        try:
+            parts = shlex.split(quoted, comments=True)
+        except ValueError:  # a quote that is never closed
+            parts = line.text.split()
+        env, words = _variables(parts)
         start = at + line.at
         printed = " ".join(line.text.split())
         if words[:1] == ["export"]:
@@ -167,13 +172,6 @@ def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
         name, _, value = word.partition("=")
         env[name] = value
     return env, []
-
-
-def _split(line: str) -> list[str]:
-    try:
-        return shlex.split(BARE_JSON.sub(lambda match: shlex.quote(match[0]), line), comments=True)
-    except ValueError:  # a quote that is never closed
-        return line.split()
 
 
 def _indent(text: str) -> int:

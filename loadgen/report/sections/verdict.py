@@ -41,9 +41,20 @@ MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
 
 
 def lines(result: RunResult) -> Iterator[str]:
-    """Write the banners, the verdict with its reasons, and the limits of the SLO."""
+    """Write the banners, the verdict, the checks that failed, the notes, and the limits of the
+    SLO.
+    """
     yield from banners(result)
-    yield from _verdict_and_checks(result)
+    yield f"Verdict: {_verdict_summary(result)}"
+    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
+        for check in checks:
+            yield f"  {check.name}: {check.finding}"
+        yield f"    -> {advice}"
+    if because := _explanation(result):
+        yield f"  explained by: {because}"
+    for check in result.notes:
+        yield f"  note: {check.value}"
+        yield f"    -> {check.advice}"
     yield from slo_lines(result)
 
 
@@ -71,20 +82,6 @@ def banners(result: RunResult) -> Iterator[str]:
         )
     if result.overloaded:
         yield "OVERLOADED: requests came faster than they were answered."
-
-
-def _verdict_and_checks(result: RunResult) -> Iterator[str]:
-    """Write the verdict, the checks that failed, and the notes."""
-    yield f"Verdict: {_verdict_summary(result)}"
-    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
-        for check in checks:
-            yield f"  {check.name}: {check.finding}"
-        yield f"    -> {advice}"
-    if because := _explanation(result):
-        yield f"  explained by: {because}"
-    for check in result.notes:
-        yield f"  note: {check.value}"
-        yield f"    -> {check.advice}"
 
 
 def _verdict_summary(result: RunResult) -> str:

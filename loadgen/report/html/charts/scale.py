@@ -103,7 +103,10 @@ class Log(Scale):
     def over(cls, unit: str, values: Iterable[float | None]) -> Self:
         """From a tick at or below the lowest of the values to one at or above the highest."""
         numbers = [max(value, LEAST) for value in values if value is not None] or [1.0]
-        low, high = _below(min(numbers)), _step(max(numbers))
+        lowest = min(numbers)
+        size = 10.0 ** math.floor(math.log10(lowest) + 1e-12)
+        low = max(step * size for step in STEPS[:3] if step * size <= lowest * (1 + 1e-9))
+        high = _step(max(numbers))
         return cls(unit, low, high if high > low else _step(1.5 * low))
 
     def share(self, value: float) -> float:
@@ -200,11 +203,6 @@ def _step(least: float) -> float:
     """1, 2 or 5 times a power of ten, no less than this."""
     size = 10.0 ** math.floor(math.log10(least))
     return next(step * size for step in STEPS if step * size >= least * (1 - 1e-9))
-
-
-def _below(value: float) -> float:
-    size = 10.0 ** math.floor(math.log10(value) + 1e-12)
-    return max(step * size for step in STEPS[:3] if step * size <= value * (1 + 1e-9))
 
 
 def _within(share: float) -> float:

@@ -280,7 +280,13 @@ def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
     """A shade for each column and for rows of pixels of one height, though those of the grid may
     differ in theirs.
     """
-    shades = [_shades(column, heat.most) for column in heat.counts]
+    span = math.log1p(heat.most)
+    shades = []
+    for column in heat.counts:
+        logs = map(math.log1p, column)
+        shades.append(
+            [round(FAINTEST + (255 - FAINTEST) * log / span) if log else 0 for log in logs]
+        )
     heights = [y(edge) for edge in heat.edges]  # falling
     rows = len(heat.edges) - 1
     count = min(2 * rows, MAX_ROWS)
@@ -291,14 +297,6 @@ def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
             row -= 1
         pixels.append(bytes(column[row] for column in shades))
     return pixels
-
-
-def _shades(column: Sequence[int], most: int) -> bytes:
-    span = math.log1p(most)
-    return bytes(
-        round(FAINTEST + (255 - FAINTEST) * math.log1p(count) / span) if count else 0
-        for count in column
-    )
 
 
 def _legend(panel: Panel) -> tuple[list[tuple[Mark, float, int]], int]:
