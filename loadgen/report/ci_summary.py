@@ -70,7 +70,9 @@ def opening(result: RunResult) -> Iterator[Block]:
 
 
 def figures(result: RunResult) -> Iterator[Block]:
-    """Write the rates and the latencies of a run as tables."""
+    """Write the rates of a run as a table, and its latencies on the clock of the result, each with
+    the largest client error of its figures.
+    """
     numbers = result.numbers
     rates = {
         "req/s": three_digits(numbers.request_throughput),
@@ -84,9 +86,20 @@ def figures(result: RunResult) -> Iterator[Block]:
         del rates["output tok/s"]
     yield Table.of(tuple(rates), [rates.values()], text_columns=0)
     if numbers.completed:
-        table, few = _latencies(result)
-        yield table
-        if few:
+        columns = latencies.statistics(result)
+        rows = []
+        for name, title in latencies.measured(result):
+            values = result.latency_ms.named(name)
+            requests = latencies.request_count(name, result)
+            cells = [
+                three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests)
+                for column in columns
+            ]
+            errors = latencies.client_errors(name, result)
+            errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
+            rows.append((title, *cells, four_digits(max(errors_ms, default=None))))
+        yield Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
+        if any("*" in "".join(row[1:]) for row in rows):
             yield Paragraph.of("* few requests")
 
 
@@ -98,25 +111,3 @@ def notebook_html(result: RunResult) -> str:
     if wrong := result.failed_checks:
         blocks.append(Items(tuple(map(verdict.reason, wrong))))
     return html.fragment(Document("", tuple(blocks)))
-
-
-def _latencies(result: RunResult) -> tuple[Table, bool]:
-    """Make a row for each latency on the clock of the result, with the largest client error of its
-    figures.
-
-    Returns:
-        The table, and whether percentiles of few requests are marked in it.
-    """
-    columns, rows = latencies.statistics(result), []
-    for name, title in latencies.measured(result):
-        values = result.latency_ms.named(name)
-        requests = latencies.request_count(name, result)
-        shown = [
-            three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests)
-            for column in columns
-        ]
-        errors = latencies.client_errors(name, result)
-        errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
-        rows.append((title, *shown, four_digits(max(errors_ms, default=None))))
-    table = Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
-    return table, any("*" in text for row in rows for text in row[1:])

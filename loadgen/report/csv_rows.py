@@ -14,7 +14,6 @@ from typing import Any
 
 from loadgen.config.output import METRICS
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.snapshot import DISTRIBUTIONS
@@ -123,7 +122,23 @@ def request_rows(path: str) -> Iterator[dict[str, Value]]:
     file = RecordFile(path)
     unknown = {} if file.header.settings.streams else dict.fromkeys(OF_STREAMS)
     for line, record in shards.lines(file):
-        yield {"file": path, **_row(line, record), **unknown}
+        row: dict[str, Value] = {"file": path} | {name: line.get(name) for name in RECORD_FIELDS}
+        row["attempts"] = record.attempts if record.sent else 0
+        row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}
+        sent = line["sent"]
+        for metric, end in LATENCY_ENDS.items():
+            row[f"{metric}_due_ms"] = to_ms(line[end])
+            row[f"{metric}_sent_ms"] = None if line[end] is None else to_ms(line[end] - sent)
+        ok = record.outcome is Outcome.OK
+        gaps = [later - earlier for earlier, later in pairwise(line["token_times"])]
+        row |= {
+            "output_tokens": record.answer_tokens if ok else None,
+            "events": record.events,
+            "tpot_ms": to_ms(record.tpot_ns) if ok else None,
+            "icl_max_ms": to_ms(max(gaps, default=None)),
+            "lag_ms": to_ms(record.lag_ns),
+        }
+        yield row | unknown
 
 
 class _EchoFile:
@@ -176,23 +191,4 @@ def _judged(run: RunBrief) -> dict[str, Value]:
         "reasons": "; ".join(findings.reasons),
         "prompts_sha256": findings.prompts_sha256,
         "slo_met": all_met(findings.slo) if findings.slo else None,
-    }
-
-
-def _row(line: dict[str, Any], record: Record) -> dict[str, Value]:
-    row: dict[str, Value] = {name: line.get(name) for name in RECORD_FIELDS}
-    row["attempts"] = record.attempts if record.sent else 0
-    row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}
-    sent = line["sent"]
-    for metric, end in LATENCY_ENDS.items():
-        row[f"{metric}_due_ms"] = to_ms(line[end])
-        row[f"{metric}_sent_ms"] = None if line[end] is None else to_ms(line[end] - sent)
-    ok = record.outcome is Outcome.OK
-    gaps = [later - earlier for earlier, later in pairwise(line["token_times"])]
-    return row | {
-        "output_tokens": record.answer_tokens if ok else None,
-        "events": record.events,
-        "tpot_ms": to_ms(record.tpot_ns) if ok else None,
-        "icl_max_ms": to_ms(max(gaps, default=None)),
-        "lag_ms": to_ms(record.lag_ns),
     }

@@ -109,11 +109,13 @@ def remarks(series: Series) -> Iterator[str]:
             by_levels.setdefault(where, []).append(check)
         for where, names in by_levels.items():
             yield f"{verdict} {where}: {', '.join(names)}"
-    if (safe := _highest_valid(series)) is not None:
-        yield (
-            "The highest level that meets the SLO in VALID runs alone is "
-            f"{level_with_unit(safe, series.over)}"
-        )
+    answer = series.found
+    if answer is not None and answer.level:
+        met = [row for row in rows(series) if row.judged.met and row.level <= answer.level]
+        valid = [row.level for row in met if all(run.verdict == "VALID" for run in row.runs)]
+        if valid and answer.level not in valid:
+            highest = level_with_unit(max(valid), series.over)
+            yield f"The highest level that meets the SLO in VALID runs alone is {highest}"
     if series.kind == "sweep" and series.slo:
         yield from filter(None, [", ".join(_knee_parts(series))])
     yield from (f"Note: {note}" for note in series.notes)
@@ -253,18 +255,6 @@ def _deciding_points(series: Series) -> list[Point]:
         else [point for point in series.points if point.level in (answer.level, answer.fails)]
     )
     return edge or series.points
-
-
-def _highest_valid(series: Series) -> float | None:
-    """Return the highest level that meets the SLO in VALID runs alone, if that is not the one
-    that was found.
-    """
-    answer = series.found
-    if answer is None or not answer.level:
-        return None
-    met = [row for row in rows(series) if row.judged.met and row.level <= answer.level]
-    valid = [row.level for row in met if all(run.verdict == "VALID" for run in row.runs)]
-    return max(valid, default=None) if answer.level not in valid else None
 
 
 def _run_remarks(series: Series) -> Iterator[str]:

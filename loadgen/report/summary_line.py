@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from loadgen.config import slo
@@ -86,8 +86,16 @@ def parts(result: RunResult) -> Iterator[Part]:
         yield rate, Colour.NONE
     if numbers.completed:
         for metric, statistics in figures(result).items():
-            if result.latency(metric).count:
-                yield f"{metric.upper()} {_latencies(result, metric, statistics)}", Colour.NONE
+            distribution = result.latency(metric)
+            if not distribution.count:
+                continue
+            # "p50 26 p99 34 ms"; a median alone has no name.
+            values = [distribution.statistic_ms(name) for name in statistics]
+            size, unit = latency_unit(*values)
+            texts = [three_digits(None if ms is None else ms / size) for ms in values]
+            if len(texts) > 1:
+                texts = [f"{name} {text}" for name, text in zip(statistics, texts, strict=True)]
+            yield " ".join((metric.upper(), *texts, unit)), Colour.NONE
     if result.slo and not slo_decides:
         yield of_slo
     yield from caveats(result)
@@ -102,16 +110,6 @@ def users_who_left(result: RunResult) -> Iterator[Part]:
 def figures(result: RunResult) -> dict[str, tuple[str, ...]]:
     """Name the latencies of the line: E2EL where answers have no tokens."""
     return FIGURES if result.streams else {"e2el": ("p50", "p99")}
-
-
-def _latencies(result: RunResult, metric: str, statistics: Sequence[str]) -> str:
-    """Write statistics of a latency: "p50 26 p99 34 ms"; a median alone has no name."""
-    values = [result.latency(metric).statistic_ms(name) for name in statistics]
-    size, unit = latency_unit(*values)
-    texts = [three_digits(None if ms is None else ms / size) for ms in values]
-    if len(texts) > 1:
-        texts = [f"{name} {text}" for name, text in zip(statistics, texts, strict=True)]
-    return " ".join((*texts, unit))
 
 
 def slo_state(result: RunResult) -> str:

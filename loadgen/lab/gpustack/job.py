@@ -167,26 +167,25 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     content = gpustack_profile.content(path, name)
     words: list[str] = []
     for key in KEYS:
-        if content.get(key) is not None:
-            words += _words(key, content[key])
+        value = content.get(key)
+        if value is None:
+            continue
+        if key == AXIS:
+            if value not in AXES:
+                raise BadInput(AXIS, f"invalid value {value!r}", f"choose from {', '.join(AXES)}")
+            words += ["--axis", AXES[value]]
+        elif key in SWITCHES:
+            if not isinstance(value, bool):
+                raise BadInput(key, f"invalid value {value!r}", "write true or false")
+            flag = SWITCHES[key][not value]
+            words += [] if flag is None else [flag]
+        else:
+            words += [VALUES[key], value if isinstance(value, str) else json.dumps(value)]
     with gpustack_profile.named_in_errors(path):
         settings = gpustack_profile.fields(
             {key: value for key, value in content.items() if key not in KEYS}
         )
     return arguments.parse(words), presets.gpustack(settings)
-
-
-def _words(key: str, value: Any) -> list[str]:
-    if key == AXIS:
-        if value not in AXES:
-            raise BadInput(AXIS, f"invalid value {value!r}", f"choose from {', '.join(AXES)}")
-        return ["--axis", AXES[value]]
-    if key in SWITCHES:
-        if not isinstance(value, bool):
-            raise BadInput(key, f"invalid value {value!r}", "write true or false")
-        flag = SWITCHES[key][not value]
-        return [] if flag is None else [flag]
-    return [VALUES[key], value if isinstance(value, str) else json.dumps(value)]
 
 
 def settings_of(flags: dict[str, Any]) -> dict[str, Any]:

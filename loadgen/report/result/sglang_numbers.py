@@ -141,18 +141,16 @@ def _attainment(run: RunData) -> dict[str, Any]:
     limits, snapshot = slo.parse_goodput(run.settings.goodput), run.snapshot
     if not limits:
         return {}
-
-    def met(metric: str, limit_ns: int) -> float | None:
+    by_metric = {}
+    for metric, limit_ns in limits.items():
         histogram = snapshot.histograms[GOODPUT[metric]]
-        without = snapshot.ok - histogram.count if metric == "tpot" else 0
-        return _share(histogram.count_at_or_below(limit_ns) + without, snapshot.scheduled)
-
+        met = histogram.count_at_or_below(limit_ns)
+        met += snapshot.ok - histogram.count if metric == "tpot" else 0
+        by_metric[metric] = _share(met, snapshot.scheduled)
     return {
         "goodput_slos_ms": {metric: to_ms(limit) for metric, limit in limits.items()},
         "slo_attainment": _share(snapshot.counters["good_sent"], snapshot.scheduled),
-        "slo_attainment_by_metric": {
-            metric: met(metric, limit) for metric, limit in limits.items()
-        },
+        "slo_attainment_by_metric": by_metric,
     }
 
 

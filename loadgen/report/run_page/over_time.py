@@ -112,7 +112,14 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph.of(NONE_ENDED if timeline is None else OLDER)
         return
     columns, telemetry = TimeColumns.of(timeline), server_telemetry(result)
-    panels = [_requests(result, timeline, columns), *_in_flight(result, timeline, columns)]
+    panels = [_requests(result, timeline, columns)]
+    settings = result.provenance.settings
+    if settings.concurrency_profile is not None:
+        planned = _planned_profile(settings.load_profile, columns.ends[-1])
+        values: list[float | None] = [*timeline.in_flight]
+        scale = Linear.over("", [*values, *(y for curve in planned for y in curve.ys)])
+        marks = (columns.steps("in flight", values, 1), *planned)
+        panels.append(Panel("Requests in flight", scale, marks))
     if result.request_sample is not None:
         e2el = latency_charts.scatter_panel("e2el", result.request_sample, result, columns.reach)
         panels += [e2el] if e2el else []
@@ -251,15 +258,6 @@ def _planned_profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
             if start_s + offset <= end_s
         ]
     return [Curve("asked", [at_s for at_s, _ in points], [value for _, value in points], 6)]
-
-
-def _in_flight(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Iterator[Panel]:
-    settings = result.provenance.settings
-    if settings.concurrency_profile is not None:
-        planned = _planned_profile(settings.load_profile, columns.ends[-1])
-        seen: list[float | None] = [*timeline.in_flight]
-        scale = Linear.over("", [*seen, *(y for curve in planned for y in curve.ys)])
-        yield Panel("Requests in flight", scale, (columns.steps("in flight", seen, 1), *planned))
 
 
 def _server(telemetry: Telemetry, end_s: float) -> Iterator[Panel]:

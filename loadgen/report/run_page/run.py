@@ -89,7 +89,11 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
     badge = _badge(result)
     yield Paragraph.of(load_line.full_text(result))
-    yield Paragraph.of(Span(_heading(result), Tone.QUIET))
+    label, urls = result.numbers.label, target_urls(result)
+    origin = [date(result.numbers), loadgen_version(result)]
+    origin += [f"labelled {label}"] if label else []
+    origin += [f"at {urls}"] if urls else []
+    yield Paragraph.of(Span(", ".join(origin) + ".", Tone.QUIET))
     yield badge
     yield _headline(result)
     if (drawing := over_time.in_flight_drawing(result)) is not None:
@@ -163,14 +167,6 @@ def _badge(result: RunResult) -> Badge:
     parts += caveats(result)
     failed = Colour.RED if has_failed(result) else Colour.NONE
     return answer_badge(parts, simulated=result.simulated, answer=failed)
-
-
-def _heading(result: RunResult) -> str:
-    label, urls = result.numbers.label, target_urls(result)
-    parts = [date(result.numbers), loadgen_version(result)]
-    parts += [f"labelled {label}"] if label else []
-    parts += [f"at {urls}"] if urls else []
-    return ", ".join(parts) + "."
 
 
 def _headline(result: RunResult) -> Facts:

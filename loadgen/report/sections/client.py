@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
-from loadgen.report.result.client import ProcessUsage, Worker
+from loadgen.report.result.client import ProcessUsage
 from loadgen.report.sections.glossary import term
 from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
 
@@ -93,19 +93,15 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if client.disturbance:
         yield Paragraph.of(f"Meanwhile {client.disturbance}.")
     if len(result.workers) > 1:
-        yield _workers(result.workers)
-
-
-def _workers(workers: list[Worker]) -> Table:
-    head = ("worker", "machine", "end", "loop busy", "CPU time", "most memory")
-    rows = []
-    for worker in workers:
-        client = worker.client
-        end = worker.lost or ("is not known" if client.wall_s is None else "came to its end")
-        words = (str(worker.number), worker.host or "this one", end)
-        numbers = (percent(client.busy_share), fixed(client.cpu_s, 1, "s"), _megabytes(client))
-        rows.append((*words, *numbers))
-    return Table.of(head, rows, text_columns=3)
+        head = ("worker", "machine", "end", "loop busy", "CPU time", "most memory")
+        workers = []
+        for worker in result.workers:
+            usage = worker.client
+            end = worker.lost or ("is not known" if usage.wall_s is None else "came to its end")
+            words = (str(worker.number), worker.host or "this one", end)
+            numbers = (percent(usage.busy_share), fixed(usage.cpu_s, 1, "s"), _megabytes(usage))
+            workers.append((*words, *numbers))
+        yield Table.of(head, workers, text_columns=3)
 
 
 def _megabytes(client: ProcessUsage) -> str:

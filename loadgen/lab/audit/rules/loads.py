@@ -1,7 +1,6 @@
 """Loads: what was sent and answered, against what the page, its client and its servers say."""
 
 import math
-from collections.abc import Iterator
 
 from loadgen.lab.audit.command import ServingCommand
 from loadgen.lab.audit.finding import Finding, Findings
@@ -159,7 +158,12 @@ def failures(study: PublishedStudy) -> Findings:
     """
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
-    for arms in _alike(study):
+    # Those that were sent one workload: by the page's name, the announced workload and the cap.
+    alike: dict[tuple[str, AnnouncedWorkload | None, float | None], list[PublishedArm]] = {}
+    for name, named_arms in study.by_workload().items():
+        for arm in named_arms:
+            alike.setdefault((name, study.workload(arm), arm.binding_cap), []).append(arm)
+    for arms in alike.values():
         succeeding = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
         most = max((succeeded for _, succeeded in succeeding), default=0)
         for arm, succeeded in succeeding:
@@ -201,17 +205,6 @@ def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) ->
     return Finding(
         arm.result.where("ok"), "failures", says, plain(sent), why, True, "failed", weight
     )
-
-
-def _alike(study: PublishedStudy) -> Iterator[list[PublishedArm]]:
-    """The arms that were sent one workload: by the page's names, and by the announced workload
-    and the cap.
-    """
-    for arms in study.by_workload().values():
-        kinds: dict[tuple[AnnouncedWorkload | None, float | None], list[PublishedArm]] = {}
-        for arm in arms:
-            kinds.setdefault((study.workload(arm), arm.binding_cap), []).append(arm)
-        yield from kinds.values()
 
 
 def clients(study: PublishedStudy) -> Findings:
