@@ -3,7 +3,7 @@ metrics of the server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Self
 
 from loadgen.config.load_profile import LoadProfile
@@ -22,7 +22,7 @@ from loadgen.report.html import (
     Paragraph,
 )
 from loadgen.report.result import RunResult
-from loadgen.report.result.timeline import HeatMap, PercentileCourse, Timeline
+from loadgen.report.result.timeline import HeatMap, Timeline
 from loadgen.report.run_page import latency_charts
 from loadgen.util.number_format import percent
 
@@ -180,7 +180,17 @@ def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel 
     """
     sample, course = result.request_sample, timeline.ttft_ms
     if sample is None:
-        return _in_columns(result, course, columns)
+        curves = [
+            columns.points(f"TTFT {p}", course.percentile(p), colour)
+            for colour, p in enumerate(NEEDED, 1)
+        ]
+        values = list(chain.from_iterable(curve.ys for curve in curves))
+        if all(value is None for value in values):
+            return None
+        limits, far = latency_charts.limits_in_panel("ttft", result, values)
+        scale = latency_charts.scale_for([*values, *(limit.y for limit in limits)])
+        title = f"TTFT, {latency_charts.unit(scale)}{far}"
+        return Panel(title, scale, (*limits, *curves), latency_charts.SCATTER_HEIGHT)
     if len(sample.sent_s) == sample.requests:
         return latency_charts.scatter_panel("ttft", sample, result, columns.reach)
     curves = []
@@ -189,24 +199,6 @@ def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel 
         values = [value if count >= NEEDED[p] else None for value, count in pairs]
         curves.append(columns.points(f"TTFT {p}", values, colour))
     return latency_charts.scatter_panel("ttft", sample, result, columns.reach, *curves)
-
-
-def _in_columns(result: RunResult, course: PercentileCourse, columns: TimeColumns) -> Panel | None:
-    curves = [
-        columns.points(f"TTFT {p}", course.percentile(p), colour)
-        for colour, p in enumerate(NEEDED, 1)
-    ]
-    values = [y for curve in curves for y in curve.ys]
-    if all(value is None for value in values):
-        return None
-    limits, far = latency_charts.limits_in_panel("ttft", result, values)
-    scale = latency_charts.scale_for([*values, *(limit.y for limit in limits)])
-    return Panel(
-        f"TTFT, {latency_charts.unit(scale)}{far}",
-        scale,
-        (*limits, *curves),
-        latency_charts.SCATTER_HEIGHT,
-    )
 
 
 def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel:

@@ -31,7 +31,7 @@ def lines(study: PublishedStudy) -> Findings:
     """
     if study.repeated:
         return  # numbers of lines are means over starts
-    for left, right in pairwise([*_entries(study), None]):
+    for left, right in pairwise([*ENTRY.finditer(study.page.prose), None]):
         if left is None:
             continue
         section = study.page.section(left.start())
@@ -58,10 +58,6 @@ def lines(study: PublishedStudy) -> Findings:
             if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
                 why = "no block on this page has it"
                 yield study.note(rise.start(group), "result-line", f"{rise[group]} tok/s", why)
-
-
-def _entries(study: PublishedStudy) -> list[re.Match[str]]:
-    return list(ENTRY.finditer(study.page.prose))
 
 
 def _all_servers(entry: re.Match[str]) -> Number:
@@ -98,7 +94,7 @@ def misprints(study: PublishedStudy) -> list[Number]:
     """The throughputs of lines that no block has."""
     printed = [
         Number.printed(entry[2])
-        for entry in _entries(study)
+        for entry in ENTRY.finditer(study.page.prose)
         if entry[4] == "tok/s" and not entry[5]
     ]
     return [

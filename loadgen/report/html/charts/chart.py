@@ -222,12 +222,17 @@ class Whiskers:
         """Write the bounds at a place; empty where there are none, and of whiskers that lie
         across.
         """
-        ends = zip(self.at, self.lows, self.highs, strict=True)
-        return (
-            ""
-            if self.across
-            else ", ".join(_range(low, high, scale) for x, low, high in ends if x == at)
-        )
+        texts = []
+        for x, low, high in zip(self.at, self.lows, self.highs, strict=True):
+            if self.across or x != at:
+                continue
+            if not isfinite(high):
+                texts.append(f"> {scale.written(low)}")
+            elif not isfinite(low):
+                texts.append(f"< {scale.written(high)}")
+            else:
+                texts.append(f"{scale.written(low)} to {scale.written(high)}")
+        return ", ".join(texts)
 
     def drawn(self, x: ToPixels, y: ToPixels) -> Iterator[str]:
         """Draw them as SVG.
@@ -333,13 +338,3 @@ class Chart:
             if mark.name
         ]
         return [(name, texts) for name, texts in rows if any(texts)]
-
-
-def _range(low: float, high: float, scale: Scale) -> str:
-    if not isfinite(high):
-        return f"> {scale.written(low)}"
-    return (
-        f"< {scale.written(high)}"
-        if not isfinite(low)
-        else f"{scale.written(low)} to {scale.written(high)}"
-    )
