@@ -309,7 +309,8 @@ def put(config: dict[str, Any], path: Path, value: Any) -> None:
 
 def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flags with derived values, checked against each other."""
-    seq, batch = flags["--max-seq-len"], flags["--max-batch-size"]
+    seq = flags["--max-seq-len"]
+    batch = flags["--max-batch-size"]
     implied = {
         "--max-input-token-len": min(seq, flags["--max-prefill-tokens"] or seq),
         "--max-prefill-tokens": seq,

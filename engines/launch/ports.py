@@ -14,7 +14,8 @@ from pathlib import Path
 from loadgen.engines.launch import processes
 from loadgen.errors import BadInput, EngineError
 
-MIN_PORT, MAX_PORT = 20_000, 65_535
+MIN_PORT = 20_000
+MAX_PORT = 65_535
 TRIES = 1000
 LISTEN_STATE = "0A"
 

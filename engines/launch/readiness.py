@@ -133,7 +133,8 @@ def _has_token(body: Any) -> bool:
     """Return whether an answer has text or counts a token; a single token may have no text."""
     if not isinstance(body, dict):
         return False
-    usage, choices = body.get("usage"), body.get("choices")
+    usage = body.get("usage")
+    choices = body.get("choices")
     if isinstance(usage, dict) and usage.get("completion_tokens"):
         return True
     for choice in choices if isinstance(choices, list) else ():

@@ -44,10 +44,8 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
             result.flat(), result.latency_ms.named(meaning(settings)["itl"]).max_ms
         )
     else:
-        selected, percentiles = (
-            settings.percentile_metrics.split(","),
-            parse_percentiles(settings.metric_percentiles),
-        )
+        selected = settings.percentile_metrics.split(",")
+        percentiles = parse_percentiles(settings.metric_percentiles)
         block = vllm_block.block(result.flat(), selected, percentiles)
     rows = [
         *block,

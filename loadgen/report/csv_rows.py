@@ -9,7 +9,7 @@ asked.
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, product
 from typing import Any
 
 from loadgen.config.output import METRICS
@@ -35,8 +35,7 @@ VLLM_COLUMNS = (
     *(name for name in SCALARS if name not in (*RAMP, *SEQUENCE_KEYS, *NESTED)),
     *(
         f"{statistic}_{metric}_ms"
-        for metric in METRICS
-        for statistic in ("mean", "median", "std", "p90", "p99")
+        for metric, statistic in product(METRICS, ("mean", "median", "std", "p90", "p99"))
     ),
 )
 FINDINGS = (
@@ -48,7 +47,7 @@ RATES = (
     *("goodput_requests_per_s", "good_share"),
 )
 LATENCY_COLUMNS = tuple(
-    f"{name}_{statistic}_ms" for name in DISTRIBUTIONS for statistic in STATISTICS
+    f"{name}_{statistic}_ms" for name, statistic in product(DISTRIBUTIONS, STATISTICS)
 )
 LOADGEN_COLUMNS = (*FINDINGS, *RATES, "output_counted_by", "client_busy_share", *LATENCY_COLUMNS)
 RUN_COLUMNS = ("file", *VLLM_COLUMNS, *LOADGEN_COLUMNS, "reasons", "slo_met", "prompts_sha256")
@@ -60,15 +59,19 @@ RECORD_FIELDS = (
 STAMPS = ("due", "ready", "sent", "first_byte", "closed", "connect")  # ns in a record
 LATENCY_ENDS = {"ttft": "first_token", "ttfo": "first_answer", "e2el": "last_token"}  # of latencies
 OF_STREAMS = (  # unknown of an answer in one piece
-    *(f"{metric}_{clock}_ms" for metric in ("ttft", "ttfo") for clock in ("due", "sent")),
-    *("tpot_ms", "icl_max_ms"),
+    "ttft_due_ms",
+    "ttft_sent_ms",
+    "ttfo_due_ms",
+    "ttfo_sent_ms",
+    "tpot_ms",
+    "icl_max_ms",
 )
 REQUEST_COLUMNS = (
     "file",
     *RECORD_FIELDS,
     *("output_tokens", "events"),
     *(f"{name}_ms" for name in STAMPS),
-    *(f"{metric}_{clock}_ms" for metric in LATENCY_ENDS for clock in ("due", "sent")),
+    *(f"{metric}_{clock}_ms" for metric, clock in product(LATENCY_ENDS, ("due", "sent"))),
     *("tpot_ms", "icl_max_ms", "lag_ms"),
 )
 
@@ -109,7 +112,7 @@ def run_columns(rows: Iterable[Mapping[str, Value]]) -> list[str]:
     """
     return [
         *RUN_COLUMNS,
-        *dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS),
+        *dict.fromkeys(name for name in chain.from_iterable(rows) if name not in RUN_COLUMNS),
     ]
 
 

@@ -4,6 +4,7 @@ of them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from xml.etree import ElementTree
 
 from loadgen.metrics.failures import Failures
@@ -31,13 +32,15 @@ class Demand:
 
 def demands(result: RunResult) -> list[Demand]:
     """Judge a run by all that its exit code depends on."""
-    settings, label = result.provenance.settings, str(result.verdict)
+    settings = result.provenance.settings
+    label = str(result.verdict)
     demanded = "verdict VALID" if settings.strict else "verdict not INVALID"
     is_good = label == "VALID" or (label == "SUSPECT" and not settings.strict)
     demands = [Demand(demanded, is_good, "; ".join([label, *result.reasons()]))]
     if result.partial:
         demands.append(Demand("run not ended early", False, result.partial))
-    gone, failures = result.no_answer_since_s, Failures.among(result.outcomes, result.never_due)
+    gone = result.no_answer_since_s
+    failures = Failures.among(result.outcomes, result.never_due)
     finding = f"{failures.failed} of {plural(failures.of, 'request')} failed"
     finding += f" ({failures_by_outcome(result)})" if failures.failed else ""
     finding += "" if gone is None else f"; no answer from {gone:.1f} s on"
@@ -83,7 +86,7 @@ def junit_xml(suites: Sequence[Suite]) -> str:
     root = _element(
         "testsuites",
         name="loadgen",
-        **_counts([demand for suite in suites for demand in suite.demands]),
+        **_counts(list(chain.from_iterable(suite.demands for suite in suites))),
     )
     for suite in suites:
         at = {"timestamp": suite.timestamp} if suite.timestamp else {}

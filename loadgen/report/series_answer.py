@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from loadgen.config import slo
 from loadgen.report import load_line
@@ -50,12 +51,12 @@ def parts(series: Series) -> Iterator[Part]:
         what = f"{runs} at {_levels_text(levels, series.over)}" if levels else "No run ended"
         for text in _knee_parts(series) or (what,):
             yield text, Colour.NONE
-    failed = sum(bool(point.result.findings.error_rate) for point in series.points)
+    failed = len([point for point in series.points if point.result.findings.error_rate])
     if failed and series.kind != "search":  # a search goes on until requests fail
         yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
     if deciding := _deciding_points(series):
         verdict = worst_verdict(point.verdict for point in deciding)
-        checks = list(dict.fromkeys(name for point in deciding for name in _failed_checks(point)))
+        checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
         why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
         yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
     if series.partial:
@@ -140,7 +141,9 @@ def slo_text(limits: str) -> str:
 
 
 def _search_parts(series: Series) -> Iterator[Part]:
-    answer, over, limits = series.found, series.over, slo_text(series.slo or "")
+    answer = series.found
+    over = series.over
+    limits = slo_text(series.slo or "")
     assert answer is not None
     meets = (
         f"{level_with_unit(answer.level, over)} {_verb('meet', answer.level, over)} {limits}"
@@ -192,7 +195,8 @@ def _miss_text(series: Series, level: float) -> str:
 
 
 def _slo_parts(series: Series) -> Iterator[Part]:
-    over, limits = series.over, slo_text(series.slo or "")
+    over = series.over
+    limits = slo_text(series.slo or "")
     shown = rows(series)
     met, missed = (
         list(_levels(row for row in shown if row.judged.met is judged)) for judged in (True, False)
@@ -237,10 +241,8 @@ def _knee_parts(series: Series) -> tuple[str, ...]:
     best = knee_candidate(series.points)
     if best is None:
         return ()
-    level, ratio = (
-        level_with_unit(best.level, series.over),
-        "the highest ratio of tokens/s to mean E2EL",
-    )
+    level = level_with_unit(best.level, series.over)
+    ratio = "the highest ratio of tokens/s to mean E2EL"
     if is_highest_level(best, series.points):
         return f"No knee up to {level}", f"this level has {ratio}"
     return f"Knee at {level}", ratio
@@ -261,7 +263,8 @@ def _run_remarks(series: Series) -> Iterator[str]:
     """Say where a search began, why runs ended early or do not count, and what could not be
     confirmed.
     """
-    over, is_search = series.over, series.kind == "search"
+    over = series.over
+    is_search = series.kind == "search"
     points = sorted(series.points, key=level_of)
     for point in points:
         if is_search and point.level == "inf":

@@ -25,7 +25,8 @@ LATENCIES = {
     "tpot_p99": "TPOT p99, ms",
     "e2el_mean": "E2EL mean, ms",
 }
-TITLE_WIDTH, WIDTH = 50, 80
+TITLE_WIDTH = 50
+WIDTH = 80
 
 
 def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:

@@ -21,7 +21,9 @@ TOTALS = {
     "total_throughput": ("Total token throughput (tok/s):", 2),
     "concurrency": ("Concurrency:", 2),
 }
-RATE, CAP, MAX_ITL = "Traffic request rate:", "Max request concurrency:", "Max ITL (ms):"
+RATE = "Traffic request rate:"
+CAP = "Max request concurrency:"
+MAX_ITL = "Max ITL (ms):"
 # The latencies: the metric of each in keys, its name in labels, and the header above it.
 LATENCIES = {
     "e2e_latency": ("E2E Latency", "End-to-End Latency"),

@@ -187,7 +187,8 @@ class NodeGroup(Group):
             WorkerDied: A machine has not taken it, and is sent nothing more; the rest is sent to
                 the others next time.
         """
-        ray, folder = _ray(), self.job.folder
+        ray = _ray()
+        folder = self.job.folder
         names = request_store.file_names(folder)
         # Sizes are taken from the index on, so that what it refers to is there.
         ends = {name: (folder / name).stat().st_size for name in reversed(names)}
@@ -263,10 +264,8 @@ def _cluster(address: str) -> Iterator[None]:
     try:
         ray.init(address=address, namespace="loadgen", log_to_driver=False, configure_logging=False)
     except (OSError, RuntimeError, ValueError) as error:
-        problem, remedy = (
-            " ".join(str(error).split()),
-            "run on a machine of a cluster that `ray start` has made",
-        )
+        problem = " ".join(str(error).split())
+        remedy = "run on a machine of a cluster that `ray start` has made"
         raise BadInput(FLAG, f"{address}: {problem}", remedy) from error
     try:
         yield

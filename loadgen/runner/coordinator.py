@@ -160,7 +160,8 @@ async def coordinate(
             names,
         )
     participant.release()  # before the result is made, which takes as much memory as a worker
-    snapshot, trailer = measurement.snapshot, measurement.trailer
+    snapshot = measurement.snapshot
+    trailer = measurement.trailer
     if not snapshot.ended and any(worker.lost for worker in trailer.workers):
         raise LoadgenError(f"{snapshot.partial}: nothing of the run is left")
     telemetry = Telemetry.left_in(

@@ -222,7 +222,9 @@ def prepare(
     Raises:
         BadInput: The data set cannot be made, or there is no room for the requests.
     """
-    folder, body, settings = order.folder, order.target.body, order.settings
+    folder = order.folder
+    body = order.target.body
+    settings = order.settings
     salt = secrets.token_hex(8) if settings.cache == SALTED else None  # of this run alone
     if dataset is None:
         source = prompts_of_run(

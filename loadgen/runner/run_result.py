@@ -167,7 +167,8 @@ def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
     recovered: set[int] = set()
     parts = [_recover_file(file, schedule, recovered=recovered)]
     for index in range(len(parts[0].trailer.workers), file.partition.count):
-        path, partition = shard_path(file.path, index), Partition(index, file.partition.count)
+        path = shard_path(file.path, index)
+        partition = Partition(index, file.partition.count)
         if path.exists():
             parts.append(_recover_file(RecordFile(path), schedule, recovered=recovered))
         else:
@@ -227,7 +228,8 @@ def _recover_file(
     """Recover what one file holds, without the requests whose numbers are in `recovered`; its
     numbers are added.
     """
-    settings, trailer = file.header.settings, file.trailer
+    settings = file.header.settings
+    trailer = file.trailer
     recovered = set() if recovered is None else recovered
     recorder = parted_recorder.recorder_for(
         settings, file.start_ns, _scheduled(settings, schedule, file.partition)

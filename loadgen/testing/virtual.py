@@ -235,9 +235,8 @@ class Loop(asyncio.AbstractEventLoop):
 
     def _turn(self) -> None:
         if not self._ready and not self._timers:
-            frames = [
-                frame for task in asyncio.all_tasks(self) for frame in task.get_stack(limit=1)
-            ]
+            stacks = (task.get_stack(limit=1) for task in asyncio.all_tasks(self))
+            frames = itertools.chain.from_iterable(stacks)
             places = sorted(
                 f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames
             )

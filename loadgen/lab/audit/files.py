@@ -148,11 +148,10 @@ def results(name: str, text: str) -> list[Published]:
     Raises:
         BadInput: It is no JSON, or none of a kind that is known.
     """
-    return [
-        published
-        for line, data in _objects(name, text)
-        for published in _read(data, Place(name, line))
-    ]
+    published: list[Published] = []
+    for line, data in _objects(name, text):
+        published += _read(data, Place(name, line))
+    return published
 
 
 def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:

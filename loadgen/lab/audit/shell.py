@@ -192,7 +192,8 @@ def flags_of(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
             flags[name] = value
             name = "" if value else name
         elif name:
-            flags[name], name = word, ""
+            flags[name] = word
+            name = ""
         else:
             rest.append(word)
     return flags, rest

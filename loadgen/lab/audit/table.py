@@ -2,6 +2,7 @@
 one line.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ LABELS = {
     "avg latency": "latency_s",
 } | {
     f"{statistic} {metric}": f"{statistic}_{metric}_ms"
-    for statistic in ("mean", "median", "p90", "p95", "p99")
-    for metric in ("ttft", "tpot", "itl", "e2el")
+    for statistic, metric in itertools.product(
+        ("mean", "median", "p90", "p95", "p99"), ("ttft", "tpot", "itl", "e2el")
+    )
 }
 SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{3,}:?[ \t]*\|)+")
 MAX_HEADER = 4000  # characters before the separator in which a header is looked for

@@ -172,7 +172,8 @@ class SearchRuns:
         """
         if self._last is None:
             return
-        (settings, result), self._last = self._last, None
+        settings, result = self._last
+        self._last = None
         assert settings.records is not None
         load = self._search.level_of(settings)
         judged = next(level for level in self._search.data.levels if level.level == load)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from itertools import product
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
@@ -225,8 +226,11 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             run: Its data.
             latencies: Its latencies; the percentiles that were asked for are among them.
         """
-        settings, snapshot, header = run.settings, run.snapshot, run.header
-        counters, rates = snapshot.counters, PerSecond.of(snapshot)
+        settings = run.settings
+        snapshot = run.snapshot
+        header = run.header
+        counters = snapshot.counters
+        rates = PerSecond.of(snapshot)
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
         outputs = counters["output_tokens"]
         pairs = [pair.partition("=") for pair in settings.metadata]
@@ -409,9 +413,8 @@ TOKEN_KEYS: dict[str, Any] = {
     "max_output_tokens_per_s": 0.0,
     **{
         f"{statistic}_{metric}_ms": None
-        for metric in METRICS
+        for metric, statistic in product(METRICS, STATISTICS)
         if metric != "e2el"
-        for statistic in STATISTICS
     },
 }
 SEQUENCE_KEYS = ("total_input_sequences", "input_sequence_throughput")

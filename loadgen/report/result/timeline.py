@@ -91,7 +91,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
             return counts_per_column
 
         icl_counts = _dense(counts.icl, columns)
-        ttft, icl = _percentiles(_dense(counts.ttft, columns)), _percentiles(icl_counts)
+        ttft = _percentiles(_dense(counts.ttft, columns))
+        icl = _percentiles(icl_counts)
         rows, gaps = _heat_map(icl_counts)
         bins_per_column = counts.width_ns // BIN_NS
         bins = np.zeros(columns * bins_per_column, dtype=np.int64)
@@ -171,8 +172,10 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         ended = ~np.isin(snapshot.ttft, (CANCELLED, DISCONNECTED))
         if not ended.any():
             return None
-        sent, closed = snapshot.sent[ended], snapshot.closed[ended]
-        ttft, e2el = snapshot.ttft[ended], snapshot.e2el[ended]
+        sent = snapshot.sent[ended]
+        closed = snapshot.closed[ended]
+        ttft = snapshot.ttft[ended]
+        e2el = snapshot.e2el[ended]
         at = np.where(sent >= 0, sent, closed)
         took = np.where(ttft == FAILED, closed - at, e2el)
         order = np.lexsort((snapshot.index[ended], at))

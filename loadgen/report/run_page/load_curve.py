@@ -46,7 +46,9 @@ LOOKS: dict[bool | None, tuple[Look, str]] = {
 }
 DEFAULT_LATENCIES = ("ttft_p99", "tpot_p99")  # of a sweep without an SLO
 # Of the first panel, alone or beside one; of it beside more; of the others.
-HIGH, MIDDLE, LOW = (190, 150, 80)
+HIGH = 190
+MIDDLE = 150
+LOW = 80
 LOG_AXIS_RATIO = 20  # times: levels beyond that stand on a logarithmic axis
 PERCENT = 100.0
 PARETO_HEIGHT = 190

@@ -89,7 +89,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
     badge = _badge(result)
     yield Paragraph.of(load_line.full_text(result))
-    label, urls = result.numbers.label, target_urls(result)
+    label = result.numbers.label
+    urls = target_urls(result)
     origin = [date(result.numbers), loadgen_version(result)]
     origin += [f"labelled {label}"] if label else []
     origin += [f"at {urls}"] if urls else []
@@ -172,7 +173,8 @@ def _badge(result: RunResult) -> Badge:
 def _headline(result: RunResult) -> Facts:
     """Select the six main numbers of the run."""
     numbers = result.numbers
-    requested, peak = numbers.request_rate, numbers.max_output_tokens_per_s
+    requested = numbers.request_rate
+    peak = numbers.max_output_tokens_per_s
     lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
     beside_rate = "" if isinstance(requested, str) else f"asked: {requested:g} req/s"

@@ -48,12 +48,11 @@ def lines(result: RunResult) -> Iterator[str]:
 
 def _loop_and_connections(result: RunResult) -> str:
     """Write the known facts: how busy a killed process was, and what it had opened, is unknown."""
-    client, workers = result.client, len(result.workers)
-    ahead, late, spare = (
-        client.warm_connections,
-        client.late_connections,
-        client.spare_connections or 0,
-    )
+    client = result.client
+    workers = len(result.workers)
+    ahead = client.warm_connections
+    late = client.late_connections
+    spare = client.spare_connections or 0
     loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
     busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
     if ahead is None:
@@ -83,10 +82,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
     ):
         distribution = result.latency_ms.named(name)
         if distribution.count:
-            p99, highest = (
-                fixed(distribution.p99_ms, unit="ms"),
-                fixed(distribution.max_ms, unit="ms"),
-            )
+            p99 = fixed(distribution.p99_ms, unit="ms")
+            highest = fixed(distribution.max_ms, unit="ms")
             facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
     if rows := [(what, value) for what, value in facts if value != UNKNOWN]:
         yield Table.of(("", ""), rows, text_columns=1)

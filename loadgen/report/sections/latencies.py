@@ -79,9 +79,12 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """
     names = statistics(result)
     columns = [*HEADLINE_COLUMNS, *(name for name in names if name not in HEADLINE_COLUMNS)]
-    rows, intervals, errors = list[list[Span | str]](), list[str](), list[str]()
+    rows = list[list[Span | str]]()
+    intervals = list[str]()
+    errors = list[str]()
     for name, title in distributions(result):
-        distribution, requests = result.latency_ms.named(name), request_count(name, result)
+        distribution = result.latency_ms.named(name)
+        requests = request_count(name, result)
         cells = [
             f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}"
             for column in columns
@@ -142,7 +145,8 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
     """
     if name not in LATENCIES:
         return ""
-    values, errors = result.latency_ms.named(name), client_errors(name, result)
+    values = result.latency_ms.named(name)
+    errors = client_errors(name, result)
     beyond = [
         f"{four_digits(error)} at {statistic}"
         for statistic in statistics

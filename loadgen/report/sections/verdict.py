@@ -170,7 +170,8 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
     """Write the value of a latency, and how far it may be believed."""
     if value is None:
         return f"{UNKNOWN}: nothing was measured"
-    histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
+    histogram = snapshot.histograms[slo.distribution(limit.metric, clock)]
+    p = limit.percentile
     shown = f"{ms(value * 1e6)} of {histogram.count} values"
     if (
         limit.metric not in slo.GAPS
@@ -180,7 +181,8 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
         return f"{shown} and {plural(failed, 'failed request')}"
     if p is None:
         return shown
-    needed, requests = least_samples(p), snapshot.requests_of(slo.distribution(limit.metric, clock))
+    needed = least_samples(p)
+    requests = snapshot.requests_of(slo.distribution(limit.metric, clock))
     few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
     if limit.metric in slo.GAPS:
         return f"{shown} of {plural(requests, 'request')}{few}"

@@ -59,7 +59,8 @@ def asked(study: PublishedStudy) -> Findings:
 def rate_limited(study: PublishedStudy) -> Findings:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
-        arms = [arm for part in (base, cell) for arm in study.showing(part.get("total_per_s"))[:1]]
+        arms = study.showing(base.get("total_per_s"))[:1]
+        arms += study.showing(cell.get("total_per_s"))[:1]
         offered = []
         for arm in arms:
             rate, sending, duration, latency = _sending(study, arm)
@@ -141,7 +142,7 @@ def announced(study: PublishedStudy) -> Findings:
     """Every workload that a page announces has a result."""
     if not study.arms or any(arm.result.per_request() is None for arm in study.arms):
         return
-    random = [each for each in study.page.workloads if each.input_tokens is not None]
+    random = [workload for workload in study.page.workloads if workload.input_tokens is not None]
     for workload in random:
         if not any(workload.fits(arm.result) for arm in study.arms):
             shape = f"{workload.input_tokens} tokens in, {workload.output_tokens} out"
@@ -209,7 +210,7 @@ def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) ->
 
 def clients(study: PublishedStudy) -> Findings:
     """The client asks for the model that a server serves, at the port on which it listens."""
-    for client in [each for each in study.page.clients if not each.starts_servers][:1]:
+    for client in [client for client in study.page.clients if not client.starts_servers][:1]:
         for command in study.page.commands:
             if command.engine:
                 yield from _other_model(study, client, command)

@@ -175,9 +175,9 @@ def with_workload_results(step: StepResult, study: Study, *, published: bool) ->
     compared = []
     for arm in arms:
         results = dict(arm.workloads)
-        for name, result in results.items() if arm is not reference else ():
+        for name, result in arm.workloads.items():
             other = reference.workloads.get(name)
-            if other is not None:
+            if other is not None and arm is not reference:
                 decides = arm.comparison is not None and name == study.objective.workload
                 comparison = arm.comparison if decides else _one_look(result, other, study)
                 difference = difference_of(result, other, comparison, study, why)

@@ -277,9 +277,11 @@ class Whiskers:
 
     def _label(self, label: str, x: float, y: float) -> str:
         if self.across:
-            place, anchor = (x + GAP, y + 4), "start"
+            place = (x + GAP, y + 4)
+            anchor = "start"
         else:
-            place, anchor = (x, y + GAP + LETTER_HEIGHT if self.below else y - GAP), "middle"
+            place = (x, y + GAP + LETTER_HEIGHT if self.below else y - GAP)
+            anchor = "middle"
         text = escape(printable(label))
         return (
             f'<text class="callout" x="{place[0]:.1f}" y="{place[1]:.1f}" '
@@ -331,10 +333,10 @@ class Chart:
         """Every mark that says something at a stop: its name, and its words at each of the
         stops.
         """
-        rows = [
-            (mark.name, [mark.text(stop, panel.scale) for stop in self.stops])
-            for panel in self.panels
-            for mark in panel.marks
-            if mark.name
-        ]
-        return [(name, texts) for name, texts in rows if any(texts)]
+        rows = []
+        for panel in self.panels:
+            for mark in panel.marks:
+                texts = [mark.text(stop, panel.scale) for stop in self.stops]
+                if mark.name and any(texts):
+                    rows.append((mark.name, texts))
+        return rows

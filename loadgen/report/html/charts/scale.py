@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Self
 
 from loadgen.util.number_format import four_digits, percentile
@@ -70,7 +71,8 @@ class Linear(Scale):
         ends.
         """
         numbers = list(values) or [0.0]
-        low, high = min(numbers), max(numbers)
+        low = min(numbers)
+        high = max(numbers)
         step = _step((high - low or abs(high) or 1.0) / 6)
         return cls(unit, step * math.floor(low / step - 0.5), step * math.ceil(high / step + 0.5))
 
@@ -115,10 +117,11 @@ class Log(Scale):
 
     def ticks(self) -> list[tuple[float, str]]:
         """See `Scale`."""
-        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        first = math.floor(math.log10(self.low))
+        last = math.ceil(math.log10(self.high))
         steps = STEPS[:3] if math.log10(self.high / self.low) <= MAX_DECADES else STEPS[:1]
         values = [
-            round(step * 10.0**power, 12) for power in range(first, last + 1) for step in steps
+            round(step * 10.0**power, 12) for power, step in product(range(first, last + 1), steps)
         ]
         return [
             (value, short(value))
