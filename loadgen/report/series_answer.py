@@ -54,7 +54,9 @@ def parts(series: Series) -> Iterator[Part]:
     failed = len([point for point in series.points if point.result.findings.error_rate])
     if failed and series.kind != "search":  # a search goes on until requests fail
         yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
-    if deciding := _deciding_points(series):
+    # Of a search the runs at the edge, from which the answer follows.
+    edge = () if series.found is None else (series.found.level, series.found.fails)
+    if deciding := [point for point in series.points if point.level in edge] or series.points:
         verdict = worst_verdict(point.verdict for point in deciding)
         checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
         why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
@@ -246,17 +248,6 @@ def _knee_parts(series: Series) -> tuple[str, ...]:
     if is_highest_level(best, series.points):
         return f"No knee up to {level}", f"this level has {ratio}"
     return f"Knee at {level}", ratio
-
-
-def _deciding_points(series: Series) -> list[Point]:
-    """List the runs that the answer follows from: of a search those at the edge."""
-    answer = series.found
-    edge = (
-        []
-        if answer is None
-        else [point for point in series.points if point.level in (answer.level, answer.fails)]
-    )
-    return edge or series.points
 
 
 def _run_remarks(series: Series) -> Iterator[str]:

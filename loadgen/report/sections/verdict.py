@@ -24,7 +24,7 @@ from loadgen.report.html import (
     prose,
 )
 from loadgen.report.result import RunResult
-from loadgen.report.result.outcomes import LimitResult, judge_limits
+from loadgen.report.result.outcomes import judge_limits
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
 from loadgen.util.number_format import (
     UNKNOWN,
@@ -110,27 +110,17 @@ def slo_lines(result: RunResult) -> Iterator[str]:
         is_rate = "_rate" in row.limit
         # What a limit without a unit means.
         bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"
-        if row.beyond:
-            value = _failed_of(result, row)
+        if row.beyond:  # because of the failed requests of its class, or of all
+            part = next((part for part in result.classes if row in part.named_limits), None)
+            failures = Failures.among(result.outcomes, result.never_due)
+            failed = failures.failed if part is None else part.failed
+            requests = failures.of if part is None else part.requests
+            value = f"{percent(failed / requests, 2)} of {plural(requests, 'request')} failed"
         else:
             value = UNKNOWN if row.value is None else row.value_text
         if row.met is None:
             value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
         yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"
-
-
-def _failed_of(result: RunResult, row: LimitResult) -> str:
-    """Write the share of failed requests because of which a limit is missed: of all, or of its
-    class.
-    """
-    for part in result.classes:
-        if row in part.named_limits:
-            return (
-                f"{percent(part.failed / part.requests, 2)} of "
-                f"{plural(part.requests, 'request')} failed"
-            )
-    failures = Failures.among(result.outcomes, result.never_due)
-    return f"{percent(failures.failed / failures.of, 2)} of {plural(failures.of, 'request')} failed"
 
 
 def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
