@@ -112,10 +112,6 @@ class Client:
         """Its name and version."""
         return f"vllm{'-rs' if self.rust else ''} bench serve 0.{self.version}"
 
-    def ends_with_usage(self, chat: bool) -> bool:
-        """Tell whether any chunk ends a request."""
-        return self.version < 32 and chat
-
     def is_token(self, chat: bool, flags: int) -> bool:
         """Tell whether an event counts as a token: it may end TTFT, and begin and end gaps."""
         if not flags & CHOICE:
@@ -149,7 +145,7 @@ def _answers(client: Client, view: View) -> Answers:
     run = view.run
     active = view.active
     tokens = client.tokens(view)
-    usage_ends = client.ends_with_usage(run.chat)
+    usage_ends = client.version < 32 and run.chat  # any chunk ends a request
     marks = NOT_DONE if usage_ends and USAGE_ENDS in active else tokens
     start = view.starts
     ends = run.select(marks)
