@@ -68,7 +68,8 @@ cdef class SendHook:
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        user_stamped_reads: Reads that brought tokens without a stamp of the kernel's.
+        loop_bounded_reads: Reads with tokens of whose arrival no stamp of the kernel's tells: it is
+            bounded by how late the loop may have come to them.
     """
 
     def __init__(self):

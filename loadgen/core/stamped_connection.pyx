@@ -411,34 +411,33 @@ cdef class Connection:
         """
         cdef bint ends_read = emptied and self.response.events.tail == 0
         cdef Py_ssize_t exact_from
-        cdef int64_t earliest_ns = self.emptied_ns, late_ns, seen_ns
+        cdef int64_t earliest_ns = self.emptied_ns, late_ns
+        cdef int64_t seen_ns = read_ns if is_uncertain else at_ns  # all had come by then
         cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
         record.set_read(first, read_ns)
         if self.was_emptied and not self.uses_loop:
-            seen_ns = read_ns if is_uncertain else at_ns
             earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(seen_ns))
         if not is_stamped or is_uncertain:
+            exact_from = record.events
             if is_uncertain:
                 record.reordered += record.events - first
             else:
                 record.user_stamped += record.events - first
-            self.hook.user_stamped_reads += 1
+        elif ends_read and record.events - first == 1 or self._ask_kernel():
+            exact_from = first
+        else:
+            exact_from = record.events - ends_read
+        if exact_from > first:
+            self.hook.loop_bounded_reads += 1
             # A stall may have begun right after the last alarm was handled.
             if self.hook.is_sparse or read_ns - self.hook.alarm_ns > STALL_NS:
                 late_ns = read_ns - self.hook.handled_ns
             else:
                 late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)
-            earliest_ns = max(earliest_ns, read_ns - late_ns)
-            record.set_earliest(first, record.events, min(earliest_ns, read_ns))
-            if is_uncertain and ends_read and at_ns > earliest_ns:
-                record.set_earliest(record.events - 1, record.events, at_ns)
-            return 0
-        earliest_ns = min(earliest_ns, at_ns)
-        if ends_read and record.events - first == 1 or self._ask_kernel():
-            exact_from = first
-        else:
-            exact_from = record.events - ends_read
+            earliest_ns = min(max(earliest_ns, read_ns - late_ns), seen_ns)
             record.set_earliest(first, exact_from, earliest_ns)
+            if is_uncertain and ends_read and at_ns > earliest_ns:
+                record.set_earliest(exact_from - 1, exact_from, at_ns)
         # Their stamps are those of a read before that came late; or the clock is slow.
         if at_ns < self.latest_ns or slack_ns:
             record.set_earliest(exact_from, record.events, at_ns - 2 * slack_ns)

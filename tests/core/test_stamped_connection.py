@@ -220,6 +220,15 @@ def test_tokens_of_one_read_lie_between_its_stamp_and_the_one_before() -> None:
     assert record.earliest == [first, first, second]
 
 
+def test_tokens_that_a_prompt_loop_read_together_came_at_about_the_same_time() -> None:
+    """A server that writes several events a step is no sign of a late client."""
+    connection, record = stamped()
+    connection.read_loop.hook.late_ns = 300
+    at_ns = record.sent + 5000
+    connection.take(TOKEN + TOKEN, at_ns + 100, REAL + at_ns, True)
+    assert record.earliest == [at_ns - 200, at_ns]
+
+
 def test_token_before_the_beginning_of_another_is_not_exact() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
