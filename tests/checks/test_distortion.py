@@ -30,7 +30,9 @@ OPEN = RunSettings(request_rate=100.0)
 def of(records, settings=OPEN, **client):
     """The checks by name."""
     checks = distortion(run_data(records, settings, client=client))
-    assert all(check.counts is not check.explains for check in checks)
+    assert all(
+        check.counts is not check.explains for check in checks if check.name != "other figures off"
+    )
     return {check.name: check for check in checks}
 
 
