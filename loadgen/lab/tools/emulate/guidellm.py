@@ -304,7 +304,7 @@ def _or_zero(distribution: Distribution | None, statistic: str) -> float:
 def _requests(view: View) -> Requests:
     run = view.run
     active = view.active
-    tokens = event_selection(lambda flags: flags & CHOICE and _is_token(run.chat, active, flags))
+    tokens = event_selection(lambda flags: _is_token(run.chat, active, flags))
     included = run.complete if FORGIVING in active else run.ok
     selected = run.select(tokens)
     seen = selected.count[included]
@@ -326,15 +326,17 @@ def _requests(view: View) -> Requests:
     )
 
 
-def _is_token(chat: bool, active: Rules, flags: int) -> bool:
-    """Tell whether an event is a token: content or `reasoning_content` that is not null; in
+def _is_token(chat: bool, active: Rules, flags: Int64s) -> Bools:
+    """Tell which events are tokens: content or `reasoning_content` that is not null; in
     completions not empty.
     """
-    if flags & TOKENS:
-        return IGNORES not in active or bool(
-            flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0))
-        )
-    return chat and EMPTY_IS_TOKEN in active and bool(flags & (EMPTY | OLD_REASONING))
+    has_tokens = flags & TOKENS != 0
+    counted = has_tokens
+    if IGNORES in active:
+        counted = has_tokens & (flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)) != 0)
+    if chat and EMPTY_IS_TOKEN in active:
+        counted = counted | (~has_tokens & (flags & (EMPTY | OLD_REASONING) != 0))
+    return counted & (flags & CHOICE != 0)
 
 
 def _totals(view: View) -> list[Row]:
