@@ -94,7 +94,7 @@ def fork_children(settings: RunSettings) -> None:
     """
     if settings.ray is not None:
         return
-    from loadgen.runner import metrics_scraper
+    from loadgen.runner import metrics_scraper, metrics_scraper_main  # noqa: F401 - what the scraper needs
 
     fork_ahead(metrics_scraper.MODULE)
     from loadgen.runner import facts_main, workers

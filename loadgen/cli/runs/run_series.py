@@ -220,14 +220,14 @@ class SeriesRunner:
     def _save_plot(self) -> list[str]:
         if self._plot is None:
             return []
-        from loadgen.report import html
+        from loadgen.report.html import writer
         from loadgen.report.run_page.load_curve import load_chart
 
         chart = load_chart(self.data)
         if chart is None:
             say("--plot: nothing to draw: no run had a successful request")
             return []
-        write_atomic(Path(self._plot), html.chart_svg(chart))
+        write_atomic(Path(self._plot), writer.chart_svg(chart))
         return [self._plot]
 
 
