@@ -400,7 +400,10 @@ class Snapshot:
             for name in ("scheduled", "rows", "retries")
         }
         for name in ("outcomes", "finishes", "early_stops"):
-            changes[name] = _added(getattr(self, name), getattr(other, name))
+            ours = getattr(self, name)
+            theirs = getattr(other, name)
+            keys = sorted(ours.keys() | theirs.keys())
+            changes[name] = {key: ours.get(key, 0) + theirs.get(key, 0) for key in keys}
         for name in ("counters", "histograms", "lower", "upper"):
             theirs = getattr(other, name)
             changes[name] = {key: value + theirs[key] for key, value in getattr(self, name).items()}
@@ -438,7 +441,3 @@ def _array(data: bytes | array[int], dtype: Any) -> NDArray[Any]:
     import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
 
     return np.frombuffer(data, dtype=dtype)
-
-
-def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
-    return {name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys())}

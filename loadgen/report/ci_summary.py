@@ -4,8 +4,19 @@ shows below a cell.
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import gate, html, load_line, run_page
-from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone
+from loadgen.report import gate, load_line, run_page
+from loadgen.report.html import (
+    Block,
+    Document,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    writer,
+)
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
@@ -21,7 +32,7 @@ def markdown(result: RunResult | Series) -> str:
     GitHub.
     """
     if isinstance(result, Series):
-        return html.github(run_page.document([result]))
+        return writer.github(run_page.document([result]))
     label = result.provenance.settings.label
     title = f"{label}: {run.title(result)}" if label else run.title(result)
     blocks = [*opening(result), *gate_blocks(gate.demands(result))]
@@ -30,7 +41,7 @@ def markdown(result: RunResult | Series) -> str:
         blocks += [Heading(2, "Checks that failed"), Items(tuple(map(verdict.reason, wrong)))]
     where = f", at {urls}" if (urls := run.target_urls(result)) else ""
     origin = f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}."
-    return html.github(Document(title, (*blocks, Paragraph.of(origin))))
+    return writer.github(Document(title, (*blocks, Paragraph.of(origin))))
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -110,4 +121,4 @@ def notebook_html(result: RunResult) -> str:
     blocks = [*opening(result), *figures(result)]
     if wrong := result.failed_checks:
         blocks.append(Items(tuple(map(verdict.reason, wrong))))
-    return html.fragment(Document("", tuple(blocks)))
+    return writer.fragment(Document("", tuple(blocks)))

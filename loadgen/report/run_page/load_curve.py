@@ -12,20 +12,8 @@ from typing import NamedTuple
 
 from loadgen.checks import Verdict
 from loadgen.config import slo
-from loadgen.report.html import (
-    Chart,
-    Curve,
-    Dots,
-    Limit,
-    Linear,
-    Log,
-    Mark,
-    Panel,
-    Whiskers,
-    fitting_scale,
-)
-from loadgen.report.html.charts.chart import Look
-from loadgen.report.html.charts.scale import Scale
+from loadgen.report.html.charts.chart import Chart, Curve, Dots, Limit, Look, Mark, Panel, Whiskers
+from loadgen.report.html.charts.scale import Linear, Log, Scale, fitting_scale
 from loadgen.report.result.series import Series
 from loadgen.report.series import UNITS, level_text
 from loadgen.report.series_rows import (

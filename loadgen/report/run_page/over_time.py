@@ -8,19 +8,9 @@ from typing import Self
 
 from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report.html import (
-    Block,
-    Chart,
-    Curve,
-    Dots,
-    Drawing,
-    Heat,
-    Linear,
-    Log,
-    Mark,
-    Panel,
-    Paragraph,
-)
+from loadgen.report.html import Block, Drawing, Paragraph
+from loadgen.report.html.charts.chart import Chart, Curve, Dots, Heat, Mark, Panel
+from loadgen.report.html.charts.scale import Linear, Log
 from loadgen.report.result import RunResult
 from loadgen.report.result.timeline import HeatMap, Timeline
 from loadgen.report.run_page import latency_charts
