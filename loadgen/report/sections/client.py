@@ -49,18 +49,14 @@ def lines(result: RunResult) -> Iterator[str]:
 def _loop_and_connections(result: RunResult) -> str:
     """Write the known facts: how busy a killed process was, and what it had opened, is unknown."""
     client, workers = result.client, len(result.workers)
-    ahead, late, spare = (
-        client.warm_connections,
-        client.late_connections,
-        client.spare_connections or 0,
-    )
+    ahead, late = client.warm_connections, client.late_connections
     loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
     busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
     if ahead is None:
-        return f"{busy}{plural(late, 'connection')} opened by requests"
+        return f"{busy}{plural(late, 'request')} waited for a connection"
     return (
-        f"{busy}connections opened: {ahead} before the clock, {spare} in the background, "
-        f"{late} by requests"
+        f"{busy}{plural(ahead, 'connection')} opened before the clock, {plural(late, 'request')} "
+        "waited for one"
     )
 
 
