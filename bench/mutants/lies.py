@@ -194,7 +194,7 @@ LIES = (
         (
             Edit(
                 "loadgen/client/pool.py",
-                "room = self.peak + 1 - self._in_use - len(self.opening) - len(self)",
+                "room = self.peak + beside - self._in_use - self.opening - len(self)",
                 "room = count",
             ),
         ),

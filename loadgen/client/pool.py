@@ -8,16 +8,20 @@ while that one is idle. The rules:
 - The newest rested connection is used, after the kernel was asked whether the peer has closed it.
 - A connection rests after its first response. llama.cpp promises keep-alive and closes after every
   stream, most often within half a millisecond, on a crowded machine some tens of milliseconds
-  later. So the rest is long until one connection has lasted through it. A connection that has
-  carried two responses was kept after one of them, and needs no rest.
+  later. So the rest is long until one connection has lasted through it; where several rest and
+  the server has closed none, a part of it shows the same. A connection that has carried two
+  responses was kept after one of them, and needs no rest.
 - A connection that has been idle for up to SAFE_AGE_NS may be used. An older one may be used if
   the server's limit is known, from its head or from a close, or while another one that has been
   idle for MARGIN_NS longer is open: the witness, the oldest of those that wait.
 - There are no more connections than requests were in flight at once, and one more: the one that
-  rests, or the witness. None is opened ahead of its request, unless `peak` was raised for it.
-- A request that finds no connection waits. AT_ONCE connections are opened at a time, as one takes
-  the event loop some 0.4 ms: in 3 ms no other request becomes late (5 ms). So requests that come
-  late together mostly use connections of those that have ended.
+  rests, or the witness. Until the server has shown that it keeps them, a quarter more may rest.
+  None is opened ahead of its request, unless `peak` was raised for it.
+- A request that finds no connection waits. AT_ONCE connections are opened in OPENING_NS: one takes
+  the event loop some 0.4 ms, in 3 ms no other request becomes late (5 ms), and the loop keeps most
+  of its time. Of requests that come late together most use connections of those that have ended. A
+  limit on how many are being opened would be too few where the network is slow, and none where the
+  event loop is.
 - A request on a new connection without a byte of a response, for PATIENCE times as long as any
   other has taken, may wait for a thread that an idle connection holds. Then the idle ones are
   closed. If the response begins soon after that, each request has its own connection from then on.
@@ -35,12 +39,13 @@ if TYPE_CHECKING:
 
 REST_NS = 5_000_000
 LONG_REST_NS = 250_000_000
+LEAST_LONG_REST_NS = 25_000_000
 SAFE_AGE_NS = 1_000_000_000
 # A request must reach the server before its limit has passed: half a round trip after the response
 # left, and another half after the send. The rest allows for timers.
 MARGIN_NS = 250_000_000
 AT_ONCE = 8
-OPENING_NS = 5_000_000  # one that takes longer waits for the network: others are opened beside it
+OPENING_NS = 10_000_000
 PATIENCE = 3
 LEAST_PATIENCE_NS = 50_000_000
 FIRST_PATIENCE_NS = 5_000_000_000  # before any request was answered
@@ -61,7 +66,7 @@ class Pool:
     Attributes:
         waiting: Requests without a connection, the oldest first: record, bytes, and since when they
             wait, ns.
-        opening: When each connection that is being opened was begun, ns.
+        opening: How many connections are being opened for them.
         peak: How many requests were in flight at once, at most.
         limit_ns: Age at which the server closes an idle connection, as far as known.
         starved: Requests that waited for a thread of the server that an idle connection held.
@@ -69,13 +74,16 @@ class Pool:
 
     def __init__(self, close: "Callable[[Connection], None]", most_patience_ns: int = 0) -> None:
         self.waiting: deque[tuple[Record, bytes, int]] = deque()
-        self.opening: list[int] = []
+        self.opening = 0
         self.peak = 0
         self.limit_ns: int | None = None
+        self._safe_ns = SAFE_AGE_NS  # up to this age one may be used without a witness
         self.starved = 0
         self._close = close
         self._most_patience_ns = most_patience_ns or 1 << 62
         self._in_use = 0
+        self._round_ns = 0  # when the last round of opening began
+        self._round = 0  # how many were opened in it
         self._unused: list[Connection] = []  # in the order in which they were opened
         self._resting: deque[Connection] = deque()
         self._rested: list[Connection] = []
@@ -111,7 +119,12 @@ class Pool:
         """Take a connection for a request that is sent at `at_ns`; None: it has to wait."""
         if self._resting:
             self._end_rests(at_ns)
-        connection = self._take_newest(at_ns) if self._rested else None
+        rested = self._rested
+        connection = None
+        if rested and at_ns - rested[-1].idle_since < self._safe_ns and rested[-1].is_open():
+            connection = rested.pop()
+        elif rested:
+            connection = self._take_older(at_ns)
         if connection is None and self._unused:
             connection = self._take_unused(at_ns)
         if connection is not None:
@@ -126,15 +139,23 @@ class Pool:
         self.peak = max(self.peak, self._in_use + len(self.waiting))
 
     def to_open(self, at_ns: int) -> int:
-        """Return how many connections to open now for requests that wait; make room for them."""
-        begun = sum(at_ns - begun_ns < OPENING_NS for begun_ns in self.opening)
-        count = min(len(self.waiting) - len(self.opening), AT_ONCE - begun)
-        room = self.peak + 1 - self._in_use - len(self.opening) - len(self)
+        """Return how many connections to open now for requests that wait, and make room for them:
+        `opening` counts them.
+        """
+        if at_ns - self._round_ns >= OPENING_NS:
+            self._round_ns = at_ns
+            self._round = 0
+        count = min(len(self.waiting) - self.opening, AT_ONCE - self._round)
+        beside = 1 if self._keeps else 1 + self.peak // 4
+        room = self.peak + beside - self._in_use - self.opening - len(self)
         while room < count and not (self._resting and self._keeps):  # else one is ready soon
             idle = self._resting or self._unused or self._rested
             self._close(idle.pop())
             room += 1
-        return max(0, min(count, room))
+        count = max(0, min(count, room))
+        self._round += count
+        self.opening += count
+        return count
 
     def opened(self, connection: "Connection", at_ns: int) -> None:
         """Take a new connection, which was opened at `at_ns`."""
@@ -242,10 +263,16 @@ class Pool:
 
     @property
     def _rest_ns(self) -> int:
-        return REST_NS if self._keeps else LONG_REST_NS
+        if self._keeps:
+            return REST_NS
+        if self._closes_soon:
+            return LONG_REST_NS
+        return max(LONG_REST_NS // max(len(self._resting), 1), LEAST_LONG_REST_NS)
 
-    def _take_newest(self, at_ns: int) -> "Connection | None":
-        """Take the newest rested connection; of those that are too old only the oldest stays."""
+    def _take_older(self, at_ns: int) -> "Connection | None":
+        """Take the newest rested connection that is open, where the newest is old or closed; of
+        those that are too old for use only the oldest stays.
+        """
         rested = self._rested
         while rested:
             connection = rested[-1]
@@ -277,13 +304,14 @@ class Pool:
 
     def _is_safe(self, connection: "Connection", oldest: "Connection", at_ns: int) -> bool:
         """Return whether a request may use a rested connection, by its age."""
-        age_ns = at_ns - connection.idle_since
         if self.limit_ns is not None:
             # The close had another reason than age where one lasts for much longer.
             if at_ns - oldest.idle_since < 2 * self.limit_ns or not oldest.is_open():
-                return age_ns < self.limit_ns - MARGIN_NS
+                return at_ns - connection.idle_since < self._safe_ns
             self.limit_ns = None
-        return age_ns < SAFE_AGE_NS or _is_witnessed(connection, oldest)
+            self._safe_ns = SAFE_AGE_NS
+        age_ns = at_ns - connection.idle_since
+        return age_ns < self._safe_ns or _is_witnessed(connection, oldest)
 
     def _lose(self, connection: "Connection", at_ns: int) -> None:
         """Close a connection that the peer has closed, before the event loop says so."""
@@ -302,6 +330,7 @@ class Pool:
 
     def _limit(self, age_ns: int) -> None:
         self.limit_ns = age_ns if self.limit_ns is None else min(self.limit_ns, age_ns)
+        self._safe_ns = self.limit_ns - MARGIN_NS
 
     def _see_freed(self, at_ns: int) -> None:
         """Learn from whether a response began soon after the idle connections were closed."""

@@ -76,8 +76,7 @@ class Transport:
         self._active: set[Connection] = set()
         self._limits = LimitWatch(self._active, timeouts, self._abandon)
         self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
-        # Connections that are opened for requests that wait, and when each was begun.
-        self._opening: dict[asyncio.Task[None], int] = {}
+        self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None
         self._pausing: dict[
@@ -300,9 +299,8 @@ class Transport:
             self._send_on(connection, record, request)
         loop = asyncio.get_running_loop()
         for _ in range(pool.to_open(at_ns)):
-            pool.opening.append(at_ns)
             task = loop.create_task(self._connect_ahead())
-            self._opening[task] = at_ns
+            self._opening.add(task)
             task.add_done_callback(self._opening_ended)
         if self._serve_alarm is not None:
             self._serve_alarm.cancel()
@@ -313,7 +311,8 @@ class Transport:
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
         """Serve the requests that wait; one has failed where no connection could be opened."""
         pool = self._pool
-        pool.opening.remove(self._opening.pop(task))
+        pool.opening -= 1
+        self._opening.discard(task)
         if task.cancelled():
             return
         error = task.exception()

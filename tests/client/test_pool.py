@@ -7,8 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadgen.client import pool as rules
-from loadgen.client.pool import AT_ONCE, LONG_REST_NS, MARGIN_NS, REST_NS, SAFE_AGE_NS, Pool
+from loadgen.client.pool import (
+    AT_ONCE,
+    LEAST_LONG_REST_NS,
+    LONG_REST_NS,
+    MARGIN_NS,
+    OPENING_NS,
+    REST_NS,
+    SAFE_AGE_NS,
+    Pool,
+)
 from loadgen.core.outcome import Outcome
 
 MS, S = 1_000_000, 1_000_000_000
@@ -116,6 +124,16 @@ class TestRest:
         assert server.pool.ready(LONG_REST_NS) == 1
         server.used("a", S)
         assert server.pool.rest_left_ns(S) == REST_NS
+
+    @pytest.mark.parametrize(
+        ("count", "rest_ns"), [(2, LONG_REST_NS // 2), (50, LEAST_LONG_REST_NS)]
+    )
+    def test_several_that_rest_show_it_sooner(self, server, count, rest_ns):
+        server.opened(*map(str, range(count)))
+        for peer in [server.sent(0) for _ in range(count)]:
+            server.answered(peer, 0)
+        assert server.take(rest_ns - 1) is None
+        assert server.take(rest_ns) is not None
 
     def test_a_server_that_closes_behind_a_response_proves_nothing(self, server):
         for number in range(3):
@@ -271,32 +289,27 @@ class TestBudget:
     def test_late_requests_open_a_few_at_a_time(self, server):
         server.wait(100)
         assert server.pool.to_open(0) == AT_ONCE
-        server.pool.opening += [0] * AT_ONCE
-        assert server.pool.to_open(1) == 0
-        server.pool.opening.pop()
-        assert server.pool.to_open(2) == 1
-
-    def test_others_are_opened_beside_those_that_wait_for_the_network(self, server):
-        server.wait(100)
-        server.pool.opening += [0] * AT_ONCE
-        assert server.pool.to_open(rules.OPENING_NS - 1) == 0
-        assert server.pool.to_open(rules.OPENING_NS) == AT_ONCE
+        assert server.pool.to_open(OPENING_NS - 1) == 0
+        assert server.pool.to_open(OPENING_NS) == AT_ONCE
+        assert server.pool.opening == 2 * AT_ONCE
 
     def test_as_many_as_wait(self, server):
         server.wait(2)
-        server.pool.opening.append(0)
-        assert server.pool.to_open(0) == 1
+        assert server.pool.to_open(0) == 2
+        assert server.pool.to_open(OPENING_NS) == 0
 
     def test_one_more_than_were_in_flight_at_once(self, server):
         """In a closed loop of one: what rests holds a thread of the server."""
-        for number in range(8):
-            server.wait(1, number)
-            assert server.pool.to_open(number) == 1
-            server.opened(str(number), at_ns=number)
-            server.answered(server.sent(number), number)
+        for number in range(6):
+            at_ns = number * OPENING_NS
+            server.wait(1, at_ns)
+            assert server.pool.to_open(at_ns) == 1
+            server.pool.opening = 0
+            server.opened(str(number), at_ns=at_ns)
             server.pool.waiting.clear()
+            server.answered(server.sent(at_ns), at_ns)
             assert len(server.pool) <= 2
-        assert server.closed == ["1", "2", "3", "4", "5", "6"]
+        assert server.closed == ["1", "2", "3", "4"]
 
     def test_where_connections_are_kept_a_request_waits_for_one_that_rests(self, server):
         server.opened("a", "b", "c")
