@@ -133,6 +133,10 @@ class Pool:
                 self.peak = self._in_use
         return connection
 
+    def begin_use(self) -> None:
+        """Count a request that has waited, and is sent on a connection that was just opened."""
+        self._in_use += 1
+
     def wait(self, record: Record, request: bytes, at_ns: int) -> None:
         """Have a request wait that has found no connection."""
         self.waiting.append((record, request, at_ns))

@@ -293,13 +293,10 @@ class Transport:
         pool = self._pool
         at_ns = now_ns()
         while pool.waiting and (connection := pool.take(at_ns)) is not None:
-            record, request, since_ns = pool.waiting.popleft()
-            self._read_loop.loop_users -= 1
-            record.connect_ns = at_ns - since_ns
-            self._send_on(connection, record, request)
+            self._send_waiting(connection, at_ns)
         loop = asyncio.get_running_loop()
         for _ in range(pool.to_open(at_ns)):
-            task = loop.create_task(self._connect_ahead())
+            task = loop.create_task(self._connect_for_waiting())
             self._opening.add(task)
             task.add_done_callback(self._opening_ended)
         if self._serve_alarm is not None:
@@ -307,6 +304,25 @@ class Transport:
             self._serve_alarm = None
         if pool.waiting:
             self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self._serve)
+
+    async def _connect_for_waiting(self) -> None:
+        """Open a connection, and send on it at once: a peer that closes them at once is a fact
+        about a request.
+        """
+        connection = await self._connect()
+        at_ns = now_ns()
+        if self._pool.waiting:
+            self._pool.begin_use()
+            self._send_waiting(connection, at_ns)
+        else:
+            self._pool.opened(connection, at_ns)
+
+    def _send_waiting(self, connection: Connection, at_ns: int) -> None:
+        """Send the request that has waited longest."""
+        record, request, since_ns = self._pool.waiting.popleft()
+        self._read_loop.loop_users -= 1
+        record.connect_ns = at_ns - since_ns
+        self._send_on(connection, record, request)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
         """Serve the requests that wait; one has failed where no connection could be opened."""

@@ -50,6 +50,7 @@ def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections may be used again at once."""
     monkeypatch.setattr("loadgen.client.pool.REST_NS", 0)
     monkeypatch.setattr("loadgen.client.pool.LONG_REST_NS", 0)
+    monkeypatch.setattr("loadgen.client.pool.LEAST_LONG_REST_NS", 0)
 
 
 def descriptors() -> Counter[str]:
