@@ -77,7 +77,7 @@ async def test_connections_are_opened_before_the_first_request_is_due(
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     async with serving(script, tls) as url:
-        work = job(url, tmp_path, 40, request_rate=400.0)
+        work = job(url, tmp_path, 40, request_rate=400.0, base_url=url)
         work = replace(
             work, targets=tuple(replace(target, verify_tls=False) for target in work.targets)
         )
