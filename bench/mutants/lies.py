@@ -200,6 +200,28 @@ LIES = (
         Test("tests/checks/test_accounting.py::test_a_latency_below_zero_is_out_of_range"),
     ),
     Mutant(
+        "idle connections unbounded",
+        (
+            Edit(
+                "loadgen/client/pool.py",
+                "room = self.peak + beside - self._in_use - self.opening - len(self)",
+                "room = count",
+            ),
+        ),
+        Test("tests/client/test_pool.py::TestBudget::test_one_more_than_were_in_flight_at_once"),
+    ),
+    Mutant(
+        "idle connections used without a witness",
+        (
+            Edit(
+                "loadgen/client/pool.py",
+                "return connection.idle_since - oldest.idle_since > MARGIN_NS and oldest.is_open()",
+                "return True",
+            ),
+        ),
+        Test("tests/client/test_pool.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
+    ),
+    Mutant(
         "clip the schedule on overload",
         (
             Edit(

@@ -97,8 +97,24 @@ def distortion(run: RunData) -> list[Check]:
         *client_error(run),
         _window(run.snapshot),
         _shared_cpu(run),
+        *_starved(run),
         *map(explanation, symptoms),
     ]
+
+
+def _starved(run: RunData) -> Iterator[Check]:
+    """Whether idle connections held threads of the server; nothing where none seems to have."""
+    starved = run.client.starved_requests
+    if starved:
+        value = (
+            f"{plural(starved, 'request')} waited for a thread of the server that an idle "
+            "connection of this client held"
+        )
+        advice = (
+            "this server gives each connection a thread, and the client closed its idle ones for "
+            "these requests: give the server more threads than there are requests in flight"
+        )
+        yield Check("threads held by idle connections", False, value, "0", advice)
 
 
 def client_error(run: RunData) -> list[Check]:

@@ -129,6 +129,15 @@ def test_garbage_collections_that_took_a_hundredth_of_the_time_are_red():
         assert checks["GC pauses"].value.endswith(f"of the time, the longest {pause_ms}.000 ms")
 
 
+def test_requests_that_idle_connections_kept_from_a_thread_are_red():
+    name = "threads held by idle connections"
+    assert name not in of(GREEN, starved_requests=0)
+    checks = of(GREEN, starved_requests=2)
+    assert failed_checks(checks) == [name]
+    assert checks[name].counts
+    assert checks[name].value.startswith("2 requests waited for a thread")
+
+
 def test_facts_that_died_with_the_process_are_not_judged():
     checks = of(GREEN, busy_share=None, wall_s=None)
     unjudged = {name for name, check in checks.items() if "left no report" in check.limit}

@@ -57,14 +57,13 @@ def _loop_and_connections(result: RunResult) -> str:
     workers = len(result.workers)
     ahead = client.warm_connections
     late = client.late_connections
-    spare = client.spare_connections or 0
     loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
     busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
     if ahead is None:
-        return f"{busy}{plural(late, 'connection')} opened by requests"
+        return f"{busy}{plural(late, 'request')} waited for a connection"
     return (
-        f"{busy}connections opened: {ahead} before the clock, {spare} in the background, "
-        f"{late} by requests"
+        f"{busy}{plural(ahead, 'connection')} opened before the clock, {plural(late, 'request')} "
+        "waited for one"
     )
 
 
