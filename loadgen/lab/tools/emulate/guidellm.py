@@ -330,13 +330,14 @@ def _is_token(chat: bool, active: Rules, flags: Int64s) -> Bools:
     """Tell which events are tokens: content or `reasoning_content` that is not null; in
     completions not empty.
     """
-    has_tokens = flags & TOKENS != 0
+    has_tokens: Bools = flags & TOKENS != 0
+    has_choice: Bools = flags & CHOICE != 0
     counted = has_tokens
     if IGNORES in active:
         counted = has_tokens & (flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)) != 0)
     if chat and EMPTY_IS_TOKEN in active:
         counted = counted | (~has_tokens & (flags & (EMPTY | OLD_REASONING) != 0))
-    return counted & (flags & CHOICE != 0)
+    return counted & has_choice
 
 
 def _totals(view: View) -> list[Row]:

@@ -114,12 +114,12 @@ class Client:
 
     def is_token(self, chat: bool, flags: Int64s) -> Bools:
         """Tell which events count as tokens: they may end TTFT, and begin and end gaps."""
-        has_choice = flags & CHOICE != 0
+        has_choice: Bools = flags & CHOICE != 0
         if self.version < 33 or self.rust or not chat:
             return has_choice
-        answers = flags & (CONTENT | TOOL) != 0
-        thinks = flags & (REASONING | OLD_REASONING) == REASONING
-        is_empty = flags & (EMPTY | ROLE) == EMPTY
+        answers: Bools = flags & (CONTENT | TOOL) != 0
+        thinks: Bools = flags & (REASONING | OLD_REASONING) == REASONING
+        is_empty: Bools = flags & (EMPTY | ROLE) == EMPTY
         return has_choice & (answers | thinks | is_empty)
 
     def percentiles(self, text: str) -> list[float]:
@@ -134,7 +134,7 @@ class Client:
 
         def counts(flags: Int64s) -> Bools:
             is_token = self.is_token(chat, flags)
-            has_tokens = flags & TOKENS != 0
+            has_tokens: Bools = flags & TOKENS != 0
             counted = has_tokens & is_token if IGNORES in active else has_tokens
             for rule, role in ((ROLE_CHUNK, ROLE), (TOKENLESS, 0)):
                 chunks = is_token & ~has_tokens & (flags & ROLE == role)
