@@ -1,8 +1,6 @@
-"""A server that loadgen does not know: an engine describes how to start it, and starts nothing
-itself.
+"""A server that loadgen does not know: an engine describes how to start it, and starts nothing.
 
-python examples/custom_engine.py    starts the program of loadgen's simulator, as if it were your
-server
+python examples/custom_engine.py    starts the program of loadgen's simulator, as if it were yours
 """
 
 import sys

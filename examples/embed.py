@@ -1,8 +1,8 @@
-"""Measure from inside your own event loop: loadgen uses the running one and prints nothing by
-itself.
+"""Measure from inside your own event loop: loadgen uses the running one and prints nothing.
 
-python examples/embed.py            measures the built-in simulator python examples/embed.py URL
-NAME   measures the server at URL, with the tokenizer NAME (a path or a hub name)
+python examples/embed.py             measures the built-in simulator
+python examples/embed.py URL NAME    measures the server at URL, with the tokenizer NAME (a path or
+                                     a hub name)
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Test a server against its SLO, with loadgen's pytest fixtures.
 
-pytest examples/test_slo.py    against the built-in simulator; name your server in LOAD instead of
-engine="sim",
-                               or leave that out and give pytest --loadgen-base-url URL
+pytest examples/test_slo.py    against the built-in simulator; name your server in LOAD in place of
+                               engine="sim", or leave that out and give pytest
+                               --loadgen-base-url URL
 """
 
 import pytest

@@ -1,8 +1,7 @@
 """Follow a run, and end it when it has enough results.
 
-python examples/watch.py        measures the built-in simulator, until 300 requests have been
-answered python examples/watch.py URL    measures the server at URL, with prompts of
-custom_dataset.py
+python examples/watch.py        measures the built-in simulator, until 300 requests are answered
+python examples/watch.py URL    measures the server at URL, with prompts of custom_dataset.py
 """
 
 import asyncio

@@ -133,7 +133,7 @@ LIES = (
     ),
     Mutant(
         "count segments that the kernel had counted before",
-        (Edit(CONNECTION, "            has_agreed\n            and self", "            self"),),
+        (Edit("loadgen/core/c/segments.pxd", "        has_agreed\n        and ", "        "),),
         Test("tests/integration/faults/test_read_loop.py::test_segment_that_was_counted_early_is_not_counted_again"),
     ),
     Mutant(
