@@ -208,6 +208,9 @@ def _advice(run: RunData) -> str:
             f"{share} of the tokens have no stamp of the kernel's, only the time at which they "
             "were read"
         )
+    lag = run.snapshot.histograms["lag"]
+    if run.settings.latency_from == "due" and 100 * counters["inexact_events"] <= events:
+        return f"requests left late (lag p99 {ms(lag.percentile(99))}): {relief(run)}"
     return f"tokens that came one after the other were read together: {relief(run)}"
 
 
