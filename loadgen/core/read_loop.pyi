@@ -27,7 +27,7 @@ class SendHook:
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        loop_bounded_reads: Reads that brought tokens without a stamp of the kernel's.
+        loop_bounded_reads: Reads with tokens whose arrival is bounded by the loop's lateness.
     """
 
     due_ns: int

@@ -220,7 +220,7 @@ def test_tokens_of_one_read_lie_between_its_stamp_and_the_one_before() -> None:
     assert record.earliest == [first, first, second]
 
 
-def test_tokens_that_a_prompt_loop_read_together_came_at_about_the_same_time() -> None:
+def test_tokens_read_together_came_within_the_lateness_of_the_loop() -> None:
     """A server that writes several events a step is no sign of a late client."""
     connection, record = stamped()
     connection.read_loop.hook.late_ns = 300
