@@ -3,6 +3,7 @@
 import numpy as np
 
 from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.token_counts import token_counts
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
@@ -34,6 +35,7 @@ def impossible(run: RunData) -> list[Check]:
         _median_gap(snapshot),
         _little(snapshot),
         Check("timeline tokens differ", over_time == tokens, value, "equal", _BUG),
+        *token_counts(run),
     ]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.client.capture import TappedReader
 from loadgen.client.connector import CannotConnect, Connector
 from loadgen.client.idle_connections import IdleConnections
+from loadgen.client.open_ends import OpenEnds
 from loadgen.client.pacer import AlarmQueue
 from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.spare_connections import SpareConnections
@@ -81,6 +82,7 @@ class Transport:
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
         self._limits = LimitWatch(self._active, timeouts, self._abandon)
+        self._open_ends = OpenEnds(self._end_open)
         self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
         self._late: dict[
             asyncio.Task[None], Record
@@ -217,6 +219,7 @@ class Transport:
         # A connection may have been opened in the same turn.
         self.abandon(Outcome.CANCELLED, "the run ended")
         self._departures.close()
+        self._open_ends.close()
         self._idle.close_all()
         self._connector.close()
         self._limits.stop()
@@ -243,6 +246,10 @@ class Transport:
                 record.closed, record.detail or "closed before a byte of a response"
             )
         self._end_later(record)
+
+    def finished(self, connection: Connection, has_usage: bool) -> None:
+        """Wait for the end of a response whose answer is complete, but not for long."""
+        self._open_ends.add(connection, has_usage)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         """Handle a connection that the peer or the network ended."""
@@ -365,6 +372,11 @@ class Transport:
             reading.cancel()
         connection.abandon(outcome, detail, now_ns())
         self.ended(connection)
+
+    def _end_open(self, connection: Connection) -> None:
+        """End a response that its server leaves open after the last event of its answer."""
+        if connection in self._active:
+            self._abandon(connection, Outcome.STALLED, "no end in time")
 
     async def _read(self, connection: Connection, handler: Any) -> None:
         try:

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.c.memory cimport Buffer
 from loadgen.core.c.http_head cimport ResponseHead
-from loadgen.core.record cimport Record
+from loadgen.core.record cimport Finish, Record
 from loadgen.core.sse cimport SseReader
 
 
@@ -44,6 +44,10 @@ cdef class Response:
     cdef int _choose_path(self) except -1
     cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1
     cdef int _end(self, object outcome=*, object detail=*) except -1
+    cdef bint _has_answer(self, Finish least) except -1
+    cdef int _end_answer(self) except -1
+    cdef tuple _read_outcome(self)
+    cdef str _quoting(self, str problem)
     cdef bint _in_one_piece(self) except -1
     cdef tuple _read_results(self)
     cdef int _fail(self, object outcome, object detail) except -1

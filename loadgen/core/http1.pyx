@@ -19,10 +19,11 @@ from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_siz
 from loadgen.core.c.json_scan cimport Delta, scan_results
 from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.event_flags cimport RESULT
-from loadgen.core.record cimport BY_EVENTS, Record
+from loadgen.core.record cimport BY_EVENTS, COMPLETE, FINISHED, Finish, Record
 from loadgen.core.sse cimport SseReader
 
 from loadgen.core import reference_parser
+from loadgen.core.finish_reasons import is_failure
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
 from loadgen.util.number_format import plural
@@ -101,6 +102,8 @@ cdef class Response:
         self.keep_alive = False
         if error is None and (self.phase == UNTIL_CLOSE or self.phase == READER):
             self._end()
+        elif self._has_answer(COMPLETE):
+            self._end_answer()
         elif self.phase == HEAD and self.undecoded.size == 0 and self.record.first_byte == 0:
             self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
         elif self.phase == HEAD:
@@ -109,11 +112,29 @@ cdef class Response:
             self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
 
     def abandon(self, outcome, detail, int64_t at_ns):
-        """End the response from the client's side: a timeout, an interrupt."""
+        """End the response from the client's side: a timeout, an interrupt. If its answer is
+        complete, that is the outcome.
+        """
         self.at_ns = at_ns
         self.keep_alive = False
-        if self.phase != IDLE and self.phase != ENDED:
+        if self.phase == IDLE or self.phase == ENDED:
+            return
+        if self._has_answer(FINISHED):
+            self._end_answer()
+        else:
             self._fail(outcome, detail)
+
+    cdef bint _has_answer(self, Finish least) except -1:
+        """Whether a response is open and at least this much of the end of its answer has come."""
+        return (
+            self.phase != IDLE and self.phase != ENDED and self.record.finish >= least
+            and _is_success(self.record.status)
+        )
+
+    cdef int _end_answer(self) except -1:
+        """End a response that is still open with its answer, which is complete."""
+        self.events.forget_rest()
+        return self._end()
 
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
         """Read the next n bytes of the connection, which arrived at `at_ns`."""
@@ -265,7 +286,7 @@ cdef class Response:
         """Read n bytes of the body, without framing: a stream, or what is kept of anything else."""
         if self.phase == ENDED:
             return 0
-        if self.record.status != 200:
+        if not _is_success(self.record.status):
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
         if not self.is_stream:
             if not self.may_disconnect and self.body.size == 0 and not self._in_one_piece():
@@ -313,7 +334,7 @@ cdef class Response:
         cdef Record record = self.record
         if COUNTING and self.complete:  # an assert would leave unused variables
             raise AssertionError("each response has one end")
-        if outcome is None and record.status != 200:
+        if outcome is None and not _is_success(record.status):
             outcome = Outcome.STATUS
             detail = ""
             if self.body.size:
@@ -332,18 +353,26 @@ cdef class Response:
             if self.events.failed:
                 outcome, detail = self.events.outcome, self.events.detail
                 self.keep_alive = False
-            elif record.events == 0:
-                outcome, detail = Outcome.EMPTY, "the response has no token"
-            elif record.finish_reason is None:
-                outcome, detail = Outcome.TRUNCATED, NO_FINISH_REASON
             else:
-                outcome = Outcome.OK
-                record.drop_implausible_counts()
+                outcome, detail = self._read_outcome()
         self.phase = ENDED
         self.complete = True
         self.wants_reader = False
         record.end(outcome, detail, self.at_ns)
         return 0
+
+    cdef tuple _read_outcome(self):
+        """Return the outcome and its detail of an answer that has ended without an error."""
+        cdef Record record = self.record
+        record.settle()
+        reason = record.finish_reason
+        if is_failure(reason, record.events > 0):
+            return Outcome.STREAM_ERROR, f"the finish reason is {reason}"
+        if record.events == 0:
+            return Outcome.EMPTY, self._quoting("the response has no token")
+        if reason is None and not record.done_seen:
+            return Outcome.TRUNCATED, self._quoting(NO_FINISH_REASON)
+        return Outcome.OK, None
 
     cdef bint _in_one_piece(self) except -1:
         """Return whether no stream was asked for."""
@@ -374,20 +403,34 @@ cdef class Response:
             prompt_tokens, cached_tokens = answer.prompt_tokens, answer.cached_tokens
         if results == 0:
             return Outcome.EMPTY, "the answer has no embedding or score"
+        if record.texts > 0 and results != record.texts:
+            return Outcome.PROTOCOL_ERROR, f"{plural(results, 'result')} for {record.texts} texts"
         record.results = results
         record.add_event(RESULT, 0, -1, self.at_ns)
         record.counted_by = BY_EVENTS
         record.nan_events += has_nan
-        record.set_usage(prompt_tokens, 0, cached_tokens, -1)
+        record.set_usage(prompt_tokens if prompt_tokens > 0 else -1, 0, cached_tokens, -1, -1)
         self.events.tail = 0
         return Outcome.OK, None
 
+    cdef str _quoting(self, str problem):
+        """Return a problem with the first bytes of the body that no rule took, if there are any."""
+        sample = self.events.unread_sample()
+        return f"{problem}; the server sent: {sample}" if sample else problem
+
     cdef int _fail(self, object outcome, object detail) except -1:
-        """End the response with a failure; a status other than 200 remains the outcome."""
+        """End the response with a failure; a status of a failure remains the outcome."""
         self.keep_alive = False
-        if self.record.status > 200 and self.phase != HEAD:
+        if self._has_answer(COMPLETE) and not self.events.failed:
+            return self._end_answer()
+        if self.record.status > 0 and not _is_success(self.record.status) and self.phase != HEAD:
             return self._end()
         return self._end(outcome, detail)
+
+
+cdef inline bint _is_success(int status) noexcept:
+    """Whether a status is that of an answer: any 2xx but No Content."""
+    return 200 <= status < 300 and status != 204
 
 
 def _retry_after(bytes head):

@@ -7,6 +7,7 @@ counters. Its arrays double; no Python object is made.
 cimport cython
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
+from libc.string cimport memcmp
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from loadgen.core.c.memory cimport (
@@ -14,13 +15,21 @@ from loadgen.core.c.memory cimport (
     live_count,
 )
 from loadgen.core.c.events cimport (
-    append_event, append_run, copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays,
-    is_complete, put,
-    put_read, reserve,
+    MAYBE, MAYBE_LAST, append_event, append_run, copy_of_stamps, count_inexact, drop_tokens,
+    earliest, free_arrays, is_complete, keep_events, mark_last_run, mark_maybe_last,
+    mark_silent_runs, may_bear_token, put, put_read, reserve,
 )
-from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, OTHER, REASONING, TOKENS
+from loadgen.core.event_flags cimport (
+    CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OTHER, REASONING, ROLE, SILENT, TOKENS,
+)
 
 import json
+
+cdef enum:
+    MAX_UNREAD = 200  # bytes of an example of what no rule took
+    MAX_UNREAD_NAMES = 8
+    MANY_EVENTS = 4  # after these, text that is all text before is no chance
+
 
 def live():
     """Count this module's live objects and their bytes; None unless it is a debug build."""
@@ -41,12 +50,13 @@ cdef class Record:
         self.index, self.due, self.attempts = index, due, 1
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
         self.server_tokens = self.results = self.turn = -1
-        self.first_answer_event = self.disconnect_ns = -1
+        self.first_answer_event = self.maybe_last = self.disconnect_ns = -1
         self.prompt_tokens = -1
         self.completion_tokens = -1
         self.cached_tokens = -1
         self.tokenized = -1
         self.reasoning_tokens = -1
+        self.total_tokens = -1
 
     def __dealloc__(self):
         count_objects(RECORDS, -1)
@@ -70,13 +80,15 @@ cdef class Record:
         # the same text again, with a finish reason
         if flags & CUMULATIVE and 0 <= completion <= self.counted:
             flags &= ~<int64_t>TOKENS
+        if not flags & TOKENS and self._is_silent(flags, tokens, completion):
+            flags |= SILENT
         kinds = flags & TOKENS
         append_event(&self.runs, flags, at_ns)
         if not kinds:
-            return 0
+            return self._add_maybe(flags, at_ns) if may_bear_token(flags) else 0
         # Usage that did not come with the first event sums up the events before: it says nothing
         # about this one.
-        if completion >= 0 and (self.events == 0 or self.counted_by == BY_USAGE):
+        if completion >= 0 and (self.first_token == 0 or self.counted_by == BY_USAGE):
             tokens = max(0, completion - self.counted)
             self.counted_by = BY_USAGE
         elif tokens >= 0:
@@ -97,11 +109,46 @@ cdef class Record:
             self.reasoning_events += 1
         elif kinds & OTHER:
             self.other_events += 1
-        if self.events == self.arrays.capacity:
-            reserve(&self.arrays, max(2 * self.events, min(max(self.output_tokens, 8), 512)))
+        self._reserve_next()
         put(&self.arrays, self.events, at_ns, tokens)
         self.counted += tokens
         self.events += 1
+        return 0
+
+    cdef bint _is_silent(self, int64_t flags, int64_t tokens, int64_t completion) noexcept:
+        """Return whether an event without text bears tokens by itself: by its token ids, or by a
+        usage that has grown since the event before.
+        """
+        if not flags & CHOICE:
+            return False
+        if tokens > 0:
+            return True
+        if completion <= self.counted or flags & ROLE:
+            return False
+        if flags & CUMULATIVE:
+            return True
+        if self.first_token == 0:  # the usage of a whole answer may come with its end
+            return flags & (EMPTY | FINISH) == EMPTY
+        return self.counted_by == BY_USAGE and self.get_first_tokens() > 0
+
+    cdef int _add_maybe(self, int64_t flags, int64_t at_ns) except -1:
+        """Keep the stamp of an event without text, until the count of the whole answer shows
+        whether it bears a token.
+        """
+        cdef bint is_last = flags & FINISH and self.maybe_last < 0
+        self._reserve_next()
+        if is_last:
+            self.maybe_last = self.events
+        else:
+            self.maybe_events += 1
+        put(&self.arrays, self.events, at_ns, 1 if is_last else MAYBE)
+        self.events += 1
+        return 0
+
+    cdef int _reserve_next(self) except -1:
+        """Make room for one more event."""
+        if self.events == self.arrays.capacity:
+            reserve(&self.arrays, max(2 * self.events, min(max(self.output_tokens, 8), 512)))
         return 0
 
     cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1:
@@ -119,7 +166,7 @@ cdef class Record:
         return 0
 
     cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached,
-                       int64_t reasoning) except -1:
+                       int64_t reasoning, int64_t total) except -1:
         """Store the server's token counts; -1: this event does not say."""
         if prompt >= 0:
             self.prompt_tokens = prompt
@@ -129,7 +176,60 @@ cdef class Record:
             self.cached_tokens = cached
         if reasoning >= 0:
             self.reasoning_tokens = reasoning
+        if total >= 0:
+            self.total_tokens = total
+        return self._learn_finish()
+
+    cdef int set_finish(self, str reason) except -1:
+        """Store the finish reason."""
+        self.finish_reason = reason
+        return self._learn_finish()
+
+    cdef int set_done(self) except -1:
+        """Store that [DONE] came."""
+        self.done_seen = True
+        return self._learn_finish()
+
+    cdef int _learn_finish(self) except -1:
+        if self.done_seen or (self.finish_reason is not None and self.completion_tokens >= 0):
+            self.finish = COMPLETE
+        elif self.finish_reason is not None:
+            self.finish = FINISHED
         return 0
+
+    cdef int note_unread(self, str what, bytes sample) except -1:
+        """Count what no rule took.
+
+        Args:
+            what: Its name.
+            sample: An example of it, of which the first bytes are kept.
+        """
+        if self.unread is None:
+            self.unread = {}
+        if what not in self.unread and len(self.unread) >= MAX_UNREAD_NAMES:
+            what = "others"
+        count, first = self.unread.get(what, (0, sample[:MAX_UNREAD].decode("utf-8", "replace")))
+        self.unread[what] = (count + 1, first)
+        return 0
+
+    cdef Py_ssize_t find_repeated(self, int kinds, const char *text, Py_ssize_t n) except -1:
+        """Add n bytes of text to what is known of the text before; return how many of its first
+        bytes are all text before, again.
+
+        Some servers send the whole answer once more at its end, or all text so far in each event.
+        One word that is the same as the only word before is no repetition.
+        """
+        cdef Py_ssize_t again = 0, i
+        if kinds != self.text_kinds:
+            self.text_kinds, self.text_size, self.text_events = kinds, 0, 0
+        if 0 < self.text_size <= n and (n > self.text_size or self.text_events >= MANY_EVENTS):
+            if memcmp(self.text_head, text, min(self.text_size, TEXT_HEAD)) == 0:
+                again = self.text_size
+        for i in range(self.text_size, min(self.text_size + n - again, TEXT_HEAD)):
+            self.text_head[i] = text[i - self.text_size + again]
+        self.text_size += n - again
+        self.text_events += 1
+        return again
 
     cdef int append_text(self, const char *text, Py_ssize_t n, bint cumulative) except -1:
         """Keep text, escaped as in JSON; with `cumulative` it may be all text until now."""
@@ -149,6 +249,7 @@ cdef class Record:
             at_ns: When it ended.
         """
         self.outcome, self.detail, self.closed = outcome, detail, at_ns
+        self._settle_silent(0)
         if self.redaction is None:
             return
         if detail:
@@ -157,8 +258,109 @@ cdef class Record:
             self.finish_reason = self.redaction(self.finish_reason)
         if isinstance(self.matched_stop, str):
             self.matched_stop = self.redaction(self.matched_stop)
+        if self.unread is not None:
+            self.unread = {
+                self.redaction(what): (count, self.redaction(sample))
+                for what, (count, sample) in self.unread.items()
+            }
 
-    cdef int drop_implausible_counts(self) except -1:
+    cdef int settle(self) except -1:
+        """Hold the events of an answer that has ended against the counts of its usage."""
+        self._settle_usage()
+        cdef int64_t streamed = self.completion_tokens
+        if not self.reasoning_events:
+            streamed -= max(self.reasoning_tokens, 0)
+        self._settle_silent(streamed - self.counted if self.counted_by == BY_EVENTS else 0)
+        return self._drop_implausible_counts()
+
+    cdef int _settle_usage(self) except -1:
+        """Bring the counts of the usage to one form: a count of 0 is none, and the reasoning is
+        among the completion tokens.
+
+        xAI and Gemini count reasoning beside them, as the total shows.
+        """
+        cdef int64_t prompt = max(self.prompt_tokens, 0), completion = self.completion_tokens
+        cdef int64_t reasoning = max(self.reasoning_tokens, 0)
+        if completion > 0 and reasoning > 0:
+            if self.total_tokens == prompt + completion + reasoning:
+                self.completion_tokens += reasoning
+        if self.prompt_tokens == 0:
+            self.prompt_tokens = self.cached_tokens = -1
+        if self.events and self.completion_tokens == 0:
+            self.completion_tokens = -1
+        return 0
+
+    cdef int _settle_silent(self, int64_t missing) except -1:
+        """Let events without text bear the tokens that are missing, and forget the others.
+
+        Args:
+            missing: How many tokens the usage counts beyond the events with text.
+        """
+        cdef Py_ssize_t last = self.maybe_last
+        if self.maybe_events == 0 and last < 0:
+            return 0
+        self.maybe_last = -1
+        if self.maybe_events == 0 and last == self.events - 1:  # nearly every stream
+            if missing != 1 or last == 0:
+                self.events -= 1
+                return 0
+            mark_last_run(&self.runs)
+            self.counted += 1
+            return self._read_ends()
+        if last >= 0:
+            mark_maybe_last(&self.arrays, last, self.events)
+        if missing > 0:
+            self._promote(missing)
+        mark_silent_runs(&self.runs, self.arrays.tokens, self.events)
+        self.maybe_events = 0
+        self.events = keep_events(&self.arrays, self.events, &self.first_answer_event)
+        if self.counted_by == BY_EVENTS:
+            drop_tokens(&self.arrays)
+        self.user_stamped = min(self.user_stamped, self.events)
+        return self._read_ends()
+
+    cdef int _promote(self, int64_t missing) except -1:
+        """Let so many events without text bear a token: those after the first text in order, then
+        those before it from the last back. The one with the finish reason bears the one that is
+        left.
+        """
+        cdef int64_t *tokens = self.arrays.tokens
+        cdef Py_ssize_t i, first = 0
+        while first < self.events and tokens[first] < 0:
+            first += 1
+        if first == self.events:
+            first = 0
+        for i in range(first, self.events):
+            if tokens[i] == MAYBE and missing > 0:
+                tokens[i] = 1
+                missing -= 1
+                self.counted += 1
+        for i in range(first - 1, -1, -1):
+            if tokens[i] == MAYBE and missing > 0:
+                tokens[i] = 1
+                missing -= 1
+                self.counted += 1
+        for i in range(self.events):
+            if tokens[i] == MAYBE_LAST and missing == 1:
+                tokens[i] = 1
+                missing -= 1
+                self.counted += 1
+        return 0
+
+    cdef int _read_ends(self) except -1:
+        """Take the first and last token and the reads from the stamps of the events."""
+        cdef int64_t at_ns = 0
+        cdef Py_ssize_t i
+        self.reads = 0
+        self.first_token = self.last_token = 0
+        for i in range(self.events):
+            self.reads += at_ns != self.arrays.stamps_ns[i]
+            at_ns = self.arrays.stamps_ns[i]
+        if self.events:
+            self.first_token, self.last_token = self.arrays.stamps_ns[0], at_ns
+        return 0
+
+    cdef int _drop_implausible_counts(self) except -1:
         """Correct or drop the counts of an answer that has ended, where they cannot be true.
 
         Some servers send a count of 0 until the end, or the whole count with the first event, or
@@ -168,9 +370,7 @@ cdef class Record:
         """
         cdef Py_ssize_t empty_events = 0
         cdef int64_t *tokens = self.arrays.tokens
-        if self.events and self.completion_tokens == 0:
-            self.completion_tokens = -1
-        if tokens == NULL:
+        if tokens == NULL or not self.events:
             return 0
         if self.counted_by == BY_USAGE and tokens[0] == 0 and self.completion_tokens > self.counted:
             for i in range(self.events - 1):
@@ -219,6 +419,16 @@ cdef class Record:
                 append_run(&self.runs, flags, 1, value)
         escaped = json.dumps(answer).encode()
         append_bytes(&self.answer_json, PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
+
+    @property
+    def latest_event(self):
+        """The stamp of the last event that bears a token, or may prove to; 0: there is none."""
+        return self.arrays.stamps_ns[self.events - 1] if self.events else 0
+
+    @property
+    def silent_events(self):
+        """The events that bear a token without text."""
+        return self.get_silent_events()
 
     @property
     def text(self):
@@ -348,13 +558,19 @@ cdef class Record:
     cdef int64_t get_answer_tokens(self) noexcept:
         if self.completion_tokens >= 0:
             return self.completion_tokens
-        return self.tokenized if self.tokenized >= 0 else self.counted
+        return max(self.tokenized, self.counted)  # each event bears a token
 
     cdef int64_t get_hidden_tokens(self) noexcept:
         """The reasoning tokens by usage that no event bore; 0 if any reasoning was streamed."""
         if self.reasoning_events or self.completion_tokens < 0:
             return 0
         return max(0, min(self.reasoning_tokens, self.completion_tokens - self.counted))
+
+    cdef int64_t get_silent_events(self) noexcept:
+        """The events that bear a token without text."""
+        if self.results >= 0:
+            return 0
+        return self.events - self.content_events - self.reasoning_events - self.other_events
 
     cdef int64_t tokens_after_first_event(self) noexcept:
         """The tokens that TPOT is divided by: those that were streamed after the first event; 0:

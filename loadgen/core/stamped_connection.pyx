@@ -17,7 +17,7 @@ from loadgen.core.c.kernel cimport (
 from loadgen.core.http1 cimport IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, ReadLoop
-from loadgen.core.record cimport Record
+from loadgen.core.record cimport COMPLETE, UNFINISHED, Finish, Record
 
 import os
 
@@ -62,9 +62,10 @@ cdef class Connection:
     socket at once.
 
     Args:
-        owner: Has `ended(connection)`, called once per response, `reader(connection)`, called when
-            aiohttp's reader must decode a response, and `dropped(connection, error)`, called when
-            the peer or the network has ended the connection.
+        owner: Has `ended(connection)`, called once per response, `finished(connection, has_usage)`,
+            called when an answer is complete and its response is still open, `reader(connection)`,
+            called when aiohttp's reader must decode a response, and `dropped(connection, error)`,
+            called when the peer or the network has ended the connection.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` after its handshake; None: the connection has no TLS.
@@ -307,6 +308,7 @@ cdef class Connection:
         cdef int64_t counted = 0 if record is None else record.counted
         cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
+        cdef Finish was_finished = UNFINISHED if record is None else record.finish
         cdef bytes decrypted
         # by the width of a pair of readings, or CLOCK_REALTIME was set
         if at_ns > read_ns or at_ns < self.emptied_ns:
@@ -345,7 +347,10 @@ cdef class Connection:
             self._fall_back_to_loop()
             self.is_readable = False
             self.owner.reader(self)
-        elif response.complete and not was_complete:
+        elif not response.complete:
+            if record is not None and record.finish != was_finished:
+                self.owner.finished(self, record.finish == COMPLETE)
+        elif not was_complete:
             # answered before the request was all read
             if self.uses_loop and self.transport.get_write_buffer_size():
                 response.keep_alive = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -67,9 +67,12 @@ TOKENS = (
     "content_events",
     "reasoning_events",
     "other_events",
+    "silent_events",  # token-bearing events without text
     "unseen_tokens",  # tokens that usage counts beyond the events that were seen
     "hidden_tokens",  # those of them that usage calls reasoning, of answers that streamed none
-    "surplus_events",  # events beyond the tokens that usage counts
+    "surplus_events",  # events beyond the tokens that usage or a tokenizer counts
+    "disagreeing_counts",  # ok requests whose prompt and completion tokens are not their total
+    "disagreeing_tokens",  # by how many tokens
     "nan_events",  # events of ok requests in which a number was NaN or infinite
     "results",  # embeddings or scores of ok requests whose answers have no tokens
     "lost_token_events",  # token-bearing events of requests that were not ok
@@ -102,6 +105,9 @@ REQUESTS = (
     # so much of whose answer was unread at once that the server may have had to wait
     "window_filled",
     "by_reader",  # whose responses aiohttp's reader has read
+    "late_ends",  # ok requests whose responses were open for 50 ms or more after the last token
+    "tail_ns",  # for how long these were
+    "unnamed_ends",  # ok requests whose answers ended with [DONE] and without a finish reason
     "broken_off",  # that failed after a token had come, by an error in the stream or its early end
     "silent_streams",  # in whose streams no token came for SILENCE_NS
 )
@@ -114,6 +120,7 @@ COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")
 # In place of the latencies of a request that was not ok.
 FAILED, CANCELLED, DISCONNECTED = (-1, -2, -3)
+MAX_UNREAD = 8  # names of what no rule took: any beyond these are counted together
 NO_TPOT = -1  # of an answer of one token
 # One request that was sent more than once: index, attempts, HTTP status of the first attempt. In
 # ns: the first attempt from sent to closed, from ready to the last attempt, and TTFT and E2EL from
@@ -252,6 +259,7 @@ class Snapshot:
         finishes: Finish reasons of ok requests, and how many had each.
         early_stops: What ended the ok requests that brought fewer tokens than asked, and how many
             it ended.
+        unread: What no rule took of any answer, by its name: how often it came, and an example.
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it
@@ -294,6 +302,7 @@ class Snapshot:
     token_counts: array[int]
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
+    unread: dict[str, tuple[int, str]] = field(default_factory=dict)
     partial: str | None = None
     details: Details | None = None
     retries: bytes = b""
@@ -419,6 +428,7 @@ class Snapshot:
             ),
             timeline=self.timeline.merge(other.timeline),
             silences=tuple(first_examples(self.silences + other.silences)),
+            unread=add_unread(self.unread, other.unread),
             partial=self.partial or other.partial,
             details=self.details + other.details if self.details and other.details else None,
             sample=tuple(sorted(self.sample + other.sample)),
@@ -437,6 +447,23 @@ def _array(data: bytes | array[int], dtype: Any) -> NDArray[Any]:
     import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
 
     return np.frombuffer(data, dtype=dtype)
+
+
+def add_unread(
+    counts: dict[str, tuple[int, str]], further: Mapping[str, tuple[int, str]]
+) -> dict[str, tuple[int, str]]:
+    """Add up what no rule took.
+
+    Args:
+        counts: By its name: how often it came, and an example.
+        further: The same of further answers.
+    """
+    total = dict(counts)
+    for name, (count, sample) in further.items():
+        key = name if name in total or len(total) < MAX_UNREAD else "others"
+        before, first = total.get(key, (0, sample))
+        total[key] = (before + count, first)
+    return total
 
 
 def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:

@@ -60,6 +60,7 @@ def _wrapped(lines: Iterable[str]) -> Iterator[str]:
 def _details(result: RunResult) -> Iterator[str]:
     for part in (
         outcomes.lines,
+        outcomes.end_lines,
         outcomes.departure_lines,
         outcomes.body_lines,
         tokens.rows_left_out,

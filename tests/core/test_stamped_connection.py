@@ -26,6 +26,8 @@ class Owner:
     def ended(self, connection: Connection) -> None:
         self.told.append(("ended", connection.record.outcome))
 
+    def finished(self, connection: Connection, has_usage: bool) -> None: ...
+
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         self.told.append(("dropped", error))
 

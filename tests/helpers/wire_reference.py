@@ -11,12 +11,14 @@ over; a last event that no blank line ends counts; data without text is none. Li
 modelled.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loadgen.core import event_flags, reference_parser
 from loadgen.core.dialect import Delta, Dialect
+from loadgen.core.finish_reasons import is_failure
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE
 
@@ -28,6 +30,13 @@ BLANKED = bytes.maketrans(b"\r\n\0", b"   ")
 BOM = b"\xef\xbb\xbf"
 LARGEST = 1 << 40  # bytes of one chunk or body
 MAX_SAMPLE = 1024
+MAX_UNREAD = 200
+COUNTS = (
+    *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
+    "total_tokens",
+)
+# In place of the name of an event.
+ERROR_LINE, OTHER_LINE = (b"\nerror", b"\nother")
 MAX_REST_S = 10**6
 
 
@@ -47,6 +56,7 @@ class Facts:
     completion_tokens: int = -1
     cached_tokens: int = -1
     reasoning_tokens: int = -1
+    total_tokens: int = -1
     matched_stop: int | str | None = None
     nan_events: int = 0
     done_seen: bool = False
@@ -56,12 +66,50 @@ class Facts:
     stream: list[tuple[int, int]] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)  # that each of them bears
     counted_by: int = BY_EVENTS
+    # Of each event with a token, and of each that may prove to bear one: its place in `stream`.
+    places: list[int] = field(default_factory=list)
+    maybe: list[int] = field(default_factory=list)
+    unread: dict[str, tuple[int, str]] = field(default_factory=dict)
+    text: bytes = b""  # of the events of `text_kinds` that came last
+    text_kinds: int = 0
+    text_events: int = 0
     closed: int = -1
     reader_from: int = -1  # where the head begins of a response that is left to aiohttp's reader
     keep_alive: bool = True
     rest_s: int = 0  # how long the connection may lie idle, 0 where the server does not say
 
-    def bear(self, delta: Delta, at: int) -> None:
+    def adds(self, delta: Delta) -> bool:
+        """Whether its text is more than all text before once again."""
+        if not delta.kinds or delta.says & event_flags.CUMULATIVE:
+            return True
+        text = _escaped(delta.text)
+        if delta.kinds != self.text_kinds:
+            self.text_kinds, self.text, self.text_events = delta.kinds, b"", 0
+        longer = len(text) > len(self.text) or self.text_events >= 4
+        same = text[:64].startswith(self.text[:64]) and len(text) >= len(self.text)
+        again = len(self.text) if self.text and longer and same else 0
+        self.text += text[again:]
+        self.text_events += 1
+        return again < len(text)
+
+    def is_silent(self, delta: Delta) -> bool:
+        """Whether an event without text bears a token, by its ids or by usage that has grown."""
+        if not delta.says & event_flags.CHOICE:
+            return False
+        if delta.tokens > 0:
+            return True
+        if delta.says & event_flags.ROLE or delta.completion_tokens <= sum(self.tokens):
+            return False
+        if delta.says & event_flags.CUMULATIVE:
+            return True
+        if not self.kinds:
+            empty = event_flags.EMPTY
+            return delta.says & (empty | event_flags.FINISH) == empty
+        # An event before the first one with a token makes it unclear whether usage lags.
+        heads = self.maybe and self.maybe[0] < self.places[0]
+        return self.counted_by == BY_USAGE and self.tokens[0] > 0 and not heads
+
+    def bear(self, kinds: int, delta: Delta, at: int) -> None:
         """An event bears tokens: as many as usage in every event, or its ids or logprobs say,
         else one.
         """
@@ -73,16 +121,28 @@ class Facts:
             count, self.counted_by = delta.tokens, BY_IDS
         else:
             count = 1
-        self.kinds.append(delta.kinds)
+        self.kinds.append(kinds)
         self.stamps.append(at)
         self.tokens.append(count)
+        self.places.append(len(self.stream) - 1)
 
     def settle(self) -> None:
         """Counts that cannot be true are not believed: none in most events, or none at all
         beside tokens seen.
         """
-        if self.completion_tokens == 0:
+        prompt, answer = max(self.prompt_tokens, 0), self.completion_tokens
+        reasoning = max(self.reasoning_tokens, 0)
+        beside = self.total_tokens == prompt + answer + reasoning
+        if answer > 0 and reasoning > 0 and beside:
+            self.completion_tokens += reasoning
+        if self.prompt_tokens == 0:
+            self.prompt_tokens = self.cached_tokens = -1
+        if (self.kinds or self.maybe) and self.completion_tokens == 0:
             self.completion_tokens = -1
+        if self.counted_by == BY_EVENTS:
+            self.promote()
+        if not self.kinds:
+            return
         if (
             self.counted_by == BY_USAGE
             and self.tokens[0] == 0
@@ -92,6 +152,34 @@ class Facts:
             self.tokens = [*self.tokens[1:], self.completion_tokens - sum(self.tokens)]
         if 2 * self.tokens.count(0) > len(self.tokens):
             self.tokens, self.counted_by = [1] * len(self.tokens), BY_EVENTS
+
+    def leave_unread(self, name: str, sample: bytes) -> None:
+        """Count what no rule takes, with the first bytes of the first example."""
+        name = name if name in self.unread or len(self.unread) < 8 else "others"
+        example = sample[:MAX_UNREAD].decode("utf-8", "replace")
+        count, first = self.unread.get(name, (0, example))
+        self.unread[name] = (count + 1, first)
+
+    def promote(self) -> None:
+        """Events without text bear the tokens that are missing."""
+        missing = self.completion_tokens - sum(self.tokens)
+        if not any(kinds & event_flags.REASONING for kinds in self.kinds if kinds & 3 == 2):
+            missing -= max(self.reasoning_tokens, 0)
+        finishes = [n for n in self.maybe if self.stream[n][0] & event_flags.FINISH][:1]
+        plain = [n for n in self.maybe if n not in finishes]
+        first = min(self.places, default=0)
+        order = [n for n in plain if n >= first] + [n for n in reversed(plain) if n < first]
+        chosen = order[: max(missing, 0)]
+        if missing - len(chosen) == 1 and (self.kinds or plain):
+            chosen += finishes
+        for place in sorted(chosen):
+            at = sum(other < place for other in self.places)
+            says, stamp = self.stream[place]
+            self.stream[place] = (says | event_flags.SILENT, stamp)
+            self.places.insert(at, place)
+            self.kinds.insert(at, event_flags.SILENT)
+            self.stamps.insert(at, stamp)
+            self.tokens.insert(at, 1)
 
     def ended(self, outcome: Outcome, at: int, detail: str | None = None) -> None:
         self.outcome, self.closed, self.detail = outcome, at, detail
@@ -228,7 +316,7 @@ def _final(
         body.take(wire, head_end, len(wire) - head_end)
         facts.keep_alive = False
         body.whole = len(wire) if end == "" else None
-    if headers.status == 200:
+    if _is_success(headers.status):
         _answer(body, headers, facts)
     if facts.outcome is None:
         _ended(body, len(wire), end, facts)
@@ -275,7 +363,14 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
                 Outcome.STREAM_ERROR if error else Outcome.PROTOCOL_ERROR, body.whole, error
             )
         return
-    for payload, at, cut in _events(bytes(body.data), body.at, body.whole):
+    for payload, at, cut, name in _events(bytes(body.data), body.at, body.whole):
+        if name == ERROR_LINE:
+            facts.ended(Outcome.STREAM_ERROR, at, payload.decode("utf-8", "replace"))
+            facts.keep_alive = False
+            return
+        if name == OTHER_LINE:
+            facts.leave_unread("line", payload)
+            continue
         if facts.done_seen or not payload:
             continue
         if payload == b"[DONE]":
@@ -288,45 +383,82 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             )
         except ValueError:
             facts.ended(Outcome.TRUNCATED if cut else Outcome.PROTOCOL_ERROR, at)
+            if name == b"error":
+                facts.ended(Outcome.STREAM_ERROR, at, _sample(payload))
         else:
+            if name == b"error":
+                facts.ended(Outcome.STREAM_ERROR, at, _sample(payload))
             if delta.error is not None:
                 facts.ended(Outcome.STREAM_ERROR, at, delta.error[:MAX_SAMPLE])
         if facts.outcome is not None:
             facts.keep_alive = False
             return
-        kinds = delta.kinds
+        kinds = delta.kinds if facts.adds(delta) else 0
         if delta.says & event_flags.CUMULATIVE and 0 <= delta.completion_tokens <= sum(
             facts.tokens
         ):
             kinds = 0  # the text so far again, without a token more
+        kinds = kinds or event_flags.SILENT * facts.is_silent(delta)
         facts.stream.append((kinds | delta.says, at))
         if kinds:
-            facts.bear(delta, at)
+            facts.bear(kinds, delta, at)
+        elif (
+            not delta.says & (event_flags.ROLE | event_flags.CUMULATIVE)
+            and delta.says & event_flags.CHOICE
+            and delta.says & (event_flags.EMPTY | event_flags.FINISH)
+        ):
+            facts.maybe.append(len(facts.stream) - 1)
+        for name in delta.unknown:
+            facts.leave_unread(name, payload)
         facts.finish_reason = delta.finish_reason or facts.finish_reason
         if delta.matched_stop is not None:
             facts.matched_stop = delta.matched_stop
         facts.nan_events += delta.has_nan
-        for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"):
+        for name in COUNTS:
             if getattr(delta, name) >= 0:
                 setattr(facts, name, getattr(delta, name))
     if body.whole is not None:
-        outcome = (
-            Outcome.EMPTY
-            if not facts.kinds
-            else Outcome.OK
-            if facts.finish_reason
-            else Outcome.TRUNCATED
-        )
-        if outcome is Outcome.OK:
-            facts.settle()
-        facts.ended(outcome, body.whole)
+        _settled(facts, body.whole)
 
 
-def _events(body: bytes, at: list[int], whole: int | None) -> Iterator[tuple[bytes, int, bool]]:
-    """The data of each event, the offset of the byte that ended its blank line, and whether the
-    body's end did that.
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300 and status != 204
+
+
+def _sample(payload: bytes) -> str:
+    return payload[:MAX_SAMPLE].decode("utf-8", "replace")
+
+
+def _escaped(text: str) -> bytes:
+    """A text as between the quotes of a JSON string, with no more escapes than needed."""
+    try:
+        return json.dumps(text, ensure_ascii=False).encode()[1:-1]
+    except UnicodeEncodeError:
+        return json.dumps(text).encode()[1:-1]
+
+
+def _settled(facts: Facts, at: int) -> None:
+    """Give an answer that has come to its end its outcome."""
+    facts.settle()
+    if is_failure(facts.finish_reason, bool(facts.kinds)):
+        facts.ended(Outcome.STREAM_ERROR, at, f"the finish reason is {facts.finish_reason}")
+    elif not facts.kinds:
+        facts.ended(Outcome.EMPTY, at)
+    elif facts.finish_reason or facts.done_seen:
+        facts.ended(Outcome.OK, at)
+    else:
+        facts.ended(Outcome.TRUNCATED, at)
+
+
+def _events(
+    body: bytes, at: list[int], whole: int | None
+) -> Iterator[tuple[bytes, int, bool, bytes]]:
+    """The data of each event, the offset of the byte that ended its blank line, whether the
+    body's end did that, and the name `error` if any event so far had it. Of a line that is no field
+    of an event: the line, or what it says of an error.
     """
     start = 0
+    event = b""
     data: list[bytes] | None = None
     if body.startswith(BOM):
         body, at = body[len(BOM) :], at[len(BOM) :]
@@ -346,8 +478,14 @@ def _events(body: bytes, at: list[int], whole: int | None) -> Iterator[tuple[byt
         if name == b"data":
             data = [*(data or []), value.removeprefix(b" ")]
         elif not line and data is not None:
-            yield b"\n".join(data), offset, number >= lines
+            yield b"\n".join(data), offset, number >= lines, event
             data = None
+        elif name == b"event" and value[:MAX_SAMPLE].strip() == b"error":
+            event = b"error"
+        elif name == b"error":
+            yield value[:MAX_SAMPLE].strip(), offset, False, ERROR_LINE
+        elif name not in (b"", b"id", b"retry", b"event"):
+            yield line, offset, False, OTHER_LINE
 
 
 def _ended(body: Body, length: int, end: str | None, facts: Facts) -> None:
@@ -359,9 +497,11 @@ def _ended(body: Body, length: int, end: str | None, facts: Facts) -> None:
         return
     if body.whole is None:
         facts.keep_alive = False
-    if facts.status != 200:  # however its body ends
+    if not _is_success(facts.status):  # however its body ends
         sample = bytes(body.data[:MAX_SAMPLE]).decode("utf-8", "replace")
         facts.ended(Outcome.STATUS, length if at is None else at, sample)
+    elif facts.done_seen or (facts.finish_reason and facts.completion_tokens >= 0):
+        _settled(facts, length if body.broken is None else body.broken)
     elif body.broken is not None:
         facts.ended(Outcome.PROTOCOL_ERROR, body.broken)
     else:

@@ -9,7 +9,14 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from loadgen.core.c.memory cimport count_freed, resized
-from loadgen.core.event_flags cimport TOKENS
+from loadgen.core.event_flags cimport (
+    CHOICE, CUMULATIVE, EMPTY, FINISH, ROLE, SILENT, TOKENS
+)
+
+cdef enum:
+    # In `EventArrays.tokens`, of events without text that may yet prove to bear a token.
+    MAYBE = -1
+    MAYBE_LAST = -2  # with the finish reason
 
 
 cdef struct EventArrays:
@@ -18,7 +25,7 @@ cdef struct EventArrays:
     # when each event can have come at the earliest; NULL as long as all stamps are exact
     int64_t *earliest_ns
     int64_t *reads_ns  # when each event was read; NULL as long as that is the stamp
-    int64_t *tokens  # tokens in each event; NULL as long as each bears one
+    int64_t *tokens  # tokens in each event, or MAYBE; NULL as long as each bears one
 
 
 cdef inline int reserve(EventArrays *arrays, Py_ssize_t capacity) except -1:
@@ -96,6 +103,42 @@ cdef inline void drop_tokens(EventArrays *arrays) noexcept:
     arrays.tokens = NULL
 
 
+cdef inline int mark_maybe_last(EventArrays *arrays, Py_ssize_t event,
+                                Py_ssize_t events) except -1:
+    """Mark one of the `events` as MAYBE_LAST."""
+    cdef Py_ssize_t i
+    if arrays.tokens == NULL:
+        arrays.tokens = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
+        for i in range(events):
+            arrays.tokens[i] = 1
+    arrays.tokens[event] = MAYBE_LAST
+    return 0
+
+
+cdef inline Py_ssize_t keep_events(EventArrays *arrays, Py_ssize_t events,
+                                   Py_ssize_t *followed) noexcept:
+    """Take the events that only might have borne a token out of the arrays; return how many stay.
+
+    Args:
+        followed: The number of an event that stays, which becomes its new one; -1: none.
+    """
+    cdef Py_ssize_t i, kept = 0, new = -1
+    for i in range(events):
+        if arrays.tokens[i] < 0:
+            continue
+        if i == followed[0]:
+            new = kept
+        arrays.stamps_ns[kept] = arrays.stamps_ns[i]
+        arrays.tokens[kept] = arrays.tokens[i]
+        if arrays.earliest_ns != NULL:
+            arrays.earliest_ns[kept] = arrays.earliest_ns[i]
+        if arrays.reads_ns != NULL:
+            arrays.reads_ns[kept] = arrays.reads_ns[i]
+        kept += 1
+    followed[0] = new
+    return kept
+
+
 cdef inline void free_arrays(EventArrays *arrays) noexcept:
     """Free the arrays, which are not used again."""
     free_array(arrays.stamps_ns)
@@ -137,6 +180,48 @@ cdef inline int append_event(EventRuns *runs, int64_t flags, int64_t at_ns) exce
     elif runs.count <= MAX_RUNS:
         append_run(runs, flags, 1, at_ns)
     return 0
+
+
+cdef inline bint may_bear_token(int64_t flags) noexcept:
+    """Return whether an event without text may yet prove to bear a token."""
+    return not flags & (TOKENS | ROLE | CUMULATIVE) and flags & CHOICE and flags & (EMPTY | FINISH)
+
+
+cdef inline void mark_silent_runs(EventRuns *runs, const int64_t *tokens, Py_ssize_t events) noexcept:
+    """Add the flag SILENT to the listed events that have proved to bear a token, and join equal
+    runs.
+
+    Args:
+        tokens: Those of each of the `events` that bear a token, or only might have.
+    """
+    cdef Py_ssize_t i, event = 0, kept = 0
+    cdef EventRun run
+    for i in range(runs.count):
+        run = runs.list[i]
+        if run.flags & TOKENS:
+            event += run.count
+        elif may_bear_token(run.flags):
+            if event < events and tokens[event] > 0:
+                run.flags |= SILENT
+            event += 1
+        if kept and run.flags & TOKENS and runs.list[kept - 1].flags == run.flags:
+            runs.list[kept - 1].count += run.count
+        else:
+            runs.list[kept] = run
+            kept += 1
+    runs.count = kept
+
+
+cdef inline void mark_last_run(EventRuns *runs) noexcept:
+    """Add the flag SILENT to the listed event with the finish reason, which has proved to bear a
+    token.
+    """
+    cdef Py_ssize_t i
+    for i in range(runs.count - 1, -1, -1):
+        if runs.list[i].flags & FINISH and may_bear_token(runs.list[i].flags):
+            runs.list[i].flags |= SILENT
+            runs.list[i].count = 1
+            return
 
 
 cdef inline bint is_complete(const EventRuns *runs, int64_t events) noexcept:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings
-from loadgen.core.event_flags import RESULT, TOKENS
+from loadgen.core.event_flags import SILENT, TOKENS
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
@@ -34,7 +34,7 @@ def event_selection(predicate: Callable[[int], int]) -> bytes:
     """Return a selection of events by their flags (`loadgen.core.event_flags`): a byte, 0 or 1,
     per set of flags.
     """
-    return bytes(bool(predicate(flags)) for flags in range(2 * RESULT))
+    return bytes(bool(predicate(flags)) for flags in range(2 * SILENT))
 
 
 TOKEN = event_selection(lambda flags: flags & TOKENS)
