@@ -21,6 +21,8 @@ from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
 
 logger = logging.getLogger(__name__)
+# In place of an answer of thoughts or tool calls alone: some APIs refuse a message without content.
+NO_CONTENT = b"(no content)"
 SET_COOKIE = "set-cookie"
 COOKIE = "Cookie"
 
@@ -158,6 +160,8 @@ def _sendable(record: Record) -> bytes:
     """Return the answer as the inside of a JSON string that every parser takes: UTF-8 without
     lone surrogates.
     """
+    if not record.answer:
+        return NO_CONTENT
     if SURROGATE.search(record.answer):
         return json.dumps(record.answer_text)[1:-1].encode()
     return record.answer.decode("utf-8", "replace").encode()

@@ -11,9 +11,10 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from loadgen.core.answer cimport BY_EVENTS, BY_IDS, BY_USAGE
 from loadgen.core.c.memory cimport BYTES, COUNTING, count_freed, live_count, resized
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
-from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNBOUNDED, UNPLANNED, Record
+from loadgen.core.record cimport UNBOUNDED, UNPLANNED, Record
 
 from array import array
 

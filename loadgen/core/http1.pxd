@@ -2,9 +2,10 @@
 """The C side of the reader of HTTP/1.1 responses."""
 from libc.stdint cimport int64_t
 
+from loadgen.core.answer cimport Finish
 from loadgen.core.c.memory cimport Buffer
 from loadgen.core.c.http_head cimport ResponseHead
-from loadgen.core.record cimport Finish, Record
+from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
 
 
@@ -47,7 +48,6 @@ cdef class Response:
     cdef bint _has_answer(self, Finish least) except -1
     cdef int _end_answer(self) except -1
     cdef tuple _read_outcome(self)
-    cdef str _quoting(self, str problem)
     cdef bint _in_one_piece(self) except -1
     cdef tuple _read_results(self)
     cdef int _fail(self, object outcome, object detail) except -1

@@ -12,14 +12,17 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
+from loadgen.core.answer cimport BY_EVENTS, COMPLETE, FINISHED, Finish
 from loadgen.core.c.memory cimport (
     BYTES, COUNTING, RESPONSES, append_bytes, count_objects, free_buffer, live_count,
 )
-from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_size, parse_head
+from loadgen.core.c.http_head cimport (
+    clear_head, find_head_end, is_success, parse_chunk_size, parse_head,
+)
 from loadgen.core.c.json_scan cimport Delta, scan_results
 from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.event_flags cimport RESULT
-from loadgen.core.record cimport BY_EVENTS, COMPLETE, FINISHED, Finish, Record
+from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
 
 from loadgen.core import reference_parser
@@ -128,7 +131,7 @@ cdef class Response:
         """Whether a response is open and at least this much of the end of its answer has come."""
         return (
             self.phase != IDLE and self.phase != ENDED and self.record.finish >= least
-            and _is_success(self.record.status)
+            and is_success(self.record.status)
         )
 
     cdef int _end_answer(self) except -1:
@@ -286,7 +289,7 @@ cdef class Response:
         """Read n bytes of the body, without framing: a stream, or what is kept of anything else."""
         if self.phase == ENDED:
             return 0
-        if not _is_success(self.record.status):
+        if not is_success(self.record.status):
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
         if not self.is_stream:
             if not self.may_disconnect and self.body.size == 0 and not self._in_one_piece():
@@ -334,7 +337,7 @@ cdef class Response:
         cdef Record record = self.record
         if COUNTING and self.complete:  # an assert would leave unused variables
             raise AssertionError("each response has one end")
-        if outcome is None and not _is_success(record.status):
+        if outcome is None and not is_success(record.status):
             outcome = Outcome.STATUS
             detail = ""
             if self.body.size:
@@ -369,9 +372,9 @@ cdef class Response:
         if is_failure(reason, record.events > 0):
             return Outcome.STREAM_ERROR, f"the finish reason is {reason}"
         if record.events == 0:
-            return Outcome.EMPTY, self._quoting("the response has no token")
+            return Outcome.EMPTY, "the response has no token" + self.events.quote()
         if reason is None and not record.done_seen:
-            return Outcome.TRUNCATED, self._quoting(NO_FINISH_REASON)
+            return Outcome.TRUNCATED, NO_FINISH_REASON + self.events.quote()
         return Outcome.OK, None
 
     cdef bint _in_one_piece(self) except -1:
@@ -413,24 +416,14 @@ cdef class Response:
         self.events.tail = 0
         return Outcome.OK, None
 
-    cdef str _quoting(self, str problem):
-        """Return a problem with the first bytes of the body that no rule took, if there are any."""
-        sample = self.events.unread_sample()
-        return f"{problem}; the server sent: {sample}" if sample else problem
-
     cdef int _fail(self, object outcome, object detail) except -1:
         """End the response with a failure; a status of a failure remains the outcome."""
         self.keep_alive = False
         if self._has_answer(COMPLETE) and not self.events.failed:
             return self._end_answer()
-        if self.record.status > 0 and not _is_success(self.record.status) and self.phase != HEAD:
+        if self.record.status > 0 and not is_success(self.record.status) and self.phase != HEAD:
             return self._end()
         return self._end(outcome, detail)
-
-
-cdef inline bint _is_success(int status) noexcept:
-    """Whether a status is that of an answer: any 2xx but No Content."""
-    return 200 <= status < 300 and status != 204
 
 
 def _retry_after(bytes head):

@@ -31,7 +31,7 @@ cdef class SseReader:
     cdef int _leave_unread(self, str what, const char *p, Py_ssize_t n) except -1
     cdef int _keep_empty(self, const char *p, Py_ssize_t n) except -1
     cdef int forget_rest(self) except -1
-    cdef str unread_sample(self)
+    cdef str quote(self)
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_done(self) except -1

@@ -12,6 +12,7 @@ from libc.string cimport memchr, memcmp
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
+from loadgen.core.c.repeated_text cimport add_text
 from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event
 from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, USAGE
 from loadgen.core.record cimport Record
@@ -50,7 +51,7 @@ cdef inline int put_delta(Record record, ScannedDelta *delta, int64_t at_ns) exc
     """Write what one event says into the record."""
     cdef Py_ssize_t again
     if delta.kinds and not delta.says & CUMULATIVE:
-        again = record.add_text(delta.kinds, delta.text, delta.text_len)
+        again = add_text(&record.text_so_far, delta.kinds, delta.text, delta.text_len)
         if again:
             delta.text += again
             delta.text_len -= again
@@ -205,11 +206,14 @@ cdef class SseReader:
         self.has_data = False
         return 0
 
-    cdef str unread_sample(self):
-        """Return the first bytes of what no rule has taken; empty: there is none."""
+    cdef str quote(self):
+        """Return the end of a message, with the first bytes of what no rule has taken; empty:
+        there is none.
+        """
         if self.unread.size == 0:
             return ""
-        return self.unread.data[:self.unread.size].decode("utf-8", "replace")
+        sample = self.unread.data[:self.unread.size].decode("utf-8", "replace")
+        return f"; the server sent: {sample}"
 
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1:
         """Read the data of one event with the scanner.
@@ -295,7 +299,7 @@ cdef class SseReader:
         cdef bytes escaped = _escaped(delta.text)
         cdef Py_ssize_t size = len(escaped) - 2, again = 0
         if kinds and not delta.says & CUMULATIVE:
-            again = record.add_text(kinds, PyBytes_AS_STRING(escaped) + 1, size)
+            again = add_text(&record.text_so_far, kinds, PyBytes_AS_STRING(escaped) + 1, size)
             if again and again == size:
                 kinds = 0
         record.add_event(kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)

@@ -9,6 +9,7 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t, uint64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
+from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
 from loadgen.core.c.kernel cimport (
     MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, count_received, now_ns, receive, recv,
     send,
@@ -17,7 +18,7 @@ from loadgen.core.c.kernel cimport (
 from loadgen.core.http1 cimport IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, ReadLoop
-from loadgen.core.record cimport COMPLETE, UNFINISHED, Finish, Record
+from loadgen.core.record cimport Record
 
 import os
 

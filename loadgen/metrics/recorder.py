@@ -31,10 +31,10 @@ from loadgen.metrics.snapshot import (
     LoopTotals,
     SampledAnswer,
     Snapshot,
-    add_unread,
     first_examples,
 )
 from loadgen.metrics.streamed_tokens import sampled
+from loadgen.metrics.sums import add_unread
 
 COUNTED_HERE = (
     *("good", "good_sent", "departures", "never_due", "broken_off", "silent_streams"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +14,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import NO_FAILURES, Outcome
 from loadgen.core.sketch import Timeline
 from loadgen.metrics.failures import Failures
+from loadgen.metrics.sums import add_counts, add_unread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,7 +121,6 @@ COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")
 # In place of the latencies of a request that was not ok.
 FAILED, CANCELLED, DISCONNECTED = (-1, -2, -3)
-MAX_UNREAD = 8  # names of what no rule took: any beyond these are counted together
 NO_TPOT = -1  # of an answer of one token
 # One request that was sent more than once: index, attempts, HTTP status of the first attempt. In
 # ns: the first attempt from sent to closed, from ready to the last attempt, and TTFT and E2EL from
@@ -408,7 +408,7 @@ class Snapshot:
             for name in ("scheduled", "rows", "retries")
         }
         for name in ("outcomes", "finishes", "early_stops"):
-            changes[name] = _added(getattr(self, name), getattr(other, name))
+            changes[name] = add_counts(getattr(self, name), getattr(other, name))
         for name in ("counters", "histograms", "lower", "upper"):
             theirs = getattr(other, name)
             changes[name] = {key: value + theirs[key] for key, value in getattr(self, name).items()}
@@ -447,24 +447,3 @@ def _array(data: bytes | array[int], dtype: Any) -> NDArray[Any]:
     import numpy as np  # never in a measuring process: it takes a tenth of a second, and 20 MB
 
     return np.frombuffer(data, dtype=dtype)
-
-
-def add_unread(
-    counts: dict[str, tuple[int, str]], further: Mapping[str, tuple[int, str]]
-) -> dict[str, tuple[int, str]]:
-    """Add up what no rule took.
-
-    Args:
-        counts: By its name: how often it came, and an example.
-        further: The same of further answers.
-    """
-    total = dict(counts)
-    for name, (count, sample) in further.items():
-        key = name if name in total or len(total) < MAX_UNREAD else "others"
-        before, first = total.get(key, (0, sample))
-        total[key] = (before + count, first)
-    return total
-
-
-def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
-    return {name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys())}

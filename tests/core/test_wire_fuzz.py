@@ -20,7 +20,8 @@ from loadgen.core.record import Record
 from tests.helpers import captured_responses, dialect_events, response_grammar
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.stream_events import events
-from tests.helpers.wire_reference import Facts, read
+from tests.helpers.wire_facts import Facts
+from tests.helpers.wire_reference import read
 
 EXAMPLES = int(os.environ.get("LOADGEN_FUZZ_EXAMPLES", "300"))
 fuzzed = settings(max_examples=EXAMPLES, deadline=None)

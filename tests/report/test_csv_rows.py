@@ -156,7 +156,7 @@ def test_a_request_is_a_row_in_ms(recorded: Callable[..., Path]) -> None:
         "7",
         "prompt 7",
         "ok",
-        "3",
+        "4",
     )
     assert (row["prompt_tokens"], row["output_tokens"], row["planned_input_tokens"]) == (
         "12",

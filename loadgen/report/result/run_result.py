@@ -96,8 +96,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     early_stops: Annotated[
         Counts,
         "What ended the ok requests with fewer output tokens than requested: finish reasons, with "
-        "the stop word or "
-        "token id if the server reports it.",
+        "the stop word or token id if the server reports it.",
     ] = {}
     answer_ends: Annotated[
         AnswerEnds | None, "How answers ended beside that; null: the file is older."
@@ -367,10 +366,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
             answer_ends=AnswerEnds.of(snapshot),
-            unread={
-                name: Unread(count=count, example=example)
-                for name, (count, example) in snapshot.unread.items()
-            },
+            unread=Unread.each(snapshot),
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.trailer.no_answer_since_s,
