@@ -140,8 +140,12 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
         "".join(answers),
         finish_reason,
         matched_stop,
-        **counts,
-        has_nan=has_nan,
+        counts["prompt_tokens"],
+        counts["completion_tokens"],
+        counts["cached_tokens"],
+        counts["reasoning_tokens"],
+        has_nan,
+        total_tokens=counts["total_tokens"],
         unknown=tuple(unknown),
     )
 
