@@ -27,7 +27,7 @@ from loadgen.core.sse cimport SseReader
 
 from loadgen.core import reference_parser
 from loadgen.core.finish_reasons import is_failure
-from loadgen.core.outcome import NO_FINISH_REASON, Outcome
+from loadgen.core.outcome import BROKEN_AFTER_END, NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
 from loadgen.util.number_format import plural
 
@@ -107,6 +107,8 @@ cdef class Response:
             self._end()
         elif self._has_answer(COMPLETE):
             self._end_answer()
+            if self.record.detail is None:  # tools that wait for the end of a body fail it
+                self.record.detail = BROKEN_AFTER_END
         elif self.phase == HEAD and self.undecoded.size == 0 and self.record.first_byte == 0:
             self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
         elif self.phase == HEAD:

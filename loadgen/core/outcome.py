@@ -54,3 +54,4 @@ NO_FAILURES = (Outcome.OK, Outcome.CANCELLED, Outcome.DISCONNECTED)
 NO_FINISH_REASON = (
     "the stream ended without a finish reason"  # of what is truncated though its response is whole
 )
+BROKEN_AFTER_END = "the connection broke after the end of the answer"  # of what is ok

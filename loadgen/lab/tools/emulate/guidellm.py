@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
+from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TEXTS, TOKENS
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
@@ -330,10 +330,10 @@ def _is_token(chat: bool, active: Rules, flags: int) -> bool:
     """Tell whether an event is a token: content or `reasoning_content` that is not null; in
     completions not empty.
     """
-    if flags & TOKENS:
-        return IGNORES not in active or bool(
-            flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0))
-        )
+    if flags & TOKENS and IGNORES not in active:
+        return True
+    if flags & TEXTS:
+        return bool(flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)))
     return chat and EMPTY_IS_TOKEN in active and bool(flags & (EMPTY | OLD_REASONING))
 
 

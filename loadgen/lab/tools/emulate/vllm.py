@@ -55,8 +55,8 @@ IGNORES = Rule(
 ROLE_CHUNK = Rule("role", "the chunk with the role counts as a token; loadgen does not count it")
 TOKENLESS = Rule(
     "tokenless",
-    "chunks without text (the finish reason, empty ones) count as tokens; loadgen counts those "
-    "that token ids or the usage prove to be tokens",
+    "chunks without text (the finish reason, empty ones) count as tokens; loadgen counts those of "
+    "them that ids or usage prove",
 )
 USAGE_ENDS = Rule(
     "usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token"
