@@ -223,8 +223,6 @@ cdef class Answer:
                 self.completion_tokens += reasoning
         if self.prompt_tokens == 0:
             self.prompt_tokens = self.cached_tokens = -1
-        if self.events and self.completion_tokens == 0:
-            self.completion_tokens = -1
         return 0
 
     cdef int _settle_silent(self, int64_t missing) except -1:
@@ -307,6 +305,8 @@ cdef class Answer:
         """
         cdef Py_ssize_t empty_events = 0
         cdef int64_t *tokens = self.arrays.tokens
+        if self.events and self.completion_tokens == 0:
+            self.completion_tokens = -1
         if tokens == NULL or not self.events:
             return 0
         if self.counted_by == BY_USAGE and tokens[0] == 0 and self.completion_tokens > self.counted:

@@ -108,10 +108,10 @@ class Facts:
             self.completion_tokens += reasoning
         if self.prompt_tokens == 0:
             self.prompt_tokens = self.cached_tokens = -1
-        if (self.kinds or self.maybe) and self.completion_tokens == 0:
-            self.completion_tokens = -1
         if self.counted_by == BY_EVENTS:
             self.promote()
+        if self.kinds and self.completion_tokens == 0:
+            self.completion_tokens = -1
         if not self.kinds:
             return
         if (
