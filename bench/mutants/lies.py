@@ -170,11 +170,11 @@ LIES = (
             ),
             Edit(
                 "loadgen/metrics/snapshot.py",
-                "def _added(",
+                "def first_examples(",
                 "def _mean(a: Histogram, b: Histogram) -> Histogram:\n    mean = Histogram()\n"
                 "    for rank in range(101 if a.count and b.count else 0):\n"
                 "        mean.record(int((a.percentile(rank) + b.percentile(rank)) / 2))\n"
-                "    return mean\n\n\ndef _added(",
+                "    return mean\n\n\ndef first_examples(",
             ),
         ),
         Test("tests/metrics/test_snapshot.py::test_merged_percentiles_are_of_all_values_not_a_mean"),
