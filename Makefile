@@ -26,7 +26,7 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 # Where Python is told to keep no bytecode, each process would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
 unit: $(VENV)/.test  ## the inner loop: every room's unit tests, without a process or a socket; prints their CPU time
-	$(BIN)/python -m tests.helpers.cpu_time $(BIN)/python -m pytest -n 2 --dist loadfile -q --hypothesis-profile unit \
+	$(BIN)/python -m tests.helpers.cpu_time $(BIN)/python -m pytest -n 2 --dist each -q -o console_output_style=classic --hypothesis-profile unit \
 		-m 'not slow and not integration and not real_data' $(ROOMS)
 
 test: $(VENV)/.test  ## what every change must pass: unit tests, and integration tests with a real engine

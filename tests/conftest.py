@@ -72,6 +72,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker whether it collects its share of the files alone."""
+    node.workerinput["collects_share"] = node.config.getoption("dist") == "each"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--dist each`, leave files out that another worker collects: to import all files and to
+    collect all tests takes longer than many of the tests.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None or not worker["collects_share"]:
+        return None
+    from tests.helpers.scheduling import is_of_another_worker
+
+    return is_of_another_worker(collection_path, worker) or None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Hold unit tests to what they are."""

@@ -37,6 +37,16 @@ LIES = (
         Test("tests/core/test_stamped_connection.py::test_read_loop_stamps_before_anything_else_runs"),
     ),
     Mutant(
+        "believe the stamp of a segment behind a lost one",
+        (Edit(CONNECTION, "is_uncertain = is_uncertain and ", "is_uncertain = False and "),),
+        Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
+    ),
+    Mutant(
+        "leave the client's lag out of the bound",
+        (Edit(TALLY, "due_late = due + max(record.get_lag_ns(), 0)", "due_late = due"),),
+        Test("tests/metrics/test_statistic.py::test_lag_is_in_the_error_of_latencies_from_due"),
+    ),
+    Mutant(
         "time from sent instead of due",
         (Edit(TALLY, "self.ttft_due.add(first - due, ", "self.ttft_due.add(first - sent, "),),
         Test("tests/metrics/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
@@ -106,8 +116,8 @@ LIES = (
         (
             Edit(
                 CONNECTION,
-                "at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns",
-                "at_ns = read_ns",
+                "            at_ns = clock.monotonic_ns(on_real_ns)\n            if clock.",
+                "            if clock.",
             ),
         ),
         Test(f"{STAMPS}::test_interval_holds_the_truth_while_the_client_stalls"),
@@ -170,11 +180,11 @@ LIES = (
             ),
             Edit(
                 "loadgen/metrics/snapshot.py",
-                "def first_examples(",
+                "def _array(",
                 "def _mean(a: Histogram, b: Histogram) -> Histogram:\n    mean = Histogram()\n"
                 "    for rank in range(101 if a.count and b.count else 0):\n"
                 "        mean.record(int((a.percentile(rank) + b.percentile(rank)) / 2))\n"
-                "    return mean\n\n\ndef first_examples(",
+                "    return mean\n\n\ndef _array(",
             ),
         ),
         Test("tests/metrics/test_snapshot.py::test_merged_percentiles_are_of_all_values_not_a_mean"),
@@ -189,6 +199,28 @@ LIES = (
         "ignore histogram rejects",
         (Edit("loadgen/core/histogram.pxd", "self.rejects += count", "pass"),),
         Test("tests/checks/test_accounting.py::test_a_latency_below_zero_is_out_of_range"),
+    ),
+    Mutant(
+        "idle connections unbounded",
+        (
+            Edit(
+                "loadgen/client/pool.py",
+                "room = self.peak + beside - self._in_use - self.opening - len(self)",
+                "room = count",
+            ),
+        ),
+        Test("tests/client/test_pool.py::TestBudget::test_one_more_than_were_in_flight_at_once"),
+    ),
+    Mutant(
+        "idle connections used without a witness",
+        (
+            Edit(
+                "loadgen/client/pool.py",
+                "return connection.idle_since - oldest.idle_since > MARGIN_NS and oldest.is_open()",
+                "return True",
+            ),
+        ),
+        Test("tests/client/test_pool.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
     ),
     Mutant(
         "clip the schedule on overload",

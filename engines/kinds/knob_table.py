@@ -2,6 +2,7 @@
 flags against them.
 """
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,18 +54,20 @@ class KnobTable:
     @cached_property
     def version_dependent(self) -> bool:
         """Whether any form depends on the engine's version."""
-        return any(form.since or form.until for forms in self.forms.values() for form in forms)
+        forms = itertools.chain.from_iterable(self.forms.values())
+        return any(form.since or form.until for form in forms)
 
     @cached_property
     def flag_syntax(self) -> FlagSyntax:
         """How the engine's command line is parsed."""
-        flags = [
-            item for forms in self.forms.values() for form in forms for item in form.flags().items()
-        ]
-        aliases = {other: name for name, others in flags for other in others}
-        known = frozenset(name for name, _ in flags)
+        names: set[str] = set()
+        aliases: dict[str, str] = {}
+        for form in itertools.chain.from_iterable(self.forms.values()):
+            for name, others in form.flags().items():
+                names.add(name)
+                aliases |= dict.fromkeys(others, name)
         return FlagSyntax(
-            aliases, self.underscores, self.dotted, self.abbreviates, known, self.apart
+            aliases, self.underscores, self.dotted, self.abbreviates, frozenset(names), self.apart
         )
 
     def check(self, knobs: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +103,9 @@ class KnobTable:
         """
         parts = CommandParts()
         for name, value in knobs.items():
-            form = self._form(name, version)
+            form = next((form for form in self.forms[name] if form.supported_by(version)), None)
+            if form is None:
+                raise BadInput(name, *self._unsupported(self.forms[name], version))
             if (converted := form.convert(value, knobs)) is not None:
                 form.add(converted, parts)
         return parts
@@ -120,13 +125,12 @@ class KnobTable:
                 not have it.
         """
         for flag in self.raw_flags(raw):
-            owners = [
-                (name, form)
-                for name, forms in self.forms.items()
-                for form in forms
-                if flag in form.flags()
-            ]
-            for name, _ in owners:
+            owners: list[KnobForm] = []
+            for name, forms in self.forms.items():
+                with_flag = [form for form in forms if flag in form.flags()]
+                owners += with_flag
+                if not with_flag:
+                    continue
                 if name in PLACEMENT:
                     raise BadInput(flag, f"the launcher sets the {name}", "leave the flag out")
                 if name in knobs:
@@ -135,9 +139,8 @@ class KnobTable:
                         f"it sets the same thing as the knob {name}",
                         f"use one of them, best {name}",
                     )
-            forms = [form for _, form in owners]
-            if forms and not any(form.supported_by(version) for form in forms):
-                raise BadInput(flag, *self._unsupported(forms, version))
+            if owners and not any(form.supported_by(version) for form in owners):
+                raise BadInput(flag, *self._unsupported(owners, version))
 
     def raw_flags(self, raw: Sequence[str]) -> list[str]:
         """Return the names of the user's own flags, as loadgen writes them.
@@ -157,12 +160,6 @@ class KnobTable:
                 "raw", f"{raw[0]!r} follows no flag", "give flags, each followed by its values"
             )
         return [name for name, *_ in self.flag_syntax.parse(raw)[1:]]
-
-    def _form(self, name: str, version: str | None) -> KnobForm:
-        for form in self.forms[name]:
-            if form.supported_by(version):
-                return form
-        raise BadInput(name, *self._unsupported(self.forms[name], version))
 
     def _unsupported(self, forms: Sequence[KnobForm], version: str | None) -> tuple[str, str]:
         labels = "; ".join(form.label_with_versions for form in forms)

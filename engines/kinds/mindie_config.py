@@ -172,7 +172,10 @@ def _value(name: str, setting: Setting, texts: Sequence[str]) -> Any:
         return texts[0]
     try:
         if setting.kind is dict:
-            return _mapping(texts[0])
+            mapping = json.loads(texts[0])
+            if not isinstance(mapping, dict):
+                raise ValueError(texts[0])
+            return mapping
         value = setting.kind(texts[0])
     except ValueError:
         remedy = "give a JSON object" if setting.kind is dict else "give a number"
@@ -181,14 +184,6 @@ def _value(name: str, setting: Setting, texts: Sequence[str]) -> Any:
         raise BadInput(
             name, f"{value} is out of range", f"give {setting.minimum:g} to {setting.maximum:g}"
         )
-    return value
-
-
-def _mapping(text: str) -> dict[str, Any]:
-    """Parse a JSON object; raise ValueError for anything else."""
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError(text)
     return value
 
 
@@ -314,7 +309,8 @@ def put(config: dict[str, Any], path: Path, value: Any) -> None:
 
 def _derived(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flags with derived values, checked against each other."""
-    seq, batch = flags["--max-seq-len"], flags["--max-batch-size"]
+    seq = flags["--max-seq-len"]
+    batch = flags["--max-batch-size"]
     implied = {
         "--max-input-token-len": min(seq, flags["--max-prefill-tokens"] or seq),
         "--max-prefill-tokens": seq,

@@ -139,7 +139,12 @@ class TensorRTLLM(CommandEngine):
         if not user.entries:
             return tuple(raw), {}
         for path, value in user.entries.items():
-            _set(config, path, value)
+            mapping = config
+            for key in path[:-1]:
+                mapping = mapping.setdefault(key, {})
+                if not isinstance(mapping, dict):
+                    raise BadInput(CONFIG, f"{key} is not a mapping", "write it as keys and values")
+            mapping[path[-1]] = value
         import yaml
 
         target = place.folder / "extra_llm_api_options.yaml"
@@ -187,14 +192,6 @@ def _has(config: Mapping[str, Any], path: Sequence[str]) -> bool:
             return False
         config = config[key]
     return True
-
-
-def _set(config: dict[str, Any], path: Sequence[str], value: Any) -> None:
-    for key in path[:-1]:
-        config = config.setdefault(key, {})
-        if not isinstance(config, dict):
-            raise BadInput(CONFIG, f"{key} is not a mapping", "write it as keys and values")
-    config[path[-1]] = value
 
 
 engine: Engine = TensorRTLLM(

@@ -46,7 +46,8 @@ LOG_NAME = "engine.log"
 MAX_FAILED_LOGS = 10  # folders of failed launches that are kept
 # For commands that are shown and not started, on any machine: the same folder in every script that
 # reproduces a study. It is absolute, since MindIE starts in another working directory.
-SHOWN_PORT, SHOWN_FOLDER = 8000, Path("/tmp/loadgen-engine")
+SHOWN_PORT = 8000
+SHOWN_FOLDER = Path("/tmp/loadgen-engine")
 UNSUPPORTED_SYSTEM = (
     "loadgen starts engines only on Linux, where it can stop them completely; "
     "start the server yourself, and give its --base-url"
@@ -55,7 +56,7 @@ logger = logging.getLogger("loadgen.engines")
 
 
 def split_engine_args(
-    words: Sequence[str], own: Iterable[str] = ()
+    words: Sequence[str], engine_knobs: Iterable[str] = ()
 ) -> tuple[dict[str, object], list[str]]:
     """Split words into knobs, `KNOB=VALUE`, and the engine's own flags, which start with a dash.
 
@@ -63,8 +64,8 @@ def split_engine_args(
 
     Args:
         words: The words.
-        own: Names of the knobs that the engine has; the values of those that engines do not share
-            stay texts.
+        engine_knobs: Names of the knobs that the engine has; the values of those that engines do
+            not share stay texts.
 
     Returns:
         The knobs, and the words of the flags.
@@ -74,7 +75,7 @@ def split_engine_args(
     """
     knobs: dict[str, object] = {}
     raw: list[str] = []
-    names = [*KNOBS, *own_knobs(own)]
+    names = [*KNOBS, *own_knobs(engine_knobs)]
     for word in words:
         if word.startswith("-"):
             try:
@@ -262,12 +263,21 @@ class Launcher:
     def _start_process(
         self, engine: Engine, launch: Launch, run_id: str, folder: Path, temporary: str
     ) -> SupervisedProcess:
-        log, env = folder / LOG_NAME, environment(launch, run_id, temporary)
+        log = folder / LOG_NAME
+        env = environment(launch, run_id, temporary)
         program = shutil.which(launch.argv[0], path=env.get("PATH"))
         if program is None:
             missing = f"command {launch.argv[0]!r} not found; install the engine, or set PATH"
             raise EngineFailed(engine.name, Crash("not_installed", missing))
-        _write(launch)
+        for path, text in launch.files.items():
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with open(path, "w", opener=files.private_opener) as file:
+                    file.write(text)
+            except OSError as error:
+                raise EngineError(
+                    f"{path} cannot be written ({error.strerror}); name another folder"
+                ) from error
 
         def register(pid: int, supervisor_pid: int) -> None:
             owner, *started = (Process.at(number) for number in (os.getpid(), supervisor_pid, pid))
@@ -294,7 +304,14 @@ class Launcher:
                 ) from error
             return Path(tempfile.mkdtemp(prefix="loadgen-engine-"))
         if self._folder is None:
-            _remove_old(root)
+            # Servers that run have an entry; the oldest folders without one are removed.
+            failed = [
+                path
+                for path in sorted(root.iterdir())
+                if path.is_dir() and not path.with_suffix(".json").exists()
+            ]
+            for path in failed[: -MAX_FAILED_LOGS - 1]:
+                shutil.rmtree(path, ignore_errors=True)
         return folder
 
 
@@ -308,28 +325,3 @@ def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     defaults = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
     return defaults | inherited | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
-
-
-def _write(launch: Launch) -> None:
-    for path, text in launch.files.items():
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "w", opener=files.private_opener) as file:
-                file.write(text)
-        except OSError as error:
-            raise EngineError(
-                f"{path} cannot be written ({error.strerror}); name another folder"
-            ) from error
-
-
-def _remove_old(root: Path) -> None:
-    """Remove the oldest folders of failed launches; servers that run have an entry and are left
-    alone.
-    """
-    done = [
-        path
-        for path in sorted(root.iterdir())
-        if path.is_dir() and not path.with_suffix(".json").exists()
-    ]
-    for path in done[: -MAX_FAILED_LOGS - 1]:
-        shutil.rmtree(path, ignore_errors=True)

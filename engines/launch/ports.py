@@ -14,7 +14,8 @@ from pathlib import Path
 from loadgen.engines.launch import processes
 from loadgen.errors import BadInput, EngineError
 
-MIN_PORT, MAX_PORT = 20_000, 65_535
+MIN_PORT = 20_000
+MAX_PORT = 65_535
 TRIES = 1000
 LISTEN_STATE = "0A"
 
@@ -101,7 +102,13 @@ def is_free(host: str, port: int) -> bool:
 
 def holder(port: int) -> str:
     """Return the process that listens on a port, as text."""
-    inodes = set(_listening(port))
+    inodes = set()  # the link targets of file descriptors of sockets that listen there
+    for table in ("tcp", "tcp6"):
+        path = Path(f"/proc/net/{table}")
+        for row in path.read_text().splitlines()[1:] if path.exists() else ():
+            fields = row.split()
+            if fields[3] == LISTEN_STATE and int(fields[1].rpartition(":")[2], 16) == port:
+                inodes.add(f"socket:[{fields[9]}]")
     for pid in processes.process_ids():
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             if any(
@@ -110,16 +117,6 @@ def holder(port: int) -> str:
             ):
                 return f"process {pid} ({processes.command(pid)})"
     return "a process of another user" if inodes else "a server that is about to start"
-
-
-def _listening(port: int) -> Iterator[str]:
-    """Yield the link targets of file descriptors of sockets that listen on a port."""
-    for table in ("tcp", "tcp6"):
-        path = Path(f"/proc/net/{table}")
-        for row in path.read_text().splitlines()[1:] if path.exists() else ():
-            fields = row.split()
-            if fields[3] == LISTEN_STATE and int(fields[1].rpartition(":")[2], 16) == port:
-                yield f"socket:[{fields[9]}]"
 
 
 def _candidates() -> Iterator[int]:

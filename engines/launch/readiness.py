@@ -92,7 +92,10 @@ def readiness_problem(
         EngineError: It will never be ready: it refuses the request, or serves other models.
     """
     try:
-        models = _models(request(f"{base_url}/v1/models", on_wait=on_wait))
+        response = request(f"{base_url}/v1/models", on_wait=on_wait)
+        body = response.json() if response.status == 200 else None
+        rows = body.get("data") if isinstance(body, dict) else None
+        models = [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]
         ask = partial(request, timeout_s=timeout_s, on_wait=on_wait)
         if models and model not in models:
             served = ", ".join(map(repr, models))
@@ -130,7 +133,8 @@ def _has_token(body: Any) -> bool:
     """Return whether an answer has text or counts a token; a single token may have no text."""
     if not isinstance(body, dict):
         return False
-    usage, choices = body.get("usage"), body.get("choices")
+    usage = body.get("usage")
+    choices = body.get("choices")
     if isinstance(usage, dict) and usage.get("completion_tokens"):
         return True
     for choice in choices if isinstance(choices, list) else ():
@@ -139,12 +143,6 @@ def _has_token(body: Any) -> bool:
         if isinstance(choice, dict) and any([choice.get("text"), *texts]):
             return True
     return False
-
-
-def _models(response: Reply) -> list[str]:
-    body = response.json() if response.status == 200 else None
-    rows = body.get("data") if isinstance(body, dict) else None
-    return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]
 
 
 @dataclass(frozen=True, slots=True)

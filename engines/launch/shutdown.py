@@ -59,13 +59,17 @@ class GpuMemory:
         """Return a text on the GPUs of which others used more than 5 % before the start; empty
         if there are none.
         """
-        return "; ".join(
-            f"GPU {number}: {memory.used / GIB:.1f} of {memory.total / GIB:.1f} GiB were in use "
-            "before the start, "
-            f"by {_process_names(memory.holders)}"
-            for number, memory in self._before.items()
-            if memory.used > MIN_USED_SHARE * memory.total
-        )
+        texts = []
+        for number, memory in self._before.items():
+            if memory.used > MIN_USED_SHARE * memory.total:
+                holders = ", ".join(
+                    f"process {pid} ({command(pid)})" for pid in sorted(memory.holders)
+                )
+                texts.append(
+                    f"GPU {number}: {memory.used / GIB:.1f} of {memory.total / GIB:.1f} GiB were "
+                    f"in use before the start, by {holders or 'processes of other users'}"
+                )
+        return "; ".join(texts)
 
     def not_released(self, timeout_s: float) -> list[str]:
         """Return the GPUs that have more memory in use than before the start, after at most
@@ -100,13 +104,6 @@ class GpuMemory:
             for n, memory in memories
             if memory is not None and (not self._numbers or n in self._numbers)
         }
-
-
-def _process_names(holders: frozenset[int]) -> str:
-    return (
-        ", ".join(f"process {pid} ({command(pid)})" for pid in sorted(holders))
-        or "processes of other users"
-    )
 
 
 def stop_and_verify(
@@ -177,16 +174,13 @@ def remove_shared_memory(paths: Iterable[Path], since: float) -> None:
         paths: Segments that the ended processes had mapped; some may be removed already.
         since: Unix time, s; older segments belong to others.
     """
-    segments = {path for path in paths if _is_own(path, since)}
+    segments = set()
+    for path in paths:
+        with contextlib.suppress(OSError):  # it is removed already
+            status = path.stat()
+            if status.st_uid == os.getuid() and status.st_ctime >= since:
+                segments.add(path)
     if segments:
         segments -= shared_memory_segments(process_ids())
     for path in segments:
         path.unlink(missing_ok=True)
-
-
-def _is_own(path: Path, since: float) -> bool:
-    try:
-        status = path.stat()
-    except OSError:
-        return False
-    return status.st_uid == os.getuid() and status.st_ctime >= since

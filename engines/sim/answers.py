@@ -108,7 +108,34 @@ class StreamedAnswer(TextAnswer):
         words: emit.Words,
     ) -> None:
         super().__init__(client, request, writer, words)
-        self.stream = _stream(client, request, writer, words)
+        tail = writer.token_tail()
+        if request.tokens_per_event == 1 and not request.continuous_usage:
+            self.stream = emit.Stream(
+                client.transport,
+                words,
+                request.seed,
+                writer.token_head,
+                tail,
+                reasoning_head=writer.reasoning_head,
+                reasoning_tokens=request.reasoning_tokens,
+            )
+            return
+        between = end = b""
+        if request.continuous_usage:
+            tail, between, end = writer.counted_tail(request.prompt_tokens)
+        self.stream = emit.Grouped(
+            client.transport,
+            words,
+            request.seed,
+            writer.token_head,
+            tail,
+            group=request.tokens_per_event,
+            prompt_tokens=request.prompt_tokens if request.continuous_usage else -1,
+            between=between,
+            end=end,
+            reasoning_head=writer.reasoning_head,
+            reasoning_tokens=request.reasoning_tokens,
+        )
 
     def start(self) -> None:
         """Send the head, the role event and the first token."""
@@ -167,35 +194,3 @@ class WholeAnswer(TextAnswer):
             request.seed, self.generated - reasoning_tokens, skip=reasoning_tokens
         )
         self.client.reply(self.writer.whole(content, reasoning, usage))
-
-
-def _stream(
-    client: ServerConnection, request: CompletionRequest, writer: ResponseWriter, words: emit.Words
-) -> emit.Stream:
-    tail = writer.token_tail()
-    between = end = b""
-    if request.tokens_per_event == 1 and not request.continuous_usage:
-        return emit.Stream(
-            client.transport,
-            words,
-            request.seed,
-            writer.token_head,
-            tail,
-            reasoning_head=writer.reasoning_head,
-            reasoning_tokens=request.reasoning_tokens,
-        )
-    if request.continuous_usage:
-        tail, between, end = writer.counted_tail(request.prompt_tokens)
-    return emit.Grouped(
-        client.transport,
-        words,
-        request.seed,
-        writer.token_head,
-        tail,
-        group=request.tokens_per_event,
-        prompt_tokens=request.prompt_tokens if request.continuous_usage else -1,
-        between=between,
-        end=end,
-        reasoning_head=writer.reasoning_head,
-        reasoning_tokens=request.reasoning_tokens,
-    )

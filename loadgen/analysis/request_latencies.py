@@ -57,9 +57,12 @@ def latency(record: Record, metric: str, settings: RunSettings) -> Latency | Non
         value, bounds = record.tpot_ns, record.tpot_bounds_ns
         return None if value is None or bounds is None else _bounded(value, *bounds)
     from_due = settings.latency_from == "due"
-    start, latest_start = (
-        (record.due, record.due) if from_due else (record.sent, max(record.sent, record.written))
-    )
+    if from_due:
+        start = record.due
+        latest_start = record.due + (record.lag_ns or 0)
+    else:
+        start = record.sent
+        latest_start = max(record.sent, record.written)
     ended, earliest = {
         "ttft": (record.first_token, record.earliest_at(0) if record.events else 0),
         "ttfo": (record.first_answer, record.first_answer_earliest),

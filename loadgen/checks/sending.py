@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from loadgen.checks.check import Check, explanation, inapplicable
+from loadgen.checks.check import Check, inapplicable
 from loadgen.config import slo
 from loadgen.errors import ENDED_BY_SEARCH, INTERRUPTED
 from loadgen.metrics import throughput
@@ -17,7 +17,7 @@ from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import ms, percent, plural
 
 LATE_SENDS, OFF_SCHEDULE, CUT_SHORT = "late sends", "rate off schedule", "run cut short"
-LATE_FLOOR_NS, LATE_SHARE_OF_TTFT, MAX_LATE = 5e6, 0.1, 0.01
+LATE_FLOOR_NS, LATE_SHARE_OF_GAP, MAX_LATE = 5e6, 0.1, 0.01
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 MIN_FOR_RATE = 100
@@ -49,7 +49,7 @@ def sending(run: RunData) -> list[Check]:
             _BUG,
         ),
         _rate(run, advice),
-        explanation(_gaps(run, advice)),
+        _gaps(run, advice),
         Check(
             "requests unsent",
             unsent == 0,
@@ -107,14 +107,15 @@ def is_local(run: RunData) -> bool:
     return any(urlsplit(url).hostname in _LOCAL for url in run.settings.urls)
 
 
-def late_limit_ns(ttft_p50: float | None) -> float:
+def late_limit_ns(mean_gap_ns: float) -> float:
     """Return how long after it could be sent a request counts as late, ns.
 
+    A later one changes the load: it arrives nearer to the next one, and not after the one before.
+
     Args:
-        ttft_p50: The median TTFT from sent, or E2EL where answers have no tokens, ns; None: not
-            measured.
+        mean_gap_ns: The mean time from one request to the next.
     """
-    return max(LATE_FLOOR_NS, LATE_SHARE_OF_TTFT * (ttft_p50 or 0.0))
+    return max(LATE_FLOOR_NS, LATE_SHARE_OF_GAP * mean_gap_ns)
 
 
 def _on_time(run: RunData, advice: str) -> Check:
@@ -126,9 +127,8 @@ def _on_time(run: RunData, advice: str) -> Check:
     lag, connect = histograms["lag"], histograms["connect"]
     if not lag.count:
         return inapplicable(LATE_SENDS, "nothing was sent")
-    limit = late_limit_ns(
-        histograms["ttft_sent" if run.settings.streams else "e2el_sent"].percentile(50)
-    )
+    sent = run.snapshot.sent[run.snapshot.sent >= 0]
+    limit = late_limit_ns(float(np.ptp(sent)) / max(1, len(sent) - 1))
     late = lag.count - lag.count_at_or_below(limit)
     unconnected = connect.count - connect.count_at_or_below(limit)
     if (

@@ -88,7 +88,13 @@ class Backlog:
 
 def sufficiency(run: RunData) -> list[Check]:
     """Check whether the run can bear the statistics that are made of it."""
-    limited = _slo_values(run)
+    # The percentiles that have a limit, and how many values each is taken from, at the least.
+    limited: dict[float, int] = {}
+    settings = run.settings
+    for limit in slo.parse(settings.slo) if settings.slo else ():
+        if (p := limit.percentile) is not None:
+            count = run.snapshot.requests_of(slo.distribution(limit.metric, settings.latency_from))
+            limited[p] = min(count, limited.get(p, count))
     enough = (
         _floor("too few for the SLO", limited, counts_too=True)
         if limited
@@ -170,17 +176,6 @@ def _printed(run: RunData, limited: Iterable[float]) -> Check:
     if not counts or not printed:
         return inapplicable(name, "no percentile was measured, but for those of the SLO")
     return _floor(name, dict.fromkeys(printed, min(counts)), counts_too=run.settings.strict)
-
-
-def _slo_values(run: RunData) -> dict[float, int]:
-    """The percentiles that have a limit, and how many values each is taken from, at the least."""
-    seen: dict[float, int] = {}
-    settings = run.settings
-    for limit in slo.parse(settings.slo) if settings.slo else ():
-        if (p := limit.percentile) is not None:
-            count = run.snapshot.requests_of(slo.distribution(limit.metric, settings.latency_from))
-            seen[p] = min(count, seen.get(p, count))
-    return seen
 
 
 def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:

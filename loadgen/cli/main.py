@@ -22,7 +22,11 @@ def command() -> None:
     """Run the command of this process, and end the process without the interpreter's clean-up,
     which takes 30 ms.
     """
-    _occupy_standard_streams()
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # it is closed, and the next file would get its number
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     try:
         main()
     except SystemExit as ended:
@@ -33,15 +37,6 @@ def command() -> None:
             with contextlib.suppress(OSError, ValueError):  # its reader has gone
                 stream.flush()
         os._exit(ended.code)
-
-
-def _occupy_standard_streams() -> None:
-    """Open what is closed of the three standard streams, or the next file would get its number."""
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

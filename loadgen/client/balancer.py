@@ -72,9 +72,9 @@ class Balancer:
         return all(transport.reuses for transport in self._transports)
 
     @property
-    def spare_opened(self) -> int:
-        """Connections that were opened in the background."""
-        return sum(transport.spare_opened for transport in self._transports)
+    def starved(self) -> int:
+        """As of a `Transport`, to all of them."""
+        return sum(transport.starved for transport in self._transports)
 
     async def open(self) -> None:
         """As `Transport.open`."""
@@ -88,11 +88,6 @@ class Balancer:
         """
         share = -(-count // len(self._used))
         return sum(await asyncio.gather(*(transport.warm(share) for transport in self._used)))
-
-    def keep_spare(self, count: int) -> None:
-        """As `Transport.keep_spare`, as many to each target that is sent to."""
-        for transport in self._used:
-            transport.keep_spare(-(-count // len(self._used)))
 
     def follow(self, schedule: DueTimes) -> None:
         """Keep the sessions of this schedule together; call before the first of its requests."""

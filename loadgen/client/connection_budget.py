@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from loadgen.client.idle_connections import FIRST_LIMIT_NS
-from loadgen.client.spare_connections import MAINTAIN_NS
+from loadgen.client.pool import SAFE_AGE_NS
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -90,43 +89,21 @@ class ConnectionBudget:
         """Return how many connections this worker opens before the clock starts: its share of
         those of the run.
         """
-        # auto: those that are likely to be used before they are too old, and the spare ones. The
-        # first are the rate times a guessed latency, but times the first limit of idle connections
-        # at most; of a burst they are all. The count is no more than MAX_WARM where it is a guess,
-        # nor than file descriptors and local ports allow.
+        # auto: those that are sure to be used at once. Idle ones could hold the threads of a server
+        # that gives each connection one. But a TLS handshake takes long, and shows that the server
+        # serves the connection: over TLS they are those that requests are likely to need, as far
+        # as they may be used, and no more than MAX_WARM, as that is a guess.
         settings = self.settings
         partition = self.partition
         if settings.warm_connections != "auto":
             return partition.share(int(settings.warm_connections))
-        used = self._in_flight(min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
-        used = math.ceil(min(used, settings.max_concurrency or math.inf)) + self._spare()
-        at_most = max(MAX_WARM, partition.share(self._sure()))
-        return min(
-            partition.share(min(used, self.schedule.count)), at_most, max_connections(settings)
-        )
-
-    def spare_count(self, warm: int) -> int:
-        """Return how many connections this worker keeps open beyond those in use, while the clock
-        runs.
-
-        Args:
-            warm: How many connections are open already.
-        """
-        # As many as requests may need until connections are looked after again: those due
-        # meanwhile, with room for three standard deviations of a Poisson process; in a closed loop
-        # all of the cap, as answers of equal length end together. No more than there are requests
-        # for which those opened before are too few, or too old by then.
-        if self.settings.warm_connections == "0":
-            return 0
-        later = self.partition.share(self.schedule.due_later(FIRST_LIMIT_NS))
-        most = max(later, self.partition.share(self.schedule.count) - warm)
-        return max(0, min(self.partition.share(self._spare()), MAX_WARM, most))
-
-    def _spare(self) -> int:
-        """Return the spare connections of a whole run, without the limits of a process."""
-        due = self._rate() * MAINTAIN_NS / NS_PER_S
-        count = min(1 + due + 3 * math.sqrt(due), self.settings.max_concurrency or math.inf)
-        return 0 if math.isinf(count) else math.ceil(count)
+        sure = self._sure() if self.schedule.duration_ns == 0 else 0  # else none is due at once
+        likely = 0.0
+        if {urlsplit(url).scheme for url in settings.urls} == {"https"}:
+            likely = self._in_flight(min(_latency_s(output_tokens), SAFE_AGE_NS / NS_PER_S))
+            likely = min(likely, settings.max_concurrency or math.inf, MAX_WARM * partition.count)
+        count = partition.share(max(sure, math.ceil(likely)))
+        return min(count, max_connections(settings))
 
     def _sure(self) -> int:
         """Return how many requests are sure to be in flight at once: those of a burst up to the

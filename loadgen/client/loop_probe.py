@@ -9,8 +9,8 @@ from loadgen.util.clock import Clock
 
 PERIOD_NS = 10_000_000
 RECENT = 100  # alarms: a second at PERIOD_NS
-# Where the kernel stamps what is read, the lateness of the loop bounds no time, and a hundred
-# alarms per second would cost a fifth of what 500 requests/s cost.
+# Where stamps of the kernel tell the arrival of all tokens, the loop's lateness bounds no time,
+# and a hundred alarms per second would cost a fifth of what 500 requests/s cost.
 STAMPED_PERIOD_NS = 50_000_000
 
 
@@ -28,8 +28,8 @@ class LoopProbe:
     The hook is told by how much reads may have been late at most, over the last RECENT alarms. A
     stall may have begun before the alarm was due, but not before the alarm before it was handled.
 
-    Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read that had
-    no stamp of the kernel's; before, PERIOD_NS.
+    Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read whose
+    tokens the lateness of the loop bounds; before, PERIOD_NS.
 
     Args:
         clock: The clock of the alarms.
@@ -50,7 +50,7 @@ class LoopProbe:
         self._due_ns = self._handled_ns + self._period_ns
         self._late_ns = 0
         self._reads = self._hook.reads
-        self._user_stamped = self._hook.user_stamped_reads
+        self._bounded_reads = self._hook.loop_bounded_reads
         self._stamped_alarms = 0
         self._recent = deque[int](maxlen=RECENT)
         self._alarm.set(self._due_ns)
@@ -68,8 +68,8 @@ class LoopProbe:
         stalls = self._stalls
         if reads > self._reads:
             stalls.record(max(late_ns, self._late_ns), reads - self._reads)
-        if self._hook.user_stamped_reads > self._user_stamped:
-            self._user_stamped = self._hook.user_stamped_reads
+        if self._hook.loop_bounded_reads > self._bounded_reads:
+            self._bounded_reads = self._hook.loop_bounded_reads
             self._stamped_alarms = 0
         else:
             self._stamped_alarms += 1

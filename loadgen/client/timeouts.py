@@ -56,6 +56,11 @@ class Timeouts:
             limit for limit in (self.first_token, self.stall, self.whole, SILENCE_NS) if limit
         )
 
+    @property
+    def first_byte(self) -> int:
+        """How long a request may take from sent to its first byte."""
+        return min((limit for limit in (self.first_token, self.whole) if limit), default=0)
+
     def left(self, record: Record, at_ns: int) -> tuple[int, Outcome]:
         """Return the ns from `at_ns` until a request passes a limit, 0 or less where it has, and
         its outcome then.

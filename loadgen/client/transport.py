@@ -1,10 +1,9 @@
 """Sends requests over connections to one target, and brings every Record to its end.
 
 `Connector` opens connections. Each is given the compiled protocol of
-`loadgen.core.stamped_connection`, and kept in `IdleConnections`, so that a send is a pop and a
-write in place: no task, future or coroutine per request. While a run is on the clock, connections
-are opened in the background in place of those that have grown old, so that requests do not wait for
-one. aiohttp's reader decodes compressed bodies.
+`loadgen.core.stamped_connection`, and kept in a `Pool`, so that a send is a pop and a write in
+place: no task, future or coroutine per request. A request that finds no connection waits until one
+has been opened or is free. aiohttp's reader decodes compressed bodies.
 """
 
 import asyncio
@@ -13,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.client.capture import TappedReader
 from loadgen.client.connector import CannotConnect, Connector
-from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.open_ends import OpenEnds
 from loadgen.client.pacer import AlarmQueue
+from loadgen.client.pool import MARGIN_NS, REST_NS, Pool
 from loadgen.client.request_encoder import RequestEncoder
-from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import LimitWatch, Timeouts
 from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.outcome import Outcome
@@ -25,8 +23,7 @@ from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.failures import Reachability, ReachabilityTracker
-from loadgen.util import machine
-from loadgen.util.clock import clock_for, now_ns
+from loadgen.util.clock import NS_PER_S, clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.draws import left_after
 from loadgen.workload.target import Target
@@ -52,8 +49,6 @@ class Transport:
         read_loop: The read loop of the other targets' transports in the same event loop; by default
             a new one.
         sources: Where its connections come from; by default the system chooses.
-        max_connections: How many it may have open; by default as many as a process can have to one
-            server.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
@@ -68,7 +63,6 @@ class Transport:
         timeouts: Timeouts,
         read_loop: ReadLoop | None = None,
         sources: SourceAddresses | None = None,
-        max_connections: int | None = None,
     ) -> None:
         self.target = target
         self.timeouts = timeouts
@@ -79,30 +73,21 @@ class Transport:
         self._tracker = ReachabilityTracker()
         self.encoder = RequestEncoder(target)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
-        self._idle = IdleConnections(self._close)
+        self._pool = Pool(self._close, timeouts.first_byte // 2)
         self._active: set[Connection] = set()
         self._limits = LimitWatch(self._active, timeouts, self._abandon)
         self._open_ends = OpenEnds(self._end_open)
         self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
-        self._late: dict[
-            asyncio.Task[None], Record
-        ] = {}  # requests that wait for a connection of their own
+        self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
+        self._serve_alarm: asyncio.Handle | None = None
+        self._watch_alarm: asyncio.Handle | None = None
         self._pausing: dict[
             Record, asyncio.Handle
         ] = {}  # what reached no server, until it is handed on
-        self._spare = SpareConnections(
-            self._idle,
-            self._connect_ahead,
-            lambda: len(self._active) + len(self._late),
-            lambda: self._idle.learn_round_trip(self._active),
-            self._read_loop,
-            machine.max_connections() if max_connections is None else max_connections,
-        )
         self._reading: dict[
             Connection, asyncio.Task[None]
         ] = {}  # connections whose responses aiohttp's reader reads
         self._tap: Tap | None = None
-        self._abandoned = (Outcome.CANCELLED, "the run ended")
         self._is_open = False
         self._connector = Connector(
             target.url,
@@ -124,7 +109,12 @@ class Transport:
         """Whether the server lets a connection carry more than one request, as far as it has
         shown.
         """
-        return self._idle.reusable
+        return self._pool.reusable
+
+    @property
+    def starved(self) -> int:
+        """Requests that waited for a thread of the server that an idle connection held."""
+        return self._pool.starved
 
     async def warm(self, count: int) -> int:
         """Open connections ahead of the requests until `count` can be used; return how many there
@@ -132,20 +122,20 @@ class Transport:
 
         Those that are open can be used where it is cancelled, too.
         """
-        while rest_s := self._idle.rest_left_s(now_ns()):  # noqa: ASYNC110 - it waits for time to pass
-            await asyncio.sleep(rest_s)
-        self._idle.retire(now_ns())
-        while (ready := self._idle.ready(now_ns())) < count:
-            batch = [self._connect_ahead() for _ in range(min(CONNECTS_AT_ONCE, count - ready))]
+        pool = self._pool
+        while rest_ns := pool.rest_left_ns(now_ns()):  # noqa: ASYNC110 - it waits for time to pass
+            await asyncio.sleep(rest_ns / NS_PER_S)
+        pool.peak = max(pool.peak, count)
+        at_once = 1  # the witness of the others
+        while (ready := pool.ready(now_ns())) < count:
+            batch = [self._connect_ahead() for _ in range(min(at_once, count - ready))]
             failed = any(await asyncio.gather(*batch, return_exceptions=True))
-            if failed or self._idle.ready(now_ns()) <= ready:  # not opened, or closed at once
+            if failed or pool.ready(now_ns()) <= ready:  # not opened, or closed at once
                 break  # the requests themselves will tell why
-        self._idle.begin(now_ns())
-        return self._idle.ready(now_ns())
-
-    def keep_spare(self, count: int) -> None:
-        """Keep up to `count` connections ready for use from now on."""
-        self._spare.keep(count)
+            if at_once == 1 and pool.ready(now_ns()) < count:
+                await asyncio.sleep(MARGIN_NS / NS_PER_S)
+            at_once = CONNECTS_AT_ONCE
+        return pool.ready(now_ns())
 
     @property
     def silent(self) -> dict[int, int]:
@@ -154,15 +144,10 @@ class Transport:
         """
         return self._limits.silent
 
-    @property
-    def spare_opened(self) -> int:
-        """Connections that were opened in the background."""
-        return self._spare.opened
-
     def tap(self, tap: "Tap") -> None:
         """Have `tap` capture all traffic from now on; call while nothing is in flight."""
         self._tap = tap
-        for connection in self._idle:
+        for connection in self._pool:
             connection.tap = tap
 
     def send(self, record: Record, body: bytes) -> None:
@@ -171,18 +156,15 @@ class Transport:
         """
         request = self.encoder.encode(record, body)
         at_ns = now_ns()
-        connection = self._idle.take(at_ns)
+        pool = self._pool
+        connection = None if pool.waiting else pool.take(at_ns)
         if connection is not None:
-            record.reused = connection.requests > 0
             self._send_on(connection, record, request)
         else:
-            self._read_loop.loop_users += (
-                1  # so that the read loop leaves the event loop its turns meanwhile
-            )
-            task = asyncio.get_running_loop().create_task(self._send_late(record, request))
-            self._late[task] = record
-            task.add_done_callback(self._late_ended)
-        self._spare.sent(at_ns)
+            pool.wait(record, request, at_ns)
+            # so that the read loop leaves the event loop its turns meanwhile
+            self._read_loop.loop_users += 1
+            self._serve()
 
     def reachability(self, start_ns: int) -> Reachability:
         """Return whether the server still accepts connections, on a clock that started at
@@ -203,24 +185,27 @@ class Transport:
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
-        self._abandoned = (outcome, detail)
         for connection in list(self._active):
             self._abandon(connection, outcome, detail)
         for record in list(self._pausing):
             self._end_pause(record)
-        for task in self._late:
+        while self._pool.waiting:
+            self._end_waiting(outcome, detail)
+        for task in self._opening:
             task.cancel()
 
     async def close(self) -> None:
         """Close every connection; nothing is left open afterwards."""
-        await self._spare.close()
         self.abandon(Outcome.CANCELLED, "the run ended")
-        await asyncio.gather(*self._late, *self._reading.values(), return_exceptions=True)
+        await asyncio.gather(*self._opening, *self._reading.values(), return_exceptions=True)
         # A connection may have been opened in the same turn.
         self.abandon(Outcome.CANCELLED, "the run ended")
         self._departures.close()
         self._open_ends.close()
-        self._idle.close_all()
+        for alarm in (self._serve_alarm, self._watch_alarm):
+            if alarm is not None:
+                alarm.cancel()
+        self._pool.close_all()
         self._connector.close()
         self._limits.stop()
         if self._is_open:
@@ -235,17 +220,19 @@ class Transport:
         record = connection.record
         self._active.discard(connection)
         if record.first_byte:
-            self._idle.answered(connection)
             self._tracker.answered(record.last_token or record.first_byte)
-        self._idle.add(connection, now_ns())
+        pool = self._pool
+        pool.rest(connection, now_ns())
         if record.outcome is not Outcome.REFUSED:
             self.on_end(record)
-            return
-        if connection.requests == 1:
-            self._tracker.refused(
-                record.closed, record.detail or "closed before a byte of a response"
-            )
-        self._end_later(record)
+        else:
+            if connection.requests == 1:
+                self._tracker.refused(
+                    record.closed, record.detail or "closed before a byte of a response"
+                )
+            self._end_later(record)
+        if pool.waiting:
+            self._serve()
 
     def finished(self, connection: Connection, has_usage: bool) -> None:
         """Wait for the end of a response whose answer is complete, but not for long."""
@@ -254,9 +241,9 @@ class Transport:
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         """Handle a connection that the peer or the network ended."""
         if connection not in self._active:
-            self._idle.lost(connection, now_ns())
+            self._pool.lost(connection, now_ns())
         elif not connection.record.first_byte:
-            self._idle.lost_request(connection)
+            self._pool.lost_request(connection)
 
     def reader(self, connection: Connection) -> None:
         """Have aiohttp's own reader take a response over whose body the compiled path does not
@@ -306,40 +293,92 @@ class Transport:
         """Open a connection; it is ready at once, also where others that open with it are
         cancelled.
         """
-        self._idle.add(await self._connect(), now_ns())
+        self._pool.opened(await self._connect(), now_ns())
 
-    async def _send_late(self, record: Record, request: bytes) -> None:
-        started = now_ns()
-        try:
-            connection = await self._connect()
-        except CannotConnect as error:
-            record.end(error.outcome, str(error), now_ns())
-            self._end_later(record)
+    def _serve(self) -> None:
+        """Send requests that wait on connections that are free, and open others for the rest."""
+        pool = self._pool
+        at_ns = now_ns()
+        while pool.waiting and (connection := pool.take(at_ns)) is not None:
+            self._send_waiting(connection, at_ns)
+        loop = asyncio.get_running_loop()
+        for _ in range(pool.to_open(at_ns)):
+            task = loop.create_task(self._connect_for_waiting())
+            self._opening.add(task)
+            task.add_done_callback(self._opening_ended)
+        if self._serve_alarm is not None:
+            self._serve_alarm.cancel()
+            self._serve_alarm = None
+        if pool.waiting:
+            self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self._serve)
+
+    async def _connect_for_waiting(self) -> None:
+        """Open a connection, and send on it at once: a peer that closes them at once is a fact
+        about a request.
+        """
+        connection = await self._connect()
+        at_ns = now_ns()
+        if self._pool.waiting:
+            self._pool.begin_use()
+            self._send_waiting(connection, at_ns)
         else:
-            record.connect_ns = now_ns() - started
-            self._send_on(connection, record, request)
+            self._pool.opened(connection, at_ns)
+
+    def _send_waiting(self, connection: Connection, at_ns: int) -> None:
+        """Send the request that has waited longest."""
+        record, request, since_ns = self._pool.waiting.popleft()
+        self._read_loop.loop_users -= 1
+        record.connect_ns = at_ns - since_ns
+        self._send_on(connection, record, request)
+
+    def _opening_ended(self, task: "asyncio.Task[None]") -> None:
+        """Serve the requests that wait; one has failed where no connection could be opened."""
+        pool = self._pool
+        pool.opening -= 1
+        self._opening.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and pool.waiting:
+            outcome = error.outcome if isinstance(error, CannotConnect) else Outcome.CLIENT_ERROR
+            self._end_waiting(outcome, str(error) or type(error).__name__)
+        self._serve()
+
+    def _end_waiting(self, outcome: Outcome, detail: str) -> None:
+        """End the request that has waited longest for a connection."""
+        record, _, _ = self._pool.waiting.popleft()
+        self._read_loop.loop_users -= 1
+        record.end(outcome, detail, now_ns())
+        if outcome is Outcome.CANCELLED:
+            self.on_end(record)
+        else:
+            self._end_later(record)
 
     def _send_on(self, connection: Connection, record: Record, request: bytes) -> None:
         self._active.add(connection)
+        record.reused = connection.requests > 0
         connection.send(request, record)
+        if not record.reused:
+            self._pool.sent_on_new(record)
+            if self._watch_alarm is None:
+                self._watch()
         if record.disconnect_ns >= 0:
             self._departures.add(record.sent + record.disconnect_ns, (connection, record))
+
+    def _watch(self) -> None:
+        """Look whether idle connections hold threads that requests wait for, as long as one may."""
+        pause_ns = self._pool.watch(now_ns())
+        self._watch_alarm = None
+        if pause_ns:
+            self._watch_alarm = asyncio.get_running_loop().call_later(
+                pause_ns / NS_PER_S, self._watch
+            )
 
     def _leave(self, request: tuple[Connection, Record], at_ns: int) -> None:
         """Close the connection of a request whose user leaves now, unless its answer has ended."""
         connection, record = request
         if connection in self._active and connection.record is record:
             self._abandon(connection, Outcome.DISCONNECTED, left_after(record))
-
-    def _late_ended(self, task: "asyncio.Task[None]") -> None:
-        self._read_loop.loop_users -= 1
-        record = self._late.pop(task)
-        if task.cancelled():  # perhaps before its first step
-            record.end(*self._abandoned, now_ns())
-            self.on_end(record)
-        elif (fault := task.exception()) is not None and record.outcome is None:
-            record.end(Outcome.CLIENT_ERROR, str(fault) or type(fault).__name__, now_ns())
-            self.on_end(record)
 
     def _end_later(self, record: Record) -> None:
         """Pass the record of a request that reached no server to `on_end`, after a pause."""

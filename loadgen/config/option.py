@@ -132,12 +132,17 @@ def read_times(settings: Any) -> None:
 
 
 @cache
+def types(settings: type) -> dict[str, Any]:
+    """Return the type of each field, as declared."""
+    return get_type_hints(settings)
+
+
+@cache
 def members(settings: type) -> dict[str, tuple[Any, ...]]:
     """Return the types that each field may have, as declared: int and NoneType for `int | None`."""
-    hints = get_type_hints(settings).items()
     return {
         name: get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-        for name, kind in hints
+        for name, kind in types(settings).items()
     }
 
 

@@ -4,14 +4,23 @@ JSON, write flags.
 
 import dataclasses
 import json
-import typing
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
 from loadgen.config.data import FULL_ANSWERS
 from loadgen.config.load import SWEPT
-from loadgen.config.option import EXPECTED, choices, classes, flag, lists, members, shares, times
+from loadgen.config.option import (
+    EXPECTED,
+    choices,
+    classes,
+    flag,
+    lists,
+    members,
+    shares,
+    times,
+    types,
+)
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
@@ -72,7 +81,7 @@ def _typed(name: str, value: Any) -> Any:
 
     if name == "classes" and isinstance(value, dict):  # `RunSettings` reads them
         return value
-    kind, kinds = typing.get_type_hints(RunSettings)[name], classes(RunSettings)[name]
+    kind, kinds = types(RunSettings)[name], classes(RunSettings)[name]
     shown = "" if name in SECRET else f"{value!r}: "
     try:
         if isinstance(value, str) and float in kinds:
@@ -120,7 +129,7 @@ def restored(shown: Mapping[str, Any]) -> RunSettings:
     Raises:
         TypeError, ValueError: The JSON has other keys or values.
     """
-    kinds = typing.get_type_hints(RunSettings)
+    kinds = types(RunSettings)
 
     def value(name: str, stored: Any) -> Any:
         if isinstance(stored, list):

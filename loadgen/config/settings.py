@@ -231,10 +231,11 @@ def public(settings: RunSettings) -> dict[str, Any]:
     URLs are redacted.
     """
     values: dict[str, Any] = {}
-    for name, value in dataclasses.asdict(settings).items():
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
         if isinstance(value, float) and not math.isfinite(value):
             value = str(value)
-        values[name] = list(value) if isinstance(value, tuple) else value
+        values[field.name] = list(value) if isinstance(value, tuple) else value
     values["classes"] = list(map(redacted_class, settings.classes))
     values["api_key"] = MARK if settings.api_key else None
     values["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]

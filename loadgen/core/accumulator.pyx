@@ -220,6 +220,7 @@ cdef class Tally:
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
     cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
+    cdef readonly int64_t reordered_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal, results
     cdef readonly int64_t silent_events, late_ends, tail_ns, unnamed_ends
@@ -335,6 +336,7 @@ cdef class Tally:
         self.user_stamped_events += (
             record.events if record.user_stamped == UNBOUNDED else record.user_stamped
         )
+        self.reordered_events += record.reordered
         self.unbounded_events += record.events if record.user_stamped == UNBOUNDED else 0
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
@@ -362,18 +364,20 @@ cdef class Tally:
         cdef int64_t due = record.due, sent = record.sent, first = record.first_token
         cdef int64_t last = record.last_token
         cdef int64_t written = max(sent, record.written), least_ns, greatest_ns
+        # The client's lag is no time of the server's: without it the latency from due is less.
+        cdef int64_t due_late = due + max(record.get_lag_ns(), 0)
         cdef int64_t earliest_first = record.earliest_at(0)
         cdef int64_t earliest_last = record.earliest_at(record.events - 1)
         cdef int64_t after_first = record.tokens_after_first_event()
         cdef int64_t but_one = record.tokens_but_one()
-        self.e2el_due.add(last - due, earliest_last - due, last - due, 1)
+        self.e2el_due.add(last - due, earliest_last - due_late, last - due, 1)
         self.e2el_sent.add(last - sent, earliest_last - written, last - sent, 1)
         if record.results >= 0 or record.is_whole:  # it has no tokens, or none with times
             return 0
-        self.ttft_due.add(first - due, earliest_first - due, first - due, 1)
+        self.ttft_due.add(first - due, earliest_first - due_late, first - due, 1)
         self.ttft_sent.add(first - sent, earliest_first - written, first - sent, 1)
         if record.first_answer:
-            least_ns = record.first_answer_earliest - due
+            least_ns = record.first_answer_earliest - due_late
             self.ttfo_due.add(record.first_answer - due, least_ns, record.first_answer - due, 1)
             least_ns = record.first_answer_earliest - written
             self.ttfo_sent.add(record.first_answer - sent, least_ns, record.first_answer - sent, 1)

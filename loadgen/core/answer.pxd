@@ -37,6 +37,8 @@ cdef class Answer:
     cdef public int64_t nan_events  # that hold NaN or infinity
     # With tokens, and without a stamp of the kernel's; or UNBOUNDED.
     cdef public int64_t user_stamped
+    # With tokens, and read only after segments came that were lost or overtaken on the way.
+    cdef public int64_t reordered
     cdef public int64_t reads  # of the socket, that brought events with tokens
     # tokens of all events: by the events themselves where they say it, else one each
     cdef public int64_t counted

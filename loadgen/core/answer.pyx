@@ -252,6 +252,7 @@ cdef class Answer:
         if self.counted_by == BY_EVENTS:
             drop_tokens(&self.arrays)
         self.user_stamped = min(self.user_stamped, self.events)
+        self.reordered = min(self.reordered, self.events)
         return self._read_ends()
 
     cdef int _promote(self, int64_t missing) except -1:

@@ -7,7 +7,8 @@ from libc.stdint cimport int64_t
 @cython.final
 cdef class KernelClock:
     cdef readonly bint usable
-    cdef readonly int64_t max_width_ns, steps
+    cdef readonly int64_t max_width_ns, steps, slack_ns
+    cdef int64_t narrowest_ns  # distance of the two outer readings of a pair; 0: there was none
     cdef int64_t offset_ns, width_ns
     cdef int64_t paired_ns  # when the pair was taken; 0: there is none
     cdef int64_t refresh(self) except -1

@@ -11,8 +11,8 @@ from loadgen.core.c.kernel cimport now_ns, real_ns
 
 cdef enum:
     PAIR_NS = 1000000  # age at which a pair of readings is replaced
-    # of a pair: this process was interrupted between the readings of a wider one
-    MAX_WIDTH_NS = 2000
+    # A pair that is wider is of a slow clock, or this process was interrupted between its readings.
+    NARROW_NS = 2000
     ATTEMPTS = 4  # to read a narrow pair
     # by so much the kernel lets CLOCK_REALTIME run fast or slow, so as to correct it without a step
     SLEWED_PPM = 500
@@ -28,6 +28,8 @@ cdef class KernelClock:
 
     Attributes:
         usable: Whether stamps can be converted now.
+        slack_ns: By how much a converted stamp may be off beyond NARROW_NS; above 0 where reading
+            the clock is slow.
         max_width_ns: The greatest distance between the two outer readings of a pair in use: a
             converted stamp is within half of it of the true one.
         steps: Jumps of CLOCK_REALTIME seen.
@@ -44,7 +46,10 @@ cdef class KernelClock:
             after_ns = now_ns()
             if on_real_ns == 0:  # the system has no stamps
                 return after_ns
-            if after_ns - before_ns <= MAX_WIDTH_NS:
+            if self.narrowest_ns == 0 or after_ns - before_ns < self.narrowest_ns:
+                self.narrowest_ns = max(1, after_ns - before_ns)
+            # Where reading the clock is slow, no pair is narrow.
+            if after_ns - before_ns <= max(NARROW_NS, 2 * self.narrowest_ns):
                 self.compare(before_ns, on_real_ns, after_ns)
                 break
         return after_ns
@@ -62,6 +67,7 @@ cdef class KernelClock:
         self.steps += not self.usable
         self.offset_ns, self.width_ns, self.paired_ns = offset_ns, width_ns, before_ns
         self.max_width_ns = max(self.max_width_ns, width_ns)
+        self.slack_ns = width_ns // 2 if width_ns > NARROW_NS else 0
         return 0
 
     def observe(self, int64_t before_ns, int64_t on_real_ns, int64_t after_ns):

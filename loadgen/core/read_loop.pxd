@@ -23,7 +23,7 @@ cdef class SendHook:
     cdef public object callback
     cdef public bint probed, is_sparse
     cdef readonly int64_t reads, tokens, sends
-    cdef public int64_t user_stamped_reads
+    cdef public int64_t loop_bounded_reads
 
 
 @cython.final

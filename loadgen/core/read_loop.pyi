@@ -27,7 +27,7 @@ class SendHook:
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        user_stamped_reads: Reads that brought tokens without a stamp of the kernel's.
+        loop_bounded_reads: Reads that brought tokens without a stamp of the kernel's.
     """
 
     due_ns: int
@@ -43,7 +43,7 @@ class SendHook:
     def tokens(self) -> int: ...
     @property
     def sends(self) -> int: ...
-    user_stamped_reads: int
+    loop_bounded_reads: int
     def __init__(self) -> None: ...
 
 @final

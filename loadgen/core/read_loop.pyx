@@ -68,7 +68,8 @@ cdef class SendHook:
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        user_stamped_reads: Reads that brought tokens without a stamp of the kernel's.
+        loop_bounded_reads: Reads with tokens of whose arrival no stamp of the kernel's tells: it is
+            bounded by how late the loop may have come to them.
     """
 
     def __init__(self):
@@ -209,6 +210,7 @@ cdef class ReadLoop:
         cdef epoll_event[EVENTS_AT_ONCE] events
         cdef int64_t until_ns
         cdef Watcher watcher
+        cdef bint may_have_more
         self.asked_ns = self.kernel_clock.refresh()
         until_ns = self.asked_ns + self.linger_ns
         cdef int i, fd, n
@@ -219,8 +221,14 @@ cdef class ReadLoop:
                 watcher = self.watchers[fd] if fd < len(self.watchers) else None
                 if watcher is None:  # forgotten since the kernel was asked
                     continue
+                try:
+                    may_have_more = watcher.on_readable(watcher.target)
+                except Exception as fault:  # the files after this one would not be reported again
+                    may_have_more = False
+                    context = {"message": "a reader of a socket failed", "exception": fault}
+                    self.loop.call_exception_handler(context)
                 # An end that came with data is behind it, and would not be reported again.
-                if watcher.on_readable(watcher.target) or events[i].events != EPOLLIN:
+                if may_have_more or events[i].events != EPOLLIN:
                     self.look_again(fd)
             # All that had come when the kernel was asked has been read, unless it reported as much
             # as it can.

@@ -60,6 +60,8 @@ class Record:
         is_whole: Whether the answer has tokens and comes in one piece: they have no times.
         user_stamped: Events with tokens and without a stamp of the kernel's; UNBOUNDED if that is
             not known.
+        reordered: Events with tokens that were readable only after segments that the network had
+            lost or delayed.
         disconnect_tokens: After how many tokens its user leaves; 0: not for that.
         disconnect_ns: How long after it was sent its user leaves, ns; -1: not for that.
         attempts: How often it was sent: 1, or more where the server refused it.
@@ -115,6 +117,7 @@ class Record:
     texts: int
     is_whole: bool
     user_stamped: int
+    reordered: int
     written: int
     first_answer_earliest: int
     disconnect_tokens: int

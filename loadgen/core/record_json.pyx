@@ -95,6 +95,8 @@ cdef int put_events(Buffer *out, Record record) except -1:
         put_int(out, record.arrays.stamps_ns[i] - record.due)
     append_bytes(out, b"]", 1)
     put_number(out, b',"user_stamped":', record.user_stamped)
+    if record.reordered:
+        put_number(out, b',"reordered":', record.reordered)
     return put_bounds(out, record)
 
 

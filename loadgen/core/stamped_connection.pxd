@@ -32,6 +32,10 @@ cdef class Connection:
     cdef int64_t reads_since  # it was asked last
     cdef bint all_emptied, count_agreed  # since then; then
     cdef bint was_emptied  # by the last read
+    cdef int64_t reordered_counted  # segments that came before an earlier one, when it was asked
+    cdef bint was_reordered  # whether any of this response may have
+    cdef bint came_together  # the answer for the last read
+    cdef bint was_asked  # for the last read
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1
@@ -39,5 +43,6 @@ cdef class Connection:
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                        bint emptied) except -1
     cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns,
-                    bint is_stamped, bint emptied) except -1
-    cdef bint _came_together(self) noexcept
+                    bint is_stamped, bint is_uncertain, bint emptied) except -1
+    cdef int64_t _most_unread(self) noexcept
+    cdef bint _ask_kernel(self) noexcept

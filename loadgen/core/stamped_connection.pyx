@@ -12,8 +12,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
 from loadgen.core.c.kernel cimport (
     MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, count_received, now_ns, receive, recv,
-    send,
-    stamp_of_sent,
+    receive_buffer, send, stamp_of_sent,
 )
 from loadgen.core.http1 cimport IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
@@ -23,8 +22,11 @@ from loadgen.core.record cimport Record
 import os
 
 cdef enum:
-    # no window is smaller than 64 KiB: with less unread, no server has to wait
-    WINDOW_BYTES = 48 << 10
+    # A stamp this much older than the reading is asked about: a smaller error is in FLOOR_MS.
+    PROMPT_NS = 50000
+    # A server waits for the client only where the window is full and the client reads late.
+    LATE_READ_NS = 1000000
+    RECEIVE_BUFFER = 128 << 10  # of a socket, where the kernel does not say
 
 
 cdef int read_and_stamp(object target) except -1:
@@ -115,7 +117,7 @@ cdef class Connection:
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
         self.is_readable = self.read_loop.fd >= 0
         if self.tls is not None:
-            self._came_together()  # from now on it compares with the segments of the handshake
+            self._ask_kernel()  # from now on it compares with the segments of the handshake
         if self.is_readable:
             # so that resume_writing is called when nothing is left to write
             self.transport.set_write_buffer_limits(0)
@@ -152,6 +154,7 @@ cdef class Connection:
         self.requests += 1
         record.sent = self.emptied_ns = now_ns()
         self.was_emptied = True
+        self.was_reordered = False
         self.hook.sends += 1
         if self.fd >= 0:
             sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -183,7 +186,7 @@ cdef class Connection:
         self.response.feed_body(data, at_ns)
         self.hook.tokens += record.counted - counted
         if record.events > events:
-            self._bound(record, events, at_ns, at_ns, False, False)
+            self._bound(record, events, at_ns, at_ns, False, False, False)
 
     def eof(self, int64_t at_ns):
         """End a response whose body aiohttp's reader has decoded to its end."""
@@ -209,10 +212,14 @@ cdef class Connection:
             if self.transport.get_write_buffer_size() == 0:
                 self._read_directly()
 
-    def take(self, bytes data not None, int64_t read_ns, int64_t on_real_ns, bint emptied):
+    def take(
+        self, bytes data not None, int64_t read_ns, int64_t on_real_ns, bint emptied,
+        bint reordered=False
+    ):
         """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for
         tests.
         """
+        self.was_reordered = self.was_reordered or reordered
         self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns,
                        emptied)
 
@@ -263,7 +270,7 @@ cdef class Connection:
         """
         cdef KernelClock clock = self.read_loop.kernel_clock
         cdef int64_t on_real_ns = stamp_of_sent(self.socket_fd), at_ns
-        if on_real_ns and clock.usable:
+        if on_real_ns and clock.usable and clock.slack_ns == 0:
             at_ns = clock.monotonic_ns(on_real_ns)
             if record.sent <= at_ns <= record.written:
                 record.sent = record.written = at_ns
@@ -307,10 +314,27 @@ cdef class Connection:
         cdef bint was_complete = response.complete, is_stamped = on_real_ns != 0 and clock.usable
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
-        cdef int64_t at_ns = clock.monotonic_ns(on_real_ns) if is_stamped else read_ns
+        cdef int64_t at_ns = read_ns
         cdef Py_ssize_t events = 0 if record is None else record.events
         cdef Finish was_finished = UNFINISHED if record is None else record.finish
+        cdef bint is_uncertain
+        if is_stamped:
+            at_ns = clock.monotonic_ns(on_real_ns)
+            if clock.slack_ns:  # the latest time that the stamp can mean
+                at_ns = min(at_ns + clock.slack_ns, read_ns)
         cdef bytes decrypted
+        self.bytes_read += n
+        self.reads_since += 1
+        self.all_emptied = self.all_emptied and emptied
+        self.was_asked = False
+        # The stamp is that of the last segment. It may have come before one that was lost or
+        # overtaken, and be readable only since that one came.
+        is_uncertain = is_stamped and read_ns - at_ns > PROMPT_NS
+        if is_uncertain and not self.was_reordered:
+            self._ask_kernel()
+        is_uncertain = is_uncertain and self.was_reordered
+        if is_uncertain:
+            at_ns = max(at_ns, self.emptied_ns)
         # by the width of a pair of readings, or CLOCK_REALTIME was set
         if at_ns > read_ns or at_ns < self.emptied_ns:
             is_stamped = (
@@ -319,10 +343,7 @@ cdef class Connection:
             )
             at_ns = max(at_ns, self.emptied_ns) if is_stamped and at_ns <= read_ns else read_ns
         # the read before may have had no stamp, and so a later time
-        self.latest_ns = max(self.latest_ns, at_ns)
-        self.bytes_read += n
-        self.reads_since += 1
-        self.all_emptied = self.all_emptied and emptied
+        self.latest_ns = max(self.latest_ns, read_ns if is_uncertain else at_ns)
         self.hook.reads += 1
         if self.tls is not None:
             decrypted = self._decrypt(p, n)
@@ -336,14 +357,13 @@ cdef class Connection:
             response.events.tail += self.tls.is_partial
         if record is not None:
             self.hook.tokens += record.counted - counted
-            # an answer in one piece may be larger than any window
-            if n >= WINDOW_BYTES and record.results < 0:
+            if read_ns - at_ns > LATE_READ_NS and n >= self._most_unread():
                 record.window_filled = True
             if record.events > events:
-                self._bound(record, events, at_ns, read_ns, is_stamped, emptied)
+                self._bound(record, events, at_ns, read_ns, is_stamped, is_uncertain, emptied)
         self.was_emptied = emptied
         if emptied:
-            self.emptied_ns = at_ns if is_stamped else self.read_loop.asked_ns
+            self.emptied_ns = at_ns - 2 * clock.slack_ns if is_stamped else self.read_loop.asked_ns
         if response.wants_reader and response.phase == READER:
             self._fall_back_to_loop()
             self.is_readable = False
@@ -360,6 +380,11 @@ cdef class Connection:
             self.hook.callback()
         return 0
 
+    cdef int64_t _most_unread(self) noexcept:
+        """Return how many unread bytes may have closed the window: three quarters of it."""
+        cdef int64_t size = receive_buffer(self.socket_fd)
+        return min((size if size > 0 else RECEIVE_BUFFER) * 3 // 8, READ_BYTES)
+
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n):
         """Decrypt bytes of a TLS session, send what it answers itself, and close after its end."""
         cdef bytes decrypted = self.tls.decrypt(p[:n])
@@ -373,13 +398,13 @@ cdef class Connection:
 
     cdef int _bound(
         self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped,
-        bint emptied
+        bint is_uncertain, bint emptied
     ) except -1:
         """Store how early the events that one read has brought can have come.
 
         A stamp is that of the last segment of what was read, or of one that is still unread. It
         holds for the last event if that ends what has come, and for all events if what has come was
-        one segment.
+        one segment. Where segments were reordered it is only the earliest time of the last event.
 
         Args:
             record: What they were written to.
@@ -387,48 +412,65 @@ cdef class Connection:
             at_ns: The stamp of the read.
             read_ns: When it was read.
             is_stamped: Whether the stamp is the kernel's.
+            is_uncertain: Whether what it stamps may have been readable only later.
             emptied: Whether the read took all that the socket held.
         """
         cdef bint ends_read = emptied and self.response.events.tail == 0
         cdef Py_ssize_t exact_from
         cdef int64_t earliest_ns = self.emptied_ns, late_ns
+        cdef int64_t seen_ns = read_ns if is_uncertain else at_ns  # all had come by then
+        cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
         record.set_read(first, read_ns)
         if self.was_emptied and not self.uses_loop:
-            earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(at_ns))
-        earliest_ns = min(earliest_ns, at_ns)
-        if not is_stamped:
-            record.user_stamped += record.events - first
-            self.hook.user_stamped_reads += 1
+            earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(seen_ns))
+        if not is_stamped or is_uncertain:
+            exact_from = record.events
+            if is_uncertain:
+                record.reordered += record.events - first
+            else:
+                record.user_stamped += record.events - first
+        elif ends_read and record.events - first == 1 or self._ask_kernel():
+            exact_from = first
+        else:
+            exact_from = record.events - ends_read
+        if exact_from > first:
+            self.hook.loop_bounded_reads += 1
             # A stall may have begun right after the last alarm was handled.
             if self.hook.is_sparse or read_ns - self.hook.alarm_ns > STALL_NS:
                 late_ns = read_ns - self.hook.handled_ns
             else:
                 late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)
-            return record.set_earliest(first, record.events, max(earliest_ns, read_ns - late_ns))
-        if ends_read and record.events - first == 1 or self._came_together():
-            exact_from = first
-        else:
-            exact_from = record.events - ends_read
+            earliest_ns = min(max(earliest_ns, read_ns - late_ns), seen_ns)
             record.set_earliest(first, exact_from, earliest_ns)
-        if at_ns < self.latest_ns:  # their stamps are those of a read before that came late
-            record.set_earliest(exact_from, record.events, at_ns)
+            if is_uncertain and ends_read and at_ns > earliest_ns:
+                record.set_earliest(exact_from - 1, exact_from, at_ns)
+        # Their stamps are those of a read before that came late; or the clock is slow.
+        if at_ns < self.latest_ns or slack_ns:
+            record.set_earliest(exact_from, record.events, at_ns - 2 * slack_ns)
         return 0
 
-    cdef bint _came_together(self) noexcept:
-        """Ask the kernel whether the last read was of one segment, as each read since it was
-        asked before.
+    cdef bint _ask_kernel(self) noexcept:
+        """Ask the kernel once for each read whether it was of one segment, as each read since it
+        was asked before, and whether segments of this response may have been reordered.
         """
         cdef uint64_t segments, bytes_counted
-        cdef bint has_agreed = self.count_agreed, came_together
-        if not count_received(self.socket_fd, &segments, &bytes_counted):
+        cdef int64_t reordered
+        cdef bint has_agreed = self.count_agreed
+        if self.was_asked:
+            return self.came_together
+        self.was_asked, self.came_together = True, False
+        if not count_received(self.socket_fd, &segments, &bytes_counted, &reordered):
             return False
         # The kernel counts a segment that has come since: then the bytes do not agree.
         self.count_agreed = bytes_counted == self.bytes_read
-        came_together = (
+        self.came_together = (
             has_agreed
             and self.count_agreed
             and self.all_emptied
             and segments - self.segments_counted == <uint64_t>self.reads_since
         )
         self.segments_counted, self.reads_since, self.all_emptied = segments, 0, True
-        return came_together
+        if reordered != self.reordered_counted or reordered < 0:
+            self.was_reordered = True
+        self.reordered_counted = reordered
+        return self.came_together

@@ -31,7 +31,8 @@ class ClientUsage:
         throttled_s: Time for which a CPU limit held the process back.
         disturbance: What else kept the machine busy, in words; empty where nothing did.
         connections_reused: Whether the server lets a connection carry more than one request.
-        spare_connections: Connections that were opened in the background while the clock ran.
+        starved_requests: Requests that waited for a thread of the server that an idle connection of
+            the client held.
         records_error: Why the records are not complete; None too where they are.
         capture: What was captured, as JSON; None too where nothing was to be captured.
     """
@@ -48,7 +49,7 @@ class ClientUsage:
     throttled_s: float | None = None
     disturbance: str | None = None
     connections_reused: bool | None = None
-    spare_connections: int | None = None
+    starved_requests: int | None = None
     records_error: str | None = None
     capture: dict[str, Any] | None = None
 
@@ -150,7 +151,7 @@ _COMBINED: dict[str, Callable[[Iterable[Any]], Any]] = {
     "throttled_s": max,
     "disturbance": _first,
     "connections_reused": all,
-    "spare_connections": sum,
+    "starved_requests": sum,
     "records_error": _first,
     "capture": _first,
 }

@@ -64,6 +64,7 @@ TOKENS = (
     "token_reads",  # reads of the socket that brought any of them
     "inexact_events",  # token-bearing events of ok requests that may have come before their stamp
     "user_stamped_events",  # those of them without a stamp of the kernel's
+    "reordered_events",  # those read only after segments came that were lost or overtaken
     "unbounded_events",  # those of them from a file that does not say how late their stamps may be
     "content_events",
     "reasoning_events",

@@ -102,11 +102,11 @@ def _mean_gap_ms(snapshot: Snapshot, name: str) -> tuple[float, float]:
     lower = snapshot.lower
     upper = snapshot.upper
     gaps = points[name].count
-    streamed = points["e2el_due"].total - points["ttft_due"].total
+    streamed = points["e2el_sent"].total - points["ttft_sent"].total
     if (
         abs(streamed - points[name].total) > gaps
     ):  # each gap of several tokens is rounded down to whole ns
         return -math.inf, math.inf
-    least = lower["e2el_due"].total - upper["ttft_due"].total
-    greatest = upper["e2el_due"].total - lower["ttft_due"].total
+    least = lower["e2el_sent"].total - upper["ttft_sent"].total
+    greatest = upper["e2el_sent"].total - lower["ttft_sent"].total
     return least / gaps / 1e6, greatest / gaps / 1e6

@@ -4,8 +4,19 @@ shows below a cell.
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import gate, html, load_line, run_page
-from loadgen.report.html import Block, Document, Heading, Items, Note, Paragraph, Span, Table, Tone
+from loadgen.report import gate, load_line, run_page
+from loadgen.report.html import (
+    Block,
+    Document,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    writer,
+)
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
@@ -21,10 +32,16 @@ def markdown(result: RunResult | Series) -> str:
     GitHub.
     """
     if isinstance(result, Series):
-        return html.github(run_page.document([result]))
+        return writer.github(run_page.document([result]))
     label = result.provenance.settings.label
     title = f"{label}: {run.title(result)}" if label else run.title(result)
-    return html.github(Document(title, tuple(_blocks(result))))
+    blocks = [*opening(result), *gate_blocks(gate.demands(result))]
+    blocks += [Heading(2, "Figures"), *figures(result)]
+    if wrong := result.failed_checks:
+        blocks += [Heading(2, "Checks that failed"), Items(tuple(map(verdict.reason, wrong)))]
+    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
+    origin = f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}."
+    return writer.github(Document(title, (*blocks, Paragraph.of(origin))))
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -64,12 +81,36 @@ def opening(result: RunResult) -> Iterator[Block]:
 
 
 def figures(result: RunResult) -> Iterator[Block]:
-    """Write the rates and the latencies of a run as tables."""
-    yield _rates(result)
-    if result.numbers.completed:
-        table, few = _latencies(result)
-        yield table
-        if few:
+    """Write the rates of a run as a table, and its latencies on the clock of the result, each with
+    the largest client error of its figures.
+    """
+    numbers = result.numbers
+    rates = {
+        "req/s": three_digits(numbers.request_throughput),
+        "output tok/s": three_digits(numbers.output_throughput),
+        "total tok/s": three_digits(numbers.total_token_throughput),
+        "peak in flight": str(numbers.max_concurrent_requests),
+        "ok": str(numbers.completed),
+        "failed": str(numbers.failed),
+    }
+    if not result.generates:
+        del rates["output tok/s"]
+    yield Table.of(tuple(rates), [rates.values()], text_columns=0)
+    if numbers.completed:
+        columns = latencies.statistics(result)
+        rows = []
+        for name, title in latencies.measured(result):
+            values = result.latency_ms.named(name)
+            requests = latencies.request_count(name, result)
+            cells = [
+                three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests)
+                for column in columns
+            ]
+            errors = latencies.client_errors(name, result)
+            errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
+            rows.append((title, *cells, four_digits(max(errors_ms, default=None))))
+        yield Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
+        if any("*" in "".join(row[1:]) for row in rows):
             yield Paragraph.of("* few requests")
 
 
@@ -80,53 +121,4 @@ def notebook_html(result: RunResult) -> str:
     blocks = [*opening(result), *figures(result)]
     if wrong := result.failed_checks:
         blocks.append(Items(tuple(map(verdict.reason, wrong))))
-    return html.fragment(Document("", tuple(blocks)))
-
-
-def _blocks(result: RunResult) -> Iterator[Block]:
-    yield from opening(result)
-    yield from gate_blocks(gate.demands(result))
-    yield Heading(2, "Figures")
-    yield from figures(result)
-    if wrong := result.failed_checks:
-        yield Heading(2, "Checks that failed")
-        yield Items(tuple(map(verdict.reason, wrong)))
-    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
-    yield Paragraph.of(f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}.")
-
-
-def _rates(result: RunResult) -> Table:
-    numbers = result.numbers
-    cells = {
-        "req/s": three_digits(numbers.request_throughput),
-        "output tok/s": three_digits(numbers.output_throughput),
-        "total tok/s": three_digits(numbers.total_token_throughput),
-        "peak in flight": str(numbers.max_concurrent_requests),
-        "ok": str(numbers.completed),
-        "failed": str(numbers.failed),
-    }
-    if not result.generates:
-        del cells["output tok/s"]
-    return Table.of(tuple(cells), [cells.values()], text_columns=0)
-
-
-def _latencies(result: RunResult) -> tuple[Table, bool]:
-    """Make a row for each latency on the clock of the result, with the largest client error of its
-    figures.
-
-    Returns:
-        The table, and whether percentiles of few requests are marked in it.
-    """
-    columns, rows = latencies.statistics(result), []
-    for name, title in latencies.measured(result):
-        values = result.latency_ms.named(name)
-        requests = latencies.request_count(name, result)
-        shown = [
-            three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests)
-            for column in columns
-        ]
-        errors = latencies.client_errors(name, result)
-        errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
-        rows.append((title, *shown, four_digits(max(errors_ms, default=None))))
-    table = Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
-    return table, any("*" in text for row in rows for text in row[1:])
+    return writer.fragment(Document("", tuple(blocks)))

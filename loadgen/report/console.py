@@ -3,6 +3,7 @@ last.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from loadgen.config.output import parse_percentiles
 from loadgen.report import load_line, sglang_block, vllm_block
@@ -13,6 +14,20 @@ from loadgen.report.summary_line import summary_line
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
 WIDTH = 80
+DETAILS = (
+    outcomes.lines,
+    outcomes.end_lines,
+    outcomes.departure_lines,
+    outcomes.body_lines,
+    tokens.rows_left_out,
+    tokens.token_counts,
+    tokens.rates,
+    tokens.efficiency,
+    server.cache_lines,
+    client.lines,
+    server.metric_lines,
+    server.call_lines,
+)
 
 
 def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
@@ -30,10 +45,8 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
             result.flat(), result.latency_ms.named(meaning(settings)["itl"]).max_ms
         )
     else:
-        selected, percentiles = (
-            settings.percentile_metrics.split(","),
-            parse_percentiles(settings.metric_percentiles),
-        )
+        selected = settings.percentile_metrics.split(",")
+        percentiles = parse_percentiles(settings.metric_percentiles)
         block = vllm_block.block(result.flat(), selected, percentiles)
     rows = [
         *block,
@@ -42,7 +55,7 @@ def render(result: RunResult, *, saved: Sequence[str] = (), screen: Screen = PLA
         *_wrapped(latencies.notes(result)),
         "",
         *groups.tables(result),
-        *_wrapped(_details(result)),
+        *_wrapped(chain.from_iterable(lines(result) for lines in DETAILS)),
         "",
         *_wrapped(verdict.lines(result)),
         *(f"Saved: {path}" for path in saved),
@@ -55,21 +68,3 @@ def _wrapped(lines: Iterable[str]) -> Iterator[str]:
     """Break lines between words; continuation lines are indented."""
     for line in map(printable, lines):
         yield from wrap(line, WIDTH, " " * (len(line) - len(line.lstrip()) + 4))
-
-
-def _details(result: RunResult) -> Iterator[str]:
-    for part in (
-        outcomes.lines,
-        outcomes.end_lines,
-        outcomes.departure_lines,
-        outcomes.body_lines,
-        tokens.rows_left_out,
-        tokens.token_counts,
-        tokens.rates,
-        tokens.efficiency,
-        server.cache_lines,
-        client.lines,
-        server.metric_lines,
-        server.call_lines,
-    ):
-        yield from part(result)

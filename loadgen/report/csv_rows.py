@@ -9,12 +9,11 @@ asked.
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, product
 from typing import Any
 
 from loadgen.config.output import METRICS
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.snapshot import DISTRIBUTIONS
@@ -36,8 +35,7 @@ VLLM_COLUMNS = (
     *(name for name in SCALARS if name not in (*RAMP, *SEQUENCE_KEYS, *NESTED)),
     *(
         f"{statistic}_{metric}_ms"
-        for metric in METRICS
-        for statistic in ("mean", "median", "std", "p90", "p99")
+        for metric, statistic in product(METRICS, ("mean", "median", "std", "p90", "p99"))
     ),
 )
 FINDINGS = (
@@ -49,7 +47,7 @@ RATES = (
     *("goodput_requests_per_s", "good_share"),
 )
 LATENCY_COLUMNS = tuple(
-    f"{name}_{statistic}_ms" for name in DISTRIBUTIONS for statistic in STATISTICS
+    f"{name}_{statistic}_ms" for name, statistic in product(DISTRIBUTIONS, STATISTICS)
 )
 LOADGEN_COLUMNS = (*FINDINGS, *RATES, "output_counted_by", "client_busy_share", *LATENCY_COLUMNS)
 RUN_COLUMNS = ("file", *VLLM_COLUMNS, *LOADGEN_COLUMNS, "reasons", "slo_met", "prompts_sha256")
@@ -61,15 +59,19 @@ RECORD_FIELDS = (
 STAMPS = ("due", "ready", "sent", "first_byte", "closed", "connect")  # ns in a record
 LATENCY_ENDS = {"ttft": "first_token", "ttfo": "first_answer", "e2el": "last_token"}  # of latencies
 OF_STREAMS = (  # unknown of an answer in one piece
-    *(f"{metric}_{clock}_ms" for metric in ("ttft", "ttfo") for clock in ("due", "sent")),
-    *("tpot_ms", "icl_max_ms"),
+    "ttft_due_ms",
+    "ttft_sent_ms",
+    "ttfo_due_ms",
+    "ttfo_sent_ms",
+    "tpot_ms",
+    "icl_max_ms",
 )
 REQUEST_COLUMNS = (
     "file",
     *RECORD_FIELDS,
     *("output_tokens", "events"),
     *(f"{name}_ms" for name in STAMPS),
-    *(f"{metric}_{clock}_ms" for metric in LATENCY_ENDS for clock in ("due", "sent")),
+    *(f"{metric}_{clock}_ms" for metric, clock in product(LATENCY_ENDS, ("due", "sent"))),
     *("tpot_ms", "icl_max_ms", "lag_ms"),
 )
 
@@ -110,7 +112,7 @@ def run_columns(rows: Iterable[Mapping[str, Value]]) -> list[str]:
     """
     return [
         *RUN_COLUMNS,
-        *dict.fromkeys(name for row in rows for name in row if name not in RUN_COLUMNS),
+        *dict.fromkeys(name for name in chain.from_iterable(rows) if name not in RUN_COLUMNS),
     ]
 
 
@@ -123,7 +125,23 @@ def request_rows(path: str) -> Iterator[dict[str, Value]]:
     file = RecordFile(path)
     unknown = {} if file.header.settings.streams else dict.fromkeys(OF_STREAMS)
     for line, record in shards.lines(file):
-        yield {"file": path, **_row(line, record), **unknown}
+        row: dict[str, Value] = {"file": path} | {name: line.get(name) for name in RECORD_FIELDS}
+        row["attempts"] = record.attempts if record.sent else 0
+        row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}
+        sent = line["sent"]
+        for metric, end in LATENCY_ENDS.items():
+            row[f"{metric}_due_ms"] = to_ms(line[end])
+            row[f"{metric}_sent_ms"] = None if line[end] is None else to_ms(line[end] - sent)
+        ok = record.outcome is Outcome.OK
+        gaps = [later - earlier for earlier, later in pairwise(line["token_times"])]
+        row |= {
+            "output_tokens": record.answer_tokens if ok else None,
+            "events": record.events,
+            "tpot_ms": to_ms(record.tpot_ns) if ok else None,
+            "icl_max_ms": to_ms(max(gaps, default=None)),
+            "lag_ms": to_ms(record.lag_ns),
+        }
+        yield row | unknown
 
 
 class _EchoFile:
@@ -176,23 +194,4 @@ def _judged(run: RunBrief) -> dict[str, Value]:
         "reasons": "; ".join(findings.reasons),
         "prompts_sha256": findings.prompts_sha256,
         "slo_met": all_met(findings.slo) if findings.slo else None,
-    }
-
-
-def _row(line: dict[str, Any], record: Record) -> dict[str, Value]:
-    row: dict[str, Value] = {name: line.get(name) for name in RECORD_FIELDS}
-    row["attempts"] = record.attempts if record.sent else 0
-    row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}
-    sent = line["sent"]
-    for metric, end in LATENCY_ENDS.items():
-        row[f"{metric}_due_ms"] = to_ms(line[end])
-        row[f"{metric}_sent_ms"] = None if line[end] is None else to_ms(line[end] - sent)
-    ok = record.outcome is Outcome.OK
-    gaps = [later - earlier for earlier, later in pairwise(line["token_times"])]
-    return row | {
-        "output_tokens": record.answer_tokens if ok else None,
-        "events": record.events,
-        "tpot_ms": to_ms(record.tpot_ns) if ok else None,
-        "icl_max_ms": to_ms(max(gaps, default=None)),
-        "lag_ms": to_ms(record.lag_ns),
     }

@@ -70,7 +70,8 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
         result: The result.
         snapshot: The numbers it was made from.
     """
-    saved, wall_s = SavedFiles(), result.numbers.duration
+    saved = SavedFiles()
+    wall_s = result.numbers.duration
     if settings.saves_result:
         _save_result(saved, settings, result)
     if hlog := settings.hlog:
@@ -80,7 +81,15 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
             hlog,
             lambda: write_hlog(hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s),
         )
-    _add_written_during_run(saved, settings, result)
+    # Records and capture are complete or not.
+    client = result.client
+    errors = {"records": client.records_error, "capture": client.capture and client.capture.error}
+    for name, error in errors.items():
+        if path := getattr(settings, name):
+            if error:
+                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
+            else:
+                saved.paths.append(path)
     if summary := settings.markdown:
         saved.add("markdown", summary, lambda: save_markdown(summary, result))
     if junit := settings.junit:
@@ -136,7 +145,8 @@ def result_path(settings: RunSettings, numbers: RunNumbers) -> Path:
     elif settings.ramp_up_strategy is None:
         rate = f"{float(settings.request_rate)}qps"
     else:
-        start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
+        start = settings.ramp_up_start_rps
+        end = settings.ramp_up_end_rps
         rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
     if settings.concurrency_profile is not None:
@@ -166,9 +176,11 @@ def series_path(settings: RunSettings, series: Series) -> Path | None:
 
 def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:
     """Write the JSON of a result, and beside it PyTorch's format if the environment asks for it."""
-    data, path = result.data, result_path(settings, result.numbers)
+    data = result.data
+    path = result_path(settings, result.numbers)
     if not settings.result_filename and not settings.append_result:
-        free, number = path, 1
+        free = path
+        number = 1
         while free.exists():  # the names of two runs that begin in one second are the same
             number += 1
             free = path.with_name(f"{path.stem}-{number}{path.suffix}")
@@ -178,23 +190,9 @@ def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) ->
     )
     saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
     if tool_formats.wants_pytorch_format():
-        beside, records = (
-            path.with_suffix(".pytorch.json"),
-            tool_formats.pytorch_records(settings, data),
-        )
+        beside = path.with_suffix(".pytorch.json")
+        records = tool_formats.pytorch_records(settings, data)
         saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
-
-
-def _add_written_during_run(saved: SavedFiles, settings: RunSettings, result: RunResult) -> None:
-    """Add the records and the capture, which are complete or not."""
-    client = result.client
-    errors = {"records": client.records_error, "capture": client.capture and client.capture.error}
-    for name, error in errors.items():
-        if path := getattr(settings, name):
-            if error:
-                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
-            else:
-                saved.paths.append(path)
 
 
 def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:

@@ -4,6 +4,7 @@ of them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from xml.etree import ElementTree
 
 from loadgen.metrics.failures import Failures
@@ -31,13 +32,15 @@ class Demand:
 
 def demands(result: RunResult) -> list[Demand]:
     """Judge a run by all that its exit code depends on."""
-    settings, label = result.provenance.settings, str(result.verdict)
+    settings = result.provenance.settings
+    label = str(result.verdict)
     demanded = "verdict VALID" if settings.strict else "verdict not INVALID"
     is_good = label == "VALID" or (label == "SUSPECT" and not settings.strict)
     demands = [Demand(demanded, is_good, "; ".join([label, *result.reasons()]))]
     if result.partial:
         demands.append(Demand("run not ended early", False, result.partial))
-    gone, failures = result.no_answer_since_s, Failures.among(result.outcomes, result.never_due)
+    gone = result.no_answer_since_s
+    failures = Failures.among(result.outcomes, result.never_due)
     finding = f"{failures.failed} of {plural(failures.of, 'request')} failed"
     finding += f" ({failures_by_outcome(result)})" if failures.failed else ""
     finding += "" if gone is None else f"; no answer from {gone:.1f} s on"
@@ -83,7 +86,7 @@ def junit_xml(suites: Sequence[Suite]) -> str:
     root = _element(
         "testsuites",
         name="loadgen",
-        **_counts([demand for suite in suites for demand in suite.demands]),
+        **_counts(list(chain.from_iterable(suite.demands for suite in suites))),
     )
     for suite in suites:
         at = {"timestamp": suite.timestamp} if suite.timestamp else {}
@@ -95,21 +98,19 @@ def junit_xml(suites: Sequence[Suite]) -> str:
                 _element("property", name=name, value=value)
                 for name, value in suite.properties.items()
             )
-        element.extend(_case(suite, demand) for demand in suite.demands)
+        at = {"classname": f"loadgen.{suite.command}"}
+        for demand in suite.demands:
+            # The time of the suite is that of the run, which all of its cases share.
+            case = _element("testcase", **at, name=demand.name, time="0")
+            if demand.met:
+                ElementTree.SubElement(case, "system-out").text = printable(demand.finding)
+            else:
+                kind = "error" if demand.met is None else "failure"
+                case.append(_element(kind, message=demand.finding))
+            element.append(case)
         root.append(element)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _case(suite: Suite, demand: Demand) -> ElementTree.Element:
-    # The time of the suite is that of the run, which all of its cases share.
-    case = _element("testcase", classname=f"loadgen.{suite.command}", name=demand.name, time="0")
-    if demand.met:
-        out = ElementTree.SubElement(case, "system-out")
-        out.text = printable(demand.finding)
-    else:
-        case.append(_element("error" if demand.met is None else "failure", message=demand.finding))
-    return case
 
 
 def _counts(demands: Sequence[Demand]) -> dict[str, str]:

@@ -32,7 +32,15 @@ def load(path: str) -> list[dict[str, Any]]:
             f"{path}: {error.strerror}",
             "name a result that `loadgen run --save-result` wrote",
         ) from error
-    results = _objects(path, text)
+    whole = _json(text)
+    results = [(path, whole)]
+    if whole is None:  # not one object: one in each line
+        lines = [
+            (f"{path}: line {number}", _json(line))
+            for number, line in enumerate(text.splitlines(), 1)
+            if line
+        ]
+        results = lines if len(lines) > 1 else results
     for where, result in results:
         try:
             is_complete = is_series(result) or result["loadgen"]["schema"] == SCHEMA
@@ -54,23 +62,6 @@ def from_dict(data: dict[str, Any]) -> RunResult | Series:
         KeyError, TypeError, ValueError: It is not whole.
     """
     return Series.from_dict(data) if is_series(data) else RunResult.from_dict(data)
-
-
-def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
-    """Parse one JSON object, however it is laid out, or one in each line.
-
-    Returns:
-        Each object with its place, for messages; None in place of what is no JSON.
-    """
-    whole = _json(text)
-    if whole is not None:
-        return [(path, whole)]
-    lines = [
-        (f"{path}: line {number}", _json(line))
-        for number, line in enumerate(text.splitlines(), 1)
-        if line
-    ]
-    return lines if len(lines) > 1 else [(path, None)]
 
 
 def _json(text: bytes) -> Any:

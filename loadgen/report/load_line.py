@@ -33,6 +33,9 @@ def full_text(result: RunResult) -> str:
         if prompts.get("images")
         else ""
     )
+    due_s = result.provenance.schedule.duration_s
+    run_s = result.numbers.duration
+    says_sending = 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
     parts = [
         _requests(result),
         *_tokens(result),
@@ -43,7 +46,8 @@ def full_text(result: RunResult) -> str:
         _classes(result),
         _arrivals(result),
         cap(settings),
-        _times(result),
+        f"sent over {duration(due_s)}" if says_sending else "",
+        f"lasted {duration(run_s)}",
         f"label {settings.label}" if settings.label else "",
     ]
     return f"{', '.join(filter(None, parts))}."
@@ -60,26 +64,14 @@ def spacing(shape: float | str) -> str:
     )
 
 
-def _times(result: RunResult) -> str:
-    due_s, run_s = result.provenance.schedule.duration_s, result.numbers.duration
-    sent = (
-        f"sent over {duration(due_s)}, "
-        if 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
-        else ""
-    )
-    return f"{sent}lasted {duration(run_s)}"
-
-
 def _requests(result: RunResult) -> str:
     """Write how many requests there were; of a run that was cut short, how many of them were sent.
 
     Where time alone ends a closed loop, more sessions are prepared than begin.
     """
-    scheduled, unsent, schedule = (
-        result.scheduled,
-        result.cancelled.never_sent,
-        result.provenance.schedule,
-    )
+    scheduled = result.scheduled
+    unsent = result.cancelled.never_sent
+    schedule = result.provenance.schedule
     if unsent:
         return f"{scheduled - unsent} of {plural(scheduled, 'request')} sent"
     has_sessions = schedule.sessions not in (0, schedule.requests) and not _is_open_ended(result)
@@ -97,7 +89,8 @@ def _tokens(result: RunResult) -> Iterator[str]:
     """Write the mean lengths of prompts and answers of ok requests, and what was asked of the
     answers if it differs.
     """
-    tokens, ok = result.tokens, result.numbers.completed
+    tokens = result.tokens
+    ok = result.numbers.completed
     if not ok:
         return
     planned = not tokens.unplanned_requests
@@ -106,7 +99,8 @@ def _tokens(result: RunResult) -> Iterator[str]:
         if prompts is not None:
             yield f"{prompts / ok:.0f} tokens{_range(result, 'input_tokens')} on average"
         return
-    answers, requested = tokens.output_tokens, tokens.planned_output_tokens
+    answers = tokens.output_tokens
+    requested = tokens.planned_output_tokens
     differs = abs(requested - answers) > SAME * requested
     of_prompts = (
         ""
@@ -174,12 +168,14 @@ def _phases(profile: LoadProfile | None, unit: str) -> str:
         return ""
     if len(profile.phases) <= MAX_NAMED:
         return f"{profile} {unit}"
-    values = [value for phase in profile.phases for value in (phase.first, phase.last)]
-    return f"{min(values):g} to {max(values):g} {unit} in {len(profile.phases)} phases"
+    low = min(min(phase.first, phase.last) for phase in profile.phases)
+    high = max(max(phase.first, phase.last) for phase in profile.phases)
+    return f"{low:g} to {high:g} {unit} in {len(profile.phases)} phases"
 
 
 def _arrivals(result: RunResult) -> str:
-    settings, numbers = result.provenance.settings, result.numbers
+    settings = result.provenance.settings
+    numbers = result.numbers
     if settings.keeps_trace_times:
         return "arrivals of the trace"
     if numbers.request_rate == "inf" and not settings.rate_changes:

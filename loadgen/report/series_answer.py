@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from loadgen.config import slo
 from loadgen.report import load_line
@@ -50,12 +51,14 @@ def parts(series: Series) -> Iterator[Part]:
         what = f"{runs} at {_levels_text(levels, series.over)}" if levels else "No run ended"
         for text in _knee_parts(series) or (what,):
             yield text, Colour.NONE
-    failed = sum(bool(point.result.findings.error_rate) for point in series.points)
+    failed = len([point for point in series.points if point.result.findings.error_rate])
     if failed and series.kind != "search":  # a search goes on until requests fail
         yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
-    if deciding := _deciding_points(series):
+    # Of a search the runs at the edge, from which the answer follows.
+    edge = () if series.found is None else (series.found.level, series.found.fails)
+    if deciding := [point for point in series.points if point.level in edge] or series.points:
         verdict = worst_verdict(point.verdict for point in deciding)
-        checks = list(dict.fromkeys(name for point in deciding for name in _failed_checks(point)))
+        checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
         why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
         yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
     if series.partial:
@@ -97,12 +100,25 @@ def load(series: Series) -> str:
 def remarks(series: Series) -> Iterator[str]:
     """List what is to be known of the runs, each once with the levels that it is about."""
     yield from _run_remarks(series)
-    yield from _check_remarks(series)
-    if (safe := _highest_valid(series)) is not None:
-        yield (
-            "The highest level that meets the SLO in VALID runs alone is "
-            f"{level_with_unit(safe, series.over)}"
-        )
+    for verdict in ("INVALID", "SUSPECT"):  # why runs are not VALID: each check once
+        wrong = [point for point in sorted(series.points, key=level_of) if point.verdict == verdict]
+        checks: dict[str, list[float]] = {}
+        for point in wrong:
+            for name in _failed_checks(point):
+                checks.setdefault(name, []).append(level_of(point))
+        by_levels: dict[str, list[str]] = {}
+        for check, levels in checks.items():
+            where = "in all runs" if len(levels) == len(series.points) else _where(levels, series)
+            by_levels.setdefault(where, []).append(check)
+        for where, names in by_levels.items():
+            yield f"{verdict} {where}: {', '.join(names)}"
+    answer = series.found
+    if answer is not None and answer.level:
+        met = [row for row in rows(series) if row.judged.met and row.level <= answer.level]
+        valid = [row.level for row in met if all(run.verdict == "VALID" for run in row.runs)]
+        if valid and answer.level not in valid:
+            highest = level_with_unit(max(valid), series.over)
+            yield f"The highest level that meets the SLO in VALID runs alone is {highest}"
     if series.kind == "sweep" and series.slo:
         yield from filter(None, [", ".join(_knee_parts(series))])
     yield from (f"Note: {note}" for note in series.notes)
@@ -127,7 +143,9 @@ def slo_text(limits: str) -> str:
 
 
 def _search_parts(series: Series) -> Iterator[Part]:
-    answer, over, limits = series.found, series.over, slo_text(series.slo or "")
+    answer = series.found
+    over = series.over
+    limits = slo_text(series.slo or "")
     assert answer is not None
     meets = (
         f"{level_with_unit(answer.level, over)} {_verb('meet', answer.level, over)} {limits}"
@@ -179,7 +197,8 @@ def _miss_text(series: Series, level: float) -> str:
 
 
 def _slo_parts(series: Series) -> Iterator[Part]:
-    over, limits = series.over, slo_text(series.slo or "")
+    over = series.over
+    limits = slo_text(series.slo or "")
     shown = rows(series)
     met, missed = (
         list(_levels(row for row in shown if row.judged.met is judged)) for judged in (True, False)
@@ -224,43 +243,19 @@ def _knee_parts(series: Series) -> tuple[str, ...]:
     best = knee_candidate(series.points)
     if best is None:
         return ()
-    level, ratio = (
-        level_with_unit(best.level, series.over),
-        "the highest ratio of tokens/s to mean E2EL",
-    )
+    level = level_with_unit(best.level, series.over)
+    ratio = "the highest ratio of tokens/s to mean E2EL"
     if is_highest_level(best, series.points):
         return f"No knee up to {level}", f"this level has {ratio}"
     return f"Knee at {level}", ratio
-
-
-def _deciding_points(series: Series) -> list[Point]:
-    """List the runs that the answer follows from: of a search those at the edge."""
-    answer = series.found
-    edge = (
-        []
-        if answer is None
-        else [point for point in series.points if point.level in (answer.level, answer.fails)]
-    )
-    return edge or series.points
-
-
-def _highest_valid(series: Series) -> float | None:
-    """Return the highest level that meets the SLO in VALID runs alone, if that is not the one
-    that was found.
-    """
-    answer = series.found
-    if answer is None or not answer.level:
-        return None
-    met = [row for row in rows(series) if row.judged.met and row.level <= answer.level]
-    valid = [row.level for row in met if all(run.verdict == "VALID" for run in row.runs)]
-    return max(valid, default=None) if answer.level not in valid else None
 
 
 def _run_remarks(series: Series) -> Iterator[str]:
     """Say where a search began, why runs ended early or do not count, and what could not be
     confirmed.
     """
-    over, is_search = series.over, series.kind == "search"
+    over = series.over
+    is_search = series.kind == "search"
     points = sorted(series.points, key=level_of)
     for point in points:
         if is_search and point.level == "inf":
@@ -282,22 +277,6 @@ def _run_remarks(series: Series) -> Iterator[str]:
     for why, levels in levels_by_reason.items():
         where = _where(levels, series)
         yield f"{where[0].upper()}{where[1:]}: {why}"
-
-
-def _check_remarks(series: Series) -> Iterator[str]:
-    """Say why runs are not VALID: each check once."""
-    for verdict in ("INVALID", "SUSPECT"):
-        wrong = [point for point in sorted(series.points, key=level_of) if point.verdict == verdict]
-        checks: dict[str, list[float]] = {}
-        for point in wrong:
-            for name in _failed_checks(point):
-                checks.setdefault(name, []).append(level_of(point))
-        by_levels: dict[str, list[str]] = {}
-        for check, levels in checks.items():
-            where = "in all runs" if len(levels) == len(series.points) else _where(levels, series)
-            by_levels.setdefault(where, []).append(check)
-        for where, names in by_levels.items():
-            yield f"{verdict} {where}: {', '.join(names)}"
 
 
 def _failed_checks(point: Point) -> Iterator[str]:

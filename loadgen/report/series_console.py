@@ -25,7 +25,8 @@ LATENCIES = {
     "tpot_p99": "TPOT p99, ms",
     "e2el_mean": "E2EL mean, ms",
 }
-TITLE_WIDTH, WIDTH = 50, 80
+TITLE_WIDTH = 50
+WIDTH = 80
 
 
 def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
@@ -36,7 +37,24 @@ def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN)
         saved: The paths of the files that were written.
         screen: Where it is shown.
     """
-    lines = [*_lines(series), *(f"Saved: {path}" for path in saved)]
+    lines = [f"{f' {title(series)} ':=^{TITLE_WIDTH}}"]
+    if is_simulated(series):
+        lines.append(
+            "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
+        )
+    if series.partial:
+        lines.append(f"PARTIAL: {series.partial}.")
+    columns = table(series)
+    lines += [f"latencies in ms from {series.latency_from}", *_aligned(columns)]
+    lines += spread_lines(series)
+    notes = list(remarks(series))
+    if any(MARK in "".join(column.cells) for column in columns):
+        notes.insert(0, FEW_VALUES)
+    if text := load(series):
+        notes.append(f"Load: {text}.")
+    for note in notes:
+        lines += wrap(printable(note), WIDTH, "    ")
+    lines += (f"Saved: {path}" for path in saved)
     return "\n".join([*map(printable, lines), join_parts(parts(series), screen)]) + "\n"
 
 
@@ -76,22 +94,6 @@ def spread_lines(series: Series) -> Iterator[str]:
     throughput = columns[0][1]
     if None not in throughput and (mean := statistics.mean(throughput)):
         yield f"  req/s varies by {percent(statistics.stdev(throughput) / mean, 1)} (std / mean)"
-
-
-def _lines(series: Series) -> Iterator[str]:
-    yield f"{f' {title(series)} ':=^{TITLE_WIDTH}}"
-    if is_simulated(series):
-        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
-    if series.partial:
-        yield f"PARTIAL: {series.partial}."
-    yield f"latencies in ms from {series.latency_from}"
-    columns = table(series)
-    yield from _aligned(columns)
-    yield from spread_lines(series)
-    notes = [FEW_VALUES] if any(MARK in cell for column in columns for cell in column.cells) else []
-    of_load = [f"Load: {text}."] if (text := load(series)) else []
-    for text in (*notes, *remarks(series), *of_load):
-        yield from wrap(printable(text), WIDTH, "    ")
 
 
 def _aligned(columns: Sequence[Column]) -> Iterator[str]:

@@ -21,7 +21,9 @@ TOTALS = {
     "total_throughput": ("Total token throughput (tok/s):", 2),
     "concurrency": ("Concurrency:", 2),
 }
-RATE, CAP, MAX_ITL = "Traffic request rate:", "Max request concurrency:", "Max ITL (ms):"
+RATE = "Traffic request rate:"
+CAP = "Max request concurrency:"
+MAX_ITL = "Max ITL (ms):"
 # The latencies: the metric of each in keys, its name in labels, and the header above it.
 LATENCIES = {
     "e2e_latency": ("E2E Latency", "End-to-End Latency"),
@@ -45,25 +47,20 @@ def block(result: Mapping[str, Any], max_itl_ms: float | None) -> Iterator[str]:
     yield row(CAP, result["max_concurrency"] or "not set", "")
     for key, (label, digits) in TOTALS.items():
         yield row(label, result[key], f".{digits}f")
-    yield from _goodput(result)
+    if limits := result.get("goodput_slos_ms"):
+        yield f"{'Goodput':-^{WIDTH}}"
+        texts = (f"{metric}:{limit:g}" for metric, limit in limits.items())
+        yield row("SLOs (ms):", " ".join(texts), "")
+        yield row("Request goodput (req/s):", result["request_goodput"])
+        yield row("SLO attainment (%):", _percent(result["slo_attainment"]))
+        for metric, share in result["slo_attainment_by_metric"].items():
+            yield row(f"{metric.upper()} SLO attainment (%):", _percent(share))
     for metric, (name, header) in LATENCIES.items():
         yield f"{header:-^{WIDTH}}"
         for statistic, title in STATISTICS.items():
             yield row(f"{title} {name} (ms):", result[f"{statistic}_{metric}_ms"])
     yield row(MAX_ITL, max_itl_ms)
     yield "=" * WIDTH
-
-
-def _goodput(result: Mapping[str, Any]) -> Iterator[str]:
-    limits = result.get("goodput_slos_ms")
-    if not limits:
-        return
-    yield f"{'Goodput':-^{WIDTH}}"
-    yield row("SLOs (ms):", " ".join(f"{metric}:{limit:g}" for metric, limit in limits.items()), "")
-    yield row("Request goodput (req/s):", result["request_goodput"])
-    yield row("SLO attainment (%):", _percent(result["slo_attainment"]))
-    for metric, share in result["slo_attainment_by_metric"].items():
-        yield row(f"{metric.upper()} SLO attainment (%):", _percent(share))
 
 
 def _percent(share: float | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from loadgen.config import slo
@@ -16,7 +16,8 @@ from loadgen.report.sections.latencies import client_errors
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 
-SEPARATOR, LINE_END = " | ", " |"  # between two parts; after the last part of a line
+SEPARATOR = " | "  # between two parts
+LINE_END = " |"  # after the last part of a line
 MAX_REASONS = 2  # checks that are named
 # The latencies of the line, of which the first is the median.
 FIGURES: dict[str, tuple[str, ...]] = {"ttft": ("p50", "p99"), "tpot": ("p50",)}
@@ -50,7 +51,8 @@ def summary_line(result: RunResult, screen: Screen = PLAIN) -> str:
 
 def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
     """Join the parts of a line, which ends between parts or words where the screen ends."""
-    shown, column = "", 0
+    shown = ""
+    column = 0
     for text, colour in parts:
         lines = [printable(text)]
         if screen.columns is not None:
@@ -86,8 +88,16 @@ def parts(result: RunResult) -> Iterator[Part]:
         yield rate, Colour.NONE
     if numbers.completed:
         for metric, statistics in figures(result).items():
-            if result.latency(metric).count:
-                yield f"{metric.upper()} {_latencies(result, metric, statistics)}", Colour.NONE
+            distribution = result.latency(metric)
+            if not distribution.count:
+                continue
+            # "p50 26 p99 34 ms"; a median alone has no name.
+            values = [distribution.statistic_ms(name) for name in statistics]
+            size, unit = latency_unit(*values)
+            texts = [three_digits(None if ms is None else ms / size) for ms in values]
+            if len(texts) > 1:
+                texts = [f"{name} {text}" for name, text in zip(statistics, texts, strict=True)]
+            yield " ".join((metric.upper(), *texts, unit)), Colour.NONE
     if result.slo and not slo_decides:
         yield of_slo
     yield from caveats(result)
@@ -102,16 +112,6 @@ def users_who_left(result: RunResult) -> Iterator[Part]:
 def figures(result: RunResult) -> dict[str, tuple[str, ...]]:
     """Name the latencies of the line: E2EL where answers have no tokens."""
     return FIGURES if result.streams else {"e2el": ("p50", "p99")}
-
-
-def _latencies(result: RunResult, metric: str, statistics: Sequence[str]) -> str:
-    """Write statistics of a latency: "p50 26 p99 34 ms"; a median alone has no name."""
-    values = [result.latency(metric).statistic_ms(name) for name in statistics]
-    size, unit = latency_unit(*values)
-    texts = [three_digits(None if ms is None else ms / size) for ms in values]
-    if len(texts) > 1:
-        texts = [f"{name} {text}" for name, text in zip(statistics, texts, strict=True)]
-    return " ".join((*texts, unit))
 
 
 def slo_state(result: RunResult) -> str:
@@ -147,7 +147,8 @@ def _rate(result: RunResult) -> str:
     """Write the rate of answers beside the one that was asked for; in a closed loop or a burst,
     the throughput.
     """
-    settings, answered = result.provenance.settings, answer_rate(result)
+    settings = result.provenance.settings
+    answered = answer_rate(result)
     if math.isfinite(settings.request_rate) and not settings.rate_changes:
         requested = three_digits(settings.request_rate)
         until = "" if result.no_answer_since_s is None else " until then"
@@ -198,11 +199,10 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     """
     if result.no_answer_since_s is not None:
         yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on", Colour.RED
-    failures, colour = (
-        Failures.among(result.outcomes, result.never_due),
-        VERDICT_COLOURS[result.verdict],
-    )
-    names, verdict = [check.name for check in result.failed_checks], str(result.verdict)
+    failures = Failures.among(result.outcomes, result.never_due)
+    colour = VERDICT_COLOURS[result.verdict]
+    names = [check.name for check in result.failed_checks]
+    verdict = str(result.verdict)
     if names:
         verdict += f": {first_of(names, MAX_REASONS)}"
     if (error := client_error_ms(result)) is not None:
@@ -227,9 +227,9 @@ def client_error_ms(result: RunResult) -> float | None:
     """Find the largest error that the client may have added to a figure of the line, ms; None:
     unknown.
     """
-    errors = [
-        client_errors(slo.distribution(metric, result.latency_from), result).get(statistic)
-        for metric, statistics in figures(result).items()
-        for statistic in statistics
-    ]
-    return max((error for error in errors if error is not None), default=None)
+    errors: list[float] = []
+    for metric, statistics in figures(result).items():
+        by_statistic = client_errors(slo.distribution(metric, result.latency_from), result)
+        of_metric = (by_statistic.get(statistic) for statistic in statistics)
+        errors += [error for error in of_metric if error is not None]
+    return max(errors, default=None)

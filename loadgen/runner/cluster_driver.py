@@ -187,7 +187,8 @@ class NodeGroup(Group):
             WorkerDied: A machine has not taken it, and is sent nothing more; the rest is sent to
                 the others next time.
         """
-        ray, folder = _ray(), self.job.folder
+        ray = _ray()
+        folder = self.job.folder
         names = request_store.file_names(folder)
         # Sizes are taken from the index on, so that what it refers to is there.
         ends = {name: (folder / name).stat().st_size for name in reversed(names)}
@@ -197,18 +198,18 @@ class NodeGroup(Group):
                 while data := file.read(min(CHUNK_BYTES, ends[name] - file.tell())):
                     # Before it is sent: a chunk must not be sent twice.
                     self._sent[name] = file.tell()
-                    await self._send_chunk(name, ray.put(data), begins=begin == 0)
+                    chunk = ray.put(data)  # once for all of them
+                    nodes = self._receiving
+                    errors = await asyncio.gather(
+                        *(node.write(name, chunk, begins=begin == 0) for node in nodes),
+                        return_exceptions=True,
+                    )
+                    self._receiving = [
+                        node for node, error in zip(nodes, errors, strict=True) if error is None
+                    ]
+                    for error in filter(None, errors):
+                        raise error
                     begin = file.tell()
-
-    async def _send_chunk(self, name: str, chunk: Any, *, begins: bool) -> None:
-        """Send a piece of a file, which is put once for all of them."""
-        nodes = self._receiving
-        errors = await asyncio.gather(
-            *(node.write(name, chunk, begins=begins) for node in nodes), return_exceptions=True
-        )
-        self._receiving = [node for node, error in zip(nodes, errors, strict=True) if error is None]
-        for error in filter(None, errors):
-            raise error
 
 
 @contextlib.asynccontextmanager
@@ -263,10 +264,8 @@ def _cluster(address: str) -> Iterator[None]:
     try:
         ray.init(address=address, namespace="loadgen", log_to_driver=False, configure_logging=False)
     except (OSError, RuntimeError, ValueError) as error:
-        problem, remedy = (
-            " ".join(str(error).split()),
-            "run on a machine of a cluster that `ray start` has made",
-        )
+        problem = " ".join(str(error).split())
+        remedy = "run on a machine of a cluster that `ray start` has made"
         raise BadInput(FLAG, f"{address}: {problem}", remedy) from error
     try:
         yield

@@ -160,7 +160,8 @@ async def coordinate(
             names,
         )
     participant.release()  # before the result is made, which takes as much memory as a worker
-    snapshot, trailer = measurement.snapshot, measurement.trailer
+    snapshot = measurement.snapshot
+    trailer = measurement.trailer
     if not snapshot.ended and any(worker.lost for worker in trailer.workers):
         raise LoadgenError(f"{snapshot.partial}: nothing of the run is left")
     telemetry = Telemetry.left_in(
@@ -273,20 +274,13 @@ class StopConditions:
             failed = 0
         if sketch.count + failed < condition.min_values:
             return None
-        return _statistic(sketch, limit.statistic, limit.percentile, failed)
-
-
-def _statistic(
-    sketch: Sketch, statistic: str, percentile: float | None, failed: int
-) -> float | None:
-    """Return a statistic of values and of failed requests, which are beyond all of them, ms;
-    None without values.
-    """
-    if statistic == "mean":
-        return sketch.mean_ms
-    position = (sketch.count + failed - 1) * (100.0 if percentile is None else percentile) / 100
-    if math.ceil(position) >= sketch.count:
-        return math.inf if failed else None
-    low = sketch.value_at_rank(math.floor(position))
-    high = sketch.value_at_rank(math.ceil(position))
-    return (low + (high - low) * (position % 1)) / 1e6
+        if limit.statistic == "mean":
+            return sketch.mean_ms
+        # Failed requests are beyond all values.
+        percentile = 100.0 if limit.percentile is None else limit.percentile
+        position = (sketch.count + failed - 1) * percentile / 100
+        if math.ceil(position) >= sketch.count:
+            return math.inf if failed else None
+        low = sketch.value_at_rank(math.floor(position))
+        high = sketch.value_at_rank(math.ceil(position))
+        return (low + (high - low) * (position % 1)) / 1e6

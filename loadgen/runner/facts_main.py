@@ -46,26 +46,19 @@ def unknown_file(settings: RunSettings) -> Path | None:
 
 
 def run() -> None:
-    """Find the facts of the tokenizer on standard input; an error is left to the preparer, which
-    meets it again.
+    """Find the words of the tokenizer on standard input, and the tokens of its chat template; the
+    cache keeps both. An error is left to the preparer, which meets it again.
     """
     child_process.name_process("facts")
     path = Path(os.fsdecode(sys.stdin.buffer.readline().rstrip(b"\n")))
     try:
         with cache.making_facts(cache.file_sha256(path)):
-            _find(path)
+            loaded = tokenizer.load(str(path))
+            words = exact_text.words_of(loaded).items
+            template = ChatTemplate.of(loaded)
+            if template is not None:
+                template.added_tokens(words[: exact_text.MIN_WORDS])
+                for piece in template.frame(("user",)) or ():
+                    template.piece_ends(piece)
     except (OSError, BadInput):
         return
-
-
-def _find(path: Path) -> None:
-    """Find the words of a tokenizer, and the tokens of its chat template; both are kept in the
-    cache.
-    """
-    loaded = tokenizer.load(str(path))
-    words = exact_text.words_of(loaded).items
-    template = ChatTemplate.of(loaded)
-    if template is not None:
-        template.added_tokens(words[: exact_text.MIN_WORDS])
-        for piece in template.frame(("user",)) or ():
-            template.piece_ends(piece)

@@ -5,7 +5,6 @@ import contextlib
 from dataclasses import replace
 from typing import Self
 
-from loadgen.client import connection_budget
 from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture
 from loadgen.client.connection_budget import ConnectionBudget
@@ -77,15 +76,8 @@ class LoopRunner(Participant):
         settings = job.settings
         addresses = source_address.parse(settings.source_address)
         timeouts = Timeouts.from_settings(settings)
-        max_connections = connection_budget.max_connections(settings) // len(job.targets)
         self._transports = [
-            Transport(
-                target,
-                timeouts,
-                self._read_loop,
-                SourceAddresses(addresses, job.partition),
-                max_connections,
-            )
+            Transport(target, timeouts, self._read_loop, SourceAddresses(addresses, job.partition))
             for target in job.targets
         ]
         self._transport: Transport | Balancer = self._transports[0]
@@ -97,7 +89,7 @@ class LoopRunner(Participant):
         await self._transport.open()
         if settings.probe_request_rate and job.partition.index == 0:
             sources = SourceAddresses(addresses, job.partition)
-            self._prober = Transport(job.targets[0], timeouts, self._read_loop, sources, 1)
+            self._prober = Transport(job.targets[0], timeouts, self._read_loop, sources)
             self._stack.push_async_callback(self._prober.close)
             await self._prober.open()
             self._probe = Probe(self._prober, settings.probe_request_rate)
@@ -178,7 +170,6 @@ class LoopRunner(Participant):
         self._warm_connections = await self._warm(
             self._budget.warm_count(self._requests.output_tokens)
         )
-        self._transport.keep_spare(self._budget.spare_count(self._warm_connections))
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
         self._frozen.enter_context(garbage_collection.freeze())
@@ -212,7 +203,7 @@ class LoopRunner(Participant):
             separate_cores(simulator_pids),
             garbage_collection.record_pauses(recorder.waits["gc_pause"].record),
         ):
-            background = [self._until_all_sent(load)]
+            background = []
             if writer:
                 background.append(repeat(FLUSH_S, writer.flush))
             if self._probe:
@@ -224,7 +215,7 @@ class LoopRunner(Participant):
         client = replace(
             usage.so_far(),
             connections_reused=self._transport.reuses,
-            spare_connections=self._transport.spare_opened,
+            starved_requests=self._transport.starved,
         )
         await load.count()
         if writer:
@@ -349,11 +340,6 @@ class LoopRunner(Participant):
             return 0
         finally:
             self._warming = None
-
-    async def _until_all_sent(self, load: Load) -> None:
-        """Keep no spare connections once all requests are sent."""
-        await load.pacer.all_sent.wait()
-        self._transport.keep_spare(0)
 
     def _count_tokens(self, texts: list[str]) -> list[int] | None:
         """Count the tokens of texts by the run's tokenizer; None where it cannot be had."""

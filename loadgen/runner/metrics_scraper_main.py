@@ -337,8 +337,8 @@ async def answer(order: ProbeOrder | FindOrder) -> Server | ScrapeOrder | Loadge
 
 def run() -> None:
     """Run the process."""
-    import aiohttp  # noqa: F401 - now, while the command imports other modules
-    import prometheus_client.parser  # noqa: F401 - now, or the first scrape would take as long
+    with http_client.certificates_unread():
+        import aiohttp  # noqa: F401 - now, while the command imports other modules
 
     child_process.name_process("scraper")
     niceness = os.nice(0) + NICENESS

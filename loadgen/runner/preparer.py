@@ -168,16 +168,14 @@ class FurtherPrompts:
         """
         with RequestFiles(self._folder, self._body, further=True) as files:
             while self._count - row < self._rows_ahead and (block := next_block(self._prompts)):
-                files.add(block, [self._is_repeated(prompt) for prompt in block])
+                repeated = []
+                for prompt in block:
+                    mark = prompt_mark(prompt)
+                    repeated.append(mark in self._marks)
+                    self._marks.add(mark)
+                files.add(block, repeated)
                 self._count += len(block)
         return self._count
-
-    def _is_repeated(self, prompt: Prompt) -> bool:
-        """Whether a prompt like this was written before; it counts as written from now on."""
-        mark = prompt_mark(prompt)
-        is_repeated = mark in self._marks
-        self._marks.add(mark)
-        return is_repeated
 
 
 def check(settings: RunSettings) -> None:
@@ -224,7 +222,9 @@ def prepare(
     Raises:
         BadInput: The data set cannot be made, or there is no room for the requests.
     """
-    folder, body, settings = order.folder, order.target.body, order.settings
+    folder = order.folder
+    body = order.target.body
+    settings = order.settings
     salt = secrets.token_hex(8) if settings.cache == SALTED else None  # of this run alone
     if dataset is None:
         source = prompts_of_run(
@@ -308,20 +308,14 @@ def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -
         with request_store.Requests(order.folder) as requests:
             starts = [row for row in range(requests.prepared) if requests.turn(row) == 0]
             rows = islice(cycle(starts), count - len(first_turns))
-            yield from random_words.filler_prompts(
-                order.settings, [_length(order, requests, row) for row in rows]
-            )
-
-
-def _length(order: PrepareOrder, requests: request_store.Requests, row: int) -> tuple[int, int]:
-    """Return the tokens of a written prompt, an estimate where they are not counted, and of its
-    answer.
-    """
-    input_tokens, output_tokens = requests.tokens(row)
-    if input_tokens == UNPLANNED:
-        frame = len(order.target.body(Prompt("", 0, output_tokens, "")))
-        input_tokens = (len(requests.body(row)) - frame) // BYTES_PER_TOKEN
-    return input_tokens, output_tokens
+            lengths = []
+            for row in rows:
+                input_tokens, output_tokens = requests.tokens(row)
+                if input_tokens == UNPLANNED:  # they are not counted: an estimate
+                    frame = len(order.target.body(Prompt("", 0, output_tokens, "")))
+                    input_tokens = (len(requests.body(row)) - frame) // BYTES_PER_TOKEN
+                lengths.append((input_tokens, output_tokens))
+            yield from random_words.filler_prompts(order.settings, lengths)
 
 
 def run() -> None:
@@ -338,21 +332,15 @@ def run() -> None:
             return
         child_process.answer(None)
         if further is not None:
-            _keep_ahead(further)
+            # Once further requests cannot be written, the run repeats prompts.
+            os.nice(NICENESS)
+            try:
+                for row in sys.stdin.buffer:
+                    further.write_ahead(child_process.decode(row))
+            except (OSError, LoadgenError) as error:
+                logger.warning("no further prompts can be made (%s)", error)
         if order.further:
             return
-
-
-def _keep_ahead(further: FurtherPrompts) -> None:
-    """Write further requests as they are needed; once that is no longer possible, the run
-    repeats prompts.
-    """
-    os.nice(NICENESS)
-    try:
-        for line in sys.stdin.buffer:
-            further.write_ahead(child_process.decode(line))
-    except (OSError, LoadgenError) as error:
-        logger.warning("no further prompts can be made (%s)", error)
 
 
 if __name__ == "__main__":

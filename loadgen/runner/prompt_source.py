@@ -167,17 +167,16 @@ class PromptSource:
         )
         prefixes = dataset.prefix_prompts() if isinstance(dataset, Prefixed) else iter(())
         source = cls(prompts, dataset.provenance, count, beyond, of_sessions, prefixes)
-        return source._classed(settings) if settings.request_classes else source
-
-    def _classed(self, settings: RunSettings) -> "PromptSource":
-        """Return the same prompts, each with a class that is drawn."""
+        if not settings.request_classes:
+            return source
+        # The same prompts, each with a class that is drawn.
         numbers = ClassDraws.from_settings(settings).numbers()
         counts = ClassCounts(settings)
         return replace(
-            self,
-            prompts=counts.counted(classed(self.prompts, numbers)),
-            origin=lambda: self.origin() | counts.facts(),
-            beyond=lambda made: classed(self.beyond(made), numbers),
+            source,
+            prompts=counts.counted(classed(prompts, numbers)),
+            origin=lambda: source.origin() | counts.facts(),
+            beyond=lambda made: classed(source.beyond(made), numbers),
             # classes may have adapters, whose prompts a prefix cache keeps apart
             prefixes=iter(()),
         )

@@ -167,11 +167,18 @@ def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
     recovered: set[int] = set()
     parts = [_recover_file(file, schedule, recovered=recovered)]
     for index in range(len(parts[0].trailer.workers), file.partition.count):
-        path, partition = shard_path(file.path, index), Partition(index, file.partition.count)
+        path = shard_path(file.path, index)
+        partition = Partition(index, file.partition.count)
         if path.exists():
             parts.append(_recover_file(RecordFile(path), schedule, recovered=recovered))
         else:
-            parts.append(_without_file(file, schedule, partition, recovered))
+            # The partition was joined with the first file, or is lost.
+            numbers = schedule.stripe(partition.index, partition.count).numbers
+            report = WorkerReport(number=index, lost=NOTHING)
+            if not recovered.isdisjoint(numbers):
+                report = WorkerReport(number=index, schedule_sha256=_schedule_sha256(file))
+            settings = file.header.settings
+            parts.append(_empty(settings, schedule, file.start_ns, partition, report))
     whole = reduce(Measurement.merge, parts)
     if whole.snapshot.partial is None and file.trailer is None:
         of = "" if is_bounded_by_time(file.header.settings) else f" of {file.scheduled}"
@@ -221,7 +228,8 @@ def _recover_file(
     """Recover what one file holds, without the requests whose numbers are in `recovered`; its
     numbers are added.
     """
-    settings, trailer = file.header.settings, file.trailer
+    settings = file.header.settings
+    trailer = file.trailer
     recovered = set() if recovered is None else recovered
     recorder = parted_recorder.recorder_for(
         settings, file.start_ns, _scheduled(settings, schedule, file.partition)
@@ -257,17 +265,6 @@ def _recover_file(
     return Measurement(
         recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,))
     )
-
-
-def _without_file(
-    file: RecordFile, schedule: DueTimes, partition: Partition, recovered: set[int]
-) -> Measurement:
-    """Recover a partition without a file of its own: it was joined with the first, or is lost."""
-    was_joined = not recovered.isdisjoint(schedule.stripe(partition.index, partition.count).numbers)
-    report = WorkerReport(number=partition.index, lost=NOTHING)
-    if was_joined:
-        report = WorkerReport(number=partition.index, schedule_sha256=_schedule_sha256(file))
-    return _empty(file.header.settings, schedule, file.start_ns, partition, report)
 
 
 def _schedule_sha256(file: RecordFile) -> str | None:

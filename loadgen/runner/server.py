@@ -93,7 +93,13 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
     server_settings = settings.apart()
     if len(server_settings) == 1:
         return await _probe_one(settings, on_progress)
-    _refuse_twins(server_settings)
+    places = set()
+    for single in server_settings:
+        url = target.base_url(single)
+        place = target.origin(url), urlsplit(url).path
+        if place in places:
+            raise BadInput("--base-url", f"{url} is given twice", "name each server once")
+        places.add(place)
     probes = (_probe_one(single, on_progress) for single in server_settings)
     outcomes = await asyncio.gather(*probes, return_exceptions=True)
     servers: list[Server] = []
@@ -250,21 +256,6 @@ async def _version(base: str, settings: RunSettings) -> str | None:
         return None
     answer = reply.json() if reply.status == 200 else None
     return str(answer["version"]) if isinstance(answer, dict) and "version" in answer else None
-
-
-def _refuse_twins(server_settings: Sequence[RunSettings]) -> None:
-    """Refuse a server that is named twice.
-
-    Raises:
-        BadInput: Naming it.
-    """
-    seen = set()
-    for single in server_settings:
-        url = target.base_url(single)
-        place = target.origin(url), urlsplit(url).path
-        if place in seen:
-            raise BadInput("--base-url", f"{url} is given twice", "name each server once")
-        seen.add(place)
 
 
 def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:

@@ -255,7 +255,8 @@ def settings_for_engine(
     Args:
         processes: The servers, or their launches; all have the same model.
         settings: The user's settings of the run.
-        simulated: Whether the engine is the simulator; its runs get a limit if they have none.
+        simulated: Whether the engine is the simulator; its runs get a duration and a limit of
+            concurrency if nothing else limits them.
     """
     process = processes[0]
     model = settings.model or process.model
@@ -271,18 +272,20 @@ def settings_for_engine(
         served_model_name=None if process.model == model else process.model,
         tokenizer=settings.tokenizer or process.tokenizer,
     )
-    return _with_limits(run_settings) if simulated else run_settings
-
-
-def _with_limits(settings: RunSettings) -> RunSettings:
-    """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
-    # Each of its sessions, or requests, is sent once.
-    recorded = settings.dataset_name in (TRACE, AGENTIC)
-    counted = settings.num_prompts is not None or recorded or settings.load_profile is not None
-    endless = settings.request_rate == float("inf") and not settings.rate_changes and not counted
-    return settings.replace(
-        duration=settings.duration if counted else settings.duration or SIMULATED_DURATION_S,
-        max_concurrency=settings.max_concurrency or (SIMULATED_CONCURRENCY if endless else None),
+    if not simulated:
+        return run_settings
+    # Each session, or request, of these data sets is sent once.
+    recorded = run_settings.dataset_name in (TRACE, AGENTIC)
+    counted = (
+        run_settings.num_prompts is not None or recorded or run_settings.load_profile is not None
+    )
+    at_once = run_settings.request_rate == float("inf") and not run_settings.rate_changes
+    endless = at_once and not counted
+    duration = run_settings.duration
+    cap = run_settings.max_concurrency
+    return run_settings.replace(
+        duration=duration if counted else duration or SIMULATED_DURATION_S,
+        max_concurrency=cap or (SIMULATED_CONCURRENCY if endless else None),
     )
 
 

@@ -311,12 +311,8 @@ def _comparison(
     elif high < minimum or last:
         decision = Decision.NOT_BETTER
     effect = math.expm1(contrast.effect)
-    return Comparison(decision, effect, math.expm1(low), _expm1(high), blocks, contrast.adjustment)
-
-
-def _expm1(value: float) -> float:
-    """Return e**value - 1, infinite where a float has no room for it."""
     try:
-        return math.expm1(value)
-    except OverflowError:
-        return math.inf
+        most = math.expm1(high)
+    except OverflowError:  # a float has no room for it
+        most = math.inf
+    return Comparison(decision, effect, math.expm1(low), most, blocks, contrast.adjustment)

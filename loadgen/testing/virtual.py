@@ -234,8 +234,17 @@ class Loop(asyncio.AbstractEventLoop):
         self.stop()
 
     def _turn(self) -> None:
+        if not self._ready and not self._timers:
+            stacks = (task.get_stack(limit=1) for task in asyncio.all_tasks(self))
+            frames = itertools.chain.from_iterable(stacks)
+            places = sorted(
+                f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames
+            )
+            raise Stuck(
+                f"no timer is set and nothing is left to do, but these wait: {', '.join(places)}"
+            )
         if not self._ready:
-            self._now_ns = max(self._now_ns, self._next_ns())
+            self._now_ns = max(self._now_ns, self._timers[0][0])
         while self._timers and self._timers[0][0] <= self._now_ns:
             self._ready.append(heapq.heappop(self._timers)[2])
         for _ in range(len(self._ready)):
@@ -246,19 +255,6 @@ class Loop(asyncio.AbstractEventLoop):
                 failure = self._failure
                 self._failure = None
                 raise failure
-
-    def _next_ns(self) -> int:
-        if not self._timers:
-            frames = [
-                frame for task in asyncio.all_tasks(self) for frame in task.get_stack(limit=1)
-            ]
-            places = sorted(
-                f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames
-            )
-            raise Stuck(
-                f"no timer is set and nothing is left to do, but these wait: {', '.join(places)}"
-            )
-        return self._timers[0][0]
 
     # -- what asyncio requires of a loop
     # ---------------------------------------------------------------------

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,7 @@ def _system() -> str:
     return f"{system.sysname}-{system.release}-{system.machine}-with-{libc}"
 
 
+@cache
 def _cpu_model() -> str | None:
     """Return the name of the CPU; None if the system does not show it."""
     for line in read_system_file("/proc/cpuinfo").splitlines():

@@ -36,7 +36,8 @@ def separate_cores(pids: Sequence[int], processor: int | None = None) -> Iterato
     usable = os.sched_getaffinity(0)
     threads: list[int] = []
     for pid in pids:
-        threads += _threads(pid)
+        with contextlib.suppress(OSError):  # it is gone
+            threads += [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
     reserved = set(sorted(usable)[len(usable) // 2 :]) if processor is None else {processor}
     with contextlib.ExitStack() as stack:
         if (
@@ -65,14 +66,6 @@ def _restore(thread: int, processors: set[int]) -> None:
     """Undo `_pin`, unless the thread is gone."""
     with contextlib.suppress(OSError):
         os.sched_setaffinity(thread, processors)
-
-
-def _threads(pid: int) -> list[int]:
-    """Return the ids of the threads of a process; none if it is gone."""
-    try:
-        return [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
-    except OSError:
-        return []
 
 
 def wake_up_sooner() -> None:

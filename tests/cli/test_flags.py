@@ -44,15 +44,20 @@ def sample(name):
 @pytest.mark.parametrize("name", FIELDS)
 def test_every_setting_has_its_flag(name):
     words, value = sample(name)
-    assert parse([flag(name), *words]) == {name: value}
-    assert type(parse([flag(name), *words])[name]) is type(value)
+    values = parse([flag(name), *words])
+    assert values == {name: value}
+    assert type(values[name]) is type(value)
+
+
+@pytest.fixture(scope="module")
+def help_text():
+    return run_parser().format_help()
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_every_flag_stands_in_the_help_with_its_text(name):
-    text = run_parser().format_help()
-    assert f"  {flag(name)}" in text
-    assert " ".join(FIELDS[name].metadata["help"].split()) in " ".join(text.split())
+def test_every_flag_stands_in_the_help_with_its_text(help_text, name):
+    assert f"  {flag(name)}" in help_text
+    assert " ".join(FIELDS[name].metadata["help"].split()) in " ".join(help_text.split())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from loadgen.cli import compat, flags, run_settings
+from loadgen.cli import command_list, compat, flags, run_settings
 from loadgen.cli.commands import dataset, search
 from loadgen.cli.main import dispatch, main
 from tests.helpers import help_pages
@@ -31,7 +31,7 @@ def added(monkeypatch):
         metadata.EntryPoint(name, f"tea_shop:{attribute}", "loadgen.commands")
         for name, attribute in (("tea", "command"), ("broken", "nothing"))
     )
-    monkeypatch.setattr(metadata, "entry_points", lambda **selection: points.select(**selection))
+    monkeypatch.setattr(command_list, "installed", lambda group: points.select(group=group))
 
 
 def test_each_command_says_what_it_is_for(added, capsys):

@@ -91,7 +91,7 @@ async def test_alarms_are_rarer_after_a_second_of_stamps_and_frequent_again_with
         assert stalls.count == RECENT
         await appointments(2 * STAMPED_PERIOD_NS / PERIOD_NS)
         assert stalls.count == RECENT + 2
-        hook.user_stamped_reads += 1
+        hook.loop_bounded_reads += 1
         await appointments(2 * STAMPED_PERIOD_NS / PERIOD_NS)
         assert stalls.count >= RECENT + 2 + STAMPED_PERIOD_NS // PERIOD_NS
 

@@ -16,6 +16,8 @@ from loadgen.util.clock import now_ns
 from tests.helpers.response_bytes import answer, delta, streamed
 from tests.helpers.run_facts import CHUNKED, chunk
 
+MS = 1_000_000
+
 
 class Owner:
     """Remembers what it is told."""
@@ -220,6 +222,15 @@ def test_tokens_of_one_read_lie_between_its_stamp_and_the_one_before() -> None:
     assert record.earliest == [first, first, second]
 
 
+def test_tokens_that_a_prompt_loop_read_together_came_at_about_the_same_time() -> None:
+    """A server that writes several events a step is no sign of a late client."""
+    connection, record = stamped()
+    connection.read_loop.hook.late_ns = 300
+    at_ns = record.sent + 5000
+    connection.take(TOKEN + TOKEN, at_ns + 100, REAL + at_ns, True)
+    assert record.earliest == [at_ns - 200, at_ns]
+
+
 def test_token_before_the_beginning_of_another_is_not_exact() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
@@ -257,6 +268,40 @@ def test_stamp_after_one_that_was_read_late_is_not_before_it() -> None:
     assert record.earliest[1] == late_ns - 1000
 
 
+def test_reordered_token_came_between_its_stamp_and_its_reading() -> None:
+    """A segment waits behind a lost one and is readable only since that one came."""
+    connection, record = stamped()
+    stamp_ns, read_ns = record.sent + 1000, record.sent + 20_000_000
+    connection.take(TOKEN, read_ns, REAL + stamp_ns, True, reordered=True)
+    assert (record.stamps, record.earliest) == ([read_ns], [stamp_ns])
+    assert (record.read_times, record.user_stamped) == ([read_ns], 0)
+
+
+def test_only_the_last_of_reordered_tokens_came_after_the_stamp() -> None:
+    connection, record = stamped()
+    stamp_ns, read_ns = record.sent + 1000, record.sent + 20_000_000
+    connection.take(TOKEN + TOKEN, read_ns, REAL + stamp_ns, True, reordered=True)
+    assert record.stamps == [read_ns, read_ns]
+    assert record.earliest == [record.sent + 5, stamp_ns]
+
+
+def test_reordered_token_that_is_read_at_once_keeps_its_stamp() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(TOKEN, at_ns + 50_000, REAL + at_ns, True, reordered=True)
+    assert (record.stamps, record.earliest) == ([at_ns], None)
+
+
+def test_segments_of_the_next_response_are_not_reordered() -> None:
+    connection, record = stamped()
+    connection.take(TOKEN, record.sent + 60_000, REAL + record.sent + 1000, True, reordered=True)
+    connection.send(b"request", record := Record())
+    connection.take(CHUNKED, record.sent + 10, REAL + record.sent + 5, True)
+    at_ns = record.sent + 1_000_000_000
+    connection.take(TOKEN, at_ns + 60_000, REAL + at_ns, True)
+    assert (record.stamps, record.earliest) == ([at_ns], None)
+
+
 def test_stamp_in_the_future_is_not_used() -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
@@ -264,11 +309,23 @@ def test_stamp_in_the_future_is_not_used() -> None:
     assert (record.stamps, record.user_stamped) == ([at_ns], 1)
 
 
-def test_answer_of_48_kib_unread_at_once_may_have_filled_the_window() -> None:
+@pytest.mark.parametrize(
+    ("size", "late_ns", "expected"),
+    [(47 << 10, 2 * MS, False), (49 << 10, 2 * MS, True), (200 << 10, MS // 2, False)],
+)
+def test_server_waited_where_much_of_the_window_was_read_late(
+    size: int, late_ns: int, expected: bool
+) -> None:
     connection, record = stamped()
     at_ns = record.sent + 1000
-    tokens = 48 * 1024 // len(TOKEN)
-    connection.take(tokens * TOKEN, at_ns, REAL + at_ns, True)
-    assert not record.window_filled
-    connection.take((tokens + 1) * TOKEN, at_ns, REAL + at_ns, True)
-    assert record.window_filled
+    connection.take(size // len(TOKEN) * TOKEN, at_ns + late_ns, REAL + at_ns, True)
+    assert record.window_filled is expected
+
+
+def test_stamp_by_a_slow_clock_is_as_uncertain_as_the_clock() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 20_000
+    connection.read_loop.kernel_clock.observe(at_ns, REAL + at_ns + 1500, at_ns + 3000)
+    connection.take(TOKEN, at_ns + 9000, REAL + at_ns, True)
+    assert (record.stamps, record.earliest) == ([at_ns + 1500], [at_ns - 1500])
+    assert record.user_stamped == 0

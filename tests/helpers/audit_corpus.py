@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loadgen.lab.audit import Finding, FindingGroup, audit, grouped
-from tests.helpers.audited_pages import PAGES
+from loadgen.lab.audit import Finding, FindingGroup, grouped
+from tests.helpers.audited_pages import PAGES, published
 
 EXPECTED = json.loads((PAGES / "expected.json").read_text())
 
@@ -61,7 +61,7 @@ def score(pages: list[str] | None = None) -> Score:
     """Audit these pages, or all of the corpus."""
     made = Score()
     for page in pages or EXPECTED:
-        groups = grouped(audit(str(PAGES / f"{page}.md")))
+        groups = grouped(published(page))
         _score_page(made, page, groups)
     return made
 

@@ -1,5 +1,6 @@
 """Made pages and results, audited: what rules find in them."""
 
+from functools import cache
 from pathlib import Path
 
 from loadgen.lab.audit import Finding, audit
@@ -48,6 +49,12 @@ def block(**given: float) -> str:
     cap = f"Maximum request concurrency:             {it['cap']}\n" if "cap" in it else ""
     e2el = f"Mean E2EL (ms):                          {it['e2el']:.2f}\n" if "e2el" in it else ""
     return BLOCK.format_map({**it, "cap": cap, "e2el": e2el})
+
+
+@cache
+def published(page: str) -> tuple[Finding, ...]:
+    """What is found in a page of `tests/data/pages`."""
+    return tuple(audit(str(PAGES / f"{page}.md")))
 
 
 def found(tmp_path: Path, text: str, name: str = "page.md") -> list[Finding]:

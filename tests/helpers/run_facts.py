@@ -43,7 +43,7 @@ CLIENT = ClientUsage(
     throttled_s=0.0,
     disturbance="",
     connections_reused=True,
-    spare_connections=0,
+    starved_requests=0,
 )
 
 

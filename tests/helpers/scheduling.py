@@ -2,6 +2,11 @@
 one that shares none.
 """
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
 from xdist.scheduler import LoadFileScheduling
 
 # Long tests that share no fixture: as one file, they would keep a worker busy for minutes after the
@@ -21,3 +26,14 @@ class FileScheduling(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if nodeid.startswith(ALONE) else super()._split_scope(nodeid)
+
+
+def is_of_another_worker(path: Path, worker: Mapping[str, Any]) -> bool:
+    """Tell whether a file of tests belongs to the share of another worker.
+
+    Args:
+        path: A file or a folder.
+        worker: The `workerinput` of pytest-xdist.
+    """
+    share = crc32(path.name.encode()) % worker["workercount"]
+    return path.name.startswith("test_") and worker["workerid"] != f"gw{share}"

@@ -39,6 +39,25 @@ def test_error_does_not_reach_below_a_latency_of_0() -> None:
     assert client_error_ms(run_of(30), "ttft_sent", "mean") == pytest.approx(20 + FLOOR)
 
 
+@pytest.mark.parametrize("metric", ["ttft", "e2el"])
+def test_lag_is_in_the_error_of_latencies_from_due(metric: str) -> None:
+    """The server would have answered as much sooner, had the client sent on time."""
+    records = [answered(index, sent=30, tokens=[50, 90]) for index in range(100)]
+    snapshot = measured(records)
+    for statistic in ("mean", "p99"):
+        late = client_error_ms(snapshot, f"{metric}_due", statistic)
+        assert late == pytest.approx(30 + FLOOR, rel=2e-3)
+        on_time = client_error_ms(snapshot, f"{metric}_sent", statistic)
+        assert on_time == pytest.approx(FLOOR, abs=0.05)
+    assert client_error_ms(snapshot, "tpot", "mean") == pytest.approx(FLOOR)
+    assert client_error_ms(snapshot, "icl", "mean") == pytest.approx(FLOOR)
+
+
+def test_the_wait_for_a_slot_is_no_error() -> None:
+    records = [answered(index, ready=30, sent=30, tokens=[50, 90]) for index in range(100)]
+    assert client_error_ms(measured(records), "ttft_due", "mean") == pytest.approx(FLOOR)
+
+
 def read_at_once() -> Snapshot:
     """10 answers of events at 20, 60, 60, 60 and 100 ms, of which those at 60 ms came at 20 ms
     at the earliest.

@@ -435,10 +435,9 @@ def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
 
     assert (
         said()
-        == "Client: loop 25% busy, connections opened: 0 before the clock, 0 in the background, 0 "
-        "by requests"
+        == "Client: loop 25% busy, 0 connections opened before the clock, 0 requests waited for one"
     )
-    assert said(wall_s=None, busy_share=None) == "Client: 0 connections opened by requests"
+    assert said(wall_s=None, busy_share=None) == "Client: 0 requests waited for a connection"
 
 
 @pytest.mark.parametrize(("reused", "told"), [(False, True), (True, False), (None, False)])

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
-from loadgen.report import html
-from loadgen.report.html import (
+from loadgen.report.html import writer
+from loadgen.report.html.charts.chart import (
     Band,
     Bars,
     Chart,
@@ -18,13 +18,11 @@ from loadgen.report.html import (
     Dots,
     Heat,
     Limit,
-    Linear,
-    Log,
     Mark,
-    Names,
     Panel,
     Scatter,
 )
+from loadgen.report.html.charts.scale import Linear, Log, Names
 from loadgen.report.html.charts.svg import ABOVE, APART, LEFT, RIGHT, ROW, WIDTH, readout, svg
 
 NASTY = '</title><script>alert("1")</script> & \x1b[31m'
@@ -269,11 +267,11 @@ def test_text_cannot_become_svg_or_end_the_script() -> None:
 
 
 def test_a_chart_is_a_file_of_its_own_too() -> None:
-    text = html.chart_svg(chart(Curve("", [0, 1], [1, 2])))
+    text = writer.chart_svg(chart(Curve("", [0, 1], [1, 2])))
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "--c1:" in text
-    assert html.chart_svg(chart()) == html.chart_svg(chart())
+    assert writer.chart_svg(chart()) == writer.chart_svg(chart())
 
 
 def test_bars_run_from_low_to_high_with_labels_at_their_ends() -> None:

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loadgen.report.html import Chart, Linear, Names, Panel, Whiskers
-from loadgen.report.html.charts.scale import Scale
+from loadgen.report.html.charts.chart import Chart, Panel, Whiskers
+from loadgen.report.html.charts.scale import Linear, Names, Scale
 from loadgen.report.html.charts.svg import LEFT, RIGHT, WIDTH, svg
 
 X, Y = Linear("req/s", 0.0, 10.0), Linear("ms", 0.0, 10.0)

@@ -7,23 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.report import html
 from loadgen.report.html import (
     Badge,
     Block,
-    Chart,
     Code,
-    Curve,
     Document,
     Drawing,
     Fact,
     Facts,
     Heading,
-    Heat,
     Items,
-    Linear,
     Note,
-    Panel,
     Paragraph,
     Span,
     Table,
@@ -31,7 +25,10 @@ from loadgen.report.html import (
     cell,
     line,
     prose,
+    writer,
 )
+from loadgen.report.html.charts.chart import Chart, Curve, Heat, Panel
+from loadgen.report.html.charts.scale import Linear
 from tests.helpers.html_page import Page
 
 SCALE = Linear("s", 0.0, 1.0)
@@ -48,7 +45,7 @@ NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnex
 
 def markdown(*blocks: Block) -> str:
     """What blocks are below the title."""
-    return html.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
+    return writer.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
 
 
 # -- Markdown for GitHub
@@ -56,7 +53,7 @@ def markdown(*blocks: Block) -> str:
 
 def github(*blocks: Block) -> str:
     """What blocks are below the title."""
-    return html.github(Document("Title", blocks)).removeprefix("# Title\n\n")
+    return writer.github(Document("Title", blocks)).removeprefix("# Title\n\n")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +154,7 @@ def test_a_note_is_an_admonition_with_its_blocks_below_it(folded: bool | None, m
 def test_columns_of_numbers_stand_at_the_right() -> None:
     table = Table(("A", "B", "C"), ((cell("x"), cell("1"), cell("2")),), text_columns=1)
     assert markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
-    page = Page(html.html(Document("Title", (table,))))
+    page = Page(writer.html(Document("Title", (table,))))
     assert [
         tag for tag, name, value in page.attributes if (name, value) == ("class", "number")
     ] == ["th", "th", "td", "td"]
@@ -171,7 +168,7 @@ def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
         markdown(facts)
         == '- <abbr title="Time &#124; to">TTFT</abbr>: **20 ms** p99 30 ms\n- Rate: **5**\n'
     )
-    texts = Page(html.html(Document("Title", (facts,)))).texts
+    texts = Page(writer.html(Document("Title", (facts,)))).texts
     assert {
         ("dfn", "TTFT"),
         ("span", "Time | to"),
@@ -184,7 +181,9 @@ def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
 def test_definition_of_a_term_is_reached_by_keyboard() -> None:
     term = Span("TTFT", about="Time to first token")
     page = Page(
-        html.html(Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),)))))
+        writer.html(
+            Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),))))
+        )
     )
     terms = [(name, value) for tag, name, value in page.attributes if tag == "dfn"]
     assert [value for name, value in terms if name == "tabindex"] == ["0"] * 3
@@ -199,7 +198,7 @@ def test_definition_of_a_term_is_reached_by_keyboard() -> None:
 def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
     text = Paragraph(line(Span("a run", link="r 1.html"), Span("x", link="javascript:alert(1)")))
     assert markdown(text) == "[a run](r%201.html)[x](javascript%3Aalert%281%29)\n"
-    page = Page(html.html(Document("Title", (text,))))
+    page = Page(writer.html(Document("Title", (text,))))
     assert [value for tag, name, value in page.attributes if name == "href"] == [
         "r%201.html",
         "javascript%3Aalert%281%29",
@@ -209,21 +208,22 @@ def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
 def test_a_drawing_is_in_the_page_or_beside_its_markdown() -> None:
     assert markdown(DRAWING) == "![Rates \\[1\\]](charts/rates.svg)\n"
     document = Document("Title", (Note("tip", "In", (DRAWING,)),))
-    files = html.chart_files(document)
+    files = writer.chart_files(document)
     assert list(files) == ["rates.svg"]
     assert files["rates.svg"].startswith("<svg xmlns=")
-    assert ("desc", "Rates [1]") in Page(html.html(document)).texts
+    assert ("desc", "Rates [1]") in Page(writer.html(document)).texts
 
 
 def test_two_drawings_have_ids_of_their_own() -> None:
-    page = Page(html.html(Document("Title", (DRAWING, DRAWING))))
+    page = Page(writer.html(Document("Title", (DRAWING, DRAWING))))
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids)) >= 4
 
 
 def test_script_is_present_only_if_needed_and_policy_allows_one() -> None:
     quiet, lively = (
-        html.html(Document("Title", (Code("x", copyable=copyable),))) for copyable in (False, True)
+        writer.html(Document("Title", (Code("x", copyable=copyable),)))
+        for copyable in (False, True)
     )
     assert "<script" not in quiet
     assert "script-src" not in quiet
@@ -287,7 +287,7 @@ def test_html_has_the_same_contents() -> None:
         Table(("Head",), ((cell(Span("+1%", Tone.GOOD)),),)),
         Note("warning", "Beware", (Code("x < y"),), folded=True),
     )
-    texts = Page(html.html(Document("Title", blocks))).texts
+    texts = Page(writer.html(Document("Title", blocks))).texts
     for wanted in (
         ("h1", "Title"),
         ("h2", "One"),
@@ -309,21 +309,21 @@ def test_text_is_escaped_in_html() -> None:
     )
     table = Table((NASTY,), ((cell(Span(NASTY, Tone.BAD)),),))
     chart = Drawing("x", replace(DRAWING.chart, about=NASTY))
-    text = html.html(Document(NASTY, (*parts, table)))
+    text = writer.html(Document(NASTY, (*parts, table)))
     page = Page(text)
     assert "script" not in {tag for tag, _ in page.texts}
     assert "\x1b" not in text
     shown = [found for _, found in page.texts if "<script>" in found]
     # Title twice, contents, heading, paragraph, code in it, code, note, badge, the table's two.
     assert len(shown) == 11
-    drawn = Page(html.html(Document("Title", (chart,))))
+    drawn = Page(writer.html(Document("Title", (chart,))))
     assert [tag for tag, found in drawn.texts if "<script>" in found] == ["desc"]
 
 
 def test_html_loads_no_resource() -> None:
     headings = (Heading(2, "One"), Heading(2, "Two"))
     plain, charted = (
-        html.html(Document("Title", (*headings, *blocks))) for blocks in ((), (HEAT_MAP,))
+        writer.html(Document("Title", (*headings, *blocks))) for blocks in ((), (HEAT_MAP,))
     )
     for text, loaded in ((plain, ["a", "a"]), (charted, ["a", "a", "image"])):
         attributes = Page(text).attributes
@@ -343,21 +343,21 @@ def test_html_loads_no_resource() -> None:
 
 def test_contents_stand_before_the_first_of_several_parts() -> None:
     answer, parts = Paragraph(line("the answer")), (Heading(2, "One"), Paragraph(line("text")))
-    text = html.html(Document("Title", (answer, *parts, Heading(2, "Two"))))
+    text = writer.html(Document("Title", (answer, *parts, Heading(2, "Two"))))
     assert text.index("the answer") < text.index("<nav>") < text.index('<h2 id="one">')
-    assert "<nav>" not in html.html(Document("Title", (answer, *parts)))
+    assert "<nav>" not in writer.html(Document("Title", (answer, *parts)))
 
 
 def test_badge_has_its_colour_and_its_text() -> None:
     badge = Badge("danger", line(Span("NOT OK", Tone.STRONG), ' 3 "of" 10'))
-    text = html.html(Document("Title", (badge,)))
+    text = writer.html(Document("Title", (badge,)))
     assert '<p class="badge danger"><strong>NOT OK</strong> 3 &#34;of&#34; 10</p>' in text
     assert markdown(badge) == "!!! danger \"NOT OK 3 'of' 10\"\n"
 
 
 def test_headings_that_are_alike_have_anchors_of_their_own() -> None:
     page = Page(
-        html.html(Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "..."))))
+        writer.html(Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "..."))))
     )
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert ids == ["a-b", "a-b-2", "part"]

@@ -86,7 +86,7 @@ def test_files_of_earlier_versions_lack_what_came_later() -> None:
     )
     for name in later:
         del data["loadgen"][name]
-    del data["loadgen"]["client"]["spare_connections"]
+    del data["loadgen"]["client"]["starved_requests"]
     for name in ("hidden_tokens", "nan_events", "text_sample", "tpot_over"):
         del data["loadgen"]["tokens"][name]
     result = RunResult.from_dict(data)

@@ -139,11 +139,16 @@ def test_on_a_screen_it_ends_between_parts_and_the_parts_are_the_same():
     assert " ".join(lines) == said()
 
 
-@pytest.mark.parametrize("columns", range(1, 120))
-def test_no_line_is_wider_than_the_screen(columns):
+@pytest.fixture(scope="module")
+def mostly_refused():
     records = [*TEN, *(failed(i, Outcome.REFUSED) for i in range(10, 30))]
-    lines = said(records=records, screen=Screen(columns=columns)).splitlines()
-    longest = max(map(len, said(records=records).split()))
+    return saved_json.result(result(records, RATE, schedule=EVERY_100_MS))
+
+
+@pytest.mark.parametrize("columns", range(1, 120))
+def test_no_line_is_wider_than_the_screen(mostly_refused, columns):
+    lines = summary_line(mostly_refused, Screen(columns=columns)).splitlines()
+    longest = max(map(len, summary_line(mostly_refused, PLAIN).split()))
     assert max(map(len, lines)) <= max(columns, longest + 2)
 
 

@@ -87,7 +87,7 @@ def test_partial_run_is_invalid_and_omits_unknown_facts(tmp_path):
     assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in str(again)
     assert "30 outcomes of 40 scheduled" in str(again)
     assert "n/a busy" not in str(again)
-    assert "Client: 0 connections opened by requests" in str(again)
+    assert "Client: 0 requests waited for a connection" in str(again)
     assert again.data["loadgen"]["client"]["warm_connections"] is None
 
 

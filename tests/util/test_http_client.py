@@ -4,7 +4,9 @@ no HTTP.
 
 import asyncio
 import json
+import os
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -181,3 +183,15 @@ async def test_a_blocking_request_can_be_made_where_a_loop_runs() -> None:
 
         threading.Thread(target=answer).start()
         assert http_client.request(f"http://127.0.0.1:{server.getsockname()[1]}/").status == 204
+
+
+def test_certificates_are_unread_only_within_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/certificates.pem")
+    with http_client.certificates_unread():
+        assert os.environ["SSL_CERT_FILE"] == os.devnull
+        assert not ssl.create_default_context().get_ca_certs()
+    assert os.environ["SSL_CERT_FILE"] == "/certificates.pem"
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with http_client.certificates_unread():
+        pass
+    assert "SSL_CERT_FILE" not in os.environ

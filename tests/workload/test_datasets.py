@@ -11,6 +11,7 @@ import pytest
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.util import packages
 from loadgen.workload import datasets
 from tests.helpers.source import ROOT
 
@@ -39,7 +40,7 @@ def installed(monkeypatch):
             metadata.EntryPoint("broken", "no_such_module:Missing", datasets.GROUP),
         ]
     )
-    monkeypatch.setattr(metadata, "entry_points", lambda **selection: points.select(**selection))
+    monkeypatch.setattr(packages, "installed", lambda group: points.select(group=group))
 
 
 def test_the_built_in_names_are_those_that_the_package_declares():
@@ -105,10 +106,10 @@ def test_data_set_that_fails_to_import_is_refused_with_reason(installed):
 
 
 def test_built_in_dataset_needs_no_scan_of_packages(monkeypatch):
-    def no_scan(**selection):
+    def no_scan(group):
         raise AssertionError("scanned")
 
-    monkeypatch.setattr(metadata, "entry_points", no_scan)
+    monkeypatch.setattr(packages, "installed", no_scan)
     with pytest.raises(BadInput, match="--tokenizer"):
         datasets.create(RunSettings(dataset_name="random"))
 

@@ -2,7 +2,6 @@
 
 import tomllib
 from dataclasses import replace
-from importlib import metadata
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.util import packages
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.api import Api
 from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS, MESSAGES, RESPONSES
@@ -126,7 +126,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
         "wrong": "orjson:dumps",
     }
     found = EntryPoints(EntryPoint(name, place, endpoints.GROUP) for name, place in entries.items())
-    monkeypatch.setattr(metadata, "entry_points", lambda group: found)
+    monkeypatch.setattr(packages, "installed", lambda group: found)
 
 
 @pytest.mark.usefixtures("plugins")

@@ -84,6 +84,7 @@ def many(seed=1, count=700):
     ]
 
 
+@pytest.mark.integration  # most of its time goes to tokenizers
 class TestRule:
     @pytest.mark.slow
     @pytest.mark.real_data
@@ -159,6 +160,7 @@ class TestRule:
         assert rows(write([entry]), 1) == [("a", 5, 6)]
 
 
+@pytest.mark.integration  # likewise
 class TestSeeds:
     def test_fewer_prompts_are_the_first_of_more(self, write):
         path = write(many(count=100))

@@ -2,7 +2,7 @@
 the answer last.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from loadgen.analysis.compare import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
@@ -70,7 +70,12 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
         if from_server and not in_server_part:
             yield "Server metrics:"
         in_server_part = from_server
-        yield _aligned(cells, widths)
+        columns = enumerate(zip(cells, widths, strict=True))
+        aligned = (
+            f"{cell:<{width}}" if column in (0, len(head) - 1) else f"{cell:>{width}}"
+            for column, (cell, width) in columns
+        )
+        yield "  ".join(aligned).rstrip()
     if rest := len(candidate.rows) - len(notable):
         has = "row has" if rest == 1 else "rows have"
         why = "no significant difference, or no interval"
@@ -97,14 +102,6 @@ def _cells(row: Row) -> tuple[str, ...]:
         bounds(row) or str(Conclusion.UNKNOWN),
         word,
     )
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    last = len(cells) - 1
-    return "  ".join(
-        f"{cell:<{width}}" if column in (0, last) else f"{cell:>{width}}"
-        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ).rstrip()
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:

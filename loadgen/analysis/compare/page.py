@@ -27,27 +27,20 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html import (
     Block,
     Cell,
-    Chart,
-    Curve,
     Document,
-    Dots,
     Drawing,
     Heading,
     Items,
-    Linear,
-    Mark,
-    Names,
     Note,
-    Panel,
     Paragraph,
     Span,
     Table,
     Tone,
-    Whiskers,
     cell,
     line,
 )
-from loadgen.report.html.charts.chart import WhiskerLook
+from loadgen.report.html.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
+from loadgen.report.html.charts.scale import Linear, Names
 from loadgen.util.number_format import plural
 
 ROW, EDGE = 19, 8  # pixels of a row, and of the space above and below all rows

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
@@ -90,18 +89,16 @@ class EarlyStop:
         before = sum(map(len, self._bad.values()))
         for tail in self._tails:
             for line in tail.lines():
-                self._read_row(orjson.loads(line))
+                row = orjson.loads(line)
+                if "loadgen_records" in row:
+                    self._start_ns = row["start_ns"]
+                    more = range(len(self._tails), row["stripe"][1])
+                    # the outer loop goes on with these
+                    self._tails += (TailReader(shard_path(self._path, part)) for part in more)
+                elif "end" not in row:
+                    record = record_from_line(row, self._start_ns)
+                    for share, bad in self._bad.items():
+                        if not share.is_good(record, self._settings):
+                            # A set: lines are read again if the files are joined meanwhile.
+                            bad.add(record.index)
         return sum(map(len, self._bad.values())) > before
-
-    def _read_row(self, row: dict[str, Any]) -> None:
-        if "loadgen_records" in row:
-            self._start_ns = row["start_ns"]
-            more = range(len(self._tails), row["stripe"][1])
-            # `_read` goes on with these
-            self._tails += (TailReader(shard_path(self._path, number)) for number in more)
-        elif "end" not in row:
-            record = record_from_line(row, self._start_ns)
-            for share, bad in self._bad.items():
-                if not share.is_good(record, self._settings):
-                    # A set: lines are read again if the files are joined meanwhile.
-                    bad.add(record.index)

@@ -188,8 +188,9 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
     if not (arguments.markdown or arguments.junit or arguments.html or wants_step_summary()):
         return
     from loadgen.analysis.compare import page
-    from loadgen.report import gate, html
+    from loadgen.report import gate
     from loadgen.report.ci_summary import gate_blocks
+    from loadgen.report.html import writer
 
     demands = [judgement.demand for judgement in comparison.judgements]
     document = page(comparison)
@@ -201,13 +202,13 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
         )
     suite = gate.Suite("compare", document.title, demands)
     texts: dict[str, Callable[[], str]] = {
-        "markdown": lambda: html.github(document),
+        "markdown": lambda: writer.github(document),
         "junit": lambda: gate.junit_xml([suite]),
-        "html": lambda: html.html(document),
+        "html": lambda: writer.html(document),
     }
     for name, text in texts.items():
         if (path := getattr(arguments, name)) is not None:
             with writing(flag(name), path):
                 write_atomic(Path(path), text())
     if wants_step_summary():
-        append_step_summary(html.github(document))
+        append_step_summary(writer.github(document))

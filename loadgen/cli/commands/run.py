@@ -94,10 +94,12 @@ def fork_children(settings: RunSettings) -> None:
     """
     if settings.ray is not None:
         return
-    from loadgen.runner import metrics_scraper
+    from loadgen.runner import metrics_scraper, metrics_scraper_main  # noqa: F401 - what the scraper needs
 
     fork_ahead(metrics_scraper.MODULE)
+    from loadgen.metrics import parted_recorder  # noqa: F401 - what workers and the command need
     from loadgen.runner import facts_main, workers
+    from loadgen.workload import draws, request_store  # noqa: F401 - the same
 
     if (path := facts_main.unknown_file(settings)) is not None:
         fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")

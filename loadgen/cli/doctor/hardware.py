@@ -96,7 +96,16 @@ def quota(root: Path) -> Limit:
     bad = "a process that has used up its share is paused for the rest of each 100 ms"
     if not machine.read_system_file(root / "proc/self/cgroup"):
         return unknown(name, bad)
-    least = min(_quotas(root), default=None)
+    quotas: list[float] = []
+    for level in machine.control_groups("cpu", root):
+        words = machine.read_system_file(level / "cpu.max").split() or [
+            machine.read_system_file(level / f"cpu.cfs_{part}_us").strip()
+            for part in ("quota", "period")
+        ]
+        if all(part.isdecimal() for part in words):  # "max", "-1" and "" bound nothing
+            most_us, period_us = map(int, words)
+            quotas.append(most_us / period_us)
+    least = min(quotas, default=None)
     if least is None:
         return Limit(name, State.OK, "none", "this process can use all its cores", "")
     remedy = "raise --cpus (docker), resources.limits.cpu (Kubernetes) or CPUQuota= (systemd)"
@@ -185,15 +194,3 @@ def _counted(ranges: str) -> int:
     """Count the numbers in ranges such as "0-3,8"."""
     ends = [part.partition("-") for part in ranges.split(",") if part]
     return sum(int(last or first) - int(first) + 1 for first, _, last in ends)
-
-
-def _quotas(root: Path) -> Iterator[float]:
-    """Yield the limit of each level of control groups that has one, in cores."""
-    for level in machine.control_groups("cpu", root):
-        words = machine.read_system_file(level / "cpu.max").split() or [
-            machine.read_system_file(level / f"cpu.cfs_{part}_us").strip()
-            for part in ("quota", "period")
-        ]
-        if all(part.isdecimal() for part in words):  # "max", "-1" and "" bound nothing
-            most_us, period_us = map(int, words)
-            yield most_us / period_us

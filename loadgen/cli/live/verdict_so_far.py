@@ -18,6 +18,7 @@ from loadgen.metrics.failures import Failures
 from loadgen.metrics.progress import Progress
 from loadgen.report.summary_line import Colour, Part
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
+from loadgen.util.clock import NS_PER_S
 
 MAX_NAMED = 3  # limits of the SLO that are named
 
@@ -77,22 +78,24 @@ def verdict_so_far(
         history: The run so far.
         limits: The limits of its SLO.
     """
-    parts = [_outcomes_part(settings, progress)]
+    failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
+    failed = f"{failures.failed} of {failures.of} failed"
+    if not failures.failed:
+        parts = [(f"{progress.ok} ok, 0 failed", Colour.NONE)]
+    elif (failures.server_rate or 0.0) > settings.max_error_rate:
+        parts = [(f"NOT OK: {failed}", Colour.RED)]
+    else:
+        parts = [(failed, Colour.YELLOW)]
     if history.backlog.overloaded:
         parts.append((OVERLOADED, Colour.RED))
     if limits:
         parts.append(_slo_part(limits))
-    parts.append(_client_part(progress.ttft if settings.streams else progress.e2el, progress))
+    limit_ms = late_limit_ns(progress.elapsed_s * NS_PER_S / max(1, progress.sent)) / 1e6
+    if (late_ms := progress.lag.p99_ms or 0.0) > limit_ms:
+        parts.append((f"SUSPECT: requests are sent {late_ms:.1f} ms late (p99)", Colour.YELLOW))
+    else:
+        parts.append(("sent on time", Colour.NONE))
     return sorted(parts, key=lambda part: part[1] is not Colour.RED)
-
-
-def _outcomes_part(settings: RunSettings, progress: Progress) -> Part:
-    failures = Failures.among({"ok": progress.ok, **progress.failures}, progress.never_due)
-    if not failures.failed:
-        return f"{progress.ok} ok, 0 failed", Colour.NONE
-    if (failures.server_rate or 0.0) > settings.max_error_rate:
-        return f"NOT OK: {failures.failed} of {failures.of} failed", Colour.RED
-    return f"{failures.failed} of {failures.of} failed", Colour.YELLOW
 
 
 def _slo_part(limits: list[LimitSoFar]) -> Part:
@@ -115,17 +118,6 @@ def _slo_part(limits: list[LimitSoFar]) -> Part:
             Colour.GREEN,
         )
     return "SLO met so far", Colour.GREEN
-
-
-def _client_part(latency: Sketch, progress: Progress) -> Part:
-    """Say whether requests were sent on time so far, by a latency of them; a run is SUSPECT if
-    they were not.
-    """
-    p50_ms = latency.p50_ms
-    limit_ms = late_limit_ns(None if p50_ms is None else p50_ms * 1e6) / 1e6
-    if (late_ms := progress.lag.p99_ms or 0.0) > limit_ms:
-        return f"SUSPECT: requests are sent {late_ms:.1f} ms late (p99)", Colour.YELLOW
-    return "sent on time", Colour.NONE
 
 
 def slo_so_far(limits: str, progress: Progress) -> Iterator[LimitSoFar]:

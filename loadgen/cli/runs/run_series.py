@@ -187,7 +187,13 @@ class SeriesRunner:
         saved, trouble = [], None
         try:
             # Before printing: the reader of a pipe may be gone.
-            saved = self._save() + self._save_renderings()
+            saved = self._save() + self._save_plot()
+            if self._requested.markdown is not None:
+                report.save_markdown(self._requested.markdown, self.data)
+                saved.append(self._requested.markdown)
+            if self._requested.html is not None:
+                report.save_page(self._requested.html, [self.data])
+                saved.append(self._requested.html)
         except OSError as error:
             trouble = error
         append_result_summary(self.data)
@@ -207,27 +213,17 @@ class SeriesRunner:
             self.codes.append(exit_codes.INTERNAL)
         return exit_codes.most_severe(self.codes)
 
-    def _save_renderings(self) -> list[str]:
-        saved = self._save_plot()
-        if self._requested.markdown is not None:
-            report.save_markdown(self._requested.markdown, self.data)
-            saved.append(self._requested.markdown)
-        if self._requested.html is not None:
-            report.save_page(self._requested.html, [self.data])
-            saved.append(self._requested.html)
-        return saved
-
     def _save_plot(self) -> list[str]:
         if self._plot is None:
             return []
-        from loadgen.report import html
+        from loadgen.report.html import writer
         from loadgen.report.run_page.load_curve import load_chart
 
         chart = load_chart(self.data)
         if chart is None:
             say("--plot: nothing to draw: no run had a successful request")
             return []
-        write_atomic(Path(self._plot), html.chart_svg(chart))
+        write_atomic(Path(self._plot), writer.chart_svg(chart))
         return [self._plot]
 
 
@@ -282,7 +278,24 @@ class SearchSeries:
                 server.settings, measure, self._records, self._series.say, self._series.save_so_far
             )
         finally:
-            self._set_exit_codes()
+            # By the outcome of the search, and by the runs at the level that it found.
+            outcome, level = self._search.outcome, self._search.found_level
+            codes = [exit_codes.SLO_MISSED] if outcome and outcome.end is End.NONE else []
+            if outcome is None or outcome.end is End.CLIENT:
+                codes.append(
+                    exit_codes.ERRORS
+                    if exit_codes.ERRORS in self._series.codes
+                    else exit_codes.INVALID
+                )
+            rows = [row for row in self._series.data.points if level and row.level == level]
+            if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
+                codes.append(exit_codes.SUSPECT)
+            # The codes of other runs do not count: at a level that is too high, requests may well
+            # fail.
+            of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
+            self._series.codes[:] = [
+                code for code in self._series.codes if code not in of_levels
+            ] + codes
 
     def _with_next_files(self) -> RunSettings:
         return with_numbered_files(self._requested, len(self._series.data.points) + 1)
@@ -298,25 +311,6 @@ class SearchSeries:
         with journal(enabled=True) as crash_journal, files.scratch_folder() as folder:
             yield crash_journal.path or folder / name
             crash_journal.needed = False
-
-    def _set_exit_codes(self) -> None:
-        """Set the exit codes by the outcome of the search and by the runs at the level that it
-        found.
-        """
-        outcome, level = self._search.outcome, self._search.found_level
-        codes = [exit_codes.SLO_MISSED] if outcome and outcome.end is End.NONE else []
-        if outcome is None or outcome.end is End.CLIENT:
-            codes.append(
-                exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID
-            )
-        rows = [row for row in self._series.data.points if level and row.level == level]
-        if self._requested.strict and any(row.verdict == "SUSPECT" for row in rows):
-            codes.append(exit_codes.SUSPECT)
-        # The codes of other runs do not count: at a level that is too high, requests may well fail.
-        of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
-        self._series.codes[:] = [
-            code for code in self._series.codes if code not in of_levels
-        ] + codes
 
 
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:

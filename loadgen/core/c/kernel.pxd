@@ -88,7 +88,8 @@ cdef extern from *:
         return loadgen_stamp_in(&message);
     }
 
-    static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) {
+    static inline int loadgen_count_received(
+            int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) {
         struct tcp_info info;
         socklen_t size = sizeof info;
         size_t needed = offsetof(struct tcp_info, tcpi_data_segs_in)
@@ -97,7 +98,16 @@ cdef extern from *:
             return 0;
         *segments = info.tcpi_data_segs_in;
         *bytes = info.tcpi_bytes_received;
+        *reordered = -1;
+        if (size >= offsetof(struct tcp_info, tcpi_rcv_ooopack) + sizeof info.tcpi_rcv_ooopack)
+            *reordered = info.tcpi_rcv_ooopack;
         return 1;
+    }
+
+    static inline int64_t loadgen_receive_buffer(int fd) {
+        int size = 0;
+        socklen_t length = sizeof size;
+        return getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 ? size : 0;
     }
 
     static inline int64_t loadgen_real_ns(void) {
@@ -106,13 +116,15 @@ cdef extern from *:
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     }
     #else
+    static inline int64_t loadgen_receive_buffer(int fd) { return 0; }
     static inline int loadgen_ask_for_stamps(int fd, int of_sent) { return 0; }
     static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
         *real_ns = 0;
         return recv(fd, data, size, MSG_DONTWAIT);
     }
     static inline int64_t loadgen_stamp_of_sent(int fd) { return 0; }
-    static inline int loadgen_count_received(int fd, uint64_t *segments, uint64_t *bytes) {
+    static inline int loadgen_count_received(
+            int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) {
         return 0;
     }
     static inline int64_t loadgen_real_ns(void) { return 0; }
@@ -125,9 +137,11 @@ cdef extern from *:
     ssize_t receive "loadgen_receive"(int fd, void *data, size_t size, int64_t *real_ns) nogil
     # Take the stamp of the last byte of a `send` from the error queue; 0: there is none.
     int64_t stamp_of_sent "loadgen_stamp_of_sent"(int fd) noexcept nogil
-    # The data segments and bytes that have reached a TCP socket since it was opened; False: not
-    # known.
+    # The data segments and bytes that have reached a TCP socket since it was opened, and how many
+    # segments came before an earlier one (-1: the kernel does not count them); False: not known.
     bint count_received "loadgen_count_received"(
-        int fd, uint64_t *segments, uint64_t *bytes) noexcept nogil
+        int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) noexcept nogil
+    # The size of a socket's receive buffer now; 0: not known. Half of it, or more, is its window.
+    int64_t receive_buffer "loadgen_receive_buffer"(int fd) noexcept nogil
     # Nanoseconds on CLOCK_REALTIME; 0: the system has no stamps.
     int64_t real_ns "loadgen_real_ns"() noexcept nogil

@@ -148,11 +148,10 @@ def results(name: str, text: str) -> list[Published]:
     Raises:
         BadInput: It is no JSON, or none of a kind that is known.
     """
-    return [
-        published
-        for line, data in _objects(name, text)
-        for published in _read(data, Place(name, line))
-    ]
+    published: list[Published] = []
+    for line, data in _objects(name, text):
+        published += _read(data, Place(name, line))
+    return published
 
 
 def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:
@@ -211,25 +210,16 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
             if number := Number.within(_value(latency), share):
                 numbers[f"{match[1]}_{metric}_ms"] = number
     part = _part(data, "loadgen")
-    title = str(data.get("label") or "")
-    verdict = str(part.get("verdict") or "")
-    return Published(
-        numbers, {}, place, title=title, lengths=_lengths(data, part), verdict=verdict, data=data
-    )
-
-
-def _lengths(data: dict[str, Any], part: dict[str, Any]) -> frozenset[int] | None:
-    """Return the lengths of replies; None: unknown.
-
-    Empty if some have no TPOT: then it is unknown which have one.
-    """
     tpot = _part(part, "latency_ms", "tpot_n1")
     lengths = data.get("output_lens")
+    replies: frozenset[int] | None = None
     if tpot and tpot.get("count") != data["completed"]:
-        return frozenset()
-    if not isinstance(lengths, list) or not lengths:
-        return None
-    return frozenset(length for length in lengths if isinstance(length, int) and length > 0)
+        replies = frozenset()  # some have no TPOT, and it is unknown which have one
+    elif isinstance(lengths, list) and lengths:
+        replies = frozenset(n for n in lengths if isinstance(n, int) and n > 0)
+    title = str(data.get("label") or "")
+    verdict = str(part.get("verdict") or "")
+    return Published(numbers, {}, place, title=title, lengths=replies, verdict=verdict, data=data)
 
 
 def _guidellm(run: dict[str, Any]) -> Iterator[tuple[str, Number]]:

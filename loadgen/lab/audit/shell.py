@@ -65,7 +65,12 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
     exported: dict[str, str] = {}
     pending: tuple[str, int] | None = None  # of an export that no command has followed
     for line in _whole_commands(text):
-        env, words = _variables(_split(line.text))
+        quoted = BARE_JSON.sub(lambda match: shlex.quote(match[0]), line.text)
+        try:
+            parts = shlex.split(quoted, comments=True)
+        except ValueError:  # a quote that is never closed
+            parts = line.text.split()
+        env, words = _variables(parts)
         start = at + line.at
         printed = " ".join(line.text.split())
         if words[:1] == ["export"]:
@@ -169,13 +174,6 @@ def _variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return env, []
 
 
-def _split(line: str) -> list[str]:
-    try:
-        return shlex.split(BARE_JSON.sub(lambda match: shlex.quote(match[0]), line), comments=True)
-    except ValueError:  # a quote that is never closed
-        return line.split()
-
-
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
@@ -194,7 +192,8 @@ def flags_of(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
             flags[name] = value
             name = "" if value else name
         elif name:
-            flags[name], name = word, ""
+            flags[name] = word
+            name = ""
         else:
             rest.append(word)
     return flags, rest

@@ -2,6 +2,7 @@
 one line.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ LABELS = {
     "avg latency": "latency_s",
 } | {
     f"{statistic} {metric}": f"{statistic}_{metric}_ms"
-    for statistic in ("mean", "median", "p90", "p95", "p99")
-    for metric in ("ttft", "tpot", "itl", "e2el")
+    for statistic, metric in itertools.product(
+        ("mean", "median", "p90", "p95", "p99"), ("ttft", "tpot", "itl", "e2el")
+    )
 }
 SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{3,}:?[ \t]*\|)+")
 MAX_HEADER = 4000  # characters before the separator in which a header is looked for
@@ -175,12 +177,20 @@ def tables(text: str) -> Iterator[Table]:
         header = re.search(rf"{cells}\s*\Z", text[begin : separator.start()])
         if header is None:
             continue
-        row = re.compile(rf"\s*{cells}")
+        pattern = re.compile(rf"\s*{cells}")
         rows = []
         at = separator.end()
-        columns = tuple(cell.strip(" *\n") for cell in header[1].split("|")[1:-1])
-        while match := row.match(text, at):
-            rows.append(_row(match[1], match.start(1), columns))
+        columns = tuple(title.strip(" *\n") for title in header[1].split("|")[1:-1])
+        while match := pattern.match(text, at):
+            first, *further = match[1].split("|")[:-1]
+            row = []
+            start = match.start(1) + len(first) + 1
+            for column, content in zip(columns, further, strict=False):
+                label = LABELS.get(UNIT.sub("", column).strip().lower(), "")
+                row.append(cell(content, start, label))
+                start += len(content) + 1
+            name = " ".join(first.strip(" *\n").split())
+            rows.append(Row(name, tuple(row), match.start(1)))
             at = match.end()
         yield Table(columns, _named(rows), begin + header.start())
 
@@ -194,16 +204,6 @@ def _named(rows: list[Row]) -> tuple[Row, ...]:
             if len(set(texts)) == len(rows) and all(text[:1].isalpha() for text in texts):
                 return tuple(replace(row, name=text) for row, text in zip(rows, texts, strict=True))
     return tuple(rows)
-
-
-def _row(text: str, at: int, columns: tuple[str, ...]) -> Row:
-    first, *further = text.split("|")[:-1]
-    cells = []
-    start = at + len(first) + 1
-    for column, cell_text in zip(columns, further, strict=False):
-        cells.append(cell(cell_text, start, LABELS.get(UNIT.sub("", column).strip().lower(), "")))
-        start += len(cell_text) + 1
-    return Row(" ".join(first.strip(" *\n").split()), tuple(cells), at)
 
 
 def cell(text: str, at: int, name: str = "") -> Cell:

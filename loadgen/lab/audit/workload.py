@@ -191,11 +191,13 @@ def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload
         if not keys.keys() & {"request_rate", "total_requests"}:
             continue
         above = [title for at, title in title_at.items() if at < begin]
-
-        def number(name: str, of: dict[str, str] = keys) -> int | None:
-            return int(of[name]) if of.get(name, "").isdigit() else None
-
+        numbers = {key: int(text) for key, text in keys.items() if text.isdigit()}
         name = above[-1].split(" dataset_name")[0].split("```")[0].strip() if above else ""
-        rate = number("request_rate")
-        lengths = number("dataset_input_tokens"), number("dataset_output_tokens")
-        yield AnnouncedWorkload(name, begin, *lengths, number("total_requests"), rate)
+        yield AnnouncedWorkload(
+            name,
+            begin,
+            numbers.get("dataset_input_tokens"),
+            numbers.get("dataset_output_tokens"),
+            numbers.get("total_requests"),
+            numbers.get("request_rate"),
+        )

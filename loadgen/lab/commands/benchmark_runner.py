@@ -10,7 +10,16 @@ def main(argv: list[str]) -> int:
     """Execute the runs one after the other until one fails, or the search; returns the exit
     code.
     """
-    flags = arguments.parse(_arguments(argv))  # --help ends here, before any slow import
+    words = argv
+    if argv not in (["-h"], ["--help"]):
+        if argv[:1] != ["benchmark"]:
+            raise BadInput(
+                argv[0] if argv else "benchmark run",
+                "unknown command" if argv else "missing",
+                "write loadgen benchmark-runner benchmark run FLAGS",
+            )
+        words = argv[2:] if argv[1:2] == ["run"] else argv[1:]  # `run` may be left out
+    flags = arguments.parse(words)  # --help ends here, before any slow import
     import asyncio
 
     from loadgen.lab.gpustack.arguments import renamed_flags
@@ -33,17 +42,3 @@ def main(argv: list[str]) -> int:
             from loadgen.lab.gpustack.job_runs import SearchRuns
 
         return SearchRuns(job).execute()
-
-
-def _arguments(argv: list[str]) -> list[str]:
-    """Return the words after `benchmark run`; `run` may be left out."""
-    if argv in (["-h"], ["--help"]):
-        return argv
-    if argv[:1] != ["benchmark"]:
-        problem = "unknown command" if argv else "missing"
-        raise BadInput(
-            argv[0] if argv else "benchmark run",
-            problem,
-            "write loadgen benchmark-runner benchmark run FLAGS",
-        )
-    return argv[2:] if argv[1:2] == ["run"] else argv[1:]

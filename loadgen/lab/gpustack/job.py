@@ -93,52 +93,52 @@ class Job:
     detect_saturation: bool = False
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> "Job":
+    def of(cls, values: dict[str, Any]) -> "Job":
         """Return the job of a command line.
 
         Args:
-            given: What `arguments.parse` returns.
+            values: What `arguments.parse` returns.
 
         Raises:
             BadInput: A flag is wrong or refused; nothing has been sent or written.
         """
         with renamed_flags():
-            flags, settings = resolve(given["scenario"]) if "scenario" in given else ({}, {})
-            given = flags | given
-            errors = given.get("max_errors")
-            share = given.get("max_error_rate")
+            flags, settings = resolve(values["scenario"]) if "scenario" in values else ({}, {})
+            values = flags | values
+            errors = values.get("max_errors")
+            share = values.get("max_error_rate")
             MAX_ERRORS.check("--max-errors", errors)
             MAX_ERROR_RATE.check("--max-error-rate", share)
-            common = presets.GPUSTACK | settings | settings_of(given) | _data(given)
-            common |= {field: given[name] for name, field in FIELDS.items() if name in given}
-            output = _output(given)
-            search = AutoTune.of(given, common, output)
+            common = presets.GPUSTACK | settings | settings_of(values) | _data(values)
+            common |= {field: values[name] for name, field in FIELDS.items() if name in values}
+            output = _output(values)
+            search = AutoTune.of(values, common, output)
             runs: tuple[Step, ...] = ()
             if search is None:
-                in_stages = "stages" in given
+                in_stages = "stages" in values
                 runs = (
-                    steps.stages(given, common, output)
+                    steps.stages(values, common, output)
                     if in_stages
-                    else (steps.single(given, common, output),)
+                    else (steps.single(values, common, output),)
                 )
             receiver = None
-            if "progress_url" in given:
+            if "progress_url" in values:
                 receiver = Receiver(
-                    given["progress_url"],
-                    given.get("progress_auth"),
-                    given.get("progress_ca_cert"),
-                    given.get("progress_insecure_skip_tls_verify", False),
+                    values["progress_url"],
+                    values.get("progress_auth"),
+                    values.get("progress_ca_cert"),
+                    values.get("progress_insecure_skip_tls_verify", False),
                 )
             return cls(
                 runs,
                 search,
                 output,
-                axis=given.get("axis", "rate"),
-                phases=Transients.of(given),
+                axis=values.get("axis", "rate"),
+                phases=Transients.of(values),
                 progress=receiver,
                 max_errors=errors,
                 max_error_rate=share,
-                detect_saturation=given.get("detect_saturation", False),
+                detect_saturation=values.get("detect_saturation", False),
             )
 
     @property
@@ -167,26 +167,25 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     content = gpustack_profile.content(path, name)
     words: list[str] = []
     for key in KEYS:
-        if content.get(key) is not None:
-            words += _words(key, content[key])
+        value = content.get(key)
+        if value is None:
+            continue
+        if key == AXIS:
+            if value not in AXES:
+                raise BadInput(AXIS, f"invalid value {value!r}", f"choose from {', '.join(AXES)}")
+            words += ["--axis", AXES[value]]
+        elif key in SWITCHES:
+            if not isinstance(value, bool):
+                raise BadInput(key, f"invalid value {value!r}", "write true or false")
+            flag = SWITCHES[key][not value]
+            words += [] if flag is None else [flag]
+        else:
+            words += [VALUES[key], value if isinstance(value, str) else json.dumps(value)]
     with gpustack_profile.named_in_errors(path):
         settings = gpustack_profile.fields(
             {key: value for key, value in content.items() if key not in KEYS}
         )
     return arguments.parse(words), presets.gpustack(settings)
-
-
-def _words(key: str, value: Any) -> list[str]:
-    if key == AXIS:
-        if value not in AXES:
-            raise BadInput(AXIS, f"invalid value {value!r}", f"choose from {', '.join(AXES)}")
-        return ["--axis", AXES[value]]
-    if key in SWITCHES:
-        if not isinstance(value, bool):
-            raise BadInput(key, f"invalid value {value!r}", "write true or false")
-        flag = SWITCHES[key][not value]
-        return [] if flag is None else [flag]
-    return [VALUES[key], value if isinstance(value, str) else json.dumps(value)]
 
 
 def settings_of(flags: dict[str, Any]) -> dict[str, Any]:

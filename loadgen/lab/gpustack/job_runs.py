@@ -172,7 +172,8 @@ class SearchRuns:
         """
         if self._last is None:
             return
-        (settings, result), self._last = self._last, None
+        settings, result = self._last
+        self._last = None
         assert settings.records is not None
         load = self._search.level_of(settings)
         judged = next(level for level in self._search.data.levels if level.level == load)
@@ -227,8 +228,13 @@ class StepRuns:
         begun_s = time.monotonic()
         async with background_tasks(self._reporter.run()):
             for step in self._job.steps:
+                backlog_rule = None
+                if self._job.detect_saturation:
+                    backlog_rule = piled_up(step.settings, SATURATED)
                 code = await run(
-                    step.settings, watch=self._watch(step), save_more=partial(self._save, step)
+                    step.settings,
+                    watch=partial(self._watch, step, backlog_rule),
+                    save_more=partial(self._save, step),
                 )
                 if code != exit_codes.DONE:
                     return code
@@ -239,22 +245,21 @@ class StepRuns:
         await self._reporter.finish()
         return exit_codes.DONE
 
-    def _watch(self, step: Step) -> Callable[[Progress, Participant], None]:
-        """Return what reports the progress of a step, and ends it where a stop rule says so."""
-        backlog_rule = (
-            piled_up(step.settings, SATURATED) if self._job.detect_saturation else lambda _: None
-        )
-
-        def watch(progress: Progress, participant: Participant) -> None:
-            share = done(progress, step.settings.duration)
-            self._reporter.update(100 * (len(self._points) + share) / len(self._job.steps))
-            why = backlog_rule(progress)
-            if progress.phase == "running":
-                why = why or too_many_errors(self._job, progress)
-            if why is not None:
-                participant.stop(why)
-
-        return watch
+    def _watch(
+        self,
+        step: Step,
+        backlog_rule: Callable[[Progress], str | None] | None,
+        progress: Progress,
+        participant: Participant,
+    ) -> None:
+        """Report the progress of a step, and end it where a stop rule says so."""
+        share = done(progress, step.settings.duration)
+        self._reporter.update(100 * (len(self._points) + share) / len(self._job.steps))
+        why = backlog_rule(progress) if backlog_rule is not None else None
+        if progress.phase == "running":
+            why = why or too_many_errors(self._job, progress)
+        if why is not None:
+            participant.stop(why)
 
     def _save(self, step: Step, result: Result) -> list[str]:
         assert step.settings.records is not None

@@ -4,7 +4,7 @@ it can come from.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -171,30 +171,23 @@ class Arms:
         """Return the engine's normal form of a command with these knobs; None if the engine
         refuses it.
         """
-        arm = ArmSpec(
-            engine, variant, knobs, _flags(command.words), self._study.engines[engine].env
-        )
+        flags: dict[str, tuple[str, ...]] = {}
+        name = ""
+        for word in command.words:
+            if word.startswith("-") and not word[1:2].isdigit():
+                name = word.partition("=")[0]
+                flags[name] = (word,)
+            elif name:
+                flags[name] += (word,)
+        for name in list(flags):
+            if name.lstrip("-") in (*MODEL_FLAGS, *ADDRESS_FLAGS):
+                del flags[name]
+        arm = ArmSpec(engine, variant, knobs, flags, self._study.engines[engine].env)
         try:
             launch = self._engines.launches(arm)[0]
         except BadInput:
             return None
         return launch.normal or launch.argv
-
-
-def _flags(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    flags: dict[str, tuple[str, ...]] = {}
-    name = ""
-    for word in words:
-        if word.startswith("-") and not word[1:2].isdigit():
-            name = word.partition("=")[0]
-            flags[name] = (word,)
-        elif name:
-            flags[name] += (word,)
-    return {
-        name: words
-        for name, words in flags.items()
-        if name.lstrip("-") not in (*MODEL_FLAGS, *ADDRESS_FLAGS)
-    }
 
 
 def _fit(arm: PlannedArm, stage: str) -> tuple[bool, bool, bool]:

@@ -5,7 +5,7 @@ is, and what an audit finds.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -58,10 +58,6 @@ def render(result: ToolResult) -> str:
     """Return the whole text; counts that the file does not have are left out, other numbers are
     n/a.
     """
-    return "\n".join(map(printable, _lines(result))) + "\n"
-
-
-def _lines(result: ToolResult) -> Iterator[str]:
     numbers = {name: result.number(name) for name in (*ROWS, *result.flat)}
     for count in (
         "completed",
@@ -76,17 +72,19 @@ def _lines(result: ToolResult) -> Iterator[str]:
         name.partition("_")[0] for name in result.flat if PERCENTILE_KEY.match(name)
     )
     metrics = [metric for metric in HEADERS if f"mean_{metric}_ms" in result.flat]
-    shown = {f"{name}_{metric}_ms": None for name in percentiles for metric in metrics} | numbers
+    shown: dict[str, Any] = {}
+    for name in percentiles:
+        shown |= {f"{name}_{metric}_ms": None for metric in metrics}
     rate = result.flat.get("request_rate")
     finite = isinstance(rate, int | float) and rate < float("inf")
-    yield from block(
-        shown | {"request_rate": rate if finite else "inf"},
-        metrics,
-        [float(p[1:]) for p in percentiles],
-    )
-    yield ""
-    yield from wrap(f"{result.where} is {result.about}.", WIDTH, "    ")
-    yield from wrap(result.audit, WIDTH, "    ")
+    shown |= numbers | {"request_rate": rate if finite else "inf"}
+    lines = [
+        *block(shown, metrics, [float(p[1:]) for p in percentiles]),
+        "",
+        *wrap(f"{result.where} is {result.about}.", WIDTH, "    "),
+        *wrap(result.audit, WIDTH, "    "),
+    ]
+    return "\n".join(map(printable, lines)) + "\n"
 
 
 class ToolRun(ComparedRun):
@@ -202,14 +200,14 @@ class ToolRun(ComparedRun):
 
         Without the times at which they were sent, throughputs cannot be resampled.
         """
-        known_s = np.nan_to_num(requests.e2el) / 1000
+        e2el_s = np.nan_to_num(requests.e2el) / 1000
         duration_s = self._result.number("duration") or 0.0
-        in_flight = float(known_s.sum()) / duration_s if duration_s else float(len(requests))
+        in_flight = float(e2el_s.sum()) / duration_s if duration_s else float(len(requests))
         if requests.start_s is None:
             return EndedRequests(
                 np.full(len(requests), duration_s / max(1, len(requests))), {}
             ), in_flight
-        ends = requests.start_s + known_s
+        ends = requests.start_s + e2el_s
         order = np.argsort(ends, kind="stable")
         waits_s = np.diff(ends[order], prepend=requests.start_s.min())
         counts = {

@@ -332,6 +332,7 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     record.connect_ns = data["connect"]
     # Older files do not say how late their stamps may be.
     record.user_stamped = data.get("user_stamped", UNBOUNDED)
+    record.reordered = data.get("reordered", 0)
     record.window_filled = data.get("window_filled", False)
     record.written = 0 if data.get("written") is None else due + data["written"]
     record.first_answer_earliest = record.first_answer

@@ -5,6 +5,7 @@ First line of a records file.
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 from loadgen.config.load import SEEDS
@@ -80,7 +81,7 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
     Returns:
         JSON.
     """
-    default = public(RunSettings())
+    default = _public_default()
     return {
         "settings": public(settings),
         "asked": {name: value for name, value in public(asked).items() if value != default[name]},
@@ -89,6 +90,11 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
         "machine": machine.describe(),
         "engine": engine,
     }
+
+
+@cache
+def _public_default() -> dict[str, Any]:
+    return public(RunSettings())
 
 
 def versions() -> dict[str, str | None]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from loadgen.report.html.charts.chart import Chart
+if TYPE_CHECKING:
+    from loadgen.report.html.charts.chart import Chart
 
 
 class Tone(StrEnum):

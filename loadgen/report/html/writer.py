@@ -168,26 +168,23 @@ def _markdown_line(parts: Line, *, cell: bool = False, github: bool = False) -> 
 
 
 def _markdown_span(span: Span, *, cell: bool, github: bool) -> str:
-    written = _markdown_toned(span, cell=cell, github=github)
+    text = _plain(span.text)
+    if span.tone is Tone.CODE and ("`" in text or (cell and "|" in text)):
+        # Readers do not agree on either inside backticks.
+        code = escapes.escape(text).replace("|", "&#124;").replace("`", "&#96;")
+        written = f"<code>{code}</code>"
+    elif span.tone is Tone.CODE:
+        written = f"`{text}`"
+    elif span.tone is Tone.STRONG or (github and span.tone in COLOURS):  # GitHub removes colours
+        written = f"**{_escaped(text)}**"
+    elif span.tone in COLOURS:
+        written = f'<span style="background-color:{COLOURS[span.tone]};">{_escaped(text)}</span>'
+    else:
+        written = _escaped(text)
     if span.about:
         about = escapes.escape(_plain(span.about)).replace("|", "&#124;")
         written = f'<abbr title="{about}">{written}</abbr>'
     return f"[{written}]({quote(span.link)})" if span.link else written
-
-
-def _markdown_toned(span: Span, *, cell: bool, github: bool) -> str:
-    text = _plain(span.text)
-    if span.tone is Tone.CODE:
-        if "`" in text or (cell and "|" in text):  # readers do not agree on either inside backticks
-            return (
-                f"<code>{escapes.escape(text).replace('|', '&#124;').replace('`', '&#96;')}</code>"
-            )
-        return f"`{text}`"
-    if span.tone is Tone.STRONG or (github and span.tone in COLOURS):  # GitHub removes colours
-        return f"**{_escaped(text)}**"
-    if span.tone in COLOURS:
-        return f'<span style="background-color:{COLOURS[span.tone]};">{_escaped(text)}</span>'
-    return _escaped(text)
 
 
 def _html_line(context: "Context", parts: Line) -> Markup:
@@ -199,7 +196,14 @@ def _html_cell(context: "Context", lines: Cell) -> Markup:
 
 
 def _html_span(span: Span, numbers: Iterator[int]) -> Markup:
-    written = _html_toned(span)
+    text = _plain(span.text)
+    tag = {Tone.CODE: "code", Tone.STRONG: "strong"}.get(span.tone)
+    if tag is not None:
+        written = Markup(f"<{tag}>{{}}</{tag}>").format(text)
+    elif span.tone is Tone.PLAIN:
+        written = Markup("{}").format(text)
+    else:
+        written = Markup('<span class="{}">{}</span>').format(span.tone, text)
     if span.about:
         key = f"about-{next(numbers)}"
         term = Markup(
@@ -210,16 +214,6 @@ def _html_span(span: Span, numbers: Iterator[int]) -> Markup:
             term.format(key, written, _plain(span.about))
         )
     return Markup('<a href="{}">{}</a>').format(quote(span.link), written) if span.link else written
-
-
-def _html_toned(span: Span) -> Markup:
-    text = _plain(span.text)
-    tag = {Tone.CODE: "code", Tone.STRONG: "strong"}.get(span.tone)
-    if tag is not None:
-        return Markup(f"<{tag}>{{}}</{tag}>").format(text)
-    if span.tone is Tone.PLAIN:
-        return Markup("{}").format(text)
-    return Markup('<span class="{}">{}</span>').format(span.tone, text)
 
 
 def _svg(context: "Context", chart: Chart) -> Markup:

@@ -52,8 +52,10 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
     connections_reused: Annotated[
         bool | None, "Whether the server lets a connection carry more than one request."
     ]
-    spare_connections: Annotated[
-        int | None, "Connections that were opened in the background while the clock ran."
+    starved_requests: Annotated[
+        int | None,
+        "Requests that waited for a thread of the server that an idle connection of the client "
+        "held.",
     ] = None
     records_error: Annotated[
         str | None,
@@ -70,7 +72,7 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
         "Connections that were open when the clock started; null: the process that opened them "
         "was killed.",
     ]
-    late_connections: Annotated[int, "Requests that had to open a connection while the clock ran."]
+    late_connections: Annotated[int, "Requests that waited for a connection while the clock ran."]
     by_reader: Annotated[int, "Responses that aiohttp's reader read."] = 0
     early: Annotated[int, "Requests sent more than 50 us before they were due."] = 0
 

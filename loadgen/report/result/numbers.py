@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from itertools import product
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
@@ -225,8 +226,11 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             run: Its data.
             latencies: Its latencies; the percentiles that were asked for are among them.
         """
-        settings, snapshot, header = run.settings, run.snapshot, run.header
-        counters, rates = snapshot.counters, PerSecond.of(snapshot)
+        settings = run.settings
+        snapshot = run.snapshot
+        header = run.header
+        counters = snapshot.counters
+        rates = PerSecond.of(snapshot)
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
         outputs = counters["output_tokens"]
         pairs = [pair.partition("=") for pair in settings.metadata]
@@ -263,10 +267,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             if settings.disable_stream
             else throughput.peak_output_rate(snapshot),
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
-            **_ramp(run),
             steady_state=SteadyState.of(run),
-            **_probes(run),
-            **_spec_decode(SpecDecode.of(run.telemetry)),
+            **_of_some_runs(run),
             **_latencies(settings, latencies),
         )
 
@@ -331,39 +333,36 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             raise ValueError(str(error)) from error
 
 
-def _ramp(run: RunData) -> dict[str, Any]:
+def _of_some_runs(run: RunData) -> dict[str, Any]:
+    """Compute what only some runs have: a ramp, probes, speculative decoding."""
+    fields: dict[str, Any] = {}
     settings = run.settings
-    if settings.ramp_up_strategy is None:
-        return {}
-    return {name: getattr(settings, name) for name in RAMP} | {
-        "rps_change_events": rate_changes(run)
-    }
+    if settings.ramp_up_strategy is not None:
+        fields |= {name: getattr(settings, name) for name in RAMP}
+        fields["rps_change_events"] = rate_changes(run)
+    if run.probes:
+        e2el_ns = run.trailer.probe_e2el_ns
+        percentiles = [
+            to_ms(float(np.percentile(e2el_ns, p))) if e2el_ns else None for p in (50, 99, 100)
+        ]
+        counts = (len(e2el_ns), run.trailer.probes_failed)
+        fields |= zip(PROBES, (*counts, *percentiles), strict=True)
+    decode = SpecDecode.of(run.telemetry)
+    if decode is not None:
+        drafts = (decode.drafts, decode.drafted, decode.accepted)
+        values = (
+            None if decode.rate is None else decode.rate * 100,
+            decode.length,
+            *(None if count is None else round(count) for count in drafts),
+            list(decode.per_position),
+        )
+        fields |= zip(SPEC_DECODE, values, strict=True)
+    return fields
 
 
 def meaning(settings: RunSettings) -> dict[str, str]:
     """Return the distribution that each of vLLM's four latencies is of."""
     return GENERATE_MEANING if settings.backend == "sglang-native" else VLLM_MEANING
-
-
-def _probes(run: RunData) -> dict[str, Any]:
-    if not run.probes:
-        return {}
-    values_ns = run.trailer.probe_e2el_ns
-    e2el = [to_ms(float(np.percentile(values_ns, p))) if values_ns else None for p in (50, 99, 100)]
-    return dict(zip(PROBES, (len(values_ns), run.trailer.probes_failed, *e2el), strict=True))
-
-
-def _spec_decode(decode: SpecDecode | None) -> dict[str, Any]:
-    if decode is None:
-        return {}
-    counts = (decode.drafts, decode.drafted, decode.accepted)
-    values = (
-        None if decode.rate is None else decode.rate * 100,
-        decode.length,
-        *(None if count is None else round(count) for count in counts),
-        list(decode.per_position),
-    )
-    return dict(zip(SPEC_DECODE, values, strict=True))
 
 
 def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any]:
@@ -414,9 +413,8 @@ TOKEN_KEYS: dict[str, Any] = {
     "max_output_tokens_per_s": 0.0,
     **{
         f"{statistic}_{metric}_ms": None
-        for metric in METRICS
+        for metric, statistic in product(METRICS, STATISTICS)
         if metric != "e2el"
-        for statistic in STATISTICS
     },
 }
 SEQUENCE_KEYS = ("total_input_sequences", "input_sequence_throughput")

@@ -5,6 +5,7 @@ serve` names alike.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -39,7 +40,7 @@ KEYS = (
     "input_throughput",
     "output_throughput",
     "total_throughput",
-    *(f"{statistic}_{latency}_ms" for latency in LATENCIES for statistic in STATISTICS),
+    *(f"{statistic}_{latency}_ms" for latency, statistic in product(LATENCIES, STATISTICS)),
     *("concurrency", "accept_length", "max_output_tokens_per_s", "max_concurrent_requests"),
     *("goodput_slos_ms", "slo_attainment", "slo_attainment_by_metric"),
 )
@@ -98,10 +99,12 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
             run: The data of the run.
             e2el: Its end-to-end latency, from sent.
         """
-        settings, snapshot = run.settings, run.snapshot
+        settings = run.settings
+        snapshot = run.snapshot
         if settings.sglang_result is None:
             return None
-        rates, counters = PerSecond.of(snapshot), snapshot.counters
+        rates = PerSecond.of(snapshot)
+        counters = snapshot.counters
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
         outputs = counters["output_tokens"]
         arguments: dict[str, Any] = {
@@ -138,21 +141,20 @@ def _attainment(run: RunData) -> dict[str, Any]:
     """Compute the shares of the requests that met the limits of --goodput; an answer of one
     token has a TPOT of 0.
     """
-    limits, snapshot = slo.parse_goodput(run.settings.goodput), run.snapshot
+    limits = slo.parse_goodput(run.settings.goodput)
+    snapshot = run.snapshot
     if not limits:
         return {}
-
-    def met(metric: str, limit_ns: int) -> float | None:
+    by_metric = {}
+    for metric, limit_ns in limits.items():
         histogram = snapshot.histograms[GOODPUT[metric]]
-        without = snapshot.ok - histogram.count if metric == "tpot" else 0
-        return _share(histogram.count_at_or_below(limit_ns) + without, snapshot.scheduled)
-
+        met = histogram.count_at_or_below(limit_ns)
+        met += snapshot.ok - histogram.count if metric == "tpot" else 0
+        by_metric[metric] = _share(met, snapshot.scheduled)
     return {
         "goodput_slos_ms": {metric: to_ms(limit) for metric, limit in limits.items()},
         "slo_attainment": _share(snapshot.counters["good_sent"], snapshot.scheduled),
-        "slo_attainment_by_metric": {
-            metric: met(metric, limit) for metric, limit in limits.items()
-        },
+        "slo_attainment_by_metric": by_metric,
     }
 
 

@@ -91,7 +91,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
             return counts_per_column
 
         icl_counts = _dense(counts.icl, columns)
-        ttft, icl = _percentiles(_dense(counts.ttft, columns)), _percentiles(icl_counts)
+        ttft = _percentiles(_dense(counts.ttft, columns))
+        icl = _percentiles(icl_counts)
         rows, gaps = _heat_map(icl_counts)
         bins_per_column = counts.width_ns // BIN_NS
         bins = np.zeros(columns * bins_per_column, dtype=np.int64)
@@ -171,36 +172,33 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         ended = ~np.isin(snapshot.ttft, (CANCELLED, DISCONNECTED))
         if not ended.any():
             return None
-        sent, closed = snapshot.sent[ended], snapshot.closed[ended]
-        ttft, e2el = snapshot.ttft[ended], snapshot.e2el[ended]
+        sent = snapshot.sent[ended]
+        closed = snapshot.closed[ended]
+        ttft = snapshot.ttft[ended]
+        e2el = snapshot.e2el[ended]
         at = np.where(sent >= 0, sent, closed)
         took = np.where(ttft == FAILED, closed - at, e2el)
         order = np.lexsort((snapshot.index[ended], at))
         if len(order) > STRETCHES * A_STRETCH:
-            order = np.concatenate(
-                [_kept(stretch, ttft, e2el) for stretch in np.array_split(order, STRETCHES)]
-            )
+            stretches = []
+            for stretch in np.array_split(order, STRETCHES):
+                # In its order: the slowest, one that failed, the first, and the middle one.
+                failed = np.flatnonzero(ttft[stretch] == FAILED)[:1]
+                slowest = [np.argmax(ttft[stretch]), np.argmax(e2el[stretch])]
+                places = np.unique([*slowest, *failed, 0, len(stretch) // 2])
+                stretches.append(stretch[places])
+            order = np.concatenate(stretches)
         return cls(
             requests=int(ended.sum()),
             sent_s=_rounded(at[order], 1e9),
             ttft_ms=[
-                None if failed else ms
-                for ms, failed in zip(
+                None if has_failed else ms
+                for ms, has_failed in zip(
                     _rounded(ttft[order], 1e6), ttft[order] == FAILED, strict=True
                 )
             ],
             e2el_ms=_rounded(took[order], 1e6),
         )
-
-
-def _kept(stretch: Int64s, ttft: Int64s, e2el: Int64s) -> Int64s:
-    """Select the requests of a stretch, in its order: the slowest, one that failed, the first,
-    and the middle one.
-    """
-    failed = np.flatnonzero(ttft[stretch] == FAILED)[:1]
-    slowest = [np.argmax(ttft[stretch]), np.argmax(e2el[stretch])]
-    kept: Int64s = stretch[np.unique([*slowest, *failed, 0, len(stretch) // 2])]
-    return kept
 
 
 def _rounded(ns: Int64s, unit: float) -> list[float]:

@@ -106,6 +106,11 @@ class Tokens(Struct, frozen=True, kw_only=True):
     user_stamped_events: Annotated[
         int, "Of the events of ok requests with tokens, those without a time stamp of the kernel's."
     ] = 0
+    reordered_events: Annotated[
+        int,
+        "Of these events, those that were readable only after segments had come that the network "
+        "had lost or delayed.",
+    ] = 0
     unbounded_events: Annotated[
         int, "Those of them from a records file that does not say how late they were read."
     ] = 0

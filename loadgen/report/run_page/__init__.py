@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadgen.report import html as pages
-from loadgen.report.html import Block, Document, Heading, Table
+from loadgen.report.html import Block, Document, Heading, Table, writer
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, series
@@ -20,7 +19,7 @@ def html(results: Sequence[Saved]) -> str:
     Args:
         results: At least one.
     """
-    return pages.html(document(results))
+    return writer.html(document(results))
 
 
 def document(results: Sequence[Saved]) -> Document:

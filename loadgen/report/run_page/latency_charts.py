@@ -3,26 +3,14 @@ request over time.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 from typing import Literal
 
 from loadgen.config import slo
-from loadgen.core.histogram import Histogram
-from loadgen.report.html import (
-    Band,
-    Chart,
-    Curve,
-    Drawing,
-    Limit,
-    Linear,
-    Log,
-    Mark,
-    Nines,
-    Panel,
-    Scatter,
-)
-from loadgen.report.html.charts.scale import Scale
+from loadgen.report.html import Drawing
+from loadgen.report.html.charts.chart import Band, Chart, Curve, Limit, Mark, Panel, Scatter
+from loadgen.report.html.charts.scale import Linear, Log, Nines, Scale
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.report.result.timeline import RequestSample
@@ -46,15 +34,21 @@ def percentile_drawing(result: RunResult) -> Drawing | None:
         return None
     most = max(1.0, math.log10(max(histogram.count for histogram in histograms.values())))
     places = [LOWEST, *(number / A_DECADE for number in range(1, math.ceil(most * A_DECADE))), most]
-    panels = tuple(
-        _panel(name, histogram, places, result) for name, histogram in histograms.items()
-    )
+    panels = []
+    for name, histogram in histograms.items():
+        metric = name.partition("_")[0]
+        curve = Curve(TITLES[metric], places, percentiles_by_nines(histogram, places))
+        band = _band(curve, client_errors(name, result))
+        limits, far = limits_in_panel(metric, result, curve.ys)
+        scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
+        marks: tuple[Mark, ...] = (*band, *limits, curve)
+        panels.append(Panel(f"{curve.name}, ms{far}", scale, marks, height=80))
     about = (
         "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
     )
     return Drawing(
         "distributions",
-        Chart("Latency by percentile", about, "percentile", Nines(most), panels, places),
+        Chart("Latency by percentile", about, "percentile", Nines(most), tuple(panels), places),
     )
 
 
@@ -130,43 +124,25 @@ def unit(scale: Scale) -> str:
     return f"{scale.unit}, logarithmic" if isinstance(scale, Log) else scale.unit
 
 
-def _panel(name: str, histogram: Histogram, places: Sequence[float], result: RunResult) -> Panel:
-    metric = name.partition("_")[0]
-    curve = Curve(TITLES[metric], places, percentiles_by_nines(histogram, places))
-    errors = client_errors(name, result)
-    limits, far = limits_in_panel(metric, result, curve.ys)
-    scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
-    return Panel(
-        f"{curve.name}, ms{far}", scale, (*_band(curve, errors), *limits, curve), height=80
-    )
-
-
 def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
     errors_at = sorted(
         (-math.log10(1 - float(name[1:]) / 100), error)
         for name, error in errors.items()
         if name.startswith("p") and name != "p100" and error is not None
     )
-    points = [
-        (at, value, error)
-        for at, value in zip(curve.xs, curve.ys, strict=True)
-        if value is not None and (error := _error_at(at, errors_at)) is not None
-    ]
+    points = []
+    for at, value in zip(curve.xs, curve.ys, strict=True):
+        # The greater of the known errors next below and next above the place counts.
+        below = [error for place, error in errors_at if place <= at][-1:]
+        above = [error for place, error in errors_at if place >= at][:1]
+        if value is not None and below and above:
+            points.append((at, value, max(*below, *above)))
     if points:
         name = f"client error, at most {four_digits(max(error for _, _, error in points))} ms"
         xs, lows, highs = zip(
             *((at, value - error, value + error) for at, value, error in points), strict=True
         )
         yield Band(name, xs, lows, highs)
-
-
-def _error_at(at: float, errors: Sequence[tuple[float, float]]) -> float | None:
-    """Return the greater of the errors that are known next below and next above a place; None
-    beyond them.
-    """
-    below = [error for place, error in errors if place <= at][-1:]
-    above = [error for place, error in errors if place >= at][:1]
-    return max(*below, *above) if below and above else None
 
 
 def _scatter(

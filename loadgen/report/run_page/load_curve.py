@@ -12,20 +12,8 @@ from typing import NamedTuple
 
 from loadgen.checks import Verdict
 from loadgen.config import slo
-from loadgen.report.html import (
-    Chart,
-    Curve,
-    Dots,
-    Limit,
-    Linear,
-    Log,
-    Mark,
-    Panel,
-    Whiskers,
-    fitting_scale,
-)
-from loadgen.report.html.charts.chart import Look
-from loadgen.report.html.charts.scale import Scale
+from loadgen.report.html.charts.chart import Chart, Curve, Dots, Limit, Look, Mark, Panel, Whiskers
+from loadgen.report.html.charts.scale import Linear, Log, Scale, fitting_scale
 from loadgen.report.result.series import Series
 from loadgen.report.series import UNITS, level_text
 from loadgen.report.series_rows import (
@@ -46,7 +34,9 @@ LOOKS: dict[bool | None, tuple[Look, str]] = {
 }
 DEFAULT_LATENCIES = ("ttft_p99", "tpot_p99")  # of a sweep without an SLO
 # Of the first panel, alone or beside one; of it beside more; of the others.
-HIGH, MIDDLE, LOW = (190, 150, 80)
+HIGH = 190
+MIDDLE = 150
+LOW = 80
 LOG_AXIS_RATIO = 20  # times: levels beyond that stand on a logarithmic axis
 PERCENT = 100.0
 PARETO_HEIGHT = 190
@@ -99,7 +89,12 @@ def load_chart(series: Series) -> Chart | None:
     if not panels:
         return None
     if series.kind == "sweep":
-        panels += _throughput(shown)
+        values = [(row.level, row.throughput("output_throughput")) for row in shown]
+        points = [(level, value) for level, value in values if value is not None]
+        if points:
+            xs, ys = zip(*points, strict=True)
+            marks = (Curve("output", xs, ys), Dots("", xs, ys, "first"))
+            panels.append(Panel("Output tokens/s", Linear.over("tok/s", ys), marks))
     heights = (HIGH if len(panels) < 3 else MIDDLE, *[LOW] * (len(panels) - 1))
     panels = [replace(panel, height=height) for panel, height in zip(panels, heights, strict=True)]
     unit = UNITS[series.over]
@@ -197,11 +192,12 @@ def _panel(
     ys = [
         None if value.value is None or math.isinf(value.value) else value.value for value in values
     ]
-    marks += [
-        Curve("", [value.row.level for value in values], ys),
-        *_whiskers(values),
-        *_ring(values, series),
-    ]
+    marks.append(Curve("", [value.row.level for value in values], ys))
+    ends = [(value.row.level, *value.bounds) for value in values if value.bounds is not None]
+    if ends:
+        levels, lows, highs = zip(*ends, strict=True)
+        marks.append(Whiskers(INTERVAL, levels, lows, highs))
+    marks += _ring(values, series)
     marks += [*_dots(values, scale), *(_level_names(values, series) if names_levels else ())]
     title = "Failed requests" if is_rate else heading(name)
     yield Panel(f"{title}, {scale.unit}", scale, tuple(marks))
@@ -232,13 +228,6 @@ def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Valu
     unjudged = row.judged.met is None and not row.confirms
     met = False if misses_anyway else None if unjudged else bounded.met
     return _Value(row, value, None if math.isinf(ends[0]) else (ends[0], ends[1]), met)
-
-
-def _whiskers(values: Sequence[_Value]) -> Iterator[Whiskers]:
-    ends = [(value.row.level, *value.bounds) for value in values if value.bounds is not None]
-    if ends:
-        levels, lows, highs = zip(*ends, strict=True)
-        yield Whiskers(INTERVAL, levels, lows, highs)
 
 
 def _ring(values: Sequence[_Value], series: Series) -> Iterator[Dots]:
@@ -279,17 +268,6 @@ def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:
             ys,
             look,
             texts=texts,
-        )
-
-
-def _throughput(shown: Sequence[Row]) -> Iterator[Panel]:
-    values = [(row.level, row.throughput("output_throughput")) for row in shown]
-    points = [(level, value) for level, value in values if value is not None]
-    if points:
-        levels, ys = zip(*points, strict=True)
-        scale = Linear.over("tok/s", ys)
-        yield Panel(
-            "Output tokens/s", scale, (Curve("output", levels, ys), Dots("", levels, ys, "first"))
         )
 
 

@@ -3,26 +3,16 @@ metrics of the server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Self
 
 from loadgen.config.load_profile import LoadProfile
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report.html import (
-    Block,
-    Chart,
-    Curve,
-    Dots,
-    Drawing,
-    Heat,
-    Linear,
-    Log,
-    Mark,
-    Panel,
-    Paragraph,
-)
+from loadgen.report.html import Block, Drawing, Paragraph
+from loadgen.report.html.charts.chart import Chart, Curve, Dots, Heat, Mark, Panel
+from loadgen.report.html.charts.scale import Linear, Log
 from loadgen.report.result import RunResult
-from loadgen.report.result.timeline import HeatMap, PercentileCourse, Timeline
+from loadgen.report.result.timeline import HeatMap, Timeline
 from loadgen.report.run_page import latency_charts
 from loadgen.util.number_format import percent
 
@@ -51,7 +41,8 @@ class TimeColumns:
     """
 
     def __init__(self, ends: Sequence[float], parts: int = 1) -> None:
-        self.ends, self._parts = ends, parts
+        self.ends = ends
+        self._parts = parts
         self.middles = [(begin + end) / 2 for begin, end in pairwise(ends)]
         self.reach = (ends[1] - ends[0]) / 2  # from the middle of a column to its ends
         self.scale = Linear("s", 0.0, ends[-1])
@@ -93,7 +84,7 @@ def in_flight_drawing(result: RunResult) -> Drawing | None:
     columns = TimeColumns.of(timeline)
     levels = level_curves(server_telemetry(result), columns.ends[-1], LEVELS)
     flying = (columns.steps("in flight", timeline.in_flight, 1), *levels)
-    scale = Linear.over("", (y for curve in flying for y in curve.ys))
+    scale = Linear.over("", chain.from_iterable(curve.ys for curve in flying))
     ttft = _ttft(result, timeline, columns) if result.streams else None
     panels = (Panel("Requests", scale, flying, height=110), *([ttft] if ttft else []))
     about = (
@@ -111,8 +102,16 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if not isinstance(timeline, Timeline):
         yield Paragraph.of(NONE_ENDED if timeline is None else OLDER)
         return
-    columns, telemetry = TimeColumns.of(timeline), server_telemetry(result)
-    panels = [_requests(result, timeline, columns), *_in_flight(result, timeline, columns)]
+    columns = TimeColumns.of(timeline)
+    telemetry = server_telemetry(result)
+    panels = [_requests(result, timeline, columns)]
+    settings = result.provenance.settings
+    if settings.concurrency_profile is not None:
+        planned = _planned_profile(settings.load_profile, columns.ends[-1])
+        values: list[float | None] = [*timeline.in_flight]
+        scale = Linear.over("", chain(values, *(curve.ys for curve in planned)))
+        marks = (columns.steps("in flight", values, 1), *planned)
+        panels.append(Panel("Requests in flight", scale, marks))
     if result.request_sample is not None:
         e2el = latency_charts.scatter_panel("e2el", result.request_sample, result, columns.reach)
         panels += [e2el] if e2el else []
@@ -171,9 +170,20 @@ def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel 
     """Draw TTFT of each request, with percentiles over a sample; of a result without single
     requests, by columns.
     """
-    sample, course = result.request_sample, timeline.ttft_ms
+    sample = result.request_sample
+    course = timeline.ttft_ms
     if sample is None:
-        return _in_columns(result, course, columns)
+        curves = [
+            columns.points(f"TTFT {p}", course.percentile(p), colour)
+            for colour, p in enumerate(NEEDED, 1)
+        ]
+        values = list(chain.from_iterable(curve.ys for curve in curves))
+        if all(value is None for value in values):
+            return None
+        limits, far = latency_charts.limits_in_panel("ttft", result, values)
+        scale = latency_charts.scale_for([*values, *(limit.y for limit in limits)])
+        title = f"TTFT, {latency_charts.unit(scale)}{far}"
+        return Panel(title, scale, (*limits, *curves), latency_charts.SCATTER_HEIGHT)
     if len(sample.sent_s) == sample.requests:
         return latency_charts.scatter_panel("ttft", sample, result, columns.reach)
     curves = []
@@ -184,30 +194,12 @@ def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel 
     return latency_charts.scatter_panel("ttft", sample, result, columns.reach, *curves)
 
 
-def _in_columns(result: RunResult, course: PercentileCourse, columns: TimeColumns) -> Panel | None:
-    curves = [
-        columns.points(f"TTFT {p}", course.percentile(p), colour)
-        for colour, p in enumerate(NEEDED, 1)
-    ]
-    values = [y for curve in curves for y in curve.ys]
-    if all(value is None for value in values):
-        return None
-    limits, far = latency_charts.limits_in_panel("ttft", result, values)
-    scale = latency_charts.scale_for([*values, *(limit.y for limit in limits)])
-    return Panel(
-        f"TTFT, {latency_charts.unit(scale)}{far}",
-        scale,
-        (*limits, *curves),
-        latency_charts.SCATTER_HEIGHT,
-    )
-
-
 def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel:
     wide = columns.joined(sum(timeline.ended))
-    sent, ended = wide.rates(timeline.sent), wide.rates(timeline.ended)
+    sent = wide.rates(timeline.sent)
+    ended = wide.rates(timeline.ended)
     planned = _planned_rate(result, columns.ends[-1])
-    values = [*sent, *ended, *(y for curve in planned for y in curve.ys)]
-    scale = Linear.over("/s", values)
+    scale = Linear.over("/s", chain(sent, ended, *(curve.ys for curve in planned)))
     marks: list[Mark] = [wide.steps("sent", sent, 1), wide.steps("ended", ended, 2), *planned]
     if failed := [
         (at, count) for at, count in zip(columns.middles, timeline.failed, strict=True) if count
@@ -222,11 +214,13 @@ def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Pa
 
 
 def _planned_rate(result: RunResult, end_s: float) -> list[Curve]:
-    settings, rate = result.provenance.settings, result.numbers.request_rate
+    settings = result.provenance.settings
+    rate = result.numbers.request_rate
     due_s = min(result.provenance.schedule.duration_s, end_s)
     if settings.rate_profile is not None:
         return _planned_profile(settings.load_profile, end_s)
-    first, last = settings.ramp_up_start_rps, settings.ramp_up_end_rps
+    first = settings.ramp_up_start_rps
+    last = settings.ramp_up_end_rps
     if first is not None and last is not None:
         shares = [number / RAMP_POINTS for number in range(RAMP_POINTS + 1)]
         is_linear = settings.ramp_up_strategy == "linear"
@@ -251,15 +245,6 @@ def _planned_profile(profile: LoadProfile | None, end_s: float) -> list[Curve]:
             if start_s + offset <= end_s
         ]
     return [Curve("asked", [at_s for at_s, _ in points], [value for _, value in points], 6)]
-
-
-def _in_flight(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Iterator[Panel]:
-    settings = result.provenance.settings
-    if settings.concurrency_profile is not None:
-        planned = _planned_profile(settings.load_profile, columns.ends[-1])
-        seen: list[float | None] = [*timeline.in_flight]
-        scale = Linear.over("", [*seen, *(y for curve in planned for y in curve.ys)])
-        yield Panel("Requests in flight", scale, (columns.steps("in flight", seen, 1), *planned))
 
 
 def _server(telemetry: Telemetry, end_s: float) -> Iterator[Panel]:

@@ -89,7 +89,12 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
     badge = _badge(result)
     yield Paragraph.of(load_line.full_text(result))
-    yield Paragraph.of(Span(_heading(result), Tone.QUIET))
+    label = result.numbers.label
+    urls = target_urls(result)
+    origin = [date(result.numbers), loadgen_version(result)]
+    origin += [f"labelled {label}"] if label else []
+    origin += [f"at {urls}"] if urls else []
+    yield Paragraph.of(Span(", ".join(origin) + ".", Tone.QUIET))
     yield badge
     yield _headline(result)
     if (drawing := over_time.in_flight_drawing(result)) is not None:
@@ -165,18 +170,11 @@ def _badge(result: RunResult) -> Badge:
     return answer_badge(parts, simulated=result.simulated, answer=failed)
 
 
-def _heading(result: RunResult) -> str:
-    label, urls = result.numbers.label, target_urls(result)
-    parts = [date(result.numbers), loadgen_version(result)]
-    parts += [f"labelled {label}"] if label else []
-    parts += [f"at {urls}"] if urls else []
-    return ", ".join(parts) + "."
-
-
 def _headline(result: RunResult) -> Facts:
     """Select the six main numbers of the run."""
     numbers = result.numbers
-    requested, peak = numbers.request_rate, numbers.max_output_tokens_per_s
+    requested = numbers.request_rate
+    peak = numbers.max_output_tokens_per_s
     lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
     beside_rate = "" if isinstance(requested, str) else f"asked: {requested:g} req/s"

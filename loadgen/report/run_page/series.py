@@ -2,7 +2,7 @@
 and each run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import PurePath
 
 from loadgen.report.answer_badge import answer_badge
@@ -31,7 +31,6 @@ from loadgen.report.series_rows import (
     FEW_VALUES,
     INTERVAL,
     MARK,
-    Column,
     has_tokens,
     heading,
     sweep_latencies,
@@ -72,7 +71,12 @@ def blocks(runs: Series) -> Iterator[Block]:
     cells = zip(*(map(_word, column.cells) for column in columns), strict=True)
     words = len([column for column in columns if not column.has_numbers])
     yield Table.of([column.head for column in columns], cells, text_columns=words)
-    yield Paragraph.of(". ".join(_legend(runs, columns)))
+    legend = [f"Latencies are in ms, from {runs.latency_from}"]
+    if any(column.head == INTERVAL for column in columns):
+        legend.append(SLO_RULE)
+    if any(MARK in "".join(column.cells) for column in columns):
+        legend.append(FEW_VALUES)
+    yield Paragraph.of(". ".join(legend))
     if notes := [prose(remark) for remark in remarks(runs)]:
         yield Note("note", "About the runs", (Items(tuple(notes)),))
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
@@ -93,14 +97,6 @@ def blocks(runs: Series) -> Iterator[Block]:
 def _word(text: str) -> Span:
     word = text.strip()
     return Span(word, TONES.get(word, Tone.PLAIN))
-
-
-def _legend(runs: Series, columns: Sequence[Column]) -> Iterator[str]:
-    yield f"Latencies are in ms, from {runs.latency_from}"
-    if any(column.head == INTERVAL for column in columns):
-        yield SLO_RULE
-    if any(MARK in text for column in columns for text in column.cells):
-        yield FEW_VALUES
 
 
 def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:

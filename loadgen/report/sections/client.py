@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
-from loadgen.report.result.client import ProcessUsage, Worker
+from loadgen.report.result.client import ProcessUsage
 from loadgen.report.sections.glossary import term
 from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
 
@@ -30,6 +30,11 @@ def lines(result: RunResult) -> Iterator[str]:
         by_kernel = percent(1 - tokens.user_stamped_events / events, 1)
         exact = percent(1 - tokens.inexact_events / events, 1)
         yield f"Arrival times: {by_kernel} of the {what} stamped by the kernel, {exact} exact"
+        if late := tokens.reordered_events:
+            yield (
+                f"The network lost or reordered segments: {percent(late / events, 1)} of the "
+                f"{what} waited for them"
+            )
     if result.provenance.engine.continuous_usage == "refused":
         yield (
             "The server refuses to count tokens with every event (--continuous-usage): it was "
@@ -48,19 +53,17 @@ def lines(result: RunResult) -> Iterator[str]:
 
 def _loop_and_connections(result: RunResult) -> str:
     """Write the known facts: how busy a killed process was, and what it had opened, is unknown."""
-    client, workers = result.client, len(result.workers)
-    ahead, late, spare = (
-        client.warm_connections,
-        client.late_connections,
-        client.spare_connections or 0,
-    )
+    client = result.client
+    workers = len(result.workers)
+    ahead = client.warm_connections
+    late = client.late_connections
     loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
     busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
     if ahead is None:
-        return f"{busy}{plural(late, 'connection')} opened by requests"
+        return f"{busy}{plural(late, 'request')} waited for a connection"
     return (
-        f"{busy}connections opened: {ahead} before the clock, {spare} in the background, "
-        f"{late} by requests"
+        f"{busy}{plural(ahead, 'connection')} opened before the clock, {plural(late, 'request')} "
+        "waited for one"
     )
 
 
@@ -83,29 +86,23 @@ def blocks(result: RunResult) -> Iterator[Block]:
     ):
         distribution = result.latency_ms.named(name)
         if distribution.count:
-            p99, highest = (
-                fixed(distribution.p99_ms, unit="ms"),
-                fixed(distribution.max_ms, unit="ms"),
-            )
+            p99 = fixed(distribution.p99_ms, unit="ms")
+            highest = fixed(distribution.max_ms, unit="ms")
             facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
     if rows := [(what, value) for what, value in facts if value != UNKNOWN]:
         yield Table.of(("", ""), rows, text_columns=1)
     if client.disturbance:
         yield Paragraph.of(f"Meanwhile {client.disturbance}.")
     if len(result.workers) > 1:
-        yield _workers(result.workers)
-
-
-def _workers(workers: list[Worker]) -> Table:
-    head = ("worker", "machine", "end", "loop busy", "CPU time", "most memory")
-    rows = []
-    for worker in workers:
-        client = worker.client
-        end = worker.lost or ("is not known" if client.wall_s is None else "came to its end")
-        words = (str(worker.number), worker.host or "this one", end)
-        numbers = (percent(client.busy_share), fixed(client.cpu_s, 1, "s"), _megabytes(client))
-        rows.append((*words, *numbers))
-    return Table.of(head, rows, text_columns=3)
+        head = ("worker", "machine", "end", "loop busy", "CPU time", "most memory")
+        workers = []
+        for worker in result.workers:
+            usage = worker.client
+            end = worker.lost or ("is not known" if usage.wall_s is None else "came to its end")
+            words = (str(worker.number), worker.host or "this one", end)
+            numbers = (percent(usage.busy_share), fixed(usage.cpu_s, 1, "s"), _megabytes(usage))
+            workers.append((*words, *numbers))
+        yield Table.of(head, workers, text_columns=3)
 
 
 def _megabytes(client: ProcessUsage) -> str:

@@ -8,7 +8,7 @@ from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
-from loadgen.report.result.latencies import Distribution, Errors
+from loadgen.report.result.latencies import Errors
 from loadgen.report.sections.glossary import term
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import bounds, fixed, four_digits
@@ -27,7 +27,16 @@ def rows(result: RunResult) -> Iterator[str]:
     columns = statistics(result)
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
     for name, title in distributions(result):
-        yield _row(title, result.latency_ms.named(name), columns, request_count(name, result))
+        distribution = result.latency_ms.named(name)
+        requests = request_count(name, result)
+        line = f"{title:<18}"
+        star = ""
+        for column in columns:
+            # The mark stands in the space before the next column.
+            line += f"{fixed(distribution.statistic_ms(column)):>{10 - len(star)}}"
+            star = few_mark(column, requests)
+            line += star
+        yield line
 
 
 def notes(result: RunResult) -> Iterator[str]:
@@ -70,9 +79,12 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """
     names = statistics(result)
     columns = [*HEADLINE_COLUMNS, *(name for name in names if name not in HEADLINE_COLUMNS)]
-    rows, intervals, errors = list[list[Span | str]](), list[str](), list[str]()
+    rows = list[list[Span | str]]()
+    intervals = list[str]()
+    errors = list[str]()
     for name, title in distributions(result):
-        distribution, requests = result.latency_ms.named(name), request_count(name, result)
+        distribution = result.latency_ms.named(name)
+        requests = request_count(name, result)
         cells = [
             f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}"
             for column in columns
@@ -96,9 +108,16 @@ def statistics(result: RunResult) -> list[str]:
 def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
     """List the rows of the table: the name of each distribution, and its title."""
     clocks = ("due", "sent") if result.latency_from == "due" else ("sent", "due")
-    redundant = _redundant(result)
+    tokens = result.tokens
+    # The rows that would only repeat another one, or be all zero.
+    redundant = {
+        "itl": not tokens.imputed_gaps,  # each event brought one token, as far as the server tells
+        "ttfo": not tokens.reasoning_events,  # the first token is the first of the answer: TTFT
+        "pool_wait": result.numbers.max_concurrency is None or result.closed_loop,
+        "connect": not result.client.late_connections,
+    }
     for metric, title in (TITLES | WAITS).items():
-        if metric in redundant:
+        if redundant.get(metric) or (metric in TOKEN_ROWS and not result.streams):
             continue
         if metric in DISTRIBUTIONS:
             yield metric, title
@@ -126,7 +145,8 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
     """
     if name not in LATENCIES:
         return ""
-    values, errors = result.latency_ms.named(name), client_errors(name, result)
+    values = result.latency_ms.named(name)
+    errors = client_errors(name, result)
     beyond = [
         f"{four_digits(error)} at {statistic}"
         for statistic in statistics
@@ -144,30 +164,6 @@ def request_count(name: str, result: RunResult) -> int:
 def few_mark(column: str, requests: int) -> str:
     """Mark a percentile of too few requests with a star."""
     return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
-
-
-def _redundant(result: RunResult) -> set[str]:
-    """Name the rows that would only repeat another one, or be all zero."""
-    tokens = result.tokens
-    repeated = {
-        "itl": not tokens.imputed_gaps,  # each event brought one token, as far as the server tells
-        "ttfo": not tokens.reasoning_events,  # the first token is the first of the answer: TTFT
-        "pool_wait": result.numbers.max_concurrency is None or result.closed_loop,
-        "connect": not result.client.late_connections,
-    }
-    absent = set() if result.streams else TOKEN_ROWS
-    return absent | {name for name, is_so in repeated.items() if is_so}
-
-
-def _row(title: str, distribution: Distribution, columns: list[str], requests: int) -> str:
-    line, star = f"{title:<18}", ""
-    for column in columns:
-        value = distribution.statistic_ms(column)
-        # the mark stands in the space before the next column
-        line += f"{fixed(value):>{10 - len(star)}}"
-        star = few_mark(column, requests)
-        line += star
-    return line
 
 
 def _interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:

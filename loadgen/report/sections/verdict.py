@@ -24,7 +24,7 @@ from loadgen.report.html import (
     prose,
 )
 from loadgen.report.result import RunResult
-from loadgen.report.result.outcomes import LimitResult, judge_limits
+from loadgen.report.result.outcomes import judge_limits
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
 from loadgen.util.number_format import (
     UNKNOWN,
@@ -41,9 +41,20 @@ MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
 
 
 def lines(result: RunResult) -> Iterator[str]:
-    """Write the banners, the verdict with its reasons, and the limits of the SLO."""
+    """Write the banners, the verdict, the checks that failed, the notes, and the limits of the
+    SLO.
+    """
     yield from banners(result)
-    yield from _verdict_and_checks(result)
+    yield f"Verdict: {_verdict_summary(result)}"
+    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
+        for check in checks:
+            yield f"  {check.name}: {check.finding}"
+        yield f"    -> {advice}"
+    if because := _explanation(result):
+        yield f"  explained by: {because}"
+    for check in result.notes:
+        yield f"  note: {check.value}"
+        yield f"    -> {check.advice}"
     yield from slo_lines(result)
 
 
@@ -73,20 +84,6 @@ def banners(result: RunResult) -> Iterator[str]:
         yield "OVERLOADED: requests came faster than they were answered."
 
 
-def _verdict_and_checks(result: RunResult) -> Iterator[str]:
-    """Write the verdict, the checks that failed, and the notes."""
-    yield f"Verdict: {_verdict_summary(result)}"
-    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
-        for check in checks:
-            yield f"  {check.name}: {check.finding}"
-        yield f"    -> {advice}"
-    if because := _explanation(result):
-        yield f"  explained by: {because}"
-    for check in result.notes:
-        yield f"  note: {check.value}"
-        yield f"    -> {check.advice}"
-
-
 def _verdict_summary(result: RunResult) -> str:
     """Write the verdict, and how many of the checks that apply passed."""
     applied = [check for check in result.checks if check.ok is not None and not check.explains]
@@ -113,27 +110,17 @@ def slo_lines(result: RunResult) -> Iterator[str]:
         is_rate = "_rate" in row.limit
         # What a limit without a unit means.
         bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"
-        if row.beyond:
-            value = _failed_of(result, row)
+        if row.beyond:  # because of the failed requests of its class, or of all
+            part = next((part for part in result.classes if row in part.named_limits), None)
+            failures = Failures.among(result.outcomes, result.never_due)
+            failed = failures.failed if part is None else part.failed
+            requests = failures.of if part is None else part.requests
+            value = f"{percent(failed / requests, 2)} of {plural(requests, 'request')} failed"
         else:
             value = UNKNOWN if row.value is None else row.value_text
         if row.met is None:
             value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
         yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"
-
-
-def _failed_of(result: RunResult, row: LimitResult) -> str:
-    """Write the share of failed requests because of which a limit is missed: of all, or of its
-    class.
-    """
-    for part in result.classes:
-        if row in part.named_limits:
-            return (
-                f"{percent(part.failed / part.requests, 2)} of "
-                f"{plural(part.requests, 'request')} failed"
-            )
-    failures = Failures.among(result.outcomes, result.never_due)
-    return f"{percent(failures.failed / failures.of, 2)} of {plural(failures.of, 'request')} failed"
 
 
 def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
@@ -173,7 +160,8 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
     """Write the value of a latency, and how far it may be believed."""
     if value is None:
         return f"{UNKNOWN}: nothing was measured"
-    histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
+    histogram = snapshot.histograms[slo.distribution(limit.metric, clock)]
+    p = limit.percentile
     shown = f"{ms(value * 1e6)} of {histogram.count} values"
     if (
         limit.metric not in slo.GAPS
@@ -183,7 +171,8 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
         return f"{shown} and {plural(failed, 'failed request')}"
     if p is None:
         return shown
-    needed, requests = least_samples(p), snapshot.requests_of(slo.distribution(limit.metric, clock))
+    needed = least_samples(p)
+    requests = snapshot.requests_of(slo.distribution(limit.metric, clock))
     few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
     if limit.metric in slo.GAPS:
         return f"{shown} of {plural(requests, 'request')}{few}"

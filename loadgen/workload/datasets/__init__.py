@@ -171,7 +171,14 @@ def find(settings: RunSettings) -> DatasetClass:
         if name in BUILT_IN
         else packages.load("--dataset-name", _entry(name))
     )
-    _check_options(kind, settings)
+    options: Mapping[str, str] = getattr(kind, "options", {})
+    for option in settings.dataset_options.keys() - options.keys():
+        listed = ", ".join(f"{allowed} ({about})" for allowed, about in options.items())
+        remedy = (
+            f"choose from {listed}" if options else "leave it out: this data set has no options"
+        )
+        problem = f"unknown option {option!r} of the data set {name}"
+        raise BadInput("--dataset-arg", problem, remedy)
     dataset: DatasetClass = (
         kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
     )
@@ -190,17 +197,6 @@ class _Batched:
         return TextBatches(
             self._texts.from_settings(settings), settings.random_batch_size, settings.num_prompts
         )
-
-
-def _check_options(kind: DatasetClass, settings: RunSettings) -> None:
-    options: Mapping[str, str] = getattr(kind, "options", {})
-    for name in settings.dataset_options.keys() - options.keys():
-        listed = ", ".join(f"{option} ({about})" for option, about in options.items())
-        remedy = (
-            f"choose from {listed}" if options else "leave it out: this data set has no options"
-        )
-        problem = f"unknown option {name!r} of the data set {settings.dataset_name}"
-        raise BadInput("--dataset-arg", problem, remedy)
 
 
 def _require_used(settings: RunSettings) -> None:

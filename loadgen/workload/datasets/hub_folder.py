@@ -316,26 +316,23 @@ def _declared(folder: HubFolder) -> Declared:
         return {}
     declared: Declared = {}
     for config in (about or {}).get("configs") or () if isinstance(about, dict) else ():
-        splits = _patterns(config.get("data_files"))
+        # The patterns of each split: a list of them or a single one is the split train.
+        data_files = config.get("data_files")
+        entries = data_files if isinstance(data_files, list) else [data_files]
+        by_split = dict[str, list[str]]()
+        for entry in entries:
+            split, paths = (
+                (entry.get("split", "train"), entry.get("path"))
+                if isinstance(entry, dict)
+                else ("train", entry)
+            )
+            by_split.setdefault(split, []).extend(
+                path for path in (paths if isinstance(paths, list) else [paths]) if path
+            )
+        splits = {split: paths for split, paths in by_split.items() if paths}
         if splits:
             declared[str(config.get("config_name", "default"))] = splits
     return declared
-
-
-def _patterns(data_files: Any) -> dict[str, list[str]]:
-    """Return the patterns of each split: a list of them or a single one is the split train."""
-    entries = data_files if isinstance(data_files, list) else [data_files]
-    by_split = dict[str, list[str]]()
-    for entry in entries:
-        split, paths = (
-            (entry.get("split", "train"), entry.get("path"))
-            if isinstance(entry, dict)
-            else ("train", entry)
-        )
-        by_split.setdefault(split, []).extend(
-            path for path in (paths if isinstance(paths, list) else [paths]) if path
-        )
-    return {split: paths for split, paths in by_split.items() if paths}
 
 
 def _required(

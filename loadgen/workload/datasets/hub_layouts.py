@@ -128,7 +128,13 @@ def layout_of(settings: RunSettings, first: Record) -> Layout:
     columns = _mapped_columns(settings, first)
 
     def read(record: Record, source: str) -> Row | None:
-        return _mapped_row({field: record.get(column) for field, column in columns.items()}, source)
+        fields = {field: record.get(column) for field, column in columns.items()}
+        chat, prompt = fields.get("messages"), fields.get("prompt")
+        if chat and _is_answered(chat):
+            fields["messages"] = chat[:-1]
+        if isinstance(prompt, list):
+            fields["prompt"] = _text(prompt, ASKS)
+        return Row.of(fields, source)
 
     def answer(record: Record) -> str:
         chat = record.get(columns["messages"]) if "messages" in columns else None
@@ -165,15 +171,6 @@ def asking(prompt: str | Callable[[Record], Any]) -> Callable[[Record, str], Row
         return Row.of({"messages" if isinstance(content, list) else "prompt": content}, source)
 
     return read
-
-
-def _mapped_row(fields: dict[str, Any], source: str) -> Row:
-    chat, prompt = fields.get("messages"), fields.get("prompt")
-    if chat and _is_answered(chat):
-        fields["messages"] = chat[:-1]
-    if isinstance(prompt, list):
-        fields["prompt"] = _text(prompt, ASKS)
-    return Row.of(fields, source)
 
 
 def _mapped_columns(settings: RunSettings, first: Record) -> dict[str, str]:

@@ -151,17 +151,13 @@ def bins(lengths: Int64s) -> list[tuple[int, int, int]]:
     last length, count).
     """
     low, high = int(lengths.min()), int(lengths.max())
-    width = _round_up(-(-(high - low + 1) // MAX_BINS))
+    least = -(-(high - low + 1) // MAX_BINS)  # rounded up to 1, 2, 5, 10, 20, 50, ...
+    step = 1
+    while step * 5 < least:
+        step *= 10
+    width = next(step * factor for factor in (1, 2, 5) if step * factor >= least)
     start = low // width * width
     counts = np.bincount((lengths - start) // width).tolist()
     return [
         (start + i * width, start + (i + 1) * width - 1, count) for i, count in enumerate(counts)
     ]
-
-
-def _round_up(width: int) -> int:
-    """Round up to 1, 2, 5, 10, 20, 50, ..."""
-    step = 1
-    while step * 5 < width:
-        step *= 10
-    return next(step * factor for factor in (1, 2, 5) if step * factor >= width)

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -274,7 +273,7 @@ def _uncuttable(tokenizer: Tokenizer, tokens: int) -> BadInput:
 def _path(settings: RunSettings) -> Path:
     if settings.dataset_path is not None:
         return checked_path(DATASET_PATH, settings.dataset_path)
-    return Path(str(resources.files("loadgen.workload.datasets") / "prose.txt"))
+    return Path(__file__).with_name("prose.txt")
 
 
 def _lines(path: Path, tokenizer: Tokenizer) -> list[Line]:

@@ -8,8 +8,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -279,5 +279,5 @@ def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:
 
 @cache
 def _words() -> list[str]:
-    text = (resources.files("loadgen.workload.datasets") / "prose.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("prose.txt").read_text(encoding="utf-8")
     return sorted({word for word in text.split() if word.isalpha()})

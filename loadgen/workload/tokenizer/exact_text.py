@@ -75,7 +75,12 @@ class Words:
                 TOKENIZER, problem, "use another tokenizer, or a data set with its own texts"
             )
         words = list(candidates)[: min(MAX_WORDS, 1 << (len(candidates).bit_length() - 1))]
-        return cls(tuple(words), _tokens_add_up(words, tokenizer))
+        text = " ".join(words)
+        # Each word is tokenized alone: the text is split at words first, or no token spans two.
+        tokens_add_up = tokenizer.count([text]) == [len(words)] and (
+            tokenizer.pieces(text) == len(words) or not ACROSS.search("\n".join(tokenizer.vocab()))
+        )
+        return cls(tuple(words), tokens_add_up)
 
 
 def words_of(tokenizer: Tokenizer) -> Words:
@@ -101,16 +106,6 @@ def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
         return False
     spelled = (WORD.fullmatch(tokenizer.token(number)) for number in ids[:2])
     return all(match and match[1] == word for match in spelled)
-
-
-def _tokens_add_up(words: Sequence[str], tokenizer: Tokenizer) -> bool:
-    """Return whether each word is tokenized alone: the text is split at words first, or no token
-    spans two words.
-    """
-    text = " ".join(words)
-    if tokenizer.count([text]) != [len(words)]:
-        return False
-    return tokenizer.pieces(text) == len(words) or not ACROSS.search("\n".join(tokenizer.vocab()))
 
 
 def fit_texts(

@@ -325,7 +325,7 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
 
 
 def _from_hub(name: str) -> Tokenizer:
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     remedy = f"give the path of the served model's {FILE}, or a name as the hub spells it"
@@ -344,8 +344,11 @@ def _from_hub(name: str) -> Tokenizer:
             raise BadInput(
                 TOKENIZER, f"the hub does not have {name} ({first_line(error)})", remedy
             ) from error
-    if (folder := _cached_folder(name)) is not None:
-        return _from_transformers(folder, name)
+    config = try_to_load_from_cache(name, CONFIG)
+    if isinstance(config, str):
+        folder = Path(config).parent
+        if any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
+            return _from_transformers(folder, name)
     problem = (
         f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached "
         f"({trouble})"
@@ -374,15 +377,3 @@ def _fetched(name: str) -> Tokenizer:
         with contextlib.suppress(OSError, ValueError):  # not every model has one
             hf_hub_download(name, beside)
     return _from_file(path, name)
-
-
-def _cached_folder(name: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache
-
-    config = try_to_load_from_cache(name, CONFIG)
-    folder = Path(config).parent if isinstance(config, str) else None
-    return (
-        folder
-        if folder is not None and any(any(folder.glob(pattern)) for pattern in VOCABULARIES)
-        else None
-    )

@@ -60,7 +60,7 @@ class TestReuse:
             for _ in range(3):
                 await sender.one()
             assert sender.transport.opened == 3
-            assert await sender.transport.warm(3) == 3  # which waits until they have rested
+            assert await sender.transport.warm(2) == 2  # which waits until they have rested
             assert (await sender.one()).reused
             assert sender.transport.opened == 3
 
@@ -92,7 +92,7 @@ class TestReuse:
         async with Sender(faulty.url) as sender:
             await sender.one("close-after")
             await until(lambda: not faulty.open)
-            await until(lambda: not list(sender.transport._idle))
+            await until(lambda: not list(sender.transport._pool))
             record = await sender.one()
             assert_good(record)
             assert not record.reused
@@ -141,11 +141,10 @@ class TestReuse:
             assert sender.transport.opened == 2
         assert faulty.requests == sender.sent == 3
 
-    @pytest.mark.usefixtures("no_rest")
-    async def test_reuse_ends_after_an_early_close_by_the_server(
+    async def test_none_is_reused_before_it_has_rested_after_an_early_close(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 3600 * S)
+        monkeypatch.setattr("loadgen.client.pool.LONG_REST_NS", 3600 * S)
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one("close-after"))
             await until(lambda: not sender.transport.reuses)
@@ -215,7 +214,7 @@ class TestRefused:
         monkeypatch.setattr("loadgen.client.transport.REFUSED_PAUSE_S", 3600)
         async with closing_at_once() as url, Sender(url) as sender:
             waiting = sender.start(3)
-            await until(lambda: not sender.transport._active and not sender.transport._late)
+            await until(lambda: not sender.transport._active and not sender.transport._pool.waiting)
             assert not sender.records
             sender.transport.abandon(Outcome.CANCELLED, "enough")
             assert [(await each).outcome for each in waiting] == [Outcome.REFUSED] * 3

@@ -16,7 +16,6 @@ from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.worker_main import work
 from loadgen.testing.faults.fault import Shares
 from loadgen.testing.faulty import Faulty, serving
-from loadgen.util import machine
 from loadgen.util.child_process import PipeWriter
 from tests.helpers.fault_runs import PATIENCE_S, carried_out, job, run
 
@@ -25,21 +24,6 @@ async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path:
     measured = await run(job(faulty.url, tmp_path, 30, request_rate=1000))
     assert measured.snapshot.outcomes == {"ok": 30}
     assert measured.snapshot.partial is None
-
-
-async def test_spare_connections_leave_room_by_addresses_and_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        machine, "max_connections", lambda pairs=1, processes=1: 1000 * pairs // processes
-    )
-    asked = job(
-        "http://127.0.0.1:1", tmp_path, 1, source_address="127.0.0.1,127.0.0.2", workers="8"
-    )
-    async with LoopRunner() as runner:
-        await runner.begin(asked)
-        (transport,) = runner._transports
-    assert transport._spare._most == 225  # a tenth of 250 is left to requests that find none
 
 
 async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:

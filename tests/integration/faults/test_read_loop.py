@@ -103,6 +103,33 @@ async def test_read_loop_reads_and_stamps_without_the_event_loop() -> None:
         assert not pair.read_by_loop
 
 
+async def test_a_reader_that_fails_keeps_no_other_from_reading() -> None:
+    """The kernel reports each socket only once: what one batch skips would never be read."""
+    loop, faults, read = asyncio.get_running_loop(), [], []
+    loop.set_exception_handler(lambda _, context: faults.append(str(context["exception"])))
+
+    def reader(number: int, end: socket.socket) -> Callable[[], None]:
+        def on_readable() -> None:
+            read.append((number, end.recv(100)))
+            if number < 2:
+                raise RuntimeError(f"fault {number}")
+
+        return on_readable
+
+    read_loop = ReadLoop()
+    read_loop.open(loop)
+    with contextlib.ExitStack() as ends:
+        for number in range(4):
+            near, far = (ends.enter_context(end) for end in socket.socketpair())
+            near.setblocking(False)
+            read_loop.add_reader(near.fileno(), reader(number, near))
+            far.send(b"x")
+        read_loop.turn()
+    read_loop.close()
+    assert sorted(read) == [(number, b"x") for number in range(4)]
+    assert sorted(faults) == ["fault 0", "fault 1"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's stamps are Linux's")
 async def test_the_answer_to_a_request_that_exceeds_the_socket_buffer_is_stamped() -> None:
     async with connected(ReadLoop()) as pair:

@@ -73,11 +73,11 @@ async def test_connections_are_opened_before_the_first_request_is_due(
 
     # On a machine that stands still for a second before the run starts, they would be too old for
     # use.
-    monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 3600 * 10**9)
+    monkeypatch.setattr("loadgen.client.pool.SAFE_AGE_NS", 3600 * 10**9)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     async with serving(script, tls) as url:
-        work = job(url, tmp_path, 40, request_rate=400.0)
+        work = job(url, tmp_path, 40, request_rate=400.0, base_url=url)
         work = replace(
             work, targets=tuple(replace(target, verify_tls=False) for target in work.targets)
         )

@@ -1,6 +1,7 @@
 """Interrupts: a run that is ended early reports what it has measured."""
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 from loadgen.client import capture
@@ -40,7 +41,7 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
     assert found.snapshot.histograms["ttft_due"].count == 5
     assert [record.outcome for record in recorded(tmp_path / "records")].count(Outcome.OK) == 5
     ends = [response.end for response in capture.load(options["capture"]).responses]
-    assert ends == [End.RESPONSE] * 5 + [End.CLIENT] * 3
+    assert Counter(ends) == {End.RESPONSE: 5, End.CLIENT: 3}
     data = result(found.snapshot)
     assert (data["completed"], data["loadgen"]["partial"]) == (5, "interrupted")
     assert "PARTIAL: interrupted" in saved_json.render(data)

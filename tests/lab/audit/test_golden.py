@@ -1,12 +1,11 @@
 """The mistakes of five published pages, each found at its place, and a clean page of ours."""
 
 import re
-from functools import cache
 
 import pytest
 
-from loadgen.lab.audit import Finding, audit
-from tests.helpers.audited_pages import PAGES
+from loadgen.lab.audit import Finding
+from tests.helpers.audited_pages import published
 
 QWEN_32B, QWEN_235B, QWEN_14B, QWEN_9B, QWEN_30B = (
     "qwen3-32b-a100",
@@ -16,11 +15,6 @@ QWEN_32B, QWEN_235B, QWEN_14B, QWEN_9B, QWEN_30B = (
     "qwen3-30b-a3b-910b",
 )
 NOTE = True
-
-
-@cache
-def findings(page: str) -> list[Finding]:
-    return audit(str(PAGES / f"{page}.md"))
 
 
 # page, line or what stands in the place, rule, what is said, what it should be, part of why; NOTE
@@ -125,7 +119,7 @@ GOLDEN = [
 def test_each_known_mistake_is_found_in_its_place_with_its_arithmetic(row: tuple) -> None:
     page, place, rule, says, should_be, why, *note = row
     found = [
-        finding for finding in findings(page) if finding.rule == rule and is_at(finding, place)
+        finding for finding in published(page) if finding.rule == rule and is_at(finding, place)
     ]
     fitting = [f for f in found if says in f.says and should_be in f.should_be and why in f.why]
     assert len(fitting) == 1, found
@@ -140,4 +134,4 @@ def is_at(finding: Finding, place: int | str) -> bool:
 
 def test_a_true_ratio_of_gaps_to_tokens_is_no_finding() -> None:
     of_4_tokens = range(430, 454)
-    assert [f for f in findings(QWEN_30B) if f.place.line in of_4_tokens] == []
+    assert [f for f in published(QWEN_30B) if f.place.line in of_4_tokens] == []

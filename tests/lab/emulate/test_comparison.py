@@ -1,6 +1,7 @@
 """Every difference has a reason: without its rules a tool has loadgen's numbers."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate.comparison import TOOLS, compare, explain, loadgen_value
+from loadgen.lab.tools.emulate.recorded_run import RecordedRun
 from loadgen.lab.tools.emulate.tool import (
     CONNECTING,
     DIGITS,
@@ -19,6 +21,7 @@ from loadgen.lab.tools.emulate.tool import (
     Tool,
     View,
 )
+from loadgen.runner.run_result import Result
 from loadgen.testing.replies import delta, event
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.compared_runs import FEW, kept
@@ -68,11 +71,16 @@ def records_of(group: str) -> tuple[list[Record], bool]:
     return (SYNTHETIC[group](), True) if group in SYNTHETIC else of_file(group)
 
 
+@cache
+def run_and_result(group: str) -> tuple[RecordedRun, Result]:
+    records, chat = records_of(group)
+    return run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)
+
+
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("group", GROUPS)
 def test_tool_without_rules_has_loadgens_numbers(name: str, group: str) -> None:
-    records, chat = records_of(group)
-    run, result = run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)
+    run, result = run_and_result(group)
     compared = 0
     for row in rows_of(TOOLS[name], run, frozenset()):
         if row.ours is None or row.value is None:

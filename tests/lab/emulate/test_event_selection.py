@@ -5,4 +5,4 @@ from loadgen.lab.tools.emulate.recorded_run import event_selection
 
 
 def test_every_set_of_flags_has_a_place() -> None:
-    assert len(event_selection(lambda flags: True)) > sum(NAMES.values())
+    assert len(event_selection(lambda flags: flags >= 0)) > sum(NAMES.values())

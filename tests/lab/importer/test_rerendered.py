@@ -12,6 +12,7 @@ from loadgen.lab.study.execute import conductor
 from loadgen.lab.study.execute.store import Store
 from loadgen.lab.study.spec import study_file
 from tests.helpers.imported_files import PAGES, STUDIES, take
+from tests.helpers.thinning import thinned
 from tests.lab.importer.test_published import (
     GOLDEN,
     QWEN_9B,
@@ -55,7 +56,7 @@ def test_report_has_the_derived_throughput_and_percentage(row: tuple) -> None:
     )
 
 
-@pytest.mark.parametrize("name", [QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B])
+@pytest.mark.parametrize("name", thinned([QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B], 5))
 def test_a_report_of_published_results_claims_no_more_than_it_knows(name: str) -> None:
     assert "one run of each arm" in written(name)
     assert "single runs" in written(name)
@@ -65,13 +66,16 @@ def test_a_report_of_published_results_claims_no_more_than_it_knows(name: str) -
 
 @pytest.mark.parametrize(
     ("name", "wrong"),
-    [
-        (QWEN_32B, "-13.8"),
-        (QWEN_14B, "8424.86"),
-        (QWEN_9B, "34.63"),
-        (QWEN_9B, "+15.59%"),
-        (QWEN_9B, "34,751,436"),
-    ],
+    thinned(
+        [
+            (QWEN_9B, "34.63"),
+            (QWEN_9B, "+15.59%"),
+            (QWEN_9B, "34,751,436"),
+            (QWEN_32B, "-13.8"),
+            (QWEN_14B, "8424.86"),
+        ],
+        5,
+    ),
 )
 def test_wrong_value_of_a_page_is_not_in_its_report(name: str, wrong: str) -> None:
     assert wrong not in written(name)

@@ -11,7 +11,7 @@ import pytest
 from loadgen.lab.study.execute.findings import Findings
 from loadgen.lab.study.report.charts import drawings
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html import Names
+from loadgen.report.html.charts.scale import Names
 from tests.helpers import imported_files
 from tests.helpers.audited_pages import block, fence
 from tests.helpers.imported_files import take

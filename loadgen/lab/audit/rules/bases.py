@@ -215,39 +215,34 @@ def idle_options(study: PublishedStudy) -> Findings:
     for _, arms in study.staged() if not study.repeated else ():
         for arm in arms:
             if (
-                best
-                and arm.command.text
-                and arm.command.engines & best.command.engines
-                and not arm.same_server(best)
+                not best
+                or not arm.command.text
+                or not arm.command.engines & best.command.engines
+                or arm.same_server(best)
+                or not (gain := study.gain(arm, best))
             ):
-                yield from _idle(study, arm, best)
+                continue
+            by = gain.value
+            peaks = [n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])]
+            peak = max(peaks, default=None)
+            changed = arm.command.changes(best.command)
+            if peak is not None and arm.command.binding(peak).same_as(best.command.binding(peak)):
+                settings = _changed(arm, best).items()
+                limit = " and ".join(setting_text(name, to) for name, to in settings)
+                why = (
+                    f"{limit} is never reached by {peak:g} in flight: {change(by)} over "
+                    f"{best.name} is noise"
+                )
+                if limit:
+                    yield arm.note("idle-option", why, "never reached", by)
+            elif changed and changed.keys() <= set(INTERFACE) and by > 1:
+                text = ", ".join(setting_text(name, to) for name, (_, to) in changed.items())
+                why = (
+                    f"{text} only changes how answers are read: {change(by)} over {best.name} has "
+                    "another cause"
+                )
+                yield arm.note("idle-option", why, weight=by - 1)
         best = study.best([*arms, best])
-
-
-def _idle(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
-    peak = max(
-        (n.value for name in ("cap", "peak_in_flight") if (n := arm.result[name])), default=None
-    )
-    gain = study.gain(arm, best)
-    changed = arm.command.changes(best.command)
-    if not gain:
-        return
-    by = gain.value
-    if peak is not None and arm.command.binding(peak).same_as(best.command.binding(peak)):
-        limit = " and ".join(setting_text(name, to) for name, to in _changed(arm, best).items())
-        why = (
-            f"{limit} is never reached by {peak:g} in flight: {change(by)} over {best.name} is "
-            "noise"
-        )
-        if limit:
-            yield arm.note("idle-option", why, "never reached", by)
-    elif changed and changed.keys() <= set(INTERFACE) and by > 1:
-        settings = ", ".join(setting_text(name, to) for name, (_, to) in changed.items())
-        why = (
-            f"{settings} only changes how answers are read: {change(by)} over {best.name} has "
-            "another cause"
-        )
-        yield arm.note("idle-option", why, weight=by - 1)
 
 
 def turned_off(study: PublishedStudy) -> Findings:

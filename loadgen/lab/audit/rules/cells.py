@@ -5,7 +5,7 @@ from itertools import chain
 from loadgen.lab.audit.files import RATE_ERROR
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import change, off, plain
-from loadgen.lab.audit.published import Published, title
+from loadgen.lab.audit.published import title
 from loadgen.lab.audit.study import PublishedArm, PublishedStudy
 from loadgen.lab.audit.table import Change, Quantity, Row, Table
 
@@ -23,7 +23,20 @@ def copied(study: PublishedStudy) -> Findings:
             yield _without_block(study, table, row, total)
             continue
         for quantity in cell.quantities:
-            yield from _beside(study, quantity, [arm.result for arm in arms])
+            printing = [arm.result for arm in arms if quantity.name in arm.result.numbers]
+            numbers = [result[quantity.name] for result in printing]
+            if not printing or any(number.value == quantity.number.value for number in numbers):
+                continue
+            says = f"{title(quantity.name)} {quantity.text}"
+            should_be = str(numbers[0])
+            line = printing[0].where(quantity.name).line
+            if any(number.agrees(quantity.number) for number in numbers):
+                why = f"the block at line {line} prints {should_be}: digits were lost"
+                place = study.page.place(quantity.at)
+                yield Finding(place, "cell", says, should_be, why, note=True)
+            elif quantity.name != "total_per_s":  # else it is an estimate of several servers
+                why = f"the block of this cell, at line {line}, prints {should_be}"
+                yield study.finding(quantity.at, "cell", says, should_be, why)
 
 
 def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantity) -> Finding:
@@ -53,23 +66,6 @@ def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantit
     if gained and gained.ratio.differs(ratio):
         why += f", so that {gained.text} is {change(ratio.value)}"
     return study.finding(total.at, "cell", says, str(first.total), why)
-
-
-def _beside(study: PublishedStudy, quantity: Quantity, results: list[Published]) -> Findings:
-    printing = [result for result in results if quantity.name in result.numbers]
-    numbers = [result[quantity.name] for result in printing]
-    agrees = any(number.agrees(quantity.number) for number in numbers)
-    if not printing or any(number.value == quantity.number.value for number in numbers):
-        return
-    says = f"{title(quantity.name)} {quantity.text}"
-    should_be = str(numbers[0])
-    line = printing[0].where(quantity.name).line
-    if agrees:
-        why = f"the block at line {line} prints {should_be}: digits were lost"
-        yield Finding(study.page.place(quantity.at), "cell", says, should_be, why, note=True)
-    elif quantity.name != "total_per_s":  # else it is an estimate of several servers
-        why = f"the block of this cell, at line {line}, prints {should_be}"
-        yield study.finding(quantity.at, "cell", says, should_be, why)
 
 
 def percents(study: PublishedStudy) -> Findings:

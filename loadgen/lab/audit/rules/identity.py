@@ -94,13 +94,21 @@ def models(study: PublishedStudy) -> Findings:
     """Title, recommendation and commands name the model that the page is about, or a variant of
     it.
     """
-    named = [(name, at) for name, at in _named(study) if name]
+    page = study.page
+    names = []
+    if stated := page.titled("Model"):
+        names.append((_first(stated[0]), stated[1]))
+    for text, begin in _promises(study):
+        names += [(_bare(match[0]), begin + match.start()) for match in MODEL.finditer(text)]
+    names += [(_first(command.name), command.at) for command in page.commands]
+    names += [(_first(client.model), client.at) for client in page.clients]
+    named = [(name, at) for name, at in names if name]
     subject = _subject(study, [name for name, _ in named])
     if not subject:
         return
     places = set(named)
     # A name that tells no size, and is like the subject's, is another version of it.
-    for command in study.page.commands:
+    for command in page.commands:
         likeness = difflib.SequenceMatcher(None, command.name, subject).ratio()
         if not _first(command.name) and likeness >= MIN_LIKENESS:
             places.add((command.name, command.at))
@@ -162,16 +170,6 @@ def _subject(study: PublishedStudy, named: list[str]) -> str:
     return min(
         (name for name, vote in zip(named, votes, strict=True) if vote == max(votes)), key=len
     )
-
-
-def _named(study: PublishedStudy) -> Iterator[tuple[str, int]]:
-    page = study.page
-    if stated := page.titled("Model"):
-        yield _first(stated[0]), stated[1]
-    for text, begin in _promises(study):
-        yield from ((_bare(match[0]), begin + match.start()) for match in MODEL.finditer(text))
-    yield from ((_first(command.name), command.at) for command in page.commands)
-    yield from ((_first(client.model), client.at) for client in page.clients)
 
 
 def advice(study: PublishedStudy) -> Findings:

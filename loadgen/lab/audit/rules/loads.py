@@ -1,7 +1,6 @@
 """Loads: what was sent and answered, against what the page, its client and its servers say."""
 
 import math
-from collections.abc import Iterator
 
 from loadgen.lab.audit.command import ServingCommand
 from loadgen.lab.audit.finding import Finding, Findings
@@ -60,7 +59,8 @@ def asked(study: PublishedStudy) -> Findings:
 def rate_limited(study: PublishedStudy) -> Findings:
     """A throughput shows what a server can do, and not what it was sent."""
     for row, base, cell in study.pairs():
-        arms = [arm for part in (base, cell) for arm in study.showing(part.get("total_per_s"))[:1]]
+        arms = study.showing(base.get("total_per_s"))[:1]
+        arms += study.showing(cell.get("total_per_s"))[:1]
         offered = []
         for arm in arms:
             rate, sending, duration, latency = _sending(study, arm)
@@ -142,7 +142,7 @@ def announced(study: PublishedStudy) -> Findings:
     """Every workload that a page announces has a result."""
     if not study.arms or any(arm.result.per_request() is None for arm in study.arms):
         return
-    random = [each for each in study.page.workloads if each.input_tokens is not None]
+    random = [workload for workload in study.page.workloads if workload.input_tokens is not None]
     for workload in random:
         if not any(workload.fits(arm.result) for arm in study.arms):
             shape = f"{workload.input_tokens} tokens in, {workload.output_tokens} out"
@@ -159,7 +159,12 @@ def failures(study: PublishedStudy) -> Findings:
     """
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
-    for arms in _alike(study):
+    # Those that were sent one workload: by the page's name, the announced workload and the cap.
+    alike: dict[tuple[str, AnnouncedWorkload | None, float | None], list[PublishedArm]] = {}
+    for name, named_arms in study.by_workload().items():
+        for arm in named_arms:
+            alike.setdefault((name, study.workload(arm), arm.binding_cap), []).append(arm)
+    for arms in alike.values():
         succeeding = [(arm, ok.value) for arm in arms if (ok := arm.result["ok"])]
         most = max((succeeded for _, succeeded in succeeding), default=0)
         for arm, succeeded in succeeding:
@@ -203,20 +208,9 @@ def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) ->
     )
 
 
-def _alike(study: PublishedStudy) -> Iterator[list[PublishedArm]]:
-    """The arms that were sent one workload: by the page's names, and by the announced workload
-    and the cap.
-    """
-    for arms in study.by_workload().values():
-        kinds: dict[tuple[AnnouncedWorkload | None, float | None], list[PublishedArm]] = {}
-        for arm in arms:
-            kinds.setdefault((study.workload(arm), arm.binding_cap), []).append(arm)
-        yield from kinds.values()
-
-
 def clients(study: PublishedStudy) -> Findings:
     """The client asks for the model that a server serves, at the port on which it listens."""
-    for client in [each for each in study.page.clients if not each.starts_servers][:1]:
+    for client in [client for client in study.page.clients if not client.starts_servers][:1]:
         for command in study.page.commands:
             if command.engine:
                 yield from _other_model(study, client, command)

@@ -31,7 +31,7 @@ def lines(study: PublishedStudy) -> Findings:
     """
     if study.repeated:
         return  # numbers of lines are means over starts
-    for left, right in pairwise([*_entries(study), None]):
+    for left, right in pairwise([*ENTRY.finditer(study.page.prose), None]):
         if left is None:
             continue
         section = study.page.section(left.start())
@@ -39,7 +39,13 @@ def lines(study: PublishedStudy) -> Findings:
         between = study.page.prose[left.end() : right.start()] if right else ""
         sign = between.strip() if re.fullmatch(r"\s*[<>≈=]\s*", between) else ""
         if right is not None and sign:
-            yield from _order(study, left, right, sign)
+            first = _all_servers(left)
+            second = _all_servers(right)
+            if (sign == ">" and second.above(first)) or (sign == "<" and first.above(second)):
+                left_name = left[1].rpartition(":")[2].strip()
+                says = f"{left_name} {sign} {right[1].strip()}"
+                why = f"{left_name} has {first} and {right[1].strip()} {second} {left[4]}"
+                yield study.finding(left.start(), "result-line", says, "", why)
         before = study.page.prose[: left.start()].rstrip()
         is_after_sign = before.endswith((">", "<")) or before.rpartition("\n")[2].endswith(
             "Result:"
@@ -52,22 +58,6 @@ def lines(study: PublishedStudy) -> Findings:
             if study.arms and not any(_shows(study, arm, printed) for arm in study.arms):
                 why = "no block on this page has it"
                 yield study.note(rise.start(group), "result-line", f"{rise[group]} tok/s", why)
-
-
-def _entries(study: PublishedStudy) -> list[re.Match[str]]:
-    return list(ENTRY.finditer(study.page.prose))
-
-
-def _order(study: PublishedStudy, left: re.Match[str], right: re.Match[str], sign: str) -> Findings:
-    first = _all_servers(left)
-    second = _all_servers(right)
-    if (sign == ">" and second.above(first)) or (sign == "<" and first.above(second)):
-        left_name = left[1].rpartition(":")[2].strip()
-        right_name = right[1].strip()
-        why = f"{left_name} has {first} and {right_name} {second} {left[4]}"
-        yield study.finding(
-            left.start(), "result-line", f"{left_name} {sign} {right_name}", "", why
-        )
 
 
 def _all_servers(entry: re.Match[str]) -> Number:
@@ -104,7 +94,7 @@ def misprints(study: PublishedStudy) -> list[Number]:
     """The throughputs of lines that no block has."""
     printed = [
         Number.printed(entry[2])
-        for entry in _entries(study)
+        for entry in ENTRY.finditer(study.page.prose)
         if entry[4] == "tok/s" and not entry[5]
     ]
     return [

@@ -37,11 +37,6 @@ def latencies(result: Published) -> Findings:
                 yield Finding(
                     result.where(name), "latency-zero", says, "above 0", why, cause=metric
                 )
-    yield from _order(result)
-    yield from _bounds(result)
-
-
-def _order(result: Published) -> Findings:
     for metric in METRICS:
         names = [name for s in ASCENDING if (name := f"{s}_{metric}_ms") in result.numbers]
         for lower, higher in pairwise(names):
@@ -52,10 +47,7 @@ def _order(result: Published) -> Findings:
                 at_least = f"at least {below} ms"
                 why = f"no percentile is below a lower one, and {title(lower)} is {below} ms"
                 yield Finding(result.where(higher), "percentile-order", says, at_least, why)
-
-
-def _bounds(result: Published) -> Findings:
-    duration = result["duration_s"]
+    whole_run = result["duration_s"] * 1000
     for statistic in STATISTICS:
         first = f"{statistic}_ttft_ms"
         last = f"{statistic}_e2el_ms"
@@ -64,10 +56,9 @@ def _bounds(result: Published) -> Findings:
         if ttft.above(e2el):
             why = f"each first token comes before the last one, and {title(last)} is {e2el} ms"
             yield _bound(result, first, e2el, why)
-        if (e2el or ttft).above(duration * 1000):
-            yield _bound(
-                result, last if e2el else first, duration * 1000, f"the whole run took {duration} s"
-            )
+        if (e2el or ttft).above(whole_run):
+            why = f"the whole run took {result['duration_s']} s"
+            yield _bound(result, last if e2el else first, whole_run, why)
 
 
 def _bound(result: Published, name: str, most: Number, why: str) -> Finding:

@@ -169,11 +169,21 @@ def with_workload_results(step: StepResult, study: Study, *, published: bool) ->
         results = {name: _result(blocks, arm, study) for name, blocks in runs.items() if blocks}
         arms.append(replace(arm, workloads=results))
     reference = next((arm for arm in arms if arm.name == step.reference), None)
-    if reference is not None:
-        arms = [
-            arm if arm is reference else _compared(arm, reference, study, published) for arm in arms
-        ]
-    return replace(step, arms=tuple(arms))
+    if reference is None:
+        return replace(step, arms=tuple(arms))
+    why = Unbounded.SINGLE_RUNS if published else Unbounded.FEW_BLOCKS
+    compared = []
+    for arm in arms:
+        results = dict(arm.workloads)
+        for name, result in arm.workloads.items():
+            other = reference.workloads.get(name)
+            if other is not None and arm is not reference:
+                decides = arm.comparison is not None and name == study.objective.workload
+                comparison = arm.comparison if decides else _one_look(result, other, study)
+                difference = difference_of(result, other, comparison, study, why)
+                results[name] = replace(result, difference=difference)
+        compared.append(replace(arm, workloads=results))
+    return replace(step, arms=tuple(compared))
 
 
 def _result(runs: Mapping[int, WorkloadRun], arm: ArmResult, study: Study) -> WorkloadResult:
@@ -195,21 +205,6 @@ def _result(runs: Mapping[int, WorkloadRun], arm: ArmResult, study: Study) -> Wo
         gpu_tps=None if not output else statistics.geometric_mean(output) / devices,
         estimated=copies > 1,
     )
-
-
-def _compared(arm: ArmResult, reference: ArmResult, study: Study, published: bool) -> ArmResult:
-    results = {}
-    for name, result in arm.workloads.items():
-        other = reference.workloads.get(name)
-        if other is not None:
-            decides = arm.comparison is not None and name == study.objective.workload
-            comparison = arm.comparison if decides else _one_look(result, other, study)
-            why = Unbounded.SINGLE_RUNS if published else Unbounded.FEW_BLOCKS
-            result = replace(
-                result, difference=difference_of(result, other, comparison, study, why)
-            )
-        results[name] = result
-    return replace(arm, workloads=results)
 
 
 def difference_of(

@@ -14,8 +14,9 @@ from loadgen.errors import BadInput
 from loadgen.lab.study.execute.arm_result import ArmResult, WorkloadResult
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
-from loadgen.report.html.charts.chart import BarLook, Look
+from loadgen.report.html import Drawing
+from loadgen.report.html.charts.chart import BarLook, Bars, Chart, Curve, Dots, Look, Panel
+from loadgen.report.html.charts.scale import Linear, Names, Nines
 from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.util.number_format import brief, percent, signed
 

@@ -7,7 +7,7 @@ kept a study from its decisions when the budget was spent.
 import itertools
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -214,25 +214,24 @@ def shortfall(findings: Findings) -> Iterator[str]:
     noise = before if step.noise is None else step.noise.with_prior(before)
     reasons = [] if noise is None else [f"noise {percent(noise.sd, 1)} of one start"]
     trials = list(itertools.chain.from_iterable(arm.trials for arm in step.arms))
-    reasons += _disturbances(trials, findings.study.objective.workload)
-    if reasons:
-        yield f"{step.step.name}: {'; '.join(reasons)}"
-    if noise is not None:
-        yield from _need(findings, step, noise)
-
-
-def _disturbances(trials: Sequence[Trial], workload: str) -> Iterator[str]:
+    workload = findings.study.objective.workload
     parts = [disturbance(trial, workload) for trial in trials if workload in trial.runs]
     others = sorted(
         part.others_cores for part in parts if part.others_cores > part.max_others_cores
     )
-    stolen = sorted(part.stolen_share for part in parts if part.stolen_share > MAX_STOLEN_SHARE)
     if others:
         cores = value_range(f"{others[0]:.1f}", f"{others[-1]:.1f}")
-        yield f"in {len(others)} of {len(parts)} runs other processes used {cores} cores"
+        reasons.append(f"in {len(others)} of {len(parts)} runs other processes used {cores} cores")
+    stolen = sorted(part.stolen_share for part in parts if part.stolen_share > MAX_STOLEN_SHARE)
     if stolen:
         shares = value_range(percent(stolen[0], 0), percent(stolen[-1], 0))
-        yield f"in {len(stolen)} of {len(parts)} runs the hypervisor took {shares} of the time"
+        reasons.append(
+            f"in {len(stolen)} of {len(parts)} runs the hypervisor took {shares} of the time"
+        )
+    if reasons:
+        yield f"{step.step.name}: {'; '.join(reasons)}"
+    if noise is not None:
+        yield from _need(findings, step, noise)
 
 
 def _need(findings: Findings, step: StepResult, noise: Noise) -> Iterator[str]:
@@ -292,21 +291,16 @@ def disturbance_text(step: StepResult, workload: str) -> str:
             adjusted.setdefault(arm.comparison.adjustment, []).append(arm.name)
     if not adjusted and step.open:
         return count
-    return f"{count}; {_adjustment_text(step, adjusted)}"
-
-
-def _adjustment_text(step: StepResult, adjusted: Mapping[Adjustment, Sequence[str]]) -> str:
-    """Return what was done about disturbed starts, for the names of the arms with each
-    adjustment.
-    """
     if not adjusted:
         # The noise of the only arm may be of fewer starts than it has.
         is_left_out = (
             step.step.kind == NOISE and step.noise and step.noise.df + 1 < len(step.arms[0].values)
         )
-        return TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
-    if len(adjusted) == 1:
-        return TEXTS[next(iter(adjusted))]
-    return "; ".join(
-        f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in adjusted.items()
-    )
+        action = TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
+    elif len(adjusted) == 1:
+        action = TEXTS[next(iter(adjusted))]
+    else:
+        action = "; ".join(
+            f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in adjusted.items()
+        )
+    return f"{count}; {action}"

@@ -10,7 +10,7 @@ from loadgen.lab.study.report.arm_text import DIGITS, difference_text, numbers, 
 from loadgen.lab.study.report.findings_text import time_spent
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
 from loadgen.lab.study.spec.strict_model import At
-from loadgen.report.html import Line, Span, Table, Tone, cell, line
+from loadgen.report.html import Span, Table, Tone, cell, line
 from loadgen.util.number_format import fixed, percent, signed
 
 VERDICT_TONES = {Verdict.ADOPTED: Tone.GOOD, Verdict.FAILED: Tone.BAD, Verdict.INFEASIBLE: Tone.BAD}
@@ -50,7 +50,14 @@ def arms(step: StageSummary, model: ReportModel) -> Table:
             fixed(result.mean("mean_tpot_ms") if result else None, DIGITS),
             starts,
         ]
-        rows.append((*map(cell, row), cell(*_verdict(arm))))
+        if arm.verdict is Verdict.SAME_AS:
+            verdict = [line("same as ", Span(arm.why, Tone.CODE))]
+        else:
+            verdict = [line(Span(str(arm.verdict), VERDICT_TONES.get(arm.verdict, Tone.PLAIN)))]
+            if arm.why:
+                quoted = arm.verdict in (Verdict.FAILED, Verdict.PRUNED)
+                verdict.append(line(Span(arm.why, Tone.CODE if quoted else Tone.PLAIN)))
+        rows.append((*map(cell, row), cell(*verdict)))
     return Table(head, tuple(rows))
 
 
@@ -62,16 +69,6 @@ def other_workloads(step: StageSummary, workloads: Sequence[str], model: ReportM
         if any(name in arm.workloads for name in workloads)
     ]
     return Table(("Arm", *workloads), tuple(rows))
-
-
-def _verdict(arm: ArmResult) -> Iterator[Line]:
-    if arm.verdict is Verdict.SAME_AS:
-        yield line("same as ", Span(arm.why, Tone.CODE))
-        return
-    yield line(Span(str(arm.verdict), VERDICT_TONES.get(arm.verdict, Tone.PLAIN)))
-    if arm.why:
-        quoted = arm.verdict in (Verdict.FAILED, Verdict.PRUNED)
-        yield line(Span(arm.why, Tone.CODE if quoted else Tone.PLAIN))
 
 
 def options(model: ReportModel) -> Table:

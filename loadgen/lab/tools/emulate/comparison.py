@@ -3,7 +3,7 @@ differ.
 """
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -216,26 +216,24 @@ def _values(rows: list[Row]) -> dict[str, float | None]:
 
 def render(comparison: ToolComparison) -> str:
     """Return the whole text, without control characters."""
-    return "\n".join(map(printable, _lines(comparison))) + "\n"
-
-
-def _lines(comparison: ToolComparison) -> Iterator[str]:
     tool = comparison.tool
     rows = comparison.rows
     requests = f"{comparison.path} ({comparison.requests} requests)"
-    yield f"What {tool.title} would have printed for {requests}, and loadgen's numbers"
-    for premise in tool.premises:
-        yield f"  {premise}"
-    yield ""
     reasons = comparison.reasons
     width = max(len(row.row.label) for row in rows)
-    yield f"{'Their row':<{width}} {'theirs':>14} {'ours':>14}  why"
+    lines = [
+        f"What {tool.title} would have printed for {requests}, and loadgen's numbers",
+        *(f"  {premise}" for premise in tool.premises),
+        "",
+        f"{'Their row':<{width}} {'theirs':>14} {'ours':>14}  why",
+    ]
     for row in rows:
         theirs = row.row.shown(row.row.value)
         ours = row.row.shown(row.ours) if row.row.ours else "-"
         numbers = " ".join(str(reasons.index(rule) + 1) for rule in row.why)
-        yield f"{row.row.label:<{width}} {theirs:>14} {ours:>14}  {numbers}".rstrip()
+        lines.append(f"{row.row.label:<{width}} {theirs:>14} {ours:>14}  {numbers}".rstrip())
     if reasons:
-        yield ""
+        lines.append("")
     for number, rule in enumerate(reasons, 1):
-        yield from textwrap.wrap(f"{number:>2}  {rule.text}", WIDTH, subsequent_indent="    ")
+        lines += textwrap.wrap(f"{number:>2}  {rule.text}", WIDTH, subsequent_indent="    ")
+    return "\n".join(map(printable, lines)) + "\n"

@@ -26,7 +26,19 @@ def gaps(
     """
     event_tokens = run.event_tokens if imputed else None
     if event_tokens is not None:
-        return _imputed_gaps(run, tokens, included, event_tokens)
+        # As `Record.fold` does: an event without tokens ends no gap, and begins one only as the
+        # first.
+        selected = run.select(tokens)
+        k = event_tokens[selected.index]
+        is_first = np.zeros(len(k), dtype=bool)
+        is_first[selected.bounds[:-1][selected.count > 0]] = True
+        kept = np.flatnonzero((k > 0) | is_first)
+        gap = np.diff(selected.at[kept], prepend=0)
+        counts = np.repeat(included, selected.count)[kept] & ~is_first[kept]
+        k = k[kept]
+        return Distribution(
+            (gap[counts] // k[counts]).astype(np.float64), k[counts].astype(np.float64)
+        )
     selected = run.select(marks)
     before = np.diff(selected.at, prepend=0)
     is_token = np.frombuffer(tokens, dtype=np.bool_)[run.flags[selected.index]]
@@ -35,23 +47,6 @@ def gaps(
     counts = is_token & np.repeat(included, selected.count)
     counts[positions[bounds[:-1][np.diff(bounds) > 0]]] = False
     return Distribution(before[counts].astype(np.float64))
-
-
-def _imputed_gaps(
-    run: RecordedRun, tokens: bytes, included: Bools, event_tokens: Int64s
-) -> Distribution:
-    """Return gaps as `Record.fold` does: an event without tokens ends no gap, and begins one
-    only as the first.
-    """
-    selected = run.select(tokens)
-    k = event_tokens[selected.index]
-    is_first = np.zeros(len(k), dtype=bool)
-    is_first[selected.bounds[:-1][selected.count > 0]] = True
-    kept = np.flatnonzero((k > 0) | is_first)
-    gap = np.diff(selected.at[kept], prepend=0)
-    counts = np.repeat(included, selected.count)[kept] & ~is_first[kept]
-    k = k[kept]
-    return Distribution((gap[counts] // k[counts]).astype(np.float64), k[counts].astype(np.float64))
 
 
 def spread_tokens(run: RecordedRun, tokens: bytes, included: Bools) -> Int64s:

@@ -304,7 +304,7 @@ def _or_zero(distribution: Distribution | None, statistic: str) -> float:
 def _requests(view: View) -> Requests:
     run = view.run
     active = view.active
-    tokens = event_selection(lambda flags: flags & CHOICE and _is_token(run.chat, active, flags))
+    tokens = event_selection(lambda flags: _is_token(run.chat, active, flags))
     included = run.complete if FORGIVING in active else run.ok
     selected = run.select(tokens)
     seen = selected.count[included]
@@ -326,15 +326,19 @@ def _requests(view: View) -> Requests:
     )
 
 
-def _is_token(chat: bool, active: Rules, flags: int) -> bool:
-    """Tell whether an event is a token: content or `reasoning_content` that is not null; in
+def _is_token(chat: bool, active: Rules, flags: Int64s) -> Bools:
+    """Tell which events are tokens: content or `reasoning_content` that is not null; in
     completions not empty.
     """
-    if flags & TOKENS and IGNORES not in active:
-        return True
-    if flags & TEXTS:
-        return bool(flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)))
-    return chat and EMPTY_IS_TOKEN in active and bool(flags & (EMPTY | OLD_REASONING))
+    tokens: Bools = flags & TOKENS != 0
+    texts: Bools = flags & TEXTS != 0
+    has_choice: Bools = flags & CHOICE != 0
+    counted = tokens
+    if IGNORES in active:
+        counted = texts & (flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)) != 0)
+    if chat and EMPTY_IS_TOKEN in active:
+        counted = counted | (~texts & (flags & (EMPTY | OLD_REASONING) != 0))
+    return counted & has_choice
 
 
 def _totals(view: View) -> list[Row]:

@@ -30,11 +30,14 @@ COLUMNS = (
 ABANDONED_OUTCOMES = (*GIVEN_UP, Outcome.DROPPED)
 
 
-def event_selection(predicate: Callable[[int], int]) -> bytes:
+def event_selection(predicate: Callable[[Int64s], Bools | Int64s]) -> bytes:
     """Return a selection of events by their flags (`loadgen.core.event_flags`): a byte, 0 or 1,
     per set of flags.
+
+    Args:
+        predicate: Takes all sets of flags at once; 0 and False select no event.
     """
-    return bytes(bool(predicate(flags)) for flags in range(2 * SILENT))
+    return predicate(np.arange(2 * SILENT)).astype(np.bool_).tobytes()
 
 
 TOKEN = event_selection(lambda flags: flags & TOKENS)

@@ -69,8 +69,10 @@ def _answers(view: View) -> Answers:
         tokens = event_selection(lambda flags: flags & TOKENS)
     # It does not request usage, so the usage chunk, on which its reader of completions fails, would
     # not be sent.
-    lines = event_selection(lambda flags: run.chat or run.native or flags != USAGE)
-    usage = event_selection(lambda flags: flags & USAGE and (run.chat or flags & CONTENT))
+    lines = event_selection(lambda flags: (flags != USAGE) | run.chat | run.native)
+    usage = event_selection(
+        lambda flags: (flags & USAGE != 0) & ((flags & CONTENT != 0) | run.chat)
+    )
     output = np.where(
         run.has_event(usage) & (run.completion_tokens >= 0),
         run.completion_tokens,

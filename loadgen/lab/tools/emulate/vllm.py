@@ -89,7 +89,7 @@ RUST_PREMISES = (
     "alone",
 )
 STEADY_SHARE = 0.95  # --steady-state-threshold
-NOT_DONE = event_selection(lambda flags: not flags & DONE)
+NOT_DONE = event_selection(lambda flags: flags & DONE == 0)
 USAGES = event_selection(lambda flags: flags & USAGE)
 
 
@@ -110,18 +110,15 @@ class Client:
         """Its name and version."""
         return f"vllm{'-rs' if self.rust else ''} bench serve 0.{self.version}"
 
-    def ends_with_usage(self, chat: bool) -> bool:
-        """Tell whether any chunk ends a request."""
-        return self.version < 32 and chat
-
-    def is_token(self, chat: bool, flags: int) -> bool:
-        """Tell whether an event counts as a token: it may end TTFT, and begin and end gaps."""
-        if not flags & CHOICE:
-            return False
+    def is_token(self, chat: bool, flags: Int64s) -> Bools:
+        """Tell which events count as tokens: they may end TTFT, and begin and end gaps."""
+        has_choice: Bools = flags & CHOICE != 0
         if self.version < 33 or self.rust or not chat:
-            return True
-        thought = flags & REASONING and not flags & OLD_REASONING
-        return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
+            return has_choice
+        answers: Bools = flags & (CONTENT | TOOL) != 0
+        thinks: Bools = flags & (REASONING | OLD_REASONING) == REASONING
+        is_empty: Bools = flags & (EMPTY | ROLE) == EMPTY
+        return has_choice & (answers | thinks | is_empty)
 
     def percentiles(self, text: str) -> list[float]:
         """Return the percentiles it prints for `--metric-percentiles`: the one in Rust adds p90."""
@@ -133,12 +130,15 @@ class Client:
         chat = view.run.chat
         active = view.active
 
-        def counts(flags: int) -> bool:
-            if flags & TOKENS:
-                return IGNORES not in active or self.is_token(chat, flags)
-            return (
-                self.is_token(chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
-            )
+        def counts(flags: Int64s) -> Bools:
+            is_token = self.is_token(chat, flags)
+            has_tokens: Bools = flags & TOKENS != 0
+            counted = has_tokens & is_token if IGNORES in active else has_tokens
+            for rule, role in ((ROLE_CHUNK, ROLE), (TOKENLESS, 0)):
+                chunks = is_token & ~has_tokens & (flags & ROLE == role)
+                if chunks.any() and rule in active:
+                    counted = counted | chunks
+            return counted
 
         return event_selection(counts)
 
@@ -147,7 +147,7 @@ def _answers(client: Client, view: View) -> Answers:
     run = view.run
     active = view.active
     tokens = client.tokens(view)
-    usage_ends = client.ends_with_usage(run.chat)
+    usage_ends = client.version < 32 and run.chat  # any chunk ends a request
     marks = NOT_DONE if usage_ends and USAGE_ENDS in active else tokens
     start = view.starts
     ends = run.select(marks)
@@ -183,7 +183,7 @@ def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
         unsaid = np.maximum(received, 1) if AS_CHUNKS in view.active else run.tokens
         return np.where(run.completion_tokens > 0, run.completion_tokens, unsaid), usage_at > 0
     read_at = run.select(
-        event_selection(lambda flags: flags & USAGE and not client.is_token(run.chat, flags))
+        event_selection(lambda flags: (flags & USAGE != 0) & ~client.is_token(run.chat, flags))
     ).last
     read = (read_at > 0) & (read_at == usage_at)
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read

@@ -92,7 +92,22 @@ class BenchmarkRunnerShareGPT:
         Raises:
             BadInput: The file or the tokenizer cannot be used, or the lengths are no range.
         """
-        low, high = _range(settings.sharegpt_input_len)
+        text = settings.sharegpt_input_len
+        low: int = 0
+        high: float = math.inf
+        if text is not None:  # MIN:MAX, either of which may be empty
+            first, colon, last = text.partition(":")
+            digits = all(end == "" or end.isdecimal() for end in (first, last))
+            is_range = colon and digits and (first or last)
+            if is_range:
+                low = int(first or 0)
+                high = int(last) if last else math.inf
+            if not is_range or low > high:
+                raise BadInput(
+                    INPUT_LEN,
+                    f"{text!r} is not a range of lengths",
+                    "write MIN:MAX, MIN: or :MAX, for example 10:2000",
+                )
         return cls(
             conversations=ConversationsInOrder(sharegpt_path(settings)),
             tokenizer=tokenizer_of(settings),
@@ -157,19 +172,3 @@ class BenchmarkRunnerShareGPT:
             **self.conversations.provenance(),
             **self.tokenizer.provenance(),
         }
-
-
-def _range(text: str | None) -> tuple[int, float]:
-    """Parse `--sharegpt-input-len`: MIN:MAX, either of which may be empty."""
-    if text is None:
-        return 0, math.inf
-    low, colon, high = text.partition(":")
-    good = colon and all(end == "" or end.isdecimal() for end in (low, high)) and low + high
-    bounds = (int(low or 0), int(high) if high else math.inf) if good else (1, 0)
-    if bounds[0] > bounds[1]:
-        raise BadInput(
-            INPUT_LEN,
-            f"{text!r} is not a range of lengths",
-            "write MIN:MAX, MIN: or :MAX, for example 10:2000",
-        )
-    return bounds

@@ -222,12 +222,17 @@ class Whiskers:
         """Write the bounds at a place; empty where there are none, and of whiskers that lie
         across.
         """
-        ends = zip(self.at, self.lows, self.highs, strict=True)
-        return (
-            ""
-            if self.across
-            else ", ".join(_range(low, high, scale) for x, low, high in ends if x == at)
-        )
+        texts = []
+        for x, low, high in zip(self.at, self.lows, self.highs, strict=True):
+            if self.across or x != at:
+                continue
+            if not isfinite(high):
+                texts.append(f"> {scale.written(low)}")
+            elif not isfinite(low):
+                texts.append(f"< {scale.written(high)}")
+            else:
+                texts.append(f"{scale.written(low)} to {scale.written(high)}")
+        return ", ".join(texts)
 
     def drawn(self, x: ToPixels, y: ToPixels) -> Iterator[str]:
         """Draw them as SVG.
@@ -272,9 +277,11 @@ class Whiskers:
 
     def _label(self, label: str, x: float, y: float) -> str:
         if self.across:
-            place, anchor = (x + GAP, y + 4), "start"
+            place = (x + GAP, y + 4)
+            anchor = "start"
         else:
-            place, anchor = (x, y + GAP + LETTER_HEIGHT if self.below else y - GAP), "middle"
+            place = (x, y + GAP + LETTER_HEIGHT if self.below else y - GAP)
+            anchor = "middle"
         text = escape(printable(label))
         return (
             f'<text class="callout" x="{place[0]:.1f}" y="{place[1]:.1f}" '
@@ -326,20 +333,10 @@ class Chart:
         """Every mark that says something at a stop: its name, and its words at each of the
         stops.
         """
-        rows = [
-            (mark.name, [mark.text(stop, panel.scale) for stop in self.stops])
-            for panel in self.panels
-            for mark in panel.marks
-            if mark.name
-        ]
-        return [(name, texts) for name, texts in rows if any(texts)]
-
-
-def _range(low: float, high: float, scale: Scale) -> str:
-    if not isfinite(high):
-        return f"> {scale.written(low)}"
-    return (
-        f"< {scale.written(high)}"
-        if not isfinite(low)
-        else f"{scale.written(low)} to {scale.written(high)}"
-    )
+        rows = []
+        for panel in self.panels:
+            for mark in panel.marks:
+                texts = [mark.text(stop, panel.scale) for stop in self.stops]
+                if mark.name and any(texts):
+                    rows.append((mark.name, texts))
+        return rows

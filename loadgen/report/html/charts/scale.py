@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Self
 
 from loadgen.util.number_format import four_digits, percentile
@@ -70,7 +71,8 @@ class Linear(Scale):
         ends.
         """
         numbers = list(values) or [0.0]
-        low, high = min(numbers), max(numbers)
+        low = min(numbers)
+        high = max(numbers)
         step = _step((high - low or abs(high) or 1.0) / 6)
         return cls(unit, step * math.floor(low / step - 0.5), step * math.ceil(high / step + 0.5))
 
@@ -103,7 +105,10 @@ class Log(Scale):
     def over(cls, unit: str, values: Iterable[float | None]) -> Self:
         """From a tick at or below the lowest of the values to one at or above the highest."""
         numbers = [max(value, LEAST) for value in values if value is not None] or [1.0]
-        low, high = _below(min(numbers)), _step(max(numbers))
+        lowest = min(numbers)
+        size = 10.0 ** math.floor(math.log10(lowest) + 1e-12)
+        low = max(step * size for step in STEPS[:3] if step * size <= lowest * (1 + 1e-9))
+        high = _step(max(numbers))
         return cls(unit, low, high if high > low else _step(1.5 * low))
 
     def share(self, value: float) -> float:
@@ -112,10 +117,11 @@ class Log(Scale):
 
     def ticks(self) -> list[tuple[float, str]]:
         """See `Scale`."""
-        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        first = math.floor(math.log10(self.low))
+        last = math.ceil(math.log10(self.high))
         steps = STEPS[:3] if math.log10(self.high / self.low) <= MAX_DECADES else STEPS[:1]
         values = [
-            round(step * 10.0**power, 12) for power in range(first, last + 1) for step in steps
+            round(step * 10.0**power, 12) for power, step in product(range(first, last + 1), steps)
         ]
         return [
             (value, short(value))
@@ -200,11 +206,6 @@ def _step(least: float) -> float:
     """1, 2 or 5 times a power of ten, no less than this."""
     size = 10.0 ** math.floor(math.log10(least))
     return next(step * size for step in STEPS if step * size >= least * (1 - 1e-9))
-
-
-def _below(value: float) -> float:
-    size = 10.0 ** math.floor(math.log10(value) + 1e-12)
-    return max(step * size for step in STEPS[:3] if step * size <= value * (1 + 1e-9))
 
 
 def _within(share: float) -> float:

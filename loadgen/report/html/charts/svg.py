@@ -6,7 +6,9 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
+from itertools import chain
 
 from loadgen.report.html.charts.chart import (
     Band,
@@ -26,13 +28,18 @@ from loadgen.report.html.charts.scale import Names, ToPixels, short
 from loadgen.util.terminal_text import printable
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-WIDTH, LEFT, RIGHT = 720, 52, 12
+WIDTH = 720
+LEFT = 52
+RIGHT = 12
 # There is room for words of 19 px, so that they can be read where the page is narrow and the chart
 # is small.
 # A line of words above a panel; ticks and label below all; between panels.
-ROW, BELOW, GAP = (21, 46, 12)
+ROW = 21
+BELOW = 46
+GAP = 12
 ABOVE = 6  # between the first line of words and the edge
-LETTER, BOLD_LETTER = 10.2, 12.4  # as wide as a letter is on average
+LETTER = 10.2  # as wide as a letter is on average
+BOLD_LETTER = 12.4
 NAME_LETTER = 6.2  # the same on an axis of long names, whose words are of 11 px everywhere
 APART = 15  # between the lines of two ticks' words
 MAX_NAME = 30  # letters of a name on a vertical axis
@@ -100,7 +107,8 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
         yield from _panel(chart, panel, top, f"{key}-{number}")
     last = -float(WIDTH)
     for value, text in chart.scale.ticks():
-        x, half = _x(chart, value), len(text) * LETTER / 2
+        x = _x(chart, value)
+        half = len(text) * LETTER / 2
         if x - half >= last + 6:
             yield (
                 f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 17}" '
@@ -115,7 +123,8 @@ def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
 
 
 def _tops(chart: Chart) -> list[int]:
-    tops, below = list[int](), 0
+    tops = list[int]()
+    below = 0
     for panel in chart.panels:
         top = below + ROW * _legend(panel)[1] + ABOVE
         tops.append(top)
@@ -131,10 +140,8 @@ def _left(chart: Chart) -> float:
 
 def _longest_name(chart: Chart) -> int:
     axes = (panel.scale for panel in chart.panels)
-    return max(
-        (len(_cut(name)) for axis in axes if isinstance(axis, Names) for name in axis.names),
-        default=0,
-    )
+    names = chain.from_iterable(axis.names for axis in axes if isinstance(axis, Names))
+    return max((len(_cut(name)) for name in names), default=0)
 
 
 def _cut(name: str) -> str:
@@ -147,8 +154,7 @@ def _x(chart: Chart, value: float) -> float:
 
 
 def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
-    def x(value: float) -> float:
-        return _x(chart, value)
+    x = partial(_x, chart)
 
     def y(value: float) -> float:
         return top + panel.height * (1 - panel.scale.share(value))
@@ -158,7 +164,9 @@ def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
     yield f'<text x="{LEFT}" y="{first}" class="title">{_text(panel.title)}</text>'
     for mark, left, row in named:
         yield from _sample(mark, left, first + ROW * row, f"{key}-key")
-    begin, right, bottom = f"{_left(chart):g}", WIDTH - RIGHT, top + panel.height
+    begin = f"{_left(chart):g}"
+    right = WIDTH - RIGHT
+    bottom = top + panel.height
     named_axis = isinstance(panel.scale, Names)
     lines = "".join(f"M{x(value):.1f} {top}V{bottom}" for value, _ in chart.scale.ticks())
     above = float(bottom + APART)
@@ -193,12 +201,9 @@ def _drawn(mark: Mark, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
         case Scatter():
             yield _points(mark, x, y)
         case Band():
-            ways = zip((mark.xs, mark.xs[::-1]), (mark.highs, mark.lows[::-1]), strict=True)
-            around = [
-                f"{x(at):.1f} {y(value):.1f}"
-                for xs, ys in ways
-                for at, value in zip(xs, ys, strict=True)
-            ]
+            upper = zip(mark.xs, mark.highs, strict=True)
+            lower = zip(mark.xs[::-1], mark.lows[::-1], strict=True)
+            around = [f"{x(at):.1f} {y(value):.1f}" for at, value in chain(upper, lower)]
             yield f'<path class="band" d="M{"L".join(around)}Z"/>'
         case Bars():
             half = abs(y(1) - y(0)) * mark.thickness / 2
@@ -221,7 +226,8 @@ def _drawn(mark: Mark, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
 
 def _path(curve: Curve, x: ToPixels, y: ToPixels) -> str:
     """A line that is broken where there is no value; a value alone is a dot."""
-    drawn, before = "", False
+    drawn = ""
+    before = False
     for at, value in zip(curve.xs, curve.ys, strict=True):
         if value is None:
             if before and curve.steps:
@@ -247,10 +253,12 @@ def _dot(look: Look, x: float, y: float) -> str:
 def _points(scatter: Scatter, x: ToPixels, y: ToPixels) -> str:
     """One path for all points, each from the one before: a tenth of an element for each."""
     shape, then = ("m-35-35l70 70m0-70l-70 70", (-35, 35)) if scatter.failed else ("h0", (0, 0))
-    drawn, here = "", (0, 0)
+    drawn = ""
+    here = (0, 0)
     for at, value in zip(scatter.xs, scatter.ys, strict=True):
         place = round(10 * x(at)), round(10 * y(value))
-        across, down = place[0] - here[0], place[1] - here[1]
+        across = place[0] - here[0]
+        down = place[1] - here[1]
         drawn += f"m{across}{'' if down < 0 else ' '}{down}{shape}"
         here = place[0] + then[0], place[1] + then[1]
     return (
@@ -263,8 +271,10 @@ def _cells(heat: Heat, x: ToPixels, y: ToPixels, key: str) -> Iterator[str]:
     """A grey picture in a mask, through which the page's own colour is seen."""
     if not heat.most:
         return
-    left, right = x(heat.low), x(heat.high)
-    above, below = y(heat.edges[-1]), y(heat.edges[0])
+    left = x(heat.low)
+    right = x(heat.high)
+    above = y(heat.edges[-1])
+    below = y(heat.edges[0])
     place = (
         f'x="{left:.1f}" y="{above:.1f}" width="{right - left:.1f}" height="{below - above:.1f}"'
     )
@@ -280,25 +290,24 @@ def _pixels(heat: Heat, y: ToPixels) -> list[bytes]:
     """A shade for each column and for rows of pixels of one height, though those of the grid may
     differ in theirs.
     """
-    shades = [_shades(column, heat.most) for column in heat.counts]
+    span = math.log1p(heat.most)
+    shades = []
+    for column in heat.counts:
+        logs = map(math.log1p, column)
+        shades.append(
+            [round(FAINTEST + (255 - FAINTEST) * log / span) if log else 0 for log in logs]
+        )
     heights = [y(edge) for edge in heat.edges]  # falling
     rows = len(heat.edges) - 1
     count = min(2 * rows, MAX_ROWS)
-    pixels, row = list[bytes](), rows - 1
+    pixels = list[bytes]()
+    row = rows - 1
     for number in range(count):
         middle = heights[-1] + (heights[0] - heights[-1]) * (number + 0.5) / count
         while row > 0 and heights[row] < middle:
             row -= 1
         pixels.append(bytes(column[row] for column in shades))
     return pixels
-
-
-def _shades(column: Sequence[int], most: int) -> bytes:
-    span = math.log1p(most)
-    return bytes(
-        round(FAINTEST + (255 - FAINTEST) * math.log1p(count) / span) if count else 0
-        for count in column
-    )
 
 
 def _legend(panel: Panel) -> tuple[list[tuple[Mark, float, int]], int]:
@@ -308,12 +317,14 @@ def _legend(panel: Panel) -> tuple[list[tuple[Mark, float, int]], int]:
     marks = [mark for mark in panel.marks if mark.name]
     if len(marks) == 1 and isinstance(marks[0], Curve):
         return [], 1  # the title names it
-    places, row = list[tuple[Mark, float, int]](), 0
+    places = list[tuple[Mark, float, int]]()
+    row = 0
     left = LEFT + len(panel.title) * BOLD_LETTER + 16
     for mark in marks:
         width = 24 + len(_named(mark)) * LETTER + 14
         if left + width > WIDTH:
-            row, left = row + 1, LEFT
+            row += 1
+            left = LEFT
         places.append((mark, left, row))
         left += width
     return places, row + 1

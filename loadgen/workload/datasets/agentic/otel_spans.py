@@ -58,19 +58,14 @@ def sessions(path: Path) -> Iterator[RecordedSession]:
                             (*_times(span), _call(span, attributes))
                         )
     for name, calls in calls_by_session.items():
-        yield RecordedSession(name, _in_order(calls))
-
-
-def _in_order(calls: list[tuple[float, float, RecordedCall]]) -> list[RecordedCall]:
-    """Let each call wait for those that had ended when it began."""
-    ordered = sorted(calls, key=lambda item: item[0])
-    waited_for = direct_predecessors([(begin, end) for begin, end, _ in ordered])
-    for number, ((begin, _, call), before) in enumerate(zip(ordered, waited_for, strict=True)):
-        call.after = tuple(before or range(min(1, number)))  # there is one first call
-        call.delay_s = (
-            max(0.0, begin - max(ordered[item][1] for item in call.after)) if number else 0.0
-        )
-    return [call for _, _, call in ordered]
+        # Each call waits for those that had ended when it began.
+        ordered = sorted(calls, key=lambda item: item[0])
+        waited_for = direct_predecessors([(begin, end) for begin, end, _ in ordered])
+        for number, ((begin, _, call), before) in enumerate(zip(ordered, waited_for, strict=True)):
+            call.after = tuple(before or range(min(1, number)))  # there is one first call
+            last_end_s = max((ordered[item][1] for item in call.after), default=begin)
+            call.delay_s = max(0.0, begin - last_end_s) if number else 0.0
+        yield RecordedSession(name, [call for _, _, call in ordered])
 
 
 def _times(span: JsonRow) -> tuple[float, float]:

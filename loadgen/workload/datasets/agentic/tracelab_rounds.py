@@ -48,7 +48,14 @@ def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall
     for number, (begin, end, _, row) in enumerate(rounds):
         tokens = max(row.integer("input_tokens_total"), 1)
         shared = min(row.integer("prefix_tokens", default=0), tokens, sum(sizes))
-        blocks, sizes = _cut(blocks, sizes, shared)
+        left = shared
+        shared_sizes = list[int]()
+        for size in sizes:
+            if left <= 0:
+                break
+            shared_sizes.append(min(size, left))
+            left -= size
+        blocks, sizes = blocks[: len(shared_sizes)], shared_sizes
         if tokens > shared:
             blocks, sizes = [*blocks, number], [*sizes, tokens - shared]
         output_tokens = row.integer("output_tokens", default=0) + row.integer(
@@ -60,16 +67,6 @@ def _calls(rounds: list[tuple[float, float, int, JsonRow]]) -> list[RecordedCall
         )
         last_s = end
     return calls
-
-
-def _cut(blocks: list[int], sizes: list[int], tokens: int) -> tuple[list[int], list[int]]:
-    kept = list[int]()
-    for size in sizes:
-        if tokens <= 0:
-            break
-        kept.append(min(size, tokens))
-        tokens -= size
-    return blocks[: len(kept)], kept
 
 
 def _times(row: JsonRow) -> tuple[float, float]:
