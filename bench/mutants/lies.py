@@ -42,6 +42,11 @@ LIES = (
         Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
     ),
     Mutant(
+        "bound other events than those that were read",
+        (Edit(ANSWER, "            self.events_before -= 1", "            pass"),),
+        Test("tests/core/test_stamped_connection.py::test_tokens_read_with_the_end_are_bounded_behind_an_event_without_a_token"),
+    ),
+    Mutant(
         "leave the client's lag out of the bound",
         (Edit(TALLY, "due_late = due + max(record.get_lag_ns(), 0)", "due_late = due"),),
         Test("tests/metrics/test_statistic.py::test_lag_is_in_the_error_of_latencies_from_due"),
@@ -134,7 +139,13 @@ LIES = (
     ),
     Mutant(
         "count segments that the kernel had counted before",
-        (Edit(CONNECTION, "            has_agreed\n            and self", "            self"),),
+        (
+            Edit(
+                "loadgen/core/c/segments.pxd",
+                "        has_agreed\n        and segments",
+                "        segments",
+            ),
+        ),
         Test("tests/integration/faults/test_read_loop.py::test_segment_that_was_counted_early_is_not_counted_again"),
     ),
     Mutant(

@@ -81,12 +81,10 @@ class Transport:
         self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None
-        self._pausing: dict[
-            Record, asyncio.Handle
-        ] = {}  # what reached no server, until it is handed on
-        self._reading: dict[
-            Connection, asyncio.Task[None]
-        ] = {}  # connections whose responses aiohttp's reader reads
+        # what reached no server, until it is handed on
+        self._pausing: dict[Record, asyncio.Handle] = {}
+        # connections whose responses aiohttp's reader reads
+        self._reading: dict[Connection, asyncio.Task[None]] = {}
         self._tap: Tap | None = None
         self._is_open = False
         self._connector = Connector(

@@ -33,6 +33,7 @@ cdef class Answer:
     cdef public int64_t total_tokens  # of prompt and answer; -1: the usage gave none
     # with tokens; until the answer has ended also those that may prove to bear one
     cdef readonly Py_ssize_t events
+    cdef Py_ssize_t events_before  # the read that is parsed now
     cdef public int64_t content_events, reasoning_events, other_events  # the same by kind
     cdef public int64_t nan_events  # that hold NaN or infinity
     # With tokens, and without a stamp of the kernel's; or UNBOUNDED.
@@ -63,6 +64,7 @@ cdef class Answer:
     cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion,
                        int64_t at_ns) except -1
     cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1
+    cdef int set_source(self, Py_ssize_t first, int64_t source) except -1
     cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1
     cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached,
                        int64_t reasoning, int64_t total) except -1
@@ -75,6 +77,7 @@ cdef class Answer:
     cdef int _settle_usage(self) except -1
     cdef int _settle_silent(self, int64_t missing) except -1
     cdef int _promote(self, int64_t missing) except -1
+    cdef void _forget(self, Py_ssize_t event) noexcept
     cdef int _read_ends(self) except -1
     cdef int _drop_implausible_counts(self) except -1
     cdef int _learn_finish(self) except -1

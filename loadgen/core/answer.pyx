@@ -12,9 +12,9 @@ from loadgen.core.c.memory cimport (
     BYTES, COUNTING, append, append_bytes, count_freed, free_buffer, live_count,
 )
 from loadgen.core.c.events cimport (
-    MAYBE, MAYBE_LAST, append_event, append_run, copy_of_stamps, count_inexact, drop_tokens,
-    earliest, free_arrays, is_complete, keep_events, mark_last_run, mark_maybe_last,
-    mark_silent_runs, may_bear_token, put, put_read, reserve,
+    MAYBE, MAYBE_LAST, REORDERED, USER, append_event, append_run, copy_of_stamps, count_inexact,
+    drop_tokens, earliest, free_arrays, is_complete, keep_events, mark_last_run, mark_maybe_last,
+    mark_silent_runs, may_bear_token, put, put_read, put_source, reserve,
 )
 from loadgen.core.event_flags cimport (
     CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OTHER, REASONING, ROLE, SILENT, TOKENS,
@@ -136,6 +136,14 @@ cdef class Answer:
         """Store when the events from number `first` on were read."""
         return put_read(&self.arrays, first, self.events, read_ns)
 
+    cdef int set_source(self, Py_ssize_t first, int64_t source) except -1:
+        """Store what the stamps of the events from number `first` on are: USER or REORDERED."""
+        if source == USER:
+            self.user_stamped += self.events - first
+        else:
+            self.reordered += self.events - first
+        return put_source(&self.arrays, first, self.events, source)
+
     cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1:
         """Store when the events from `first` to before `end` can have come at the earliest."""
         if self.arrays.earliest_ns == NULL and first < end:
@@ -231,12 +239,13 @@ cdef class Answer:
         Args:
             missing: How many tokens the usage counts beyond the events with text.
         """
-        cdef Py_ssize_t last = self.maybe_last
+        cdef Py_ssize_t i, last = self.maybe_last
         if self.maybe_events == 0 and last < 0:
             return 0
         self.maybe_last = -1
         if self.maybe_events == 0 and last == self.events - 1:  # nearly every stream
             if missing != 1 or last == 0:
+                self._forget(last)
                 self.events -= 1
                 return 0
             mark_last_run(&self.runs)
@@ -248,11 +257,12 @@ cdef class Answer:
             self._promote(missing)
         mark_silent_runs(&self.runs, self.arrays.tokens, self.events)
         self.maybe_events = 0
+        for i in range(self.events - 1, -1, -1):
+            if self.arrays.tokens[i] < 0:
+                self._forget(i)
         self.events = keep_events(&self.arrays, self.events, &self.first_answer_event)
         if self.counted_by == BY_EVENTS:
             drop_tokens(&self.arrays)
-        self.user_stamped = min(self.user_stamped, self.events)
-        self.reordered = min(self.reordered, self.events)
         return self._read_ends()
 
     cdef int _promote(self, int64_t missing) except -1:
@@ -282,6 +292,14 @@ cdef class Answer:
                 missing -= 1
                 self.counted += 1
         return 0
+
+    cdef void _forget(self, Py_ssize_t event) noexcept:
+        """Take an event that bears no token out of the counts of events; the last one first."""
+        if event < self.events_before:
+            self.events_before -= 1
+        if self.arrays.sources != NULL:
+            self.user_stamped -= self.arrays.sources[event] == USER
+            self.reordered -= self.arrays.sources[event] == REORDERED
 
     cdef int _read_ends(self) except -1:
         """Take the first and last token and the reads from the stamps of the events."""

@@ -1,8 +1,9 @@
 # cython: language_level=3
 """The C side of a connection to a server."""
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 
+from loadgen.core.c.segments cimport Segments
 from loadgen.core.http1 cimport Response
 from loadgen.core.record cimport Record
 from loadgen.core.read_loop cimport ReadLoop, SendHook
@@ -27,22 +28,14 @@ cdef class Connection:
     # stamp of the last read that emptied the socket, or when the request was sent: no byte
     cdef int64_t emptied_ns
                              # that is read later had come by then
-    # of the latter as the kernel counted when it was asked last
-    cdef uint64_t bytes_read, segments_counted
-    cdef int64_t reads_since  # it was asked last
-    cdef bint all_emptied, count_agreed  # since then; then
     cdef bint was_emptied  # by the last read
-    cdef int64_t reordered_counted  # segments that came before an earlier one, when it was asked
-    cdef bint was_reordered  # whether any of this response may have
-    cdef bint came_together  # the answer for the last read
-    cdef bint was_asked  # for the last read
+    cdef Segments segments
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                        bint emptied) except -1
-    cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns,
-                    bint is_stamped, bint is_uncertain, bint emptied) except -1
+    cdef int _bound(self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped,
+                    bint is_uncertain, bint emptied) except -1
     cdef int64_t _most_unread(self) noexcept
-    cdef bint _ask_kernel(self) noexcept

@@ -6,14 +6,16 @@ next send. Without a tap no Python object is made, until the response has ended.
 """
 cimport cython
 from libc.errno cimport EAGAIN, EINTR, errno
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
+from loadgen.core.c.events cimport REORDERED, USER
 from loadgen.core.c.kernel cimport (
-    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, count_received, now_ns, receive, recv,
-    receive_buffer, send, stamp_of_sent,
+    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, now_ns, receive, receive_buffer, recv,
+    send, stamp_of_sent,
 )
+from loadgen.core.c.segments cimport add_read, ask_segments, begin_segments
 from loadgen.core.http1 cimport IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, ReadLoop
@@ -89,8 +91,8 @@ cdef class Connection:
         self.response = Response(scanner)
         self.response.keep_alive = True
         self.fd = -1
-        self.was_emptied = self.all_emptied = self.count_agreed = True
-        self.bytes_read = 0 if tls is None else tls.bytes_read
+        self.was_emptied = True
+        begin_segments(&self.segments, 0 if tls is None else tls.bytes_read)
 
     @property
     def record(self):
@@ -117,7 +119,8 @@ cdef class Connection:
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
         self.is_readable = self.read_loop.fd >= 0
         if self.tls is not None:
-            self._ask_kernel()  # from now on it compares with the segments of the handshake
+            # from now on it compares with the segments of the handshake
+            ask_segments(&self.segments, self.socket_fd)
         if self.is_readable:
             # so that resume_writing is called when nothing is left to write
             self.transport.set_write_buffer_limits(0)
@@ -154,7 +157,7 @@ cdef class Connection:
         self.requests += 1
         record.sent = self.emptied_ns = now_ns()
         self.was_emptied = True
-        self.was_reordered = False
+        self.segments.was_reordered = False
         self.hook.sends += 1
         if self.fd >= 0:
             sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -182,11 +185,11 @@ cdef class Connection:
         """Read the next bytes of a body that aiohttp's reader has decoded."""
         cdef Record record = self.response.record
         cdef int64_t counted = record.counted
-        cdef Py_ssize_t events = record.events
+        record.events_before = record.events
         self.response.feed_body(data, at_ns)
         self.hook.tokens += record.counted - counted
-        if record.events > events:
-            self._bound(record, events, at_ns, at_ns, False, False, False)
+        if record.events > record.events_before:
+            self._bound(record, at_ns, at_ns, False, False, False)
 
     def eof(self, int64_t at_ns):
         """End a response whose body aiohttp's reader has decoded to its end."""
@@ -219,7 +222,7 @@ cdef class Connection:
         """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for
         tests.
         """
-        self.was_reordered = self.was_reordered or reordered
+        self.segments.was_reordered = self.segments.was_reordered or reordered
         self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns,
                        emptied)
 
@@ -315,7 +318,6 @@ cdef class Connection:
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
         cdef int64_t at_ns = read_ns
-        cdef Py_ssize_t events = 0 if record is None else record.events
         cdef Finish was_finished = UNFINISHED if record is None else record.finish
         cdef bint is_uncertain
         if is_stamped:
@@ -323,18 +325,17 @@ cdef class Connection:
             if clock.slack_ns:  # the latest time that the stamp can mean
                 at_ns = min(at_ns + clock.slack_ns, read_ns)
         cdef bytes decrypted
-        self.bytes_read += n
-        self.reads_since += 1
-        self.all_emptied = self.all_emptied and emptied
-        self.was_asked = False
+        add_read(&self.segments, n, emptied)
         # The stamp is that of the last segment. It may have come before one that was lost or
         # overtaken, and be readable only since that one came.
         is_uncertain = is_stamped and read_ns - at_ns > PROMPT_NS
-        if is_uncertain and not self.was_reordered:
-            self._ask_kernel()
-        is_uncertain = is_uncertain and self.was_reordered
+        if is_uncertain and not self.segments.was_reordered:
+            ask_segments(&self.segments, self.socket_fd)
+        is_uncertain = is_uncertain and self.segments.was_reordered
         if is_uncertain:
             at_ns = max(at_ns, self.emptied_ns)
+        if record is not None:
+            record.events_before = record.events
         # by the width of a pair of readings, or CLOCK_REALTIME was set
         if at_ns > read_ns or at_ns < self.emptied_ns:
             is_stamped = (
@@ -359,8 +360,8 @@ cdef class Connection:
             self.hook.tokens += record.counted - counted
             if read_ns - at_ns > LATE_READ_NS and n >= self._most_unread():
                 record.window_filled = True
-            if record.events > events:
-                self._bound(record, events, at_ns, read_ns, is_stamped, is_uncertain, emptied)
+            if record.events > record.events_before:
+                self._bound(record, at_ns, read_ns, is_stamped, is_uncertain, emptied)
         self.was_emptied = emptied
         if emptied:
             self.emptied_ns = at_ns - 2 * clock.slack_ns if is_stamped else self.read_loop.asked_ns
@@ -397,8 +398,8 @@ cdef class Connection:
         return decrypted
 
     cdef int _bound(
-        self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped,
-        bint is_uncertain, bint emptied
+        self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped, bint is_uncertain,
+        bint emptied
     ) except -1:
         """Store how early the events that one read has brought can have come.
 
@@ -408,7 +409,6 @@ cdef class Connection:
 
         Args:
             record: What they were written to.
-            first: The number of the first of them.
             at_ns: The stamp of the read.
             read_ns: When it was read.
             is_stamped: Whether the stamp is the kernel's.
@@ -416,7 +416,7 @@ cdef class Connection:
             emptied: Whether the read took all that the socket held.
         """
         cdef bint ends_read = emptied and self.response.events.tail == 0
-        cdef Py_ssize_t exact_from
+        cdef Py_ssize_t first = record.events_before, exact_from
         cdef int64_t earliest_ns = self.emptied_ns, late_ns
         cdef int64_t seen_ns = read_ns if is_uncertain else at_ns  # all had come by then
         cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
@@ -425,11 +425,11 @@ cdef class Connection:
             earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(seen_ns))
         if not is_stamped or is_uncertain:
             exact_from = record.events
-            if is_uncertain:
-                record.reordered += record.events - first
-            else:
-                record.user_stamped += record.events - first
-        elif ends_read and record.events - first == 1 or self._ask_kernel():
+            record.set_source(first, REORDERED if is_uncertain else USER)
+        elif (
+            ends_read and record.events - first == 1
+            or ask_segments(&self.segments, self.socket_fd)
+        ):
             exact_from = first
         else:
             exact_from = record.events - ends_read
@@ -448,29 +448,3 @@ cdef class Connection:
         if at_ns < self.latest_ns or slack_ns:
             record.set_earliest(exact_from, record.events, at_ns - 2 * slack_ns)
         return 0
-
-    cdef bint _ask_kernel(self) noexcept:
-        """Ask the kernel once for each read whether it was of one segment, as each read since it
-        was asked before, and whether segments of this response may have been reordered.
-        """
-        cdef uint64_t segments, bytes_counted
-        cdef int64_t reordered
-        cdef bint has_agreed = self.count_agreed
-        if self.was_asked:
-            return self.came_together
-        self.was_asked, self.came_together = True, False
-        if not count_received(self.socket_fd, &segments, &bytes_counted, &reordered):
-            return False
-        # The kernel counts a segment that has come since: then the bytes do not agree.
-        self.count_agreed = bytes_counted == self.bytes_read
-        self.came_together = (
-            has_agreed
-            and self.count_agreed
-            and self.all_emptied
-            and segments - self.segments_counted == <uint64_t>self.reads_since
-        )
-        self.segments_counted, self.reads_since, self.all_emptied = segments, 0, True
-        if reordered != self.reordered_counted or reordered < 0:
-            self.was_reordered = True
-        self.reordered_counted = reordered
-        return self.came_together

@@ -17,6 +17,10 @@ cdef enum:
     # In `EventArrays.tokens`, of events without text that may yet prove to bear a token.
     MAYBE = -1
     MAYBE_LAST = -2  # with the finish reason
+    # In `EventArrays.sources`: what the stamp of an event is.
+    KERNEL = 0
+    USER = 1  # when it was read: the kernel gave none
+    REORDERED = 2  # when it was read, after segments that were lost or overtaken
 
 
 cdef struct EventArrays:
@@ -26,6 +30,7 @@ cdef struct EventArrays:
     int64_t *earliest_ns
     int64_t *reads_ns  # when each event was read; NULL as long as that is the stamp
     int64_t *tokens  # tokens in each event, or MAYBE; NULL as long as each bears one
+    int64_t *sources  # of their stamps; NULL as long as all are the kernel's
 
 
 cdef inline int reserve(EventArrays *arrays, Py_ssize_t capacity) except -1:
@@ -37,6 +42,8 @@ cdef inline int reserve(EventArrays *arrays, Py_ssize_t capacity) except -1:
         arrays.reads_ns = <int64_t *>resized(arrays.reads_ns, capacity * sizeof(int64_t))
     if arrays.tokens != NULL:
         arrays.tokens = <int64_t *>resized(arrays.tokens, capacity * sizeof(int64_t))
+    if arrays.sources != NULL:
+        arrays.sources = <int64_t *>resized(arrays.sources, capacity * sizeof(int64_t))
     arrays.capacity = capacity
     return 0
 
@@ -55,6 +62,8 @@ cdef inline int put(EventArrays *arrays, Py_ssize_t i, int64_t at_ns, int64_t to
         arrays.reads_ns[i] = at_ns
     if arrays.tokens != NULL:
         arrays.tokens[i] = tokens
+    if arrays.sources != NULL:
+        arrays.sources[i] = KERNEL
     return 0
 
 
@@ -74,6 +83,19 @@ cdef inline int put_read(EventArrays *arrays, Py_ssize_t first, Py_ssize_t end,
         arrays.reads_ns = copy_of_stamps(arrays, end)
     for i in range(first, end):
         arrays.reads_ns[i] = read_ns
+    return 0
+
+
+cdef inline int put_source(EventArrays *arrays, Py_ssize_t first, Py_ssize_t end,
+                           int64_t source) except -1:
+    """Set what the stamps of the events from number `first` to the last, before `end`, are."""
+    cdef Py_ssize_t i
+    if arrays.sources == NULL:
+        arrays.sources = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
+        for i in range(first):
+            arrays.sources[i] = KERNEL
+    for i in range(first, end):
+        arrays.sources[i] = source
     return 0
 
 
@@ -134,6 +156,8 @@ cdef inline Py_ssize_t keep_events(EventArrays *arrays, Py_ssize_t events,
             arrays.earliest_ns[kept] = arrays.earliest_ns[i]
         if arrays.reads_ns != NULL:
             arrays.reads_ns[kept] = arrays.reads_ns[i]
+        if arrays.sources != NULL:
+            arrays.sources[kept] = arrays.sources[i]
         kept += 1
     followed[0] = new
     return kept
@@ -145,6 +169,7 @@ cdef inline void free_arrays(EventArrays *arrays) noexcept:
     free_array(arrays.earliest_ns)
     free_array(arrays.reads_ns)
     free_array(arrays.tokens)
+    free_array(arrays.sources)
 
 
 cdef enum:

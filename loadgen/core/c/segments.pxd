@@ -1,0 +1,66 @@
+# cython: language_level=3
+"""What the kernel's counters of a TCP socket tell of the last read: whether it was of one segment,
+and whether segments were lost or overtaken on the way.
+"""
+from libc.stdint cimport int64_t, uint64_t
+
+from loadgen.core.c.kernel cimport count_received
+
+
+cdef struct Segments:
+    uint64_t bytes_read  # in all reads
+    # When the kernel was asked last:
+    uint64_t counted  # segments that had come
+    int64_t reordered_counted  # those of them that came before an earlier one
+    bint count_agreed  # whether the bytes that had come were those of the reads
+    # Since then:
+    int64_t reads
+    bint all_emptied  # whether each read emptied the socket
+    # Of the last read:
+    bint was_asked
+    bint came_together  # whether it was of one segment, if the kernel was asked
+    bint was_reordered  # whether any segment of this response may have come before an earlier one
+
+
+cdef inline void begin_segments(Segments *segments, uint64_t bytes_read) noexcept:
+    """Begin to count, after so many bytes were read."""
+    segments.all_emptied = segments.count_agreed = True
+    segments.bytes_read = bytes_read
+
+
+cdef inline void add_read(Segments *segments, Py_ssize_t n, bint emptied) noexcept:
+    """Count a read of n bytes."""
+    segments.bytes_read += n
+    segments.reads += 1
+    segments.all_emptied = segments.all_emptied and emptied
+    segments.was_asked = False
+
+
+cdef inline bint ask_segments(Segments *segments, int fd) noexcept:
+    """Ask the kernel once for each read whether it was of one segment, as each read since it was
+    asked before, and whether segments of this response may have been reordered.
+
+    Returns:
+        Whether the last read was of one segment.
+    """
+    cdef uint64_t counted, bytes_counted
+    cdef int64_t reordered
+    cdef bint has_agreed = segments.count_agreed
+    if segments.was_asked:
+        return segments.came_together
+    segments.was_asked, segments.came_together = True, False
+    if not count_received(fd, &counted, &bytes_counted, &reordered):
+        return False
+    # The kernel counts a segment that has come since: then the bytes do not agree.
+    segments.count_agreed = bytes_counted == segments.bytes_read
+    segments.came_together = (
+        has_agreed
+        and segments.count_agreed
+        and segments.all_emptied
+        and counted - segments.counted == <uint64_t>segments.reads
+    )
+    segments.counted, segments.reads, segments.all_emptied = counted, 0, True
+    if reordered != segments.reordered_counted or reordered < 0:
+        segments.was_reordered = True
+    segments.reordered_counted = reordered
+    return segments.came_together
