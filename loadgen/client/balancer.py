@@ -102,7 +102,16 @@ class Balancer:
 
     def send(self, record: Record, body: bytes) -> None:
         """As `Transport.send`, to the target whose turn it is."""
-        record.target = number = self._target(record.index)
+        session = record.index if self._session is None else self._session[record.index]
+        if self._in_turn:
+            number = session % len(self._transports)
+        elif self._session is not None and self._homes[session] != NOWHERE:
+            number = self._homes[session]
+        else:
+            number = self._in_flight.index(min(self._in_flight))
+            if self._session is not None:
+                self._homes[session] = number
+        record.target = number
         self._in_flight[number] += 1
         self._transports[number].send(record, body)
 
@@ -114,17 +123,6 @@ class Balancer:
     async def close(self) -> None:
         """As `Transport.close`."""
         await asyncio.gather(*(transport.close() for transport in self._transports))
-
-    def _target(self, index: int) -> int:
-        session = index if self._session is None else self._session[index]
-        if self._in_turn:
-            return session % len(self._transports)
-        if self._session is not None and self._homes[session] != NOWHERE:
-            return self._homes[session]
-        number = self._in_flight.index(min(self._in_flight))
-        if self._session is not None:
-            self._homes[session] = number
-        return number
 
     def _ended(self, record: Record) -> None:
         self._in_flight[record.target] -= 1

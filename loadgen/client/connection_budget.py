@@ -117,11 +117,8 @@ class ConnectionBudget:
         """Return how many requests are likely in flight at once if each takes `latency_s`,
         without the cap.
         """
-        return min(self._rate() * latency_s, self.schedule.sessions)
-
-    def _rate(self) -> float:
-        """Return the maximum rate of requests per second, as far as it is known beforehand."""
-        return self.settings.ramp_up_end_rps or self.schedule.rate
+        rate = self.settings.ramp_up_end_rps or self.schedule.rate
+        return min(rate * latency_s, self.schedule.sessions)
 
     def _lacking(self, needed: int) -> tuple[str, str] | None:
         """Return problem and remedy where a run cannot have `needed` connections; None where it

@@ -277,6 +277,10 @@ def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
         address: Host and port of the server.
         step: LOOKING_UP, CONNECTING or TLS_HANDSHAKE.
     """
+    # For several addresses, aiohappyeyeballs puts the errnos into the text only.
+    numbers = set(map(int, re.findall(r"\[Errno (\d+)\]", str(error))))
+    if (number := getattr(error, "errno", None)) is not None:
+        numbers = {number}
     match error:
         case (
             socket.gaierror() | UnicodeError()
@@ -303,7 +307,7 @@ def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
             # The system has a limit, too.
             how_long = "in time" if error.errno else "within --connect-timeout"
             return CannotConnect(Outcome.CONNECT_TIMEOUT, f"no connection to {address} {how_long}")
-        case OSError() if numbers := _errnos(error):
+        case OSError() if numbers:
             outcome = Outcome.CLIENT_ERROR if numbers & OUR_LIMITS else Outcome.REFUSED
             reasons = "; ".join(map(os.strerror, sorted(numbers)))
             goal = "TLS with" if step == TLS_HANDSHAKE else "connection to"
@@ -311,13 +315,3 @@ def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
         case OSError():
             return CannotConnect(Outcome.REFUSED, str(error))
     return CannotConnect(Outcome.CLIENT_ERROR, str(error) or type(error).__name__)
-
-
-def _errnos(error: OSError) -> set[int]:
-    """Return the errnos of an error.
-
-    For several addresses, aiohappyeyeballs puts them into the text only.
-    """
-    if error.errno is not None:
-        return {error.errno}
-    return set(map(int, re.findall(r"\[Errno (\d+)\]", str(error))))

@@ -103,13 +103,16 @@ class Load:
         self._by_time_alone = closed_loop and is_bounded_by_time(settings)
         self.reached = 0
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
+        cap = settings.max_concurrency
+        if cap is not None:
+            cap = None if settings.users is not None else partition.share(cap)
         self.pacer = Pacer(
             recorder.start_ns,
             beginnings,
             self._send,
             transport.hook,
             following=following,
-            cap=_cap(settings, partition),
+            cap=cap,
             caps=_caps(settings, recorder.start_ns, partition),
             closed_loop=closed_loop and self._population is None,
             until_ns=until_ns if self.ends_by_time else None,
@@ -337,14 +340,6 @@ class Load:
         self.ended += len(given_up)
         self.pacer.cancel_followups(len(given_up))
         return not is_over
-
-
-def _cap(settings: RunSettings, partition: Partition) -> int | None:
-    """Return the share of a partition in --max-concurrency; None where there is none, or users
-    are the limit.
-    """
-    most = settings.max_concurrency
-    return None if most is None or settings.users is not None else partition.share(most)
 
 
 def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterator[tuple[int, int]]:

@@ -89,7 +89,15 @@ class OpenSessions:
                 and self._graph.predecessors(index)[0] == record.index
             )
             if repeats and not join.is_lost:
-                self._answers[index] = [*answers, _sendable(record)]
+                # As the inside of a JSON string that every parser takes: UTF-8 without lone
+                # surrogates.
+                if not record.answer:
+                    answer = NO_CONTENT
+                elif SURROGATE.search(record.answer):
+                    answer = json.dumps(record.answer_text)[1:-1].encode()
+                else:
+                    answer = record.answer.decode("utf-8", "replace").encode()
+                self._answers[index] = [*answers, answer]
             if join.open == 0 and not join.is_lost:
                 due.append((index, join.last_ns + self._requests.think_ns(index)))
         return due
@@ -114,7 +122,19 @@ class OpenSessions:
         self._count(record, 1 + len(lost))
         same = (*OUR_FAULTS, Outcome.DISCONNECTED)
         outcome = record.outcome if record.outcome in same else Outcome.CANCELLED
-        return [self._never_due(index, record, outcome) for index in sorted(lost)]
+        unsent = []
+        for index in sorted(lost):
+            never = Record(index, *self._requests.tokens(index), record.closed)
+            never.turn = record.turn + index - record.index
+            never.class_number = record.class_number
+            never.outcome = outcome
+            never.closed = record.closed
+            never.target = record.target
+            never.detail = (
+                f"never due: request {record.index} of its session ended as {record.outcome}"
+            )
+            unsent.append(never)
+        return unsent
 
     def is_over(self, record: Record) -> bool:
         """Return whether all requests of the session of `record` have ended, or are given up."""
@@ -131,16 +151,6 @@ class OpenSessions:
         if left > ended:
             self._left[first] = left - ended
 
-    def _never_due(self, index: int, record: Record, outcome: Outcome) -> Record:
-        never = Record(index, *self._requests.tokens(index), record.closed)
-        never.turn = record.turn + index - record.index
-        never.class_number = record.class_number
-        never.outcome = outcome
-        never.closed = record.closed
-        never.target = record.target
-        never.detail = f"never due: request {record.index} of its session ended as {record.outcome}"
-        return never
-
     def _ended(self, index: int, at_ns: int) -> _Join:
         """Note that one of the requests that `index` follows has ended, and return the state of
         the others.
@@ -154,17 +164,6 @@ class OpenSessions:
 
     def _followers(self, index: int) -> list[int]:
         return [follower for follower in self._graph.followers(index) if follower < self._end]
-
-
-def _sendable(record: Record) -> bytes:
-    """Return the answer as the inside of a JSON string that every parser takes: UTF-8 without
-    lone surrogates.
-    """
-    if not record.answer:
-        return NO_CONTENT
-    if SURROGATE.search(record.answer):
-        return json.dumps(record.answer_text)[1:-1].encode()
-    return record.answer.decode("utf-8", "replace").encode()
 
 
 class SessionTokens:
@@ -199,19 +198,16 @@ class SessionTokens:
         for line in (head or b"").splitlines()[1:]:
             name, _, value = line.partition(b":")
             if name.strip().lower() == self._name and value.strip():
-                self._add(record.index - record.turn, value.strip())
+                tokens = self._tokens.setdefault(record.index - record.turn, {})
+                if self._has_cookies:
+                    name, _, content = value.strip().partition(b";")[0].partition(b"=")
+                    tokens[name.strip()] = content.strip()
+                else:
+                    tokens[b""] = value.strip()
 
     def end(self, record: Record) -> None:
         """Forget the session of a request."""
         self._tokens.pop(record.index - record.turn, None)
-
-    def _add(self, session: int, value: bytes) -> None:
-        tokens = self._tokens.setdefault(session, {})
-        if self._has_cookies:
-            name, _, content = value.partition(b";")[0].partition(b"=")
-            tokens[name.strip()] = content.strip()
-        else:
-            tokens[b""] = value
 
     def _line(self, tokens: dict[bytes, bytes]) -> bytes:
         if self._has_cookies:

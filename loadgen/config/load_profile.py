@@ -244,12 +244,6 @@ def _seconds(text: str, quantity: Quantity) -> float:
     return seconds
 
 
-def _is_head(row: list[str], quantity: Quantity) -> bool:
-    """Return whether a row names the columns of a file: seconds, and the quantity."""
-    names = [re.sub(r"[\s-]+", "_", name.strip().lower()) for name in row]
-    return len(names) == 2 and names[0] in TIME_HEADS and names[1] in quantity.heads
-
-
 def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
     """Read a CSV file; a first row that names the columns is a head."""
     flag = quantity.flag
@@ -263,7 +257,9 @@ def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
         try:
             at_s, value = map(float, row)
         except ValueError as error:
-            if number == 0 and _is_head(row, quantity):
+            names = [re.sub(r"[\s-]+", "_", name.strip().lower()) for name in row]
+            is_head = len(names) == 2 and names[0] in TIME_HEADS and names[1] in quantity.heads
+            if number == 0 and is_head:
                 continue
             problem = (
                 f"{path}, row {number + 1}: {','.join(row)!r} is not a time in seconds and "

@@ -217,12 +217,15 @@ class Range:
 
     def check(self, flag: str, value: Any) -> None:
         """Check that the value of a flag is None, or a number of this range; NaN is in none."""
-        if value is not None and not (isinstance(value, Real) and self._holds(value)):
+        if value is None:
+            return
+        number: Any = value
+        holds = isinstance(value, Real) and (
+            self.least <= number <= self.most or number == self.besides
+        )
+        if not holds:
             shown = f"{value:,.10g}" if isinstance(value, float) else value
             raise BadInput(flag, f"{shown} is out of range", f"give {self.expected}")
-
-    def _holds(self, number: Any) -> bool:
-        return bool(self.least <= number <= self.most or number == self.besides)
 
 
 FROM_1 = Range("1 or more", 1)

@@ -129,7 +129,13 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
             f"the server at {base} answers {reply.status}",
             "give its key, or set OPENAI_API_KEY",
         )
-    rows = _models(reply)
+    answer = reply.json() if reply.status == 200 else None
+    models = answer.get("data") if isinstance(answer, dict) else None
+    rows: dict[str, dict[str, Any]] = {
+        str(model["id"]): model
+        for model in models or []
+        if isinstance(model, dict) and "id" in model
+    }
     listed = list(rows)
     name = settings.served_model_name or settings.model
     if name is None:
@@ -228,13 +234,6 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
         server.url, body, headers=server.headers, verify_tls=server.verify_tls
     )
     return reply.status not in (400, 422)
-
-
-def _models(reply: http_client.Reply) -> dict[str, dict[str, Any]]:
-    """Return the rows of a list of models, by their `id`."""
-    answer = reply.json() if reply.status == 200 else None
-    rows = answer.get("data") if isinstance(answer, dict) else None
-    return {str(row["id"]): row for row in rows or [] if isinstance(row, dict) and "id" in row}
 
 
 def _usable(root: Any) -> str | None:

@@ -355,7 +355,7 @@ def test_chosen_clock_is_printed_first():
         assert rows.index(first) + 1 == rows.index(second)
     lines = below(records=records)
     for start, cell in (("TTFT from due", "25.000"), ("TTFT from sent", "20.000")):
-        (line,) = [line for line in lines if line.startswith(f"{start}  ")]
+        (line,) = [line for line in lines if line.startswith(f"{start} ")]
         assert line.replace("*", " ").split()[3:] == [cell] * 5
 
 

@@ -309,7 +309,7 @@ def test_the_source_of_the_token_count_is_named(records, counted_by):
 
 
 def test_limits_are_judged_on_the_chosen_clock():
-    late = [answered(due=0, ready=500, sent=500, tokens=[520, 530])]
+    late = [answered(due=0, ready=500, sent=500, tokens=[520, 530])]  # it waited for a slot
     for clock, value, met in (("due", 520.0, False), ("sent", 20.0, True)):
         (row,) = result(late, RunSettings(slo="ttft_max<100ms", latency_from=clock))["loadgen"][
             "slo"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from loadgen.workload.target import Target
 
 # The settings of `loadgen run` that apply here, beside those of the data set.
+AGES = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))  # units of time, the longest first
 OTHER_FIELDS = (
     *("backend", "endpoint", "model", "tokenizer", "extra_body"),
     *("num_prompts", "seed", "seed_arrivals", "seed_prompts", "seed_order"),
@@ -164,7 +165,9 @@ def cache(argv: list[str]) -> int:
         print(f"{'data set':<20}{'prompts':>12}{'size':>12}{'last used':>14}  file")
     now_s = time.time()
     for entry in entries:
-        used = _ago(now_s - entry.used_s)
+        idle_s = max(0.0, now_s - entry.used_s)
+        unit, length = next(pair for pair in AGES if idle_s >= pair[1] or pair[0] == "s")
+        used = f"{idle_s / length:.0f} {unit} ago"
         row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{used:>14}"
         print(printable(f"{row}  {entry.path.name[:12]}…"))
     return exit_codes.DONE
@@ -300,10 +303,3 @@ class _Download(ProgressLine):
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
-
-
-def _ago(seconds: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.0f} {unit} ago"
-    return f"{max(0.0, seconds):.0f} s ago"

@@ -80,7 +80,9 @@ def main(argv: list[str]) -> int:
     if not arguments.files:
         say(f"the records of the last run that ended early: {paths[0]}")
     if arguments.tool:
-        _print_emulated(paths, arguments.tool, arguments.json)
+        emulate = packages.load("--as", packages.installed("loadgen.emulations")["other-tools"])
+        for path in paths:
+            sys.stdout.write(emulate(path, arguments.tool, as_json=arguments.json))
         return exit_codes.DONE
     if arguments.csv is not None:
         _write("--csv", arguments.csv, _csv_lines(paths))
@@ -296,9 +298,3 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
     return csv_rows.lines(
         csv_rows.REQUEST_COLUMNS, chain.from_iterable(map(csv_rows.request_rows, paths))
     )
-
-
-def _print_emulated(paths: Sequence[str], tool: str, as_json: bool) -> None:
-    emulate = packages.load("--as", packages.installed("loadgen.emulations")["other-tools"])
-    for path in paths:
-        sys.stdout.write(emulate(path, tool, as_json=as_json))

@@ -273,22 +273,21 @@ def _slo(limits: Sequence[LimitSoFar], width: int) -> Iterator[Row]:
         if so_far.state is State.TOO_FEW:
             met = "met" if so_far.is_within else "beyond"
             state = "not known yet" if so_far.value is None else f"{met} so far, {so_far.when_sure}"
-        cells = [_slo_value(so_far), limit.text.strip().removeprefix(limit.name)]
+        if so_far.value == math.inf:
+            value = "failed"
+        elif limit.metric == "error":
+            value = percent(so_far.value, 2)
+        elif so_far.value is None:
+            value = "n/a"
+        else:
+            value = _ms(so_far.value, " ms")
+            value = f"~{value}" if so_far.state is State.CLOSE else value
+        cells = [value, limit.text.strip().removeprefix(limit.name)]
         line = _row(
             2, limit.name, cells, width, style=BAD if so_far.state is State.MISSED else PLAIN
         ).line
         room = width - sum(len(text) for text, _ in line) - len(GAP)
         yield Row(2, [*line, (GAP + truncate(state, room), style)] if room >= MIN_NOTE else line)
-
-
-def _slo_value(so_far: LimitSoFar) -> str:
-    if so_far.value == math.inf:
-        return "failed"
-    if so_far.limit.metric == "error":
-        return percent(so_far.value, 2)
-    if so_far.value is None:
-        return "n/a"
-    return f"{'~' * (so_far.state is State.CLOSE)}{_ms(so_far.value, ' ms')}"
 
 
 def _charts(settings: RunSettings, history: History, room: int, ascii_only: bool) -> Iterator[Row]:

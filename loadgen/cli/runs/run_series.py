@@ -187,7 +187,17 @@ class SeriesRunner:
         saved, trouble = [], None
         try:
             # Before printing: the reader of a pipe may be gone.
-            saved = self._save() + self._save_plot()
+            saved = self._save()
+            if self._plot is not None:
+                from loadgen.report.html import writer
+                from loadgen.report.run_page.load_curve import load_chart
+
+                chart = load_chart(self.data)
+                if chart is None:
+                    say("--plot: nothing to draw: no run had a successful request")
+                else:
+                    write_atomic(Path(self._plot), writer.chart_svg(chart))
+                    saved.append(self._plot)
             if self._requested.markdown is not None:
                 report.save_markdown(self._requested.markdown, self.data)
                 saved.append(self._requested.markdown)
@@ -212,19 +222,6 @@ class SeriesRunner:
             say(f"the series could not be saved: {trouble}")
             self.codes.append(exit_codes.INTERNAL)
         return exit_codes.most_severe(self.codes)
-
-    def _save_plot(self) -> list[str]:
-        if self._plot is None:
-            return []
-        from loadgen.report.html import writer
-        from loadgen.report.run_page.load_curve import load_chart
-
-        chart = load_chart(self.data)
-        if chart is None:
-            say("--plot: nothing to draw: no run had a successful request")
-            return []
-        write_atomic(Path(self._plot), writer.chart_svg(chart))
-        return [self._plot]
 
 
 class SearchSeries:

@@ -30,6 +30,7 @@ KIND = "dataset"  # of a repository
 CONVERTED = "refs/convert/parquet"  # where the hub has the rows of data sets that are scripts
 README = "README.md"
 SUFFIXES = (".parquet", ".jsonl", ".json", ".csv")
+ABOUT = ("_info.json", "_infos.json")  # what packages write about a data set
 SUBSET, SPLIT = "--hf-subset", "--hf-split"
 # of the splits, as they stand in paths; the first split that a data set has is the default
 WORDS = {
@@ -81,7 +82,11 @@ class HubFolder:
     def data_files(self) -> list[str]:
         """Return the names of those with records, all of one format: that of most of them."""
         data_names = [
-            name for name in self.names if name.endswith(SUFFIXES) and not _is_about(name)
+            name
+            for name in self.names
+            if name.endswith(SUFFIXES)
+            and not name.endswith(ABOUT)
+            and not any(part.startswith(".") for part in name.split("/"))
         ]
         suffixes = [Path(name).suffix for name in data_names]
         usual = max(SUFFIXES, key=suffixes.count)
@@ -168,13 +173,6 @@ def records(path: Path) -> Iterator[Record]:
     is_list = data[start : start + 4096].lstrip(SPACE)[:1] == b"["
     for where, content in _list_records(path, data) if is_list else _line_records(data):
         yield parse_object(path, where, content, RECORDS_REMEDY)
-
-
-def _is_about(name: str) -> bool:
-    """Return whether a file is about the data set: hidden, or of the package that made it."""
-    return any(part.startswith(".") for part in name.split("/")) or name.endswith(
-        ("_info.json", "_infos.json")
-    )
 
 
 def _in(folder: Path, name: str) -> HubFolder:

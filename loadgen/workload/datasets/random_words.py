@@ -150,9 +150,12 @@ class RandomDataset:
         drawn, groups = self.prefixes.draw(self.drawing), self.prefixes.numbers_of(order)
         before = [drawn[group] for group in groups]
         special, template = self.tokenizer.special_tokens, self.template_tokens
-        for block in _blocks(
-            inputs + np.array([prefix.tokens for prefix in before], dtype=np.int64)
-        ):
+        words = inputs + np.array([prefix.tokens for prefix in before], dtype=np.int64)
+        full = np.flatnonzero(np.diff(np.cumsum(words) // BLOCK_WORDS)) + 1
+        for start, end in pairwise([0, *full.tolist(), len(words)]):
+            if start == end:
+                continue
+            block = slice(start, end)
             rows, lengths = order[block], inputs[block].tolist()
             texts = self.drawing.texts(
                 rows.astype(np.uint64),
@@ -268,13 +271,6 @@ def filler_prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) ->
         )
     for number, ((tokens, output_tokens), text) in enumerate(zip(lengths, texts, strict=True)):
         yield Prompt(text, tokens, output_tokens, f"stand-in/{seed}/{number}")
-
-
-def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Yield slices of prompts with about BLOCK_WORDS words each."""
-    full = np.flatnonzero(np.diff(np.cumsum(lengths) // BLOCK_WORDS)) + 1
-    ends = [0, *full.tolist(), len(lengths)]
-    return (slice(start, end) for start, end in pairwise(ends) if start < end)
 
 
 @cache

@@ -226,14 +226,19 @@ def _attempt(published: Published, url: str, part: Part, progress: Progress) -> 
     except urllib.error.HTTPError as error:
         error.close()
         if error.code != 416 or not part.size:
-            raise Unreachable(f"{url}: {_status(error)}; {REMEDY}") from error
+            reason = error.reason
+            if 300 <= error.code < 400:  # the text of urllib has several lines
+                reason = "with redirects that are circular, too many, or not to http and https"
+            raise Unreachable(f"{url}: {error.code} {reason}; {REMEDY}") from error
         # Nothing is left: the part is complete, or too long.
         _, total = _range(error.headers["Content-Range"])
         if total != part.size or not published.has_size(total):
             part.begin(None)
         return total
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise Unreachable(f"{url}: {_reason(error)}; {REMEDY}") from error
+        cause = getattr(error, "reason", error)
+        reason = str(getattr(cause, "strerror", None) or cause) or type(error).__name__
+        raise Unreachable(f"{url}: {reason}; {REMEDY}") from error
     with response:
         total = _start(published, url, part, response)
         progress(part.size, total)
@@ -273,15 +278,3 @@ def _read(response: http.client.HTTPResponse) -> bytes:
 def _range(header: str | None) -> tuple[int, int]:
     match = RANGE.fullmatch(header or "")
     return (int(match[1] or -1), int(match[2])) if match else (-1, -1)
-
-
-def _status(error: urllib.error.HTTPError) -> str:
-    """Describe a status in one line; the text of urllib for failed redirects has several."""
-    if 300 <= error.code < 400:
-        return f"{error.code} with redirects that are circular, too many, or not to http and https"
-    return f"{error.code} {error.reason}"
-
-
-def _reason(error: Exception) -> str:
-    cause = getattr(error, "reason", error)
-    return str(getattr(cause, "strerror", None) or cause) or type(error).__name__

@@ -61,11 +61,12 @@ class Words:
                 dict.fromkeys(token[1] for token in tokens if token and token[1] not in candidates)
             )
             thrice = tokenizer.encode_batch([f"{word} {word} {word}" for word in fresh])
-            candidates.update(
-                (word, None)
-                for word, ids in zip(fresh, thrice, strict=True)
-                if _is_word(word, ids, tokenizer)
-            )
+            for word, ids in zip(fresh, thrice, strict=True):
+                if len(ids) != 3 or ids[1] != ids[2]:
+                    continue
+                spelled = (WORD.fullmatch(tokenizer.token(number)) for number in ids[:2])
+                if all(match and match[1] == word for match in spelled):
+                    candidates[word] = None
         if len(candidates) < MIN_WORDS:
             problem = (
                 f"{tokenizer.name} has {len(candidates)} words of one token, and random "
@@ -99,13 +100,6 @@ def words_of(tokenizer: Tokenizer) -> Words:
 def are_known(sha256: str) -> bool:
     """Return whether the words of the tokenizer with this hash are in the cache."""
     return cache.find_fact(KIND, sha256, [VERSION]) is not None
-
-
-def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
-    if len(ids) != 3 or ids[1] != ids[2]:
-        return False
-    spelled = (WORD.fullmatch(tokenizer.token(number)) for number in ids[:2])
-    return all(match and match[1] == word for match in spelled)
 
 
 def fit_texts(

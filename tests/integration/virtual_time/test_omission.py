@@ -138,7 +138,11 @@ def test_client_lateness_is_lag_and_counts_in_latency_from_due() -> None:
 
 
 @pytest.mark.parametrize(
-    ("every", "verdict", "failed"), [(50, "SUSPECT", ["late sends"]), (200, "VALID", [])]
+    ("every", "verdict", "failed"),
+    [
+        (50, "SUSPECT", ["late sends", "client error too large", "other figures off"]),
+        (200, "VALID", []),
+    ],
 )
 def test_lateness_of_more_than_one_request_in_a_hundred_makes_a_run_suspect(
     every: int, verdict: str, failed: list[str]
