@@ -14,6 +14,7 @@ from setuptools import Extension, setup
 COMPILED = (
     "core.event_flags",
     "core.histogram",
+    "core.answer",
     "core.record",
     "core.record_json",
     "core.dialect_scan",

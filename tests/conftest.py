@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from loadgen.core import accumulator, histogram, http1, record, record_json, sse
+from loadgen.core import accumulator, answer, histogram, http1, record, record_json, sse
 from loadgen.engines.sim import emit, outlet, planned
 from tests.helpers.thinning import UNIT_EXAMPLES
 
@@ -27,7 +27,10 @@ settings.register_profile("loadgen", deadline=None)
 settings.register_profile("unit", deadline=None, max_examples=UNIT_EXAMPLES)  # for the inner loop
 settings.load_profile("loadgen")
 # Modules that count live objects and bytes.
-COUNTING = (accumulator, emit, histogram, http1, outlet, planned, record, record_json, sse)
+COUNTING = (
+    *(accumulator, answer, emit, histogram, http1, outlet, planned, record, record_json),
+    sse,
+)
 DEBUG = record.live() is not None
 
 # Under nohup, or in the background of a script, these are ignored, which every program that tests

@@ -7,6 +7,7 @@ RECORD, TALLY, LOAD = (
     "loadgen/core/accumulator.pyx",
     "loadgen/client/load_loop.py",
 )
+ANSWER = "loadgen/core/answer.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
@@ -39,6 +40,11 @@ LIES = (
         "believe the stamp of a segment behind a lost one",
         (Edit(CONNECTION, "is_uncertain = is_uncertain and ", "is_uncertain = False and "),),
         Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
+    ),
+    Mutant(
+        "bound other events than those that were read",
+        (Edit(ANSWER, "            self.events_before -= 1", "            pass"),),
+        Test("tests/core/test_stamped_connection.py::test_tokens_read_with_the_end_are_bounded_behind_an_event_without_a_token"),
     ),
     Mutant(
         "leave the client's lag out of the bound",
@@ -289,5 +295,47 @@ LIES = (
             ),
         ),
         Test("tests/integration/library/test_rehearsal.py::test_warmup_prompts_are_not_prompts_of_the_run"),
+    ),
+    Mutant(
+        "drop tokens without text",
+        (Edit(ANSWER, "        if missing > 0:\n", "        if missing > 1 << 30:\n"),),
+        Test("tests/core/test_answer_evidence.py::test_silent_events_between_texts_are_tokens_in_their_places"),
+    ),
+    Mutant(
+        "take an aborted answer for a good one",
+        (
+            Edit(
+                "loadgen/core/finish_reasons.py",
+                "return word in FAILED or (",
+                "return False and (",
+            ),
+        ),
+        Test("tests/core/test_answer_evidence.py::test_finish_reason_of_a_failure_fails"),
+    ),
+    Mutant(
+        "fail an answer whose connection breaks after its end",
+        (
+            Edit(
+                "loadgen/core/http1.pyx",
+                "elif self._has_answer(COMPLETE):",
+                "elif False and self._has_answer(COMPLETE):",
+            ),
+        ),
+        Test("tests/core/test_answer_evidence.py::test_connection_that_breaks_after_the_end_fails_nothing"),
+    ),
+    Mutant(
+        "count a repeated answer again",
+        (Edit("loadgen/core/c/repeated_text.pxd", "again = before.size", "again = 0"),),
+        Test("tests/core/test_answer_evidence.py::test_last_event_that_repeats_the_answer_adds_its_growth_alone"),
+    ),
+    Mutant(
+        "look at no unknown key",
+        (Edit("loadgen/core/reference_parser.py", "    pairs += [(key, [", "    [(key, ["),),
+        Test("tests/core/test_answer_evidence.py::test_text_under_other_keys_is_a_token"),
+    ),
+    Mutant(
+        "believe counts that do not add up",
+        (Edit(TALLY, "self.disagreeing_counts += apart != 0", "pass"),),
+        Test("tests/checks/test_token_counts.py::test_counts_that_do_not_add_up_are_suspect"),
     ),
 )  # fmt: skip

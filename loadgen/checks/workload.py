@@ -9,10 +9,14 @@ from loadgen.config.settings import is_bounded_by_time
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
-from loadgen.workload import missed_length
+from loadgen.workload import endpoints, missed_length
+from loadgen.workload.endpoints.generation import CHAT
 
 TOKENS_PER_EVENT = "several tokens per event"
 PAST_THE_END = "answers past their end"
+PROMPTS_CUT = "prompts cut"
+# Another tokenizer may make fewer tokens of a text, but not so few; the server's own makes as many.
+MIN_OF_TEXT, MIN_OF_OWN_TEXT = 0.5, 0.9
 MIN_AS_PLANNED = 0.999
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what
 # else is not shown.
@@ -25,6 +29,7 @@ def workload(run: RunData) -> list[Check]:
     """Check what was asked and answered against what the settings say."""
     return [
         _input(run),
+        _cut_prompts(run),
         _output(run),
         *_past_the_end(run),
         _events(run),
@@ -71,6 +76,27 @@ def _input(run: RunData) -> Check:
         f"at least {percent(MIN_AS_PLANNED, 1)}",
         _advice_on_input(run, predicted),
         run.relied_on,
+    )
+
+
+def _cut_prompts(run: RunData) -> Check:
+    """Whether the server counted as many tokens as the prompts have text."""
+    name, counters = PROMPTS_CUT, run.snapshot.counters
+    prompts = run.header.provenance["prompts"]
+    planned = counters["planned_input_tokens"]
+    if not counters["input_counted"] or not planned or prompts.get("images"):
+        return inapplicable(name, "the server counts no prompt tokens, or no length is planned")
+    counted = counters["input_tokens"] - counters["unplanned_input_tokens"]
+    share = counted / planned
+    is_own = counters["input_predicted"] == run.snapshot.ok
+    least = MIN_OF_OWN_TEXT if is_own else MIN_OF_TEXT
+    return Check(
+        name,
+        share >= least,
+        f"the server counts {percent(share, 1)} of the tokens of the prompts' text",
+        f"at least {percent(least)}",
+        "the server may have cut the prompts to its context: the load is not what was asked; "
+        "raise its maximum length, or name its own tokenizer with --tokenizer",
     )
 
 
@@ -127,12 +153,18 @@ def _output(run: RunData) -> Check:
         advice = (
             "the server ended answers early although ignore_eos was sent: see the finish reasons"
         )
+    if longer:
+        advice = "the server does not respect the requested length"
+        if endpoints.find(run.settings) is CHAT:
+            tokens = round(counters["planned_output_tokens"] / ok)
+            body = f'{{"max_tokens": {tokens}}}'
+            advice += f": one that reads max_tokens alone needs --extra-body '{body}'"
     return Check(
         name,
         share >= MIN_AS_PLANNED,
         f"{percent(share, 1)} of answers have the requested length ({means}; {ends})",
         f"at least {percent(MIN_AS_PLANNED, 1)}",
-        "the server does not respect the requested length" if longer else advice,
+        advice,
         run.relied_on,
     )
 

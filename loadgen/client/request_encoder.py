@@ -2,9 +2,28 @@
 
 import secrets
 
+import orjson
+
 from loadgen.core.record import Record
 from loadgen.util.redaction import Redaction
 from loadgen.workload.target import Target
+
+# Fields of a body that hold the texts of embeddings, and the documents of rerank.
+TEXTS = ("input", "documents")
+PARTIAL = "top_n"  # asks for the best results alone
+
+
+def count_texts(body: bytes) -> int:
+    """Return how many results the body of a request asks for; 0 where that is not known."""
+    fields = orjson.loads(body)
+    for name in TEXTS:
+        texts = fields.get(name)
+        if isinstance(texts, list) and PARTIAL not in fields:
+            is_one = bool(texts) and isinstance(texts[0], int)  # the token ids of one text
+            return 1 if is_one else len(texts)
+        if isinstance(texts, str):
+            return 1
+    return 0
 
 
 class RequestEncoder:
@@ -30,6 +49,8 @@ class RequestEncoder:
         if not self._streams:
             record.is_whole = self._generates
             record.results = -1 if self._generates else 0
+        if not self._generates:
+            record.texts = count_texts(body)
         if record.turn < 0 or session_head is None:
             lines = head % (record.index, len(body))
         else:

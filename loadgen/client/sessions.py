@@ -21,6 +21,8 @@ from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
 
 logger = logging.getLogger(__name__)
+# In place of an answer of thoughts or tool calls alone: some APIs refuse a message without content.
+NO_CONTENT = b"(no content)"
 SET_COOKIE = "set-cookie"
 COOKIE = "Cookie"
 
@@ -89,7 +91,9 @@ class OpenSessions:
             if repeats and not join.is_lost:
                 # As the inside of a JSON string that every parser takes: UTF-8 without lone
                 # surrogates.
-                if SURROGATE.search(record.answer):
+                if not record.answer:
+                    answer = NO_CONTENT
+                elif SURROGATE.search(record.answer):
                     answer = json.dumps(record.answer_text)[1:-1].encode()
                 else:
                     answer = record.answer.decode("utf-8", "replace").encode()

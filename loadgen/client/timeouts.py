@@ -69,7 +69,7 @@ class Timeouts:
         outcome = Outcome.TIMEOUT
         if self.whole:
             left = record.sent + self.whole - at_ns
-        since = record.last_token
+        since = record.latest_event
         limit = self.stall
         other = Outcome.STALLED
         if not since:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.client.capture import TappedReader
 from loadgen.client.connector import CannotConnect, Connector
+from loadgen.client.open_ends import OpenEnds
 from loadgen.client.pacer import AlarmQueue
 from loadgen.client.pool import MARGIN_NS, REST_NS, Pool
 from loadgen.client.request_encoder import RequestEncoder
@@ -75,16 +76,15 @@ class Transport:
         self._pool = Pool(self._close, timeouts.first_byte // 2)
         self._active: set[Connection] = set()
         self._limits = LimitWatch(self._active, timeouts, self._abandon)
+        self._open_ends = OpenEnds(self._end_open)
         self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
         self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None
-        self._pausing: dict[
-            Record, asyncio.Handle
-        ] = {}  # what reached no server, until it is handed on
-        self._reading: dict[
-            Connection, asyncio.Task[None]
-        ] = {}  # connections whose responses aiohttp's reader reads
+        # what reached no server, until it is handed on
+        self._pausing: dict[Record, asyncio.Handle] = {}
+        # connections whose responses aiohttp's reader reads
+        self._reading: dict[Connection, asyncio.Task[None]] = {}
         self._tap: Tap | None = None
         self._is_open = False
         self._connector = Connector(
@@ -199,6 +199,7 @@ class Transport:
         # A connection may have been opened in the same turn.
         self.abandon(Outcome.CANCELLED, "the run ended")
         self._departures.close()
+        self._open_ends.close()
         for alarm in (self._serve_alarm, self._watch_alarm):
             if alarm is not None:
                 alarm.cancel()
@@ -230,6 +231,10 @@ class Transport:
             self._end_later(record)
         if pool.waiting:
             self._serve()
+
+    def finished(self, connection: Connection, has_usage: bool) -> None:
+        """Wait for the end of a response whose answer is complete, but not for long."""
+        self._open_ends.add(connection, has_usage)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         """Handle a connection that the peer or the network ended."""
@@ -404,6 +409,11 @@ class Transport:
             reading.cancel()
         connection.abandon(outcome, detail, now_ns())
         self.ended(connection)
+
+    def _end_open(self, connection: Connection) -> None:
+        """End a response that its server leaves open after the last event of its answer."""
+        if connection in self._active:
+            self._abandon(connection, Outcome.STALLED, "no end in time")
 
     async def _read(self, connection: Connection, handler: Any) -> None:
         try:

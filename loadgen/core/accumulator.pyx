@@ -11,9 +11,10 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from loadgen.core.answer cimport BY_EVENTS, BY_IDS, BY_USAGE
 from loadgen.core.c.memory cimport BYTES, COUNTING, count_freed, live_count, resized
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
-from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNBOUNDED, UNPLANNED, Record
+from loadgen.core.record cimport UNBOUNDED, UNPLANNED, Record
 
 from array import array
 
@@ -21,6 +22,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, width_for
 
 cdef enum:
+    LATE_END_NS = 50000000  # a response that is open for longer after its last token counts
     EARLY_NS = 50000  # a request sent so long before it was due counts as early
     BIN_GROWTH = 1000  # bins added at a time
 
@@ -221,6 +223,8 @@ cdef class Tally:
     cdef readonly int64_t reordered_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal, results
+    cdef readonly int64_t silent_events, late_ends, tail_ns, unnamed_ends
+    cdef readonly int64_t disagreeing_counts, disagreeing_tokens
 
     def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None,
                  dict waits not None,
@@ -259,6 +263,7 @@ cdef class Tally:
         if record.outcome is OK:
             self._add_input(record)
             self._add_output(record)
+            self._add_end(record)
             self._reach((record.last_token - self.start_ns) // self.bin_ns)
             self.imputed_gaps += fold_events(
                 record, self.icl, self.itl, self.bin_counts, self.bin_count - 1, self.start_ns,
@@ -318,6 +323,7 @@ cdef class Tally:
             self.hidden_tokens += record.get_hidden_tokens()
         elif record.tokenized >= 0:
             self.tokenizer_requests += 1
+            self.surplus_events += max(record.counted - record.tokenized, 0)
         elif record.counted_by == BY_EVENTS:
             self.event_requests += 1
         else:
@@ -336,6 +342,22 @@ cdef class Tally:
         self.reasoning_events += record.reasoning_events
         self.other_events += record.other_events
         self.nan_events += record.nan_events
+        return 0
+
+    cdef int _add_end(self, Record record) except -1:
+        """Count how an answer ended."""
+        cdef int64_t tail_ns = record.closed - record.last_token, apart
+        self.silent_events += record.get_silent_events()
+        if record.results >= 0 or record.is_whole:
+            return 0
+        self.unnamed_ends += record.finish_reason is None
+        if tail_ns > LATE_END_NS:
+            self.late_ends += 1
+            self.tail_ns += tail_ns
+        if record.total_tokens >= 0 and record.prompt_tokens >= 0 and record.completion_tokens >= 0:
+            apart = record.total_tokens - record.prompt_tokens - record.completion_tokens
+            self.disagreeing_counts += apart != 0
+            self.disagreeing_tokens += abs(apart)
         return 0
 
     cdef int _add_latencies(self, Record record) except -1:

@@ -32,6 +32,8 @@ class Delta:
             vLLM's `stop_reason`.
         prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens: The server's counts; -1:
         it gives none.
+        total_tokens: The server's count of prompt and answer; -1: it gives none.
+        unknown: The keys whose text no rule knows, which counts as tokens.
         has_nan: Whether it holds NaN or an infinity, which are not JSON: logprobs of a broken
             model.
         error: An error object inside the stream, as JSON text.
@@ -50,6 +52,8 @@ class Delta:
     reasoning_tokens: int = -1
     has_nan: bool = False
     error: str | None = None
+    total_tokens: int = -1
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

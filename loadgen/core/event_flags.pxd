@@ -7,7 +7,10 @@ cpdef enum:
     REASONING = 2
     OTHER = 4            # a refusal, or arguments of a tool call
     RESULT = 4096        # no token: all embeddings or scores of an answer in one piece
-    TOKENS = 4103        # any of these four
+    TEXTS = 4103         # any of these four
+    # a token without text: token ids, usage so far, or the usage of the whole answer prove it
+    SILENT = 8192
+    TOKENS = 12295       # any of these five
     # What else it says: load generators differ in which of these they take for a token.
     CHOICE = 8           # it has a choice
     ROLE = 16            # it names a role

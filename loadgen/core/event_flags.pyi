@@ -4,6 +4,8 @@ CONTENT: int
 REASONING: int
 OTHER: int
 RESULT: int
+TEXTS: int
+SILENT: int
 TOKENS: int
 CHOICE: int
 ROLE: int

@@ -9,6 +9,7 @@ NAMES = {
     "reasoning": REASONING,
     "other": OTHER,
     "result": RESULT,
+    "silent": SILENT,
     "choice": CHOICE,
     "role": ROLE,
     "empty": EMPTY,

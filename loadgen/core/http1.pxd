@@ -2,6 +2,7 @@
 """The C side of the reader of HTTP/1.1 responses."""
 from libc.stdint cimport int64_t
 
+from loadgen.core.answer cimport Finish
 from loadgen.core.c.memory cimport Buffer
 from loadgen.core.c.http_head cimport ResponseHead
 from loadgen.core.record cimport Record
@@ -44,6 +45,9 @@ cdef class Response:
     cdef int _choose_path(self) except -1
     cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1
     cdef int _end(self, object outcome=*, object detail=*) except -1
+    cdef bint _has_answer(self, Finish least) except -1
+    cdef int _end_answer(self) except -1
+    cdef tuple _read_outcome(self)
     cdef bint _in_one_piece(self) except -1
     cdef tuple _read_results(self)
     cdef int _fail(self, object outcome, object detail) except -1

@@ -12,18 +12,22 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
+from loadgen.core.answer cimport BY_EVENTS, COMPLETE, FINISHED, Finish
 from loadgen.core.c.memory cimport (
     BYTES, COUNTING, RESPONSES, append_bytes, count_objects, free_buffer, live_count,
 )
-from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_size, parse_head
+from loadgen.core.c.http_head cimport (
+    clear_head, find_head_end, is_success, parse_chunk_size, parse_head,
+)
 from loadgen.core.c.json_scan cimport Delta, scan_results
 from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.event_flags cimport RESULT
-from loadgen.core.record cimport BY_EVENTS, Record
+from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
 
 from loadgen.core import reference_parser
-from loadgen.core.outcome import NO_FINISH_REASON, Outcome
+from loadgen.core.finish_reasons import is_failure
+from loadgen.core.outcome import BROKEN_AFTER_END, NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
 from loadgen.util.number_format import plural
 
@@ -101,6 +105,10 @@ cdef class Response:
         self.keep_alive = False
         if error is None and (self.phase == UNTIL_CLOSE or self.phase == READER):
             self._end()
+        elif self._has_answer(COMPLETE):
+            self._end_answer()
+            if self.record.detail is None:  # tools that wait for the end of a body fail it
+                self.record.detail = BROKEN_AFTER_END
         elif self.phase == HEAD and self.undecoded.size == 0 and self.record.first_byte == 0:
             self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
         elif self.phase == HEAD:
@@ -109,11 +117,29 @@ cdef class Response:
             self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
 
     def abandon(self, outcome, detail, int64_t at_ns):
-        """End the response from the client's side: a timeout, an interrupt."""
+        """End the response from the client's side: a timeout, an interrupt. If its answer is
+        complete, that is the outcome.
+        """
         self.at_ns = at_ns
         self.keep_alive = False
-        if self.phase != IDLE and self.phase != ENDED:
+        if self.phase == IDLE or self.phase == ENDED:
+            return
+        if self._has_answer(FINISHED):
+            self._end_answer()
+        else:
             self._fail(outcome, detail)
+
+    cdef bint _has_answer(self, Finish least) except -1:
+        """Whether a response is open and at least this much of the end of its answer has come."""
+        return (
+            self.phase != IDLE and self.phase != ENDED and self.record.finish >= least
+            and is_success(self.record.status)
+        )
+
+    cdef int _end_answer(self) except -1:
+        """End a response that is still open with its answer, which is complete."""
+        self.events.forget_rest()
+        return self._end()
 
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
         """Read the next n bytes of the connection, which arrived at `at_ns`."""
@@ -265,7 +291,7 @@ cdef class Response:
         """Read n bytes of the body, without framing: a stream, or what is kept of anything else."""
         if self.phase == ENDED:
             return 0
-        if self.record.status != 200:
+        if not is_success(self.record.status):
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
         if not self.is_stream:
             if not self.may_disconnect and self.body.size == 0 and not self._in_one_piece():
@@ -313,7 +339,7 @@ cdef class Response:
         cdef Record record = self.record
         if COUNTING and self.complete:  # an assert would leave unused variables
             raise AssertionError("each response has one end")
-        if outcome is None and record.status != 200:
+        if outcome is None and not is_success(record.status):
             outcome = Outcome.STATUS
             detail = ""
             if self.body.size:
@@ -332,18 +358,26 @@ cdef class Response:
             if self.events.failed:
                 outcome, detail = self.events.outcome, self.events.detail
                 self.keep_alive = False
-            elif record.events == 0:
-                outcome, detail = Outcome.EMPTY, "the response has no token"
-            elif record.finish_reason is None:
-                outcome, detail = Outcome.TRUNCATED, NO_FINISH_REASON
             else:
-                outcome = Outcome.OK
-                record.drop_implausible_counts()
+                outcome, detail = self._read_outcome()
         self.phase = ENDED
         self.complete = True
         self.wants_reader = False
         record.end(outcome, detail, self.at_ns)
         return 0
+
+    cdef tuple _read_outcome(self):
+        """Return the outcome and its detail of an answer that has ended without an error."""
+        cdef Record record = self.record
+        record.settle()
+        reason = record.finish_reason
+        if is_failure(reason, record.events > 0):
+            return Outcome.STREAM_ERROR, f"the finish reason is {reason}"
+        if record.events == 0:
+            return Outcome.EMPTY, "the response has no token" + self.events.quote()
+        if reason is None and not record.done_seen:
+            return Outcome.TRUNCATED, NO_FINISH_REASON + self.events.quote()
+        return Outcome.OK, None
 
     cdef bint _in_one_piece(self) except -1:
         """Return whether no stream was asked for."""
@@ -374,18 +408,22 @@ cdef class Response:
             prompt_tokens, cached_tokens = answer.prompt_tokens, answer.cached_tokens
         if results == 0:
             return Outcome.EMPTY, "the answer has no embedding or score"
+        if record.texts > 0 and results != record.texts:
+            return Outcome.PROTOCOL_ERROR, f"{plural(results, 'result')} for {record.texts} texts"
         record.results = results
         record.add_event(RESULT, 0, -1, self.at_ns)
         record.counted_by = BY_EVENTS
         record.nan_events += has_nan
-        record.set_usage(prompt_tokens, 0, cached_tokens, -1)
+        record.set_usage(prompt_tokens if prompt_tokens > 0 else -1, 0, cached_tokens, -1, -1)
         self.events.tail = 0
         return Outcome.OK, None
 
     cdef int _fail(self, object outcome, object detail) except -1:
-        """End the response with a failure; a status other than 200 remains the outcome."""
+        """End the response with a failure; a status of a failure remains the outcome."""
         self.keep_alive = False
-        if self.record.status > 200 and self.phase != HEAD:
+        if self._has_answer(COMPLETE) and not self.events.failed:
+            return self._end_answer()
+        if self.record.status > 0 and not is_success(self.record.status) and self.phase != HEAD:
             return self._end()
         return self._end(outcome, detail)
 

@@ -19,17 +19,20 @@ class Outcome(StrEnum):
         member.about = about
         return member
 
-    OK = "ok", "At least one token came, and a finish reason."
+    OK = "ok", "At least one token came, and a finish reason or [DONE]."
     REFUSED = "refused", "No connection, or it was closed before any byte of a response."
     DNS_ERROR = "dns_error", "The server's name could not be resolved."
     CONNECT_TIMEOUT = "connect_timeout", "No connection within --connect-timeout."
     TLS_ERROR = "tls_error", "The TLS handshake failed, or the certificate was not accepted."
-    STATUS = "status", "An HTTP status other than 200."
+    STATUS = "status", "An HTTP status that is no success (2xx)."
     TIMEOUT_FIRST_TOKEN = "timeout_first_token", "No token within --first-token-timeout."
     STALLED = "stalled", "A stream fell silent for --stall-timeout."
     TIMEOUT = "timeout", "The whole request took longer than --timeout."
     TRUNCATED = "truncated", "Tokens came, and the stream ended without a finish reason."
-    STREAM_ERROR = "stream_error", "The server sent an error inside a stream that had begun well."
+    STREAM_ERROR = (
+        "stream_error",
+        "The server sent an error inside a stream, or the finish reason of a failure.",
+    )
     PROTOCOL_ERROR = "protocol_error", "The response violates the protocol."
     EMPTY = "empty", "A whole response without a single token."
     DROPPED = "dropped", "Never sent: a safety cap."
@@ -51,3 +54,4 @@ NO_FAILURES = (Outcome.OK, Outcome.CANCELLED, Outcome.DISCONNECTED)
 NO_FINISH_REASON = (
     "the stream ended without a finish reason"  # of what is truncated though its response is whole
 )
+BROKEN_AFTER_END = "the connection broke after the end of the answer"  # of what is ok

@@ -3,8 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from loadgen.core.c.memory cimport Buffer
-from loadgen.core.c.events cimport EventArrays, EventRuns
+from loadgen.core.answer cimport Answer
 
 cpdef enum:
     # input tokens of a prompt that repeats answers, or that no tokenizer has counted
@@ -12,19 +11,12 @@ cpdef enum:
     # user-stamped tokens of a record whose file does not say how late its stamps may be
     UNBOUNDED = -1
 
-cpdef enum:
-    # What tells how many tokens the events of an answer bear.
-    BY_EVENTS = 0  # nothing does: each event counts as one token
-    BY_IDS = 1     # token ids or logprobs
-    BY_USAGE = 2   # usage in each event
-
-
 @cython.final
-cdef class Record:
+cdef class Record(Answer):
     cdef public int64_t index  # number of the request in the schedule
     cdef public int target  # which of the run's targets it was sent to, from 0
     cdef public int class_number  # which of the run's classes it is in, from 0
-    cdef public int64_t input_tokens, output_tokens  # planned; input_tokens may be UNPLANNED
+    cdef public int64_t input_tokens  # planned, or UNPLANNED
     # input tokens that the server is expected to count; -1: unknown
     cdef public int64_t server_tokens
     # Times.
@@ -34,39 +26,19 @@ cdef class Record:
     cdef public int64_t sent
     cdef public int64_t written  # when it had left at the latest; 0: not known
     cdef public int64_t connect_ns  # how long opening a connection took; 0 if an open one was used
-    # When they came: by the kernel's stamp where there is one, else when they were read.
-    cdef public int64_t first_byte, first_token, last_token
-    cdef public int64_t first_answer  # the first token of content, not reasoning
-    cdef public int64_t first_answer_earliest  # when it can have come at the earliest
+    # when it came: by the kernel's stamp where there is one, else when it was read
+    cdef public int64_t first_byte
     cdef public int64_t closed  # the end of the response
-    # Counts.
-    # By the server's usage; -1: it gave none.
-    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens
-    # those of completion_tokens, streamed or not; -1: the usage gave none
-    cdef public int64_t reasoning_tokens
-    cdef readonly Py_ssize_t events  # with tokens
-    cdef public int64_t content_events, reasoning_events, other_events  # the same by kind
-    cdef public int64_t nan_events  # that hold NaN or infinity
-    # With tokens, and without a stamp of the kernel's; or UNBOUNDED.
-    cdef public int64_t user_stamped
-    # With tokens, and read only after segments came that were lost or overtaken on the way.
-    cdef public int64_t reordered
-    cdef public int64_t reads  # of the socket, that brought events with tokens
-    # tokens of all events: by the events themselves where they say it, else one each
-    cdef public int64_t counted
-    cdef public int counted_by  # what said so: BY_EVENTS, BY_IDS or BY_USAGE
     cdef public int64_t turn  # its place in its session, from 0; -1: the run has no sessions
-    # embeddings or scores, 0 before they came; -1: the answer has tokens
-    cdef public int64_t results
+    # the texts that were sent, each of which has a result; 0: unknown
+    cdef public int64_t texts
     # whether the answer has tokens and comes in one piece: they have no times
     cdef public bint is_whole
     cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
     # How it ended.
-    cdef public object outcome, detail, finish_reason
-    cdef public object matched_stop  # the stop word or token id that ended the answer, or None
+    cdef public object outcome, detail
     cdef public int status  # of HTTP
     cdef public bint reused  # whether its connection had carried a request before
-    cdef public bint done_seen  # whether [DONE] came
     cdef public bint by_reader  # whether aiohttp's reader read it
     # whether so much was unread at once that the server may have had to wait
     cdef public bint window_filled
@@ -74,11 +46,6 @@ cdef class Record:
     cdef public bint keeps_text, keeps_answer, keeps_head
     # a function that takes credentials out of the text of the answer, or None
     cdef public object redaction
-    cdef Buffer text_json, answer_json  # as between the quotes of a JSON string
-    # the number of the event of `first_answer`; -1: there is none
-    cdef Py_ssize_t first_answer_event
-    cdef EventArrays arrays  # one entry per token-bearing event
-    cdef EventRuns runs  # all events
     # When its user leaves; set before the request.
     cdef public int64_t disconnect_tokens  # after so many tokens have come; 0: not for that
     cdef public int64_t disconnect_ns  # so long after it was sent; -1: not for that
@@ -94,29 +61,15 @@ cdef class Record:
     cdef public object session_token
     # the status line and fields of the answer, if `keeps_head`; else None
     cdef public object response_head
-    # What fills it.
-    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion,
-                       int64_t at_ns) except -1
-    cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1
-    cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1
-    cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached,
-                       int64_t reasoning) except -1
-    cdef int append_text(self, const char *text, Py_ssize_t n, bint cumulative) except -1
-    cdef int append_answer(self, const char *text, Py_ssize_t n, bint cumulative) except -1
     cpdef end(self, outcome, detail, int64_t at_ns)
-    cdef int drop_implausible_counts(self) except -1
     # What reads it.
-    cdef bint has_all_runs(self) noexcept
-    cdef int64_t get_first_tokens(self) noexcept
     cdef int64_t get_expected_tokens(self) noexcept
     cdef int64_t get_answer_tokens(self) noexcept
     cdef int64_t get_hidden_tokens(self) noexcept
+    cdef int64_t get_silent_events(self) noexcept
     cdef int64_t tokens_after_first_event(self) noexcept
     cdef int64_t tokens_but_one(self) noexcept
     cdef int64_t get_lag_ns(self) noexcept
-    cdef int64_t get_inexact(self) noexcept
-    cpdef int64_t earliest_at(self, Py_ssize_t event) noexcept
-    cdef int64_t stamped_span_ns(self) noexcept
     cdef bint is_ordered(self) noexcept
     cdef list _listed(self, const int64_t *array)
     cdef bytes _bytes(self, const int64_t *array)

@@ -47,6 +47,8 @@ class Record:
         closed: When the response ended.
         prompt_tokens, completion_tokens, cached_tokens: The server's counts by its usage.
         reasoning_tokens: Those of `completion_tokens` that are reasoning, streamed or not.
+        total_tokens: The server's count of prompt and answer.
+        unread: What no rule took, by its name: how often it came, and an example; or None.
         content_events, reasoning_events, other_events: Token-bearing events by kind.
         nan_events: Events that hold NaN or infinity.
         reads: Reads of the socket that brought events with tokens.
@@ -54,6 +56,7 @@ class Record:
         counted_by: What said so: BY_EVENTS, BY_IDS or BY_USAGE.
         tokenized: Tokens of `text` by a tokenizer.
         results: Embeddings or scores, 0 before they came; -1: the answer has tokens.
+        texts: The texts that were sent, each of which has a result; 0: unknown.
         is_whole: Whether the answer has tokens and comes in one piece: they have no times.
         user_stamped: Events with tokens and without a stamp of the kernel's; UNBOUNDED if that is
             not known.
@@ -100,6 +103,8 @@ class Record:
     completion_tokens: int
     cached_tokens: int
     reasoning_tokens: int
+    total_tokens: int
+    unread: dict[str, tuple[int, str]] | None
     content_events: int
     reasoning_events: int
     other_events: int
@@ -109,6 +114,7 @@ class Record:
     counted_by: int
     tokenized: int
     results: int
+    texts: int
     is_whole: bool
     user_stamped: int
     reordered: int
@@ -148,6 +154,10 @@ class Record:
     def marks(self) -> bytes: ...
     @property
     def token_counts(self) -> list[int] | None: ...
+    @property
+    def latest_event(self) -> int: ...
+    @property
+    def silent_events(self) -> int: ...
     @property
     def text(self) -> str: ...
     @property

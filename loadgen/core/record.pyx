@@ -1,34 +1,21 @@
 # cython: language_level=3
-"""Record: everything known about one scheduled request.
-
-Budget per token-bearing event: two stores (its stamp, and the length of its run of events), and the
-counters. Its arrays double; no Python object is made.
-"""
+"""Record: everything known about one scheduled request; its answer is an `Answer`."""
 cimport cython
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free
-from cpython.bytes cimport PyBytes_AS_STRING
 
-from loadgen.core.c.memory cimport (
-    BYTES, COUNTING, RECORDS, append, append_bytes, count_freed, count_objects, free_buffer,
-    live_count,
-)
-from loadgen.core.c.events cimport (
-    append_event, append_run, copy_of_stamps, count_inexact, drop_tokens, earliest, free_arrays,
-    is_complete, put,
-    put_read, reserve,
-)
-from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, OTHER, REASONING, TOKENS
+from loadgen.core.answer cimport Answer
+from loadgen.core.c.memory cimport COUNTING, RECORDS, count_objects, live_count
 
-import json
+from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
+
 
 def live():
-    """Count this module's live objects and their bytes; None unless it is a debug build."""
-    return {"records": live_count(RECORDS), "bytes": live_count(BYTES)} if COUNTING else None
+    """Count this module's live objects; None unless it is a debug build."""
+    return {"records": live_count(RECORDS)} if COUNTING else None
 
 
 @cython.final
-cdef class Record:
+cdef class Record(Answer):
     """Everything known about one request (record.pxd).
 
     Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen.
@@ -40,104 +27,10 @@ cdef class Record:
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
         self.index, self.due, self.attempts = index, due, 1
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
-        self.server_tokens = self.results = self.turn = -1
-        self.first_answer_event = self.disconnect_ns = -1
-        self.prompt_tokens = -1
-        self.completion_tokens = -1
-        self.cached_tokens = -1
-        self.tokenized = -1
-        self.reasoning_tokens = -1
+        self.server_tokens = self.turn = self.disconnect_ns = self.tokenized = -1
 
     def __dealloc__(self):
         count_objects(RECORDS, -1)
-        count_freed(self.runs.list)
-        free(self.runs.list)
-        free_arrays(&self.arrays)
-        free_buffer(&self.text_json)
-        free_buffer(&self.answer_json)
-
-    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion,
-                       int64_t at_ns) except -1:
-        """Add an event of any kind to the list of events, and count its tokens if it bears any.
-
-        Args:
-            flags: What the event says (event_flags).
-            tokens: How many by its token ids or logprobs; -1: it does not say.
-            completion: The completion tokens so far by its usage; -1: it does not say.
-            at_ns: Its stamp.
-        """
-        cdef int64_t kinds
-        # the same text again, with a finish reason
-        if flags & CUMULATIVE and 0 <= completion <= self.counted:
-            flags &= ~<int64_t>TOKENS
-        kinds = flags & TOKENS
-        append_event(&self.runs, flags, at_ns)
-        if not kinds:
-            return 0
-        # Usage that did not come with the first event sums up the events before: it says nothing
-        # about this one.
-        if completion >= 0 and (self.events == 0 or self.counted_by == BY_USAGE):
-            tokens = max(0, completion - self.counted)
-            self.counted_by = BY_USAGE
-        elif tokens >= 0:
-            self.counted_by = BY_IDS
-        else:
-            tokens = 1
-        if self.last_token != at_ns:
-            self.reads += 1
-        if self.first_token == 0:
-            self.first_token = at_ns
-        self.last_token = at_ns
-        if kinds & CONTENT:
-            self.content_events += 1
-            if self.first_answer == 0:
-                self.first_answer = self.first_answer_earliest = at_ns
-                self.first_answer_event = self.events
-        elif kinds & REASONING:
-            self.reasoning_events += 1
-        elif kinds & OTHER:
-            self.other_events += 1
-        if self.events == self.arrays.capacity:
-            reserve(&self.arrays, max(2 * self.events, min(max(self.output_tokens, 8), 512)))
-        put(&self.arrays, self.events, at_ns, tokens)
-        self.counted += tokens
-        self.events += 1
-        return 0
-
-    cdef int set_read(self, Py_ssize_t first, int64_t read_ns) except -1:
-        """Store when the events from number `first` on were read."""
-        return put_read(&self.arrays, first, self.events, read_ns)
-
-    cdef int set_earliest(self, Py_ssize_t first, Py_ssize_t end, int64_t earliest_ns) except -1:
-        """Store when the events from `first` to before `end` can have come at the earliest."""
-        if self.arrays.earliest_ns == NULL and first < end:
-            self.arrays.earliest_ns = copy_of_stamps(&self.arrays, self.events)
-        for i in range(first, end):
-            self.arrays.earliest_ns[i] = earliest_ns
-        if first <= self.first_answer_event < end:
-            self.first_answer_earliest = earliest_ns
-        return 0
-
-    cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached,
-                       int64_t reasoning) except -1:
-        """Store the server's token counts; -1: this event does not say."""
-        if prompt >= 0:
-            self.prompt_tokens = prompt
-        if completion >= 0:
-            self.completion_tokens = completion
-        if cached >= 0:
-            self.cached_tokens = cached
-        if reasoning >= 0:
-            self.reasoning_tokens = reasoning
-        return 0
-
-    cdef int append_text(self, const char *text, Py_ssize_t n, bint cumulative) except -1:
-        """Keep text, escaped as in JSON; with `cumulative` it may be all text until now."""
-        return append(&self.text_json, text, n, cumulative)
-
-    cdef int append_answer(self, const char *text, Py_ssize_t n, bint cumulative) except -1:
-        """Keep content of the answer, as `append_text` does."""
-        return append(&self.answer_json, text, n, cumulative)
 
     cpdef end(self, outcome, detail, int64_t at_ns):
         """End the request, and take credentials that the server may have repeated out of what it
@@ -149,6 +42,7 @@ cdef class Record:
             at_ns: When it ended.
         """
         self.outcome, self.detail, self.closed = outcome, detail, at_ns
+        self._settle_silent(0)
         if self.redaction is None:
             return
         if detail:
@@ -157,84 +51,11 @@ cdef class Record:
             self.finish_reason = self.redaction(self.finish_reason)
         if isinstance(self.matched_stop, str):
             self.matched_stop = self.redaction(self.matched_stop)
-
-    cdef int drop_implausible_counts(self) except -1:
-        """Correct or drop the counts of an answer that has ended, where they cannot be true.
-
-        Some servers send a count of 0 until the end, or the whole count with the first event, or
-        falling counts. Then most events seem to bear no token, and all counts are dropped. So is a
-        completion count of 0 if tokens came. Where the first event bears none and the total is
-        larger, each count was that of the event before.
-        """
-        cdef Py_ssize_t empty_events = 0
-        cdef int64_t *tokens = self.arrays.tokens
-        if self.events and self.completion_tokens == 0:
-            self.completion_tokens = -1
-        if tokens == NULL:
-            return 0
-        if self.counted_by == BY_USAGE and tokens[0] == 0 and self.completion_tokens > self.counted:
-            for i in range(self.events - 1):
-                tokens[i] = tokens[i + 1]
-            tokens[self.events - 1] = self.completion_tokens - self.counted
-            self.counted = self.completion_tokens
-        for i in range(self.events):
-            empty_events += tokens[i] == 0
-        if 2 * empty_events > self.events:
-            drop_tokens(&self.arrays)
-            self.counted, self.counted_by = self.events, BY_EVENTS
-        return 0
-
-    def restore(self, stamps, tokens=None, stream=None, answer="", earliest=(), read_late=None):
-        """Add the events of a record from a file.
-
-        Args:
-            stamps: Stamps of the token-bearing events, ns.
-            tokens: How many tokens each bears; None: one each.
-            stream: As the property `stream`; None: unknown.
-            answer: The text of the answer.
-            earliest: Pairs (number of an event, ns) of the events that can have come before their
-                stamps.
-            read_late: How long after its stamp each event was read, ns; None: at once.
-        """
-        counts = [1] * len(stamps) if tokens is None else tokens
-        reserve(&self.arrays, self.events + max(len(stamps), 1))
-        for at_ns, k in zip(stamps, counts, strict=True):
-            put(&self.arrays, self.events, at_ns, k)
-            self.counted += k
-            self.events += 1
-        for number, at_ns in earliest:
-            if not 0 <= number < self.events:
-                raise ValueError(number)
-            self.set_earliest(number, number + 1, at_ns)
-        if read_late is not None:
-            if len(read_late) != self.events:
-                raise ValueError("read_late")
-            self.arrays.reads_ns = copy_of_stamps(&self.arrays, self.events)
-            for i, late_ns in enumerate(read_late):
-                self.arrays.reads_ns[i] += late_ns
-        for flags, value in stream or ():
-            if flags & TOKENS:
-                append_run(&self.runs, flags, value, 0)
-            else:
-                append_run(&self.runs, flags, 1, value)
-        escaped = json.dumps(answer).encode()
-        append_bytes(&self.answer_json, PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
-
-    @property
-    def text(self):
-        """All text of the answer, with reasoning and arguments of tools; empty: not kept."""
-        # Half a surrogate pair is no UTF-8, but may well be what the server sent.
-        if self.text_json.size == 0:
-            return ""
-        text = self.text_json.data[:self.text_json.size].decode("utf-8", "replace")
-        return json.loads(f'"{text}"', strict=False)
-
-    @property
-    def answer(self):
-        """The content without reasoning, as bytes between the quotes of a JSON string; empty if
-        it was not kept.
-        """
-        return self.answer_json.data[:self.answer_json.size] if self.answer_json.size else b""
+        if self.unread is not None:
+            self.unread = {
+                self.redaction(what): (count, self.redaction(sample))
+                for what, (count, sample) in self.unread.items()
+            }
 
     @property
     def generated_text(self):
@@ -242,35 +63,6 @@ cdef class Record:
         and show.
         """
         return self.answer_text if self.redaction is None else self.redaction(self.answer_text)
-
-    @property
-    def answer_text(self):
-        """`answer` as text; half a surrogate pair, which some servers send, becomes U+FFFD."""
-        text = json.loads(f'"{self.answer.decode("utf-8", "replace")}"', strict=False)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-    @property
-    def stream(self):
-        """All events in order as pairs (flags, value); None if they were not kept, or not all.
-
-        The value of token-bearing events is how many with these flags follow each other, else the
-        stamp of the event.
-        """
-        if not self.has_all_runs():
-            return None
-        pairs = []
-        for run in self.runs.list[:self.runs.count]:
-            pairs.append((run.flags, run.count if run.flags & TOKENS else run.at_ns))
-        return pairs
-
-    cdef bint has_all_runs(self) noexcept:
-        """Whether the list of events holds every event of the stream."""
-        return is_complete(&self.runs, self.events)
-
-    @property
-    def first_tokens(self):
-        """The number of tokens in the first token-bearing event; 0 if there is none."""
-        return self.get_first_tokens()
 
     @property
     def expected_tokens(self):
@@ -295,6 +87,11 @@ cdef class Record:
     def hidden_tokens(self):
         """The reasoning tokens that the usage counts and that were never streamed."""
         return self.get_hidden_tokens()
+
+    @property
+    def silent_events(self):
+        """The events that bear a token without text."""
+        return self.get_silent_events()
 
     @property
     def span_bounds_ns(self):
@@ -339,22 +136,25 @@ cdef class Record:
         """Whether the stamps are in the order in which things must have happened."""
         return self.is_ordered()
 
-    cdef int64_t get_first_tokens(self) noexcept:
-        return (1 if self.arrays.tokens == NULL else self.arrays.tokens[0]) if self.events else 0
-
     cdef int64_t get_expected_tokens(self) noexcept:
         return self.server_tokens if self.server_tokens >= 0 else self.input_tokens
 
     cdef int64_t get_answer_tokens(self) noexcept:
         if self.completion_tokens >= 0:
             return self.completion_tokens
-        return self.tokenized if self.tokenized >= 0 else self.counted
+        return max(self.tokenized, self.counted)  # each event bears a token
 
     cdef int64_t get_hidden_tokens(self) noexcept:
         """The reasoning tokens by usage that no event bore; 0 if any reasoning was streamed."""
         if self.reasoning_events or self.completion_tokens < 0:
             return 0
         return max(0, min(self.reasoning_tokens, self.completion_tokens - self.counted))
+
+    cdef int64_t get_silent_events(self) noexcept:
+        """The events that bear a token without text."""
+        if self.results >= 0:
+            return 0
+        return self.events - self.content_events - self.reasoning_events - self.other_events
 
     cdef int64_t tokens_after_first_event(self) noexcept:
         """The tokens that TPOT is divided by: those that were streamed after the first event; 0:
@@ -375,20 +175,6 @@ cdef class Record:
         below 0 if early.
         """
         return self.sent - self.ready - self.retried_ns - self.connect_ns
-
-    cdef int64_t get_inexact(self) noexcept:
-        """How many events may have come before their stamp."""
-        return count_inexact(&self.arrays, self.events)
-
-    cpdef int64_t earliest_at(self, Py_ssize_t event) noexcept:
-        """When the event of this number can have come at the earliest, ns."""
-        return earliest(&self.arrays, event)
-
-    cdef int64_t stamped_span_ns(self) noexcept:
-        """The time from the first stamp of an event to the last, ns."""
-        if not self.events:
-            return 0
-        return self.arrays.stamps_ns[self.events - 1] - self.arrays.stamps_ns[0]
 
     cdef bint is_ordered(self) noexcept:
         cdef int64_t latest = self.due

@@ -183,6 +183,8 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_optional(&out, b',"cached_tokens":', record.cached_tokens, record.cached_tokens >= 0)
         put_optional(&out, b',"reasoning_tokens":', record.reasoning_tokens,
                      record.reasoning_tokens >= 0)
+        if record.total_tokens >= 0:
+            put_number(&out, b',"total_tokens":', record.total_tokens)
         put_number(&out, b',"due":', due - start_ns)
         put_optional(&out, b',"ready":', record.ready - due, record.ready != 0)
         put_optional(&out, b',"sent":', record.sent - due, record.sent != 0)
@@ -202,6 +204,10 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
         put_number(&out, b',"other_events":', record.other_events)
         put_number(&out, b',"nan_events":', record.nan_events)
         put_number(&out, b',"counted_by":', record.counted_by)
+        if record.done_seen:
+            put_number(&out, b',"done":', 1)
+        if record.unread is not None:
+            put_object(&out, b',"unread":', record.unread)
         if record.is_whole:
             put_number(&out, b',"whole":', 1)
         if record.results >= 0:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from loadgen.core import token_usage
 from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import (
     CHOICE,
@@ -28,6 +29,7 @@ from loadgen.core.event_flags import (
     TOOL,
     USAGE,
 )
+from loadgen.core.finish_reasons import NO_REASON
 from loadgen.core.json_fields import (
     MAX_TOKENS,
     count_of,
@@ -40,6 +42,32 @@ from loadgen.core.json_fields import (
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NON_FINITE = re.compile(rb"NaN|Infinity")
+# The keys of a delta that hold text, in the order in which a text counts, and its kind.
+KINDS_OF_KEYS = {
+    "reasoning": REASONING,
+    "reasoning_content": REASONING,
+    "thinking": REASONING,
+    "reasoning_details": REASONING,
+    "content": CONTENT,
+    "text": CONTENT,
+    "refusal": OTHER,
+    "tool_calls": OTHER,
+    "function_call": OTHER,
+    "audio": CONTENT,
+}
+ORDER = tuple(key for key in KINDS_OF_KEYS if key != "text")
+OF_ANY_FORM = ("thinking", "reasoning_details", "function_call", "audio")
+# In an object: where its text is.
+TEXT_KEYS = ("name", "arguments", "text", "summary", "thinking", "content", "transcript")
+# Keys of a delta that say something else.
+NO_TEXT = frozenset(
+    (
+        *("role", "id", "name", "type", "index", "object", "model", "status", "error"),
+        *("tool_call_id", "annotations", "citations", "metadata", "provider_specific_fields"),
+    )
+)
+# Where a result has its embedding or score.
+RESULT_KEYS = ("embedding", "data", "relevance_score", "score")
 ABORTED = "abort"  # the finish reason of an answer of /generate that the server gave up
 
 
@@ -70,8 +98,8 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
     """
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")
-    if event.get("error") is not None or event.get("object") == "error":
-        return Delta(error=to_json(event.get("error") or event))
+    if (error := _error_of(event)) is not None:
+        return Delta(error=error)
     if dialect is not None:
         return replace(_in_dialect(event, dialect), has_nan=has_nan)
     if event.get("meta_info") is not None and "choices" not in event:
@@ -81,25 +109,29 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
     tokens = -1
     texts = list[str]()
     answers = list[str]()
+    unknown = list[str]()
     finish_reason = None
     matched_stop: int | str | None = None
     for choice in items_of(event, "choices"):
         if not isinstance(choice, dict):
             raise ValueError("a choice is not an object")
         _refuse_further(choice)
-        for kind, text in _texts(choice):
+        for kind, key, text in streamed_texts(choice):
             kinds |= kind
             texts.append(text)
             if kind == CONTENT:
                 answers.append(text)
+            if key not in KINDS_OF_KEYS:
+                unknown.append(f"delta.{key}")
         says |= _says(choice)
         count = _tokens(choice)
         tokens = tokens if count is None else max(tokens, 0) + count
-        finish_reason = word_of(choice, "finish_reason") or finish_reason
+        finish_reason = reason_of(choice, "finish_reason") or finish_reason
         stop = _stop(choice)
         matched_stop = matched_stop if stop is None else stop
-    usage = object_of(event, "usage")
-    says |= FINISH * (finish_reason is not None) | USAGE * (event.get("usage") is not None)
+    usage = token_usage.find(event)
+    says |= FINISH * (finish_reason is not None) | USAGE * (usage is not None)
+    counts = token_usage.counts(usage or {})
     return Delta(
         kinds,
         says,
@@ -108,11 +140,13 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
         "".join(answers),
         finish_reason,
         matched_stop,
-        count_of(usage, "prompt_tokens"),
-        count_of(usage, "completion_tokens"),
-        count_of(object_of(usage, "prompt_tokens_details"), "cached_tokens"),
-        _reasoning(usage),
+        counts["prompt_tokens"],
+        counts["completion_tokens"],
+        counts["cached_tokens"],
+        counts["reasoning_tokens"],
         has_nan,
+        total_tokens=counts["total_tokens"],
+        unknown=tuple(unknown),
     )
 
 
@@ -140,8 +174,8 @@ def parse_pooled(body: bytes) -> PooledAnswer:
     """Parse the body of an answer.
 
     Raises:
-        ValueError: It is not a JSON object with a list of results, or its usage has types that the
-            API does not have.
+        ValueError: It is not a JSON object with a list of results, one of them is empty, or its
+            usage has types that the API does not have.
     """
     event = parse(body)  # errors and usage are those of any other API
     if event.error is not None:
@@ -150,10 +184,24 @@ def parse_pooled(body: bytes) -> PooledAnswer:
     results = answer.get("data", answer.get("results"))
     if not isinstance(results, list):
         raise ValueError("neither data nor results is a list")
+    for number, result in enumerate(results):
+        if _is_empty(result):
+            raise ValueError(f"result {number} is empty")
     prompt_tokens = event.prompt_tokens
     if prompt_tokens < 0:
-        prompt_tokens = count_of(answer.get("usage") or {}, "total_tokens")
+        prompt_tokens = event.total_tokens
     return PooledAnswer(len(results), prompt_tokens, event.cached_tokens, has_nan)
+
+
+def _is_empty(result: Any) -> bool:
+    """Return whether an embedding or score has no number."""
+    if not isinstance(result, dict):
+        return False
+    values = [result[key] for key in RESULT_KEYS if key in result]
+    return any(
+        value in (None, [], "") or (isinstance(value, list) and value[0] is None)
+        for value in values
+    )
 
 
 def parse_text(body: bytes) -> Delta:
@@ -207,7 +255,7 @@ def _cumulative(event: dict[str, Any], has_nan: bool) -> Delta:
     meta = object_of(event, "meta_info")
     text = text_of(event, "text")
     finish = object_of(meta, "finish_reason")
-    reason = word_of(finish, "type")
+    reason = reason_of(finish, "type")
     if reason == ABORTED:
         return Delta(error=to_json(finish))
     says = (
@@ -275,17 +323,62 @@ def _stop(choice: dict[str, Any]) -> int | str | None:
     return None
 
 
-def _texts(choice: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """Yield the texts that bear tokens with the kind of each."""
+def _error_of(event: dict[str, Any]) -> str | None:
+    """Return an error of an event or of one of its choices, as JSON text; None: it has none."""
+    if event.get("error") is not None or event.get("object") == "error":
+        return to_json(event.get("error") or event)
+    choices = event.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if not isinstance(choice, dict):
+            continue
+        delta = choice.get("delta")
+        for holder in (choice, delta if isinstance(delta, dict) else {}):
+            if holder.get("error") is not None:
+                return to_json(holder["error"])
+    return None
+
+
+def streamed_texts(choice: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
+    """Yield the texts that bear tokens: the kind of each, the key that holds it, and the text.
+
+    A text that a choice has under two keys is yielded once.
+    """
     delta = object_of(choice, "delta")
-    texts = [(REASONING, text_of(delta, key)) for key in ("reasoning", "reasoning_content")]
-    texts += [
-        *_content(delta),
-        (CONTENT, text_of(choice, "text")),
-        (OTHER, text_of(delta, "refusal")),
-    ]
-    texts += [(OTHER, _arguments(call)) for call in items_of(delta, "tool_calls")]
-    return ((kind, text) for kind, text in texts if text)
+    pairs = [(key, list(_texts_at(delta, key))) for key in ORDER if key in delta]
+    pairs.append(("text", [(CONTENT, text_of(choice, "text"))]))
+    others = [key for key in delta if key not in KINDS_OF_KEYS and key not in NO_TEXT]
+    pairs += [(key, [(OTHER, _any_text(delta[key]))]) for key in others]
+    before = set[tuple[int, str]]()
+    for key, texts in pairs:
+        whole = "".join(text for _, text in texts)
+        kind = KINDS_OF_KEYS.get(key, OTHER)
+        if (kind, whole) in before or (kind == OTHER and whole in {text for _, text in before}):
+            continue
+        before.add((kind, whole))
+        yield from ((kind, key, text) for kind, text in texts if text)
+
+
+def _texts_at(delta: dict[str, Any], key: str) -> Iterator[tuple[int, str]]:
+    """Yield the texts at a key that a rule knows, with the kind of each."""
+    if key == "content":
+        yield from _content(delta)
+    elif key == "tool_calls":
+        yield from ((OTHER, _called(call)) for call in items_of(delta, key))
+    elif key in OF_ANY_FORM:
+        yield KINDS_OF_KEYS[key], _any_text(delta[key])
+    else:
+        yield KINDS_OF_KEYS[key], text_of(delta, key)
+
+
+def _any_text(value: Any) -> str:
+    """Return a text, or the texts of an object or of a list of them; empty: it has none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(_any_text(item) for item in value if isinstance(item, str | dict))
+    if isinstance(value, dict):
+        return "".join(value[key] for key in TEXT_KEYS if isinstance(value.get(key), str))
+    return ""
 
 
 def _content(delta: dict[str, Any]) -> Iterator[tuple[int, str]]:
@@ -314,7 +407,7 @@ def _says(choice: dict[str, Any]) -> int:
     delta = object_of(choice, "delta")
     empty = delta.get("content") == "" or choice.get("text") == ""
     old = delta.get("reasoning_content") is not None
-    tool = bool(delta.get("tool_calls"))
+    tool = bool(delta.get("tool_calls") or delta.get("function_call"))
     return CHOICE | ROLE * ("role" in delta) | EMPTY * empty | OLD_REASONING * old | TOOL * tool
 
 
@@ -331,16 +424,15 @@ def _tokens(choice: dict[str, Any]) -> int | None:
     return None
 
 
-def _arguments(call: Any) -> str:
+def _called(call: Any) -> str:
+    """Return the name and the arguments of a tool call, as far as an event has them."""
     if not isinstance(call, dict):
         raise ValueError("a tool call is not an object")
-    return text_of(object_of(call, "function"), "arguments")
+    function = object_of(call, "function")
+    return text_of(function, "name") + text_of(function, "arguments")
 
 
-def _reasoning(usage: dict[str, Any]) -> int:
-    """Return the reasoning tokens of a usage object; -1 if it has none, or in another type."""
-    details = usage.get("completion_tokens_details")
-    try:
-        return count_of(details, "reasoning_tokens") if isinstance(details, dict) else -1
-    except ValueError:
-        return -1
+def reason_of(holder: dict[str, Any], key: str) -> str | None:
+    """Return a finish reason; None where there is none, also as the word null."""
+    reason = word_of(holder, key)
+    return None if reason is None or reason.lower() in NO_REASON else reason

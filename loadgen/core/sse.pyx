@@ -12,15 +12,21 @@ from libc.string cimport memchr, memcmp
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
-from loadgen.core.c.json_scan cimport Delta, scan_event
+from loadgen.core.c.repeated_text cimport add_text
+from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event
 from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, USAGE
 from loadgen.core.record cimport Record
 
 import json
 
 from loadgen.core import reference_parser
+from loadgen.core.dialect import Delta
 from loadgen.core.outcome import Outcome
 
+cdef enum:
+    MAX_UNREAD = 200  # bytes of what no rule takes that are kept as an example
+
+NOTHING = Delta()
 MAX_LINE = 64 * 1024 * 1024
 MAX_SAMPLE = 1024  # bytes of a message from the server that are kept
 cdef Py_ssize_t max_line = MAX_LINE, max_sample = MAX_SAMPLE
@@ -41,8 +47,16 @@ cdef bytes _escaped(str text):
         return json.dumps(text).encode()
 
 
-cdef inline int put_delta(Record record, Delta *delta, int64_t at_ns) except -1:
+cdef inline int put_delta(Record record, ScannedDelta *delta, int64_t at_ns) except -1:
     """Write what one event says into the record."""
+    cdef Py_ssize_t again
+    if delta.kinds and not delta.says & CUMULATIVE:
+        again = add_text(&record.text_so_far, delta.kinds, delta.text, delta.text_len)
+        if again:
+            delta.text += again
+            delta.text_len -= again
+            if delta.text_len == 0:
+                delta.kinds = 0
     record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, at_ns)
     if delta.kinds:
         if record.keeps_text:
@@ -50,10 +64,10 @@ cdef inline int put_delta(Record record, Delta *delta, int64_t at_ns) except -1:
         if record.keeps_answer and delta.kinds == CONTENT:
             record.append_answer(delta.text, delta.text_len, delta.says & CUMULATIVE)
     if delta.finish != NULL:
-        record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
+        record.set_finish(delta.finish[:delta.finish_len].decode("utf-8", "replace"))
     if delta.says & USAGE:
         record.set_usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens,
-                         delta.reasoning_tokens)
+                         delta.reasoning_tokens, delta.total_tokens)
     return 0
 
 
@@ -75,6 +89,7 @@ cdef class SseReader:
     def __dealloc__(self):
         free_buffer(&self.partial_line)
         free_buffer(&self.event)
+        free_buffer(&self.unread)
 
     cdef int begin(self, Record record) except -1:
         """Expect a new stream, to be written into `record`."""
@@ -82,7 +97,8 @@ cdef class SseReader:
         self.failed = self.skips_lf = self.has_data = self.at_end = False
         self.at_first_line = True
         self.is_no_chat = self.scanner is not None
-        self.partial_line.size = self.event.size = 0
+        self.names_error = False
+        self.partial_line.size = self.event.size = self.unread.size = 0
         return 0
 
     cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
@@ -148,7 +164,7 @@ cdef class SseReader:
             return 0
         cdef bint is_data = n >= 4 and memcmp(p, b"data", 4) == 0
         if not is_data or (n > 4 and p[4] != b":"):
-            return 0  # a comment, a ping, or a field that carries no token
+            return self._read_other_line(p, n)
         k = min(n, 5)  # the field's name alone is an empty line of data
         p += k
         n -= k
@@ -162,33 +178,81 @@ cdef class SseReader:
         self.has_data = True
         return append_bytes(&self.event, p, n)
 
+    cdef int _read_other_line(self, const char *p, Py_ssize_t n) except -1:
+        """Read a line that is no data: an error, the name of an event, or what no rule takes."""
+        cdef const char *colon = <const char *>memchr(p, b":", n)
+        cdef Py_ssize_t k = n if colon == NULL else colon - p
+        if k == 0 or (k == 2 and p[:2] == b"id") or (k == 5 and p[:5] == b"retry"):
+            return 0
+        value = p[k + 1:min(n, k + 1 + max_sample)].strip() if k < n else b""
+        if k == 5 and p[:5] == b"event":
+            if value == b"error":
+                self.names_error = self.is_no_chat = True
+            return 0
+        if k == 5 and p[:5] == b"error":
+            return self._fail(Outcome.STREAM_ERROR, value.decode("utf-8", "replace"))
+        return self._leave_unread("line", p, n)
+
+    cdef int _leave_unread(self, str what, const char *p, Py_ssize_t n) except -1:
+        """Keep the first bytes of what no rule takes, and count it."""
+        cdef Py_ssize_t k = min(n, MAX_UNREAD - self.unread.size)
+        if k > 0:
+            append_bytes(&self.unread, p, k)
+        return self.record.note_unread(what, p[:min(n, MAX_UNREAD)])
+
+    cdef int forget_rest(self) except -1:
+        """Read no event that has not come to its end."""
+        self.partial_line.size = self.event.size = 0
+        self.has_data = False
+        return 0
+
+    cdef str quote(self):
+        """Return the end of a message, with the first bytes of what no rule has taken; empty:
+        there is none.
+        """
+        if self.unread.size == 0:
+            return ""
+        sample = self.unread.data[:self.unread.size].decode("utf-8", "replace")
+        return f"; the server sent: {sample}"
+
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1:
         """Read the data of one event with the scanner.
 
         One test leaves the path of chat, whatever the reason.
         """
-        cdef Delta delta
+        cdef ScannedDelta delta
         if self.is_no_chat or n == 0:
             return self._read_aside(p, n)
         if n == 6 and p[:6] == b"[DONE]":
             return self._read_done()
         if not scan_event(p, n, &delta):
             return self._parse_event(p[:n])
+        if delta.says == 0:
+            self._keep_empty(p, n)
         return put_delta(self.record, &delta, self.at_ns)
+
+    cdef int _keep_empty(self, const char *p, Py_ssize_t n) except -1:
+        """Keep the first bytes of an event that says nothing, in case that none says more."""
+        if self.unread.size == 0 and self.record.events == 0:
+            append_bytes(&self.unread, p, min(n, MAX_UNREAD))
+        return 0
 
     cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1:
         """Read the data of one event of a dialect; after [DONE], nothing."""
-        cdef Delta delta
+        cdef ScannedDelta delta
         if self.record.done_seen or n == 0:
             return 0
         if n == 6 and p[:6] == b"[DONE]":
             return self._read_done()
+        if self.names_error:
+            return self._parse_event(p[:n])
         if not self.scanner.scan(p, n, &delta):
             return self._parse_event(p[:n])
         return put_delta(self.record, &delta, self.at_ns)
 
     cdef int _read_done(self) except -1:
-        self.record.done_seen = self.is_no_chat = True
+        self.is_no_chat = True
+        self.record.set_done()
         return self.record.add_event(DONE, -1, -1, self.at_ns)
 
     cdef int _parse_event(self, bytes payload) except -1:
@@ -199,11 +263,21 @@ cdef class SseReader:
             dialect = None if self.scanner is None else self.scanner.dialect
             delta = reference_parser.parse(payload_utf8, dialect)
         except ValueError as wrong:
+            sample = payload[:MAX_UNREAD].decode("utf-8", "replace")
+            if self.names_error:
+                return self._fail(Outcome.STREAM_ERROR,
+                                  payload[:max_sample].decode("utf-8", "replace"))
             if self.at_end:
-                return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
-            sample = payload[:200].decode("utf-8", "replace")
+                return self._fail(Outcome.TRUNCATED, f"the stream ended inside an event: {sample}")
             return self._fail(Outcome.PROTOCOL_ERROR,
                               f"an event that is no chunk of an answer ({wrong}): {sample}")
+        if self.names_error and delta.error is None:
+            return self._fail(Outcome.STREAM_ERROR,
+                              payload[:max_sample].decode("utf-8", "replace"))
+        for name in delta.unknown:
+            self.record.note_unread(name, payload)
+        if delta == NOTHING:
+            self._keep_empty(payload, len(payload))
         return self._add(delta)
 
     cdef int read_whole(self, bytes payload, int64_t at_ns) except -1:
@@ -221,24 +295,32 @@ cdef class SseReader:
         cdef Record record = self.record
         if delta.error is not None:
             return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
-        record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens,
-                         self.at_ns)
-        if delta.kinds:
+        cdef int kinds = delta.kinds
+        cdef bytes escaped = _escaped(delta.text)
+        cdef Py_ssize_t size = len(escaped) - 2, again = 0
+        if kinds and not delta.says & CUMULATIVE:
+            again = add_text(&record.text_so_far, kinds, PyBytes_AS_STRING(escaped) + 1, size)
+            if again and again == size:
+                kinds = 0
+        record.add_event(kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)
+        if kinds:
             if record.keeps_text:
-                escaped = _escaped(delta.text)
-                record.append_text(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2,
+                record.append_text(PyBytes_AS_STRING(escaped) + 1 + again, size - again,
                                    delta.says & CUMULATIVE)
             if record.keeps_answer:
                 escaped = _escaped(delta.answer)
-                record.append_answer(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2,
-                                     delta.says & CUMULATIVE)
-        record.finish_reason = delta.finish_reason or record.finish_reason
+                if kinds != CONTENT or len(escaped) - 2 != size:
+                    again = 0
+                record.append_answer(PyBytes_AS_STRING(escaped) + 1 + again,
+                                     len(escaped) - 2 - again, delta.says & CUMULATIVE)
+        if delta.finish_reason is not None:
+            record.set_finish(delta.finish_reason)
         if delta.matched_stop is not None:
             record.matched_stop = delta.matched_stop
         record.nan_events += delta.has_nan
         return record.set_usage(
             delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens,
-            delta.reasoning_tokens
+            delta.reasoning_tokens, delta.total_tokens
         )
 
     cdef int _fail(self, object outcome, object detail) except -1:

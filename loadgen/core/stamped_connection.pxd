@@ -36,6 +36,6 @@ cdef class Connection:
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                        bint emptied) except -1
-    cdef int _bound(self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns,
-                    bint is_stamped, bint is_uncertain, bint emptied) except -1
+    cdef int _bound(self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped,
+                    bint is_uncertain, bint emptied) except -1
     cdef int64_t _most_unread(self) noexcept

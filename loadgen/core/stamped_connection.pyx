@@ -9,9 +9,11 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
+from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
+from loadgen.core.c.events cimport REORDERED, USER
 from loadgen.core.c.kernel cimport (
-    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, now_ns, receive, recv,
-    receive_buffer, send, stamp_of_sent,
+    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, now_ns, receive, receive_buffer, recv,
+    send, stamp_of_sent,
 )
 from loadgen.core.c.segments cimport add_read, ask_segments, begin_segments
 from loadgen.core.http1 cimport IDLE, READER, Response
@@ -65,9 +67,10 @@ cdef class Connection:
     socket at once.
 
     Args:
-        owner: Has `ended(connection)`, called once per response, `reader(connection)`, called when
-            aiohttp's reader must decode a response, and `dropped(connection, error)`, called when
-            the peer or the network has ended the connection.
+        owner: Has `ended(connection)`, called once per response, `finished(connection, has_usage)`,
+            called when an answer is complete and its response is still open, `reader(connection)`,
+            called when aiohttp's reader must decode a response, and `dropped(connection, error)`,
+            called when the peer or the network has ended the connection.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` after its handshake; None: the connection has no TLS.
@@ -182,11 +185,11 @@ cdef class Connection:
         """Read the next bytes of a body that aiohttp's reader has decoded."""
         cdef Record record = self.response.record
         cdef int64_t counted = record.counted
-        cdef Py_ssize_t events = record.events
+        record.events_before = record.events
         self.response.feed_body(data, at_ns)
         self.hook.tokens += record.counted - counted
-        if record.events > events:
-            self._bound(record, events, at_ns, at_ns, False, False, False)
+        if record.events > record.events_before:
+            self._bound(record, at_ns, at_ns, False, False, False)
 
     def eof(self, int64_t at_ns):
         """End a response whose body aiohttp's reader has decoded to its end."""
@@ -315,7 +318,7 @@ cdef class Connection:
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
         cdef int64_t at_ns = read_ns
-        cdef Py_ssize_t events = 0 if record is None else record.events
+        cdef Finish was_finished = UNFINISHED if record is None else record.finish
         cdef bint is_uncertain
         if is_stamped:
             at_ns = clock.monotonic_ns(on_real_ns)
@@ -331,6 +334,8 @@ cdef class Connection:
         is_uncertain = is_uncertain and self.segments.was_reordered
         if is_uncertain:
             at_ns = max(at_ns, self.emptied_ns)
+        if record is not None:
+            record.events_before = record.events
         # by the width of a pair of readings, or CLOCK_REALTIME was set
         if at_ns > read_ns or at_ns < self.emptied_ns:
             is_stamped = (
@@ -355,8 +360,8 @@ cdef class Connection:
             self.hook.tokens += record.counted - counted
             if read_ns - at_ns > LATE_READ_NS and n >= self._most_unread():
                 record.window_filled = True
-            if record.events > events:
-                self._bound(record, events, at_ns, read_ns, is_stamped, is_uncertain, emptied)
+            if record.events > record.events_before:
+                self._bound(record, at_ns, read_ns, is_stamped, is_uncertain, emptied)
         self.was_emptied = emptied
         if emptied:
             self.emptied_ns = at_ns - 2 * clock.slack_ns if is_stamped else self.read_loop.asked_ns
@@ -364,7 +369,10 @@ cdef class Connection:
             self._fall_back_to_loop()
             self.is_readable = False
             self.owner.reader(self)
-        elif response.complete and not was_complete:
+        elif not response.complete:
+            if record is not None and record.finish != was_finished:
+                self.owner.finished(self, record.finish == COMPLETE)
+        elif not was_complete:
             # answered before the request was all read
             if self.uses_loop and self.transport.get_write_buffer_size():
                 response.keep_alive = False
@@ -390,8 +398,8 @@ cdef class Connection:
         return decrypted
 
     cdef int _bound(
-        self, Record record, Py_ssize_t first, int64_t at_ns, int64_t read_ns, bint is_stamped,
-        bint is_uncertain, bint emptied
+        self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped, bint is_uncertain,
+        bint emptied
     ) except -1:
         """Store how early the events that one read has brought can have come.
 
@@ -401,7 +409,6 @@ cdef class Connection:
 
         Args:
             record: What they were written to.
-            first: The number of the first of them.
             at_ns: The stamp of the read.
             read_ns: When it was read.
             is_stamped: Whether the stamp is the kernel's.
@@ -409,7 +416,7 @@ cdef class Connection:
             emptied: Whether the read took all that the socket held.
         """
         cdef bint ends_read = emptied and self.response.events.tail == 0
-        cdef Py_ssize_t exact_from
+        cdef Py_ssize_t first = record.events_before, exact_from
         cdef int64_t earliest_ns = self.emptied_ns, late_ns
         cdef int64_t seen_ns = read_ns if is_uncertain else at_ns  # all had come by then
         cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
@@ -418,10 +425,7 @@ cdef class Connection:
             earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(seen_ns))
         if not is_stamped or is_uncertain:
             exact_from = record.events
-            if is_uncertain:
-                record.reordered += record.events - first
-            else:
-                record.user_stamped += record.events - first
+            record.set_source(first, REORDERED if is_uncertain else USER)
         elif (
             ends_read and record.events - first == 1
             or ask_segments(&self.segments, self.socket_fd)

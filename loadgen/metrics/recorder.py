@@ -34,6 +34,7 @@ from loadgen.metrics.snapshot import (
     first_examples,
 )
 from loadgen.metrics.streamed_tokens import sampled
+from loadgen.metrics.sums import add_unread
 
 COUNTED_HERE = (
     *("good", "good_sent", "departures", "never_due", "broken_off", "silent_streams"),
@@ -92,6 +93,7 @@ class Recorder:
         self._retries = bytearray()  # RETRY_ROW after RETRY_ROW
         self._details = Details() if detailed else None
         self._silences: list[dict[str, Any]] = []
+        self._unread: dict[str, tuple[int, str]] = {}
 
     @classmethod
     def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
@@ -120,6 +122,8 @@ class Recorder:
             self._blocks.append(self._block)
             self._block = bytearray()
         self._tally.add(record)
+        if record.unread:
+            self._unread = add_unread(self._unread, record.unread)
         if record.sent > 0 and (record.disconnect_tokens or record.disconnect_ns >= 0):
             self.counters["departures"] += 1
         if record.attempts > 1:
@@ -211,6 +215,7 @@ class Recorder:
             token_counts=self._tally.bins,
             timeline=self._tally.timeline,
             silences=tuple(self._silences),
+            unread=dict(self._unread),
             partial=partial,
             sample=tuple(sorted(self._sample)),
             details=self._details + Details() if self._details else None,

@@ -14,6 +14,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import NO_FAILURES, Outcome
 from loadgen.core.sketch import Timeline
 from loadgen.metrics.failures import Failures
+from loadgen.metrics.sums import add_counts, add_unread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,9 +69,12 @@ TOKENS = (
     "content_events",
     "reasoning_events",
     "other_events",
+    "silent_events",  # token-bearing events without text
     "unseen_tokens",  # tokens that usage counts beyond the events that were seen
     "hidden_tokens",  # those of them that usage calls reasoning, of answers that streamed none
-    "surplus_events",  # events beyond the tokens that usage counts
+    "surplus_events",  # events beyond the tokens that usage or a tokenizer counts
+    "disagreeing_counts",  # ok requests whose prompt and completion tokens are not their total
+    "disagreeing_tokens",  # by how many tokens
     "nan_events",  # events of ok requests in which a number was NaN or infinite
     "results",  # embeddings or scores of ok requests whose answers have no tokens
     "lost_token_events",  # token-bearing events of requests that were not ok
@@ -103,6 +107,9 @@ REQUESTS = (
     # so much of whose answer was unread at once that the server may have had to wait
     "window_filled",
     "by_reader",  # whose responses aiohttp's reader has read
+    "late_ends",  # ok requests whose responses were open for 50 ms or more after the last token
+    "tail_ns",  # for how long these were
+    "unnamed_ends",  # ok requests whose answers ended with [DONE] and without a finish reason
     "broken_off",  # that failed after a token had come, by an error in the stream or its early end
     "silent_streams",  # in whose streams no token came for SILENCE_NS
 )
@@ -253,6 +260,7 @@ class Snapshot:
         finishes: Finish reasons of ok requests, and how many had each.
         early_stops: What ended the ok requests that brought fewer tokens than asked, and how many
             it ended.
+        unread: What no rule took of any answer, by its name: how often it came, and an example.
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
         lower, upper: The LATENCIES, in ns, if every value were the least and the greatest that it
@@ -295,6 +303,7 @@ class Snapshot:
     token_counts: array[int]
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
+    unread: dict[str, tuple[int, str]] = field(default_factory=dict)
     partial: str | None = None
     details: Details | None = None
     retries: bytes = b""
@@ -400,10 +409,7 @@ class Snapshot:
             for name in ("scheduled", "rows", "retries")
         }
         for name in ("outcomes", "finishes", "early_stops"):
-            ours = getattr(self, name)
-            theirs = getattr(other, name)
-            keys = sorted(ours.keys() | theirs.keys())
-            changes[name] = {key: ours.get(key, 0) + theirs.get(key, 0) for key in keys}
+            changes[name] = add_counts(getattr(self, name), getattr(other, name))
         for name in ("counters", "histograms", "lower", "upper"):
             theirs = getattr(other, name)
             changes[name] = {key: value + theirs[key] for key, value in getattr(self, name).items()}
@@ -423,6 +429,7 @@ class Snapshot:
             ),
             timeline=self.timeline.merge(other.timeline),
             silences=tuple(first_examples(self.silences + other.silences)),
+            unread=add_unread(self.unread, other.unread),
             partial=self.partial or other.partial,
             details=self.details + other.details if self.details and other.details else None,
             sample=tuple(sorted(self.sample + other.sample)),

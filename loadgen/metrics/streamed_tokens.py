@@ -66,6 +66,7 @@ class Sample:
 
 def sampled(record: Record, streamed: int) -> SampledAnswer:
     """Make the sampled answer of a record whose text has `streamed` tokens."""
+    streamed += record.silent_events  # tokens without text
     after_first = max(0, streamed - record.first_tokens) if record.events > 1 else 0
     span_ns = record.last_token - record.first_token
     return SampledAnswer(_to_stream(record), streamed, after_first, span_ns, *record.span_bounds_ns)

@@ -16,6 +16,7 @@ from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 WIDTH = 80
 DETAILS = (
     outcomes.lines,
+    outcomes.end_lines,
     outcomes.departure_lines,
     outcomes.body_lines,
     tokens.rows_left_out,

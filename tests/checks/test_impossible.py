@@ -51,6 +51,8 @@ def test_without_a_success_only_what_was_sent_is_judged():
         "latencies disagree",
         "peak below the mean",
         "median gap 0",
+        "token counts disagree",
+        "more events than tokens",
     ]
     assert of(measured([unsent()]))["Little's identity"].ok is None
 

@@ -113,10 +113,8 @@ def test_stream_that_ends_inside_an_event_is_truncated(framing: str) -> None:
         "chunked": HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(cut),
     }[framing]
     _, record = read([wire], closed=True)
-    assert (record.outcome, record.detail) == (
-        Outcome.TRUNCATED,
-        "the stream ended inside an event",
-    )
+    assert record.outcome is Outcome.TRUNCATED
+    assert str(record.detail).startswith('the stream ended inside an event: {"id":')
     assert record.events == 1
 
 

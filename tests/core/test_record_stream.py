@@ -71,7 +71,7 @@ def test_stream_holds_flags_and_stamps_of_every_event() -> None:
         (delta(refusal="no"), CHOICE | OTHER),
         (
             delta(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": ""}}]),
-            CHOICE | TOOL,
+            CHOICE | TOOL | OTHER,
         ),
         (delta(tool_calls=[{"index": 0, "function": {"arguments": "{"}}]), CHOICE | TOOL | OTHER),
         (delta(tool_calls=[]), CHOICE),

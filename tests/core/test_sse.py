@@ -98,8 +98,8 @@ def test_delta_with_text_of_any_kind_is_a_token(fields: dict[str, object], kind:
         {},
         {"reasoning": ""},
         {"tool_calls": []},
-        {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": ""}}]},
-        {"extra": {"content": "x", "deep": [{"content": "}]"}]}},
+        {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": ""}}]},
+        {"extra": {"deep": [{"content": "}]"}]}},
     ],
 )
 def test_delta_without_text_is_no_token(fields: dict[str, object]) -> None:

@@ -14,7 +14,7 @@ from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import now_ns
 from tests.helpers.response_bytes import answer, delta, streamed
-from tests.helpers.run_facts import CHUNKED, chunk
+from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, chunk
 
 MS = 1_000_000
 
@@ -27,6 +27,8 @@ class Owner:
 
     def ended(self, connection: Connection) -> None:
         self.told.append(("ended", connection.record.outcome))
+
+    def finished(self, connection: Connection, has_usage: bool) -> None: ...
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         self.told.append(("dropped", error))
@@ -176,6 +178,8 @@ def test_hook_counts_tokens_that_aiohttp_decoded() -> None:
 # -- stamps of the kernel
 
 TOKEN = chunk(delta(content="x"))
+NO_TOKEN = chunk(delta(content=""))
+END = chunk(delta("stop")) + LAST_CHUNK
 REAL = 10**18  # CLOCK_REALTIME less CLOCK_MONOTONIC, ns
 
 
@@ -254,6 +258,28 @@ def test_read_without_a_stamp_is_as_late_as_the_loop_has_been() -> None:
     at_ns = record.sent + 1000
     connection.take(TOKEN, at_ns, 0, True)
     assert (record.stamps, record.earliest, record.user_stamped) == ([at_ns], [at_ns - 400], 1)
+
+
+def test_tokens_read_with_the_end_are_bounded_behind_an_event_without_a_token() -> None:
+    connection, record = stamped()
+    at_ns = record.sent + 1000
+    connection.take(NO_TOKEN, at_ns, REAL + at_ns, True)
+    connection.take(TOKEN + TOKEN + END, at_ns + 700, REAL + at_ns + 600, True)
+    assert record.stamps == [at_ns + 600] * 2
+    assert record.earliest == [at_ns] * 2
+
+
+@pytest.mark.parametrize("event", [NO_TOKEN, chunk(delta("stop"))])
+def test_event_without_a_token_is_not_counted_by_its_stamp(event: bytes) -> None:
+    connection, record = stamped()
+    read_ns = record.sent + 20_000_000
+    connection.take(TOKEN, read_ns, 0, True)
+    connection.take(event, read_ns, 0, True)
+    connection.take(TOKEN, read_ns + 10, REAL + record.sent + 1000, True, reordered=True)
+    connection.take(event, read_ns + 10, REAL + record.sent + 1000, True, reordered=True)
+    assert (record.user_stamped, record.reordered) == (2, 2)
+    connection.take(END, read_ns + 20, REAL + read_ns + 20, True)
+    assert (record.events, record.user_stamped, record.reordered) == (2, 1, 1)
 
 
 def test_stamp_after_one_that_was_read_late_is_not_before_it() -> None:

@@ -61,9 +61,16 @@ delta_objects = st.fixed_dictionaries(
         "reasoning_content": texts,
         "refusal": texts,
         "tool_calls": st.one_of(st.none(), st.lists(calls, max_size=2)),
+        "thinking": st.one_of(texts, junk),
+        "reasoning_details": st.lists(
+            st.one_of(junk, st.fixed_dictionaries({}, optional={"text": texts, "summary": texts})),
+            max_size=2,
+        ),
+        "error": st.sampled_from([None, None, None, {"code": 1}]),
         "extra": junk,
     },
 )
+REASONS = ("stop", "length", "", None, "null", "None", "abort", "content_filter")
 items = st.one_of(junk, st.lists(junk, max_size=3))
 logprobs = st.one_of(
     junk, st.fixed_dictionaries({}, optional={"content": items, "tokens": items, "extra": junk})
@@ -76,13 +83,18 @@ choices = st.fixed_dictionaries(
         "stop_reason": st.one_of(st.none(), st.integers(0, 9), texts),
         "delta": st.one_of(delta_objects, st.none()),
         "text": texts,
-        "finish_reason": st.one_of(st.sampled_from(["stop", "length", "", None]), texts),
+        "finish_reason": st.one_of(st.sampled_from(REASONS), texts),
+        "usage": st.sampled_from([None, None, {"prompt_tokens": 3, "completion_tokens": 2}]),
         "logprobs": logprobs,
         "token_ids": items,
     },
 )
 counts = st.one_of(
-    st.none(), st.integers(0, 10**9), st.integers(-1, 10**10), st.sampled_from([0.0, 3.0, 1e3, 2.5])
+    st.integers(0, 6),  # about as many as there are events
+    st.none(),
+    st.integers(0, 10**9),
+    st.integers(-1, 10**10),
+    st.sampled_from([0.0, 3.0, 1e3, 2.5]),
 )
 usages = st.fixed_dictionaries(
     {},
@@ -97,6 +109,9 @@ usages = st.fixed_dictionaries(
             junk,
             st.fixed_dictionaries({}, optional={"reasoning_tokens": st.one_of(counts, junk)}),
         ),
+        "total_tokens": counts,
+        "input_tokens": counts,
+        "prompt_cache_hit_tokens": counts,
         "extra": junk,
     },
 )
@@ -326,6 +341,9 @@ WORDS = [
     b"\x00",
 ]
 WORDS += [
+    b"\n\nevent: error\n",
+    b"\n\nerror: no\n",
+    b"\n{}\n",
     b'"',
     b"\\",
     b"{",
@@ -345,6 +363,9 @@ WORDS += [
     b"-Infinity",
 ]
 WORDS += [
+    b"\n\nevent: error\n",
+    b"\n\nerror: no\n",
+    b"\n{}\n",
     b"Content-Length: 5\r\n",
     b"Transfer-Encoding: chunked\r\n",
     b"Connection: close\r\n",
@@ -353,6 +374,9 @@ WORDS += [
     b'"content":"x",',
 ]
 WORDS += [
+    b"\n\nevent: error\n",
+    b"\n\nerror: no\n",
+    b"\n{}\n",
     b'"error":{"message":"no"},',
     b'"finish_reason":"stop",',
     b'"choices":[],',

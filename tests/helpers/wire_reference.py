@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loadgen.core import event_flags, reference_parser
-from loadgen.core.dialect import Delta, Dialect
+from loadgen.core.dialect import Dialect
+from loadgen.core.finish_reasons import is_failure
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE
+from tests.helpers.wire_facts import Facts
 
 STATUS_LINE = re.compile(rb"HTTP/1\.(\d)[ \t]([1-9]\d\d)(?:[ \t].*)?", re.DOTALL)
 HEAD_END = re.compile(rb"\n\r?\n")
@@ -28,73 +29,13 @@ BLANKED = bytes.maketrans(b"\r\n\0", b"   ")
 BOM = b"\xef\xbb\xbf"
 LARGEST = 1 << 40  # bytes of one chunk or body
 MAX_SAMPLE = 1024
+COUNTS = (
+    *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
+    "total_tokens",
+)
+# In place of the name of an event.
+ERROR_LINE, OTHER_LINE = (b"\nerror", b"\nother")
 MAX_REST_S = 10**6
-
-
-@dataclass
-class Facts:
-    """What one response said; `outcome` is None while it is open.
-
-    Stamps are offsets into the wire.
-    """
-
-    dialect: Dialect | None = None
-    outcome: Outcome | None = None
-    detail: str | None = None
-    status: int = 0
-    finish_reason: str | None = None
-    prompt_tokens: int = -1
-    completion_tokens: int = -1
-    cached_tokens: int = -1
-    reasoning_tokens: int = -1
-    matched_stop: int | str | None = None
-    nan_events: int = 0
-    done_seen: bool = False
-    kinds: list[int] = field(default_factory=list)  # of each token-bearing event
-    stamps: list[int] = field(default_factory=list)
-    # What each event says, and its stamp.
-    stream: list[tuple[int, int]] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)  # that each of them bears
-    counted_by: int = BY_EVENTS
-    closed: int = -1
-    reader_from: int = -1  # where the head begins of a response that is left to aiohttp's reader
-    keep_alive: bool = True
-    rest_s: int = 0  # how long the connection may lie idle, 0 where the server does not say
-
-    def bear(self, delta: Delta, at: int) -> None:
-        """An event bears tokens: as many as usage in every event, or its ids or logprobs say,
-        else one.
-        """
-        # Usage at the end alone says nothing of one event.
-        running = not self.kinds or self.counted_by == BY_USAGE
-        if delta.completion_tokens >= 0 and running:
-            count, self.counted_by = max(0, delta.completion_tokens - sum(self.tokens)), BY_USAGE
-        elif delta.tokens >= 0:
-            count, self.counted_by = delta.tokens, BY_IDS
-        else:
-            count = 1
-        self.kinds.append(delta.kinds)
-        self.stamps.append(at)
-        self.tokens.append(count)
-
-    def settle(self) -> None:
-        """Counts that cannot be true are not believed: none in most events, or none at all
-        beside tokens seen.
-        """
-        if self.completion_tokens == 0:
-            self.completion_tokens = -1
-        if (
-            self.counted_by == BY_USAGE
-            and self.tokens[0] == 0
-            and self.completion_tokens > sum(self.tokens)
-        ):
-            # They lag by one event.
-            self.tokens = [*self.tokens[1:], self.completion_tokens - sum(self.tokens)]
-        if 2 * self.tokens.count(0) > len(self.tokens):
-            self.tokens, self.counted_by = [1] * len(self.tokens), BY_EVENTS
-
-    def ended(self, outcome: Outcome, at: int, detail: str | None = None) -> None:
-        self.outcome, self.closed, self.detail = outcome, at, detail
 
 
 class Broken(Exception):
@@ -228,7 +169,7 @@ def _final(
         body.take(wire, head_end, len(wire) - head_end)
         facts.keep_alive = False
         body.whole = len(wire) if end == "" else None
-    if headers.status == 200:
+    if _is_success(headers.status):
         _answer(body, headers, facts)
     if facts.outcome is None:
         _ended(body, len(wire), end, facts)
@@ -275,7 +216,14 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
                 Outcome.STREAM_ERROR if error else Outcome.PROTOCOL_ERROR, body.whole, error
             )
         return
-    for payload, at, cut in _events(bytes(body.data), body.at, body.whole):
+    for payload, at, cut, name in _events(bytes(body.data), body.at, body.whole):
+        if name == ERROR_LINE:
+            facts.ended(Outcome.STREAM_ERROR, at, payload.decode("utf-8", "replace"))
+            facts.keep_alive = False
+            return
+        if name == OTHER_LINE:
+            facts.leave_unread("line", payload)
+            continue
         if facts.done_seen or not payload:
             continue
         if payload == b"[DONE]":
@@ -288,45 +236,74 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             )
         except ValueError:
             facts.ended(Outcome.TRUNCATED if cut else Outcome.PROTOCOL_ERROR, at)
+            if name == b"error":
+                facts.ended(Outcome.STREAM_ERROR, at, _sample(payload))
         else:
+            if name == b"error":
+                facts.ended(Outcome.STREAM_ERROR, at, _sample(payload))
             if delta.error is not None:
                 facts.ended(Outcome.STREAM_ERROR, at, delta.error[:MAX_SAMPLE])
         if facts.outcome is not None:
             facts.keep_alive = False
             return
-        kinds = delta.kinds
+        kinds = delta.kinds if facts.adds(delta) else 0
         if delta.says & event_flags.CUMULATIVE and 0 <= delta.completion_tokens <= sum(
             facts.tokens
         ):
             kinds = 0  # the text so far again, without a token more
+        kinds = kinds or event_flags.SILENT * facts.is_silent(delta)
         facts.stream.append((kinds | delta.says, at))
         if kinds:
-            facts.bear(delta, at)
+            facts.bear(kinds, delta, at)
+        elif (
+            not delta.says & (event_flags.ROLE | event_flags.CUMULATIVE)
+            and delta.says & event_flags.CHOICE
+            and delta.says & (event_flags.EMPTY | event_flags.FINISH)
+        ):
+            facts.maybe.append(len(facts.stream) - 1)
+        for name in delta.unknown:
+            facts.leave_unread(name, payload)
         facts.finish_reason = delta.finish_reason or facts.finish_reason
         if delta.matched_stop is not None:
             facts.matched_stop = delta.matched_stop
         facts.nan_events += delta.has_nan
-        for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"):
+        for name in COUNTS:
             if getattr(delta, name) >= 0:
                 setattr(facts, name, getattr(delta, name))
     if body.whole is not None:
-        outcome = (
-            Outcome.EMPTY
-            if not facts.kinds
-            else Outcome.OK
-            if facts.finish_reason
-            else Outcome.TRUNCATED
-        )
-        if outcome is Outcome.OK:
-            facts.settle()
-        facts.ended(outcome, body.whole)
+        _settled(facts, body.whole)
 
 
-def _events(body: bytes, at: list[int], whole: int | None) -> Iterator[tuple[bytes, int, bool]]:
-    """The data of each event, the offset of the byte that ended its blank line, and whether the
-    body's end did that.
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300 and status != 204
+
+
+def _sample(payload: bytes) -> str:
+    return payload[:MAX_SAMPLE].decode("utf-8", "replace")
+
+
+def _settled(facts: Facts, at: int) -> None:
+    """Give an answer that has come to its end its outcome."""
+    facts.settle()
+    if is_failure(facts.finish_reason, bool(facts.kinds)):
+        facts.ended(Outcome.STREAM_ERROR, at, f"the finish reason is {facts.finish_reason}")
+    elif not facts.kinds:
+        facts.ended(Outcome.EMPTY, at)
+    elif facts.finish_reason or facts.done_seen:
+        facts.ended(Outcome.OK, at)
+    else:
+        facts.ended(Outcome.TRUNCATED, at)
+
+
+def _events(
+    body: bytes, at: list[int], whole: int | None
+) -> Iterator[tuple[bytes, int, bool, bytes]]:
+    """The data of each event, the offset of the byte that ended its blank line, whether the
+    body's end did that, and the name `error` if any event so far had it. Of a line that is no field
+    of an event: the line, or what it says of an error.
     """
     start = 0
+    event = b""
     data: list[bytes] | None = None
     if body.startswith(BOM):
         body, at = body[len(BOM) :], at[len(BOM) :]
@@ -346,8 +323,14 @@ def _events(body: bytes, at: list[int], whole: int | None) -> Iterator[tuple[byt
         if name == b"data":
             data = [*(data or []), value.removeprefix(b" ")]
         elif not line and data is not None:
-            yield b"\n".join(data), offset, number >= lines
+            yield b"\n".join(data), offset, number >= lines, event
             data = None
+        elif name == b"event" and value[:MAX_SAMPLE].strip() == b"error":
+            event = b"error"
+        elif name == b"error":
+            yield value[:MAX_SAMPLE].strip(), offset, False, ERROR_LINE
+        elif name not in (b"", b"id", b"retry", b"event"):
+            yield line, offset, False, OTHER_LINE
 
 
 def _ended(body: Body, length: int, end: str | None, facts: Facts) -> None:
@@ -359,9 +342,11 @@ def _ended(body: Body, length: int, end: str | None, facts: Facts) -> None:
         return
     if body.whole is None:
         facts.keep_alive = False
-    if facts.status != 200:  # however its body ends
+    if not _is_success(facts.status):  # however its body ends
         sample = bytes(body.data[:MAX_SAMPLE]).decode("utf-8", "replace")
         facts.ended(Outcome.STATUS, length if at is None else at, sample)
+    elif facts.done_seen or (facts.finish_reason and facts.completion_tokens >= 0):
+        _settled(facts, length if body.broken is None else body.broken)
     elif body.broken is not None:
         facts.ended(Outcome.PROTOCOL_ERROR, body.broken)
     else:

@@ -146,9 +146,9 @@ def test_a_request_is_a_row_in_ms(recorded: Callable[..., Path]) -> None:
         "ttft_sent_ms": 20,
         "ttfo_due_ms": 25,
         "ttfo_sent_ms": 20,
-        "e2el_due_ms": 65,
-        "e2el_sent_ms": 60,
-        "tpot_ms": pytest.approx(40 / 3),
+        "e2el_due_ms": 70,
+        "e2el_sent_ms": 65,
+        "tpot_ms": 15,
         "icl_max_ms": 30,
         "lag_ms": 0,
     }
@@ -156,7 +156,7 @@ def test_a_request_is_a_row_in_ms(recorded: Callable[..., Path]) -> None:
         "7",
         "prompt 7",
         "ok",
-        "3",
+        "4",
     )
     assert (row["prompt_tokens"], row["output_tokens"], row["planned_input_tokens"]) == (
         "12",

@@ -10,6 +10,7 @@ from loadgen.util import machine
 COMPILED = (
     "loadgen.core.event_flags",
     "loadgen.core.histogram",
+    "loadgen.core.answer",
     "loadgen.core.record",
     "loadgen.core.record_json",
     "loadgen.core.dialect_scan",

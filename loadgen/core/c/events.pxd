@@ -9,7 +9,18 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from loadgen.core.c.memory cimport count_freed, resized
-from loadgen.core.event_flags cimport TOKENS
+from loadgen.core.event_flags cimport (
+    CHOICE, CUMULATIVE, EMPTY, FINISH, ROLE, SILENT, TOKENS
+)
+
+cdef enum:
+    # In `EventArrays.tokens`, of events without text that may yet prove to bear a token.
+    MAYBE = -1
+    MAYBE_LAST = -2  # with the finish reason
+    # In `EventArrays.sources`: what the stamp of an event is.
+    KERNEL = 0
+    USER = 1  # when it was read: the kernel gave none
+    REORDERED = 2  # when it was read, after segments that were lost or overtaken
 
 
 cdef struct EventArrays:
@@ -18,7 +29,8 @@ cdef struct EventArrays:
     # when each event can have come at the earliest; NULL as long as all stamps are exact
     int64_t *earliest_ns
     int64_t *reads_ns  # when each event was read; NULL as long as that is the stamp
-    int64_t *tokens  # tokens in each event; NULL as long as each bears one
+    int64_t *tokens  # tokens in each event, or MAYBE; NULL as long as each bears one
+    int64_t *sources  # of their stamps; NULL as long as all are the kernel's
 
 
 cdef inline int reserve(EventArrays *arrays, Py_ssize_t capacity) except -1:
@@ -30,6 +42,8 @@ cdef inline int reserve(EventArrays *arrays, Py_ssize_t capacity) except -1:
         arrays.reads_ns = <int64_t *>resized(arrays.reads_ns, capacity * sizeof(int64_t))
     if arrays.tokens != NULL:
         arrays.tokens = <int64_t *>resized(arrays.tokens, capacity * sizeof(int64_t))
+    if arrays.sources != NULL:
+        arrays.sources = <int64_t *>resized(arrays.sources, capacity * sizeof(int64_t))
     arrays.capacity = capacity
     return 0
 
@@ -48,6 +62,8 @@ cdef inline int put(EventArrays *arrays, Py_ssize_t i, int64_t at_ns, int64_t to
         arrays.reads_ns[i] = at_ns
     if arrays.tokens != NULL:
         arrays.tokens[i] = tokens
+    if arrays.sources != NULL:
+        arrays.sources[i] = KERNEL
     return 0
 
 
@@ -67,6 +83,19 @@ cdef inline int put_read(EventArrays *arrays, Py_ssize_t first, Py_ssize_t end,
         arrays.reads_ns = copy_of_stamps(arrays, end)
     for i in range(first, end):
         arrays.reads_ns[i] = read_ns
+    return 0
+
+
+cdef inline int put_source(EventArrays *arrays, Py_ssize_t first, Py_ssize_t end,
+                           int64_t source) except -1:
+    """Set what the stamps of the events from number `first` to the last, before `end`, are."""
+    cdef Py_ssize_t i
+    if arrays.sources == NULL:
+        arrays.sources = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
+        for i in range(first):
+            arrays.sources[i] = KERNEL
+    for i in range(first, end):
+        arrays.sources[i] = source
     return 0
 
 
@@ -96,12 +125,51 @@ cdef inline void drop_tokens(EventArrays *arrays) noexcept:
     arrays.tokens = NULL
 
 
+cdef inline int mark_maybe_last(EventArrays *arrays, Py_ssize_t event,
+                                Py_ssize_t events) except -1:
+    """Mark one of the `events` as MAYBE_LAST."""
+    cdef Py_ssize_t i
+    if arrays.tokens == NULL:
+        arrays.tokens = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
+        for i in range(events):
+            arrays.tokens[i] = 1
+    arrays.tokens[event] = MAYBE_LAST
+    return 0
+
+
+cdef inline Py_ssize_t keep_events(EventArrays *arrays, Py_ssize_t events,
+                                   Py_ssize_t *followed) noexcept:
+    """Take the events that only might have borne a token out of the arrays; return how many stay.
+
+    Args:
+        followed: The number of an event that stays, which becomes its new one; -1: none.
+    """
+    cdef Py_ssize_t i, kept = 0, new = -1
+    for i in range(events):
+        if arrays.tokens[i] < 0:
+            continue
+        if i == followed[0]:
+            new = kept
+        arrays.stamps_ns[kept] = arrays.stamps_ns[i]
+        arrays.tokens[kept] = arrays.tokens[i]
+        if arrays.earliest_ns != NULL:
+            arrays.earliest_ns[kept] = arrays.earliest_ns[i]
+        if arrays.reads_ns != NULL:
+            arrays.reads_ns[kept] = arrays.reads_ns[i]
+        if arrays.sources != NULL:
+            arrays.sources[kept] = arrays.sources[i]
+        kept += 1
+    followed[0] = new
+    return kept
+
+
 cdef inline void free_arrays(EventArrays *arrays) noexcept:
     """Free the arrays, which are not used again."""
     free_array(arrays.stamps_ns)
     free_array(arrays.earliest_ns)
     free_array(arrays.reads_ns)
     free_array(arrays.tokens)
+    free_array(arrays.sources)
 
 
 cdef enum:
@@ -137,6 +205,48 @@ cdef inline int append_event(EventRuns *runs, int64_t flags, int64_t at_ns) exce
     elif runs.count <= MAX_RUNS:
         append_run(runs, flags, 1, at_ns)
     return 0
+
+
+cdef inline bint may_bear_token(int64_t flags) noexcept:
+    """Return whether an event without text may yet prove to bear a token."""
+    return not flags & (TOKENS | ROLE | CUMULATIVE) and flags & CHOICE and flags & (EMPTY | FINISH)
+
+
+cdef inline void mark_silent_runs(EventRuns *runs, const int64_t *tokens, Py_ssize_t events) noexcept:
+    """Add the flag SILENT to the listed events that have proved to bear a token, and join equal
+    runs.
+
+    Args:
+        tokens: Those of each of the `events` that bear a token, or only might have.
+    """
+    cdef Py_ssize_t i, event = 0, kept = 0
+    cdef EventRun run
+    for i in range(runs.count):
+        run = runs.list[i]
+        if run.flags & TOKENS:
+            event += run.count
+        elif may_bear_token(run.flags):
+            if event < events and tokens[event] > 0:
+                run.flags |= SILENT
+            event += 1
+        if kept and run.flags & TOKENS and runs.list[kept - 1].flags == run.flags:
+            runs.list[kept - 1].count += run.count
+        else:
+            runs.list[kept] = run
+            kept += 1
+    runs.count = kept
+
+
+cdef inline void mark_last_run(EventRuns *runs) noexcept:
+    """Add the flag SILENT to the listed event with the finish reason, which has proved to bear a
+    token.
+    """
+    cdef Py_ssize_t i
+    for i in range(runs.count - 1, -1, -1):
+        if runs.list[i].flags & FINISH and may_bear_token(runs.list[i].flags):
+            runs.list[i].flags |= SILENT
+            runs.list[i].count = 1
+            return
 
 
 cdef inline bint is_complete(const EventRuns *runs, int64_t events) noexcept:

@@ -248,3 +248,8 @@ cdef inline const char *parse_chunk_size(const char *p, Py_ssize_t n, int64_t *s
     if i < n and p[i] != b";":
         return b"a chunk size is no hexadecimal number"
     return NULL
+
+
+cdef inline bint is_success(int status) noexcept:
+    """Whether a status is that of an answer: any 2xx but No Content."""
+    return 200 <= status < 300 and status != 204

@@ -31,6 +31,7 @@ cdef struct Delta:
     int64_t completion_tokens
     int64_t cached_tokens
     int64_t reasoning_tokens
+    int64_t total_tokens
 
 cdef enum UsageObject:
     USAGE_TOTALS            # the usage object itself
@@ -60,6 +61,13 @@ cdef inline bint scan_text(Cursor *c, Delta *out, int kind, int empty, int prese
     return True
 
 
+cdef inline bint may_hold_text(Cursor *c) noexcept nogil:
+    """Whether the value at the cursor is a string that is not empty, a list or an object."""
+    if c.p + 1 >= c.end:
+        return True
+    return c.p[0] == b"{" or c.p[0] == b"[" or (c.p[0] == b'"' and c.p[1] != b'"')
+
+
 cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
     """Scan the delta of a choice: the texts that bear tokens."""
     cdef Text key
@@ -80,7 +88,9 @@ cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
         else:
             if text_is(&key, b"role", 4):
                 out.says |= ROLE
-            ok = skip_value(c)
+                ok = skip_value(c)
+            else:
+                ok = not may_hold_text(c) and skip_value(c)
         step = next_key(c, &key, ok)
     return step == AT_END
 
@@ -95,6 +105,46 @@ cdef inline bint count_items(Cursor *c, int64_t *count) noexcept nogil:
     if take_char(c, b"]"):
         return True
     while skip_value(c):
+        count[0] += 1
+        skip_space(c)
+        if take_char(c, b","):
+            continue
+        return take_char(c, b"]")
+    return False
+
+
+cdef inline bint is_empty_result(Cursor *c, Text *key) noexcept nogil:
+    """Whether the value at the cursor is an embedding or score without a number: null, an empty
+    list, or a list of null.
+    """
+    if not (
+        text_is(key, b"embedding", 9) or text_is(key, b"data", 4)
+        or text_is(key, b"relevance_score", 15) or text_is(key, b"score", 5)
+    ):
+        return False
+    if c.p < c.end and c.p[0] == b"[":
+        return c.p + 1 >= c.end or memchr(b"]n \n\r\t", c.p[1], 6) != NULL
+    return c.p < c.end and (c.p[0] == b"n" or c.p[0] == b'"' and c.p + 1 < c.end and c.p[1] == b'"')
+
+
+cdef inline bint count_results(Cursor *c, int64_t *count) noexcept nogil:
+    """Step over a list of results and count them; a real parser must read one that is empty."""
+    cdef Text key
+    cdef int step
+    if not take_char(c, b"["):
+        return False
+    count[0] = 0
+    if take_char(c, b"]"):
+        return True
+    while c.p < c.end:
+        if c.p[0] == b"{":
+            step = first_key(c, &key)
+            while step == AT_VALUE:
+                step = next_key(c, &key, not is_empty_result(c, &key) and skip_value(c))
+            if step != AT_END:
+                return False
+        elif not skip_value(c):
+            return False
         count[0] += 1
         skip_space(c)
         if take_char(c, b","):
@@ -127,6 +177,11 @@ cdef inline bint scan_logprobs(Cursor *c, int64_t *count) noexcept nogil:
     return step == AT_END
 
 
+cdef inline bint is_no_reason(Text *reason) noexcept nogil:
+    """Whether a finish reason may be the word null or none, which a real parser must read."""
+    return reason.n == 4 and (reason.p[0] | 32) == b"n"
+
+
 cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
     """Scan one choice: its delta or text, finish reason and token counts."""
     cdef Text key
@@ -153,10 +208,13 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
             ok = is_new_key(&seen_keys, 4)
             if ok and not take_null(c):
                 ok = take_string(c, &reason) and not has_escape(c, &reason)
+                ok = ok and not is_no_reason(&reason)
                 if ok and reason.n > 0:
                     out.finish = reason.p
                     out.finish_len = reason.n
                     out.says |= FINISH
+        elif text_is(&key, b"error", 5) or text_is(&key, b"usage", 5):
+            ok = take_null(c)
         else:
             ok = skip_value(c)
         step = next_key(c, &key, ok)
@@ -179,6 +237,15 @@ cdef inline bint scan_choices(Cursor *c, Delta *out) noexcept nogil:
         if take_char(c, b","):
             continue
         return take_char(c, b"]")
+
+
+cdef inline bint is_other_count(Text *key) noexcept nogil:
+    """Whether a key of a usage object is one by which other servers name a count."""
+    return (
+        text_is(key, b"input_tokens", 12) or text_is(key, b"output_tokens", 13)
+        or text_is(key, b"input_tokens_details", 20) or text_is(key, b"output_tokens_details", 21)
+        or text_is(key, b"prompt_cache_hit_tokens", 23) or text_is(key, b"cached_tokens", 13)
+    )
 
 
 cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept nogil:
@@ -207,6 +274,10 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept n
             ok = is_new_key(&seen_keys, 4) and scan_usage(c, out, PROMPT_DETAILS)
         elif text_is(&key, b"completion_tokens_details", 25):
             ok = is_new_key(&seen_keys, 8) and scan_usage(c, out, COMPLETION_DETAILS)
+        elif text_is(&key, b"total_tokens", 12):
+            ok = is_new_key(&seen_keys, 16) and take_integer(c, &out.total_tokens)
+        elif is_other_count(&key):
+            ok = take_null(c)
         else:
             ok = skip_value(c)
         step = next_key(c, &key, ok)
@@ -229,7 +300,7 @@ cdef inline bint scan_finish(Cursor *c, Delta *out) noexcept nogil:
         if text_is(&key, b"type", 4):
             ok = is_new_key(&seen_keys, 1) and take_string(c, &reason)
             ok = ok and not has_escape(c, &reason)
-            ok = ok and not text_is(&reason, b"abort", 5)
+            ok = ok and not text_is(&reason, b"abort", 5) and not is_no_reason(&reason)
             if ok and reason.n > 0:
                 out.finish = reason.p
                 out.finish_len = reason.n
@@ -282,6 +353,7 @@ cdef inline void begin_event(Cursor *c, const char *p, Py_ssize_t n, Delta *out)
     out.text = NULL
     out.text_len = 0
     out.prompt_tokens = out.completion_tokens = out.cached_tokens = out.reasoning_tokens = -1
+    out.total_tokens = -1
 
 
 cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept nogil:
@@ -313,6 +385,8 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
             ok = is_new_key(&seen_keys, 32) and scan_meta_info(&c, out)
         elif text_is(&key, b"index", 5):
             ok = is_new_key(&seen_keys, 64) and skip_zero(&c)
+        elif text_is(&key, b"x_groq", 6):
+            ok = take_null(&c)
         else:
             ok = skip_value(&c)
         step = next_key(&c, &key, ok)
@@ -349,11 +423,12 @@ cdef inline bint scan_results(const char *p, Py_ssize_t n, Delta *out,
     c.has_escapes = memchr(p, b"\\", n) != NULL
     out.says = 0
     out.prompt_tokens = out.completion_tokens = out.cached_tokens = out.reasoning_tokens = -1
+    out.total_tokens = -1
     results[0] = -1
     step = first_key(&c, &key)
     while step == AT_VALUE:
         if text_is(&key, b"data", 4) or text_is(&key, b"results", 7):
-            ok = is_new_key(&seen_keys, 1) and count_items(&c, results)
+            ok = is_new_key(&seen_keys, 1) and count_results(&c, results)
         elif text_is(&key, b"usage", 5):
             ok = is_new_key(&seen_keys, 2) and scan_usage(&c, out, USAGE_TOTALS)
         elif text_is(&key, b"error", 5):

@@ -317,6 +317,10 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
         setattr(record, name, data[name])
     reasoning_tokens = data.get("reasoning_tokens")  # older files have none
     record.reasoning_tokens = -1 if reasoning_tokens is None else reasoning_tokens
+    record.total_tokens = data.get("total_tokens", -1)
+    record.done_seen = bool(data.get("done"))
+    unread = data.get("unread", {})
+    record.unread = {name: (count, sample) for name, (count, sample) in unread.items()} or None
     record.matched_stop = data.get("matched_stop")
     record.nan_events = data.get("nan_events", 0)
     record.outcome = Outcome(data["outcome"])

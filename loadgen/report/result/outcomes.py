@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import server, unfinished_p99_ns
 from loadgen.config import slo
+from loadgen.core.finish_reasons import is_known
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import OF_LAST_STEP
 from loadgen.metrics.snapshot import FAILED, UNFINISHED, Snapshot
@@ -65,6 +66,50 @@ class SilentStreams(Struct, frozen=True, kw_only=True):
 
     count: Annotated[int, "Number of them."] = 0
     examples: Annotated[list[Silence], "The longest silence of each of the first few streams."] = []
+
+
+class Unread(Struct, frozen=True, kw_only=True):
+    """Something in the answers that no rule took."""
+
+    count: Annotated[int, "How often it came."]
+    example: Annotated[str, "The first bytes of an example, without credentials."]
+
+    @classmethod
+    def each(cls, snapshot: Snapshot) -> dict[str, Self]:
+        """Return all of a run, by name."""
+        return {
+            name: cls(count=count, example=example)
+            for name, (count, example) in snapshot.unread.items()
+        }
+
+
+class AnswerEnds(Struct, frozen=True, kw_only=True):
+    """How the answers of ok requests ended, beside their finish reasons."""
+
+    late: Annotated[
+        int, "Answers whose responses stayed open for more than 50 ms after their last token."
+    ]
+    mean_late_ms: Annotated[float | None, "For how long these stayed open, ms; null: none did."]
+    unnamed: Annotated[int, "Answers that ended with [DONE] and without a finish reason."]
+    unknown_reasons: Annotated[
+        dict[str, int], "Finish reasons whose meaning is not known, and how many had each."
+    ]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Count them in a run."""
+        late = snapshot.counters["late_ends"]
+        unknown = {
+            reason: count
+            for reason, count in snapshot.finishes.items()
+            if reason and not is_known(reason)
+        }
+        return cls(
+            late=late,
+            mean_late_ms=to_ms(snapshot.counters["tail_ns"] / late) if late else None,
+            unnamed=snapshot.counters["unnamed_ends"],
+            unknown_reasons=unknown,
+        )
 
 
 class Unfinished(Struct, frozen=True, kw_only=True):

@@ -278,7 +278,7 @@ class Efficiency(Struct, frozen=True, kw_only=True):
 
     output_tokens_per_s_per_user: Annotated[
         float | None,
-        "Interactivity: 1000 / median TPOT (as vLLM divides, ms); null: no TPOT was measured.",
+        "Interactivity: 1000 / median TPOT (ms); null: no TPOT was measured.",
     ]
     gpus: Annotated[
         int | None,
@@ -319,8 +319,8 @@ class Efficiency(Struct, frozen=True, kw_only=True):
             return None
         total = output + snapshot.counters["input_tokens"]
         tpot = (
-            snapshot.histograms["tpot_n1"].percentile(50)
-            if snapshot.histograms["tpot_n1"].count
+            snapshot.histograms["tpot"].percentile(50)
+            if snapshot.histograms["tpot"].count
             else None
         )
         gpus = settings.gpus or len(run.telemetry.gpus) or None

@@ -26,6 +26,7 @@ from loadgen.report.result.latencies import (
 )
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import (
+    AnswerEnds,
     Cancelled,
     Departures,
     Example,
@@ -37,6 +38,7 @@ from loadgen.report.result.outcomes import (
     Stop,
     StructuredOutput,
     Unfinished,
+    Unread,
     judge_limits,
 )
 from loadgen.report.result.provenance import Provenance
@@ -94,8 +96,15 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     early_stops: Annotated[
         Counts,
         "What ended the ok requests with fewer output tokens than requested: finish reasons, with "
-        "the stop word or "
-        "token id if the server reports it.",
+        "the stop word or token id if the server reports it.",
+    ] = {}
+    answer_ends: Annotated[
+        AnswerEnds | None, "How answers ended beside that; null: the file is older."
+    ] = None
+    unread: Annotated[
+        dict[str, Unread],
+        "What no rule took of the answers: unknown keys with text (`delta.KEY`), and lines that "
+        "are no field of an event (`line`).",
     ] = {}
     error_rate: Annotated[
         float | None,
@@ -356,6 +365,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             examples=from_json_values(snapshot.examples, dict[str, list[Example]]),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
+            answer_ends=AnswerEnds.of(snapshot),
+            unread=Unread.each(snapshot),
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.trailer.no_answer_since_s,

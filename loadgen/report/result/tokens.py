@@ -117,6 +117,9 @@ class Tokens(Struct, frozen=True, kw_only=True):
     content_events: Annotated[int, "Events with content."]
     reasoning_events: Annotated[int, "Events with reasoning."]
     other_events: Annotated[int, "Events with tokens of another kind: tool calls, refusals."]
+    silent_events: Annotated[
+        int, "Events without text that token ids or usage prove to bear a token."
+    ] = 0
     unseen_tokens: Annotated[int, "Tokens that usage counts in excess of the events received."]
     hidden_tokens: Annotated[
         int,
@@ -124,7 +127,13 @@ class Tokens(Struct, frozen=True, kw_only=True):
         "reasoning. They count "
         "in throughput and not in TPOT.",
     ] = 0
-    surplus_events: Annotated[int, "Events in excess of the tokens that usage counts."]
+    surplus_events: Annotated[
+        int, "Events in excess of the tokens that usage, or a tokenizer, counts."
+    ]
+    disagreeing_counts: Annotated[
+        int, "Ok requests whose prompt and completion tokens do not add up to their total."
+    ] = 0
+    disagreeing_tokens: Annotated[int, "How many tokens these are apart."] = 0
     nan_events: Annotated[int, "Events of ok requests in which a number was NaN or infinite."] = 0
     results: Annotated[int, "Embeddings or scores of ok requests; 0 where answers have tokens."] = 0
     lost_token_events: Annotated[int, "Events with tokens, of requests that are not ok."]

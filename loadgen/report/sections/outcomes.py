@@ -26,6 +26,26 @@ def lines(result: RunResult) -> Iterator[str]:
             yield f"  {name}: {_example_text(example, result)}"
 
 
+def end_lines(result: RunResult) -> Iterator[str]:
+    """Write what ends of answers are unusual, and what of the answers no rule took."""
+    for name, unread in result.unread.items():
+        example = unread.example[:MAX_DETAIL]
+        yield f"Not understood in the answers: {name} ({unread.count} times), such as {example}"
+    ends = result.answer_ends
+    if ends is None:
+        return
+    if ends.late:
+        yield (
+            f"Responses that stayed open after the last token: {ends.late}, for "
+            f"{fixed(ends.mean_late_ms, 1, 'ms')} on average. No latency contains this time; "
+            "loadgen closes a response 50 ms after its last event"
+        )
+    if ends.unnamed:
+        yield f"{plural(ends.unnamed, 'answer')} ended with [DONE] and without a finish reason"
+    for reason, count in ends.unknown_reasons.items():
+        yield f"Finish reason that loadgen does not know, counted as ok: {reason} ({count})"
+
+
 def departure_lines(result: RunResult) -> Iterator[str]:
     """Write who left and who came again after a refusal; nothing where no user was to do either."""
     departures = result.departures
@@ -90,6 +110,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
             yield Items(tuple(items))
     else:
         yield Paragraph.of("No request has ended.")
+    if ends := list(end_lines(result)):
+        yield Items.of(ends)
     if departures := list(departure_lines(result)):
         yield Items.of(departures)
     if result.finish_reasons:

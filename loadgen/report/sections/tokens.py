@@ -136,6 +136,16 @@ def _count_differences(result: RunResult) -> Iterator[str]:
             "seen as events, "
             f"{plural(tokens.surplus_events, 'event')} beyond the count"
         )
+    if tokens.silent_events:
+        yield (
+            f"  tokens without text: {plural(tokens.silent_events, 'event')} that usage or token "
+            "ids prove to be tokens"
+        )
+    if tokens.disagreeing_counts:
+        yield (
+            f"  {plural(tokens.disagreeing_counts, 'answer')} with prompt and completion tokens "
+            f"that do not add up to their total: {tokens.disagreeing_tokens} tokens apart"
+        )
     yield from _hidden(tokens)
     if tokens.nan_events:
         events = plural(tokens.nan_events, "event")

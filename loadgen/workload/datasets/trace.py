@@ -6,6 +6,8 @@
 import csv
 import datetime
 import itertools
+import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,9 +23,12 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.random_text import BlockTexts, RandomText, check_blocks, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
+logger = logging.getLogger("loadgen")
 COLUMN = "--trace-column"
 LINE_REMEDY = "correct the line, or remove it"
 NS_PER_MS = 1_000_000
+FEW_ROWS = 10  # times of fewer requests show nothing
+MANY_REQUESTS_PER_S = 1000  # no trace of one service has so many
 COLUMNS = ("time", "input", "output", "blocks")  # fields of a format that --trace-column names
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -197,6 +202,9 @@ class TraceDataset:
         if settings.duration is not None and keeps_times:
             end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S
             rows = list(itertools.takewhile(lambda row: row.at_ns < end_ns, rows))
+        if keeps_times:
+            for warning in time_warnings([row.at_ns for row in rows], settings.time_scale):
+                logger.warning("%s: %s", path, warning)
         return cls(
             file,
             rows,
@@ -257,6 +265,31 @@ class TraceDataset:
             "words": len(self.drawing.words.items),
             **self.tokenizer.provenance(),
         }
+
+
+def time_warnings(times_ns: Sequence[int], time_scale: float) -> Iterator[str]:
+    """Say what of the times of a trace is probably not meant.
+
+    Args:
+        times_ns: When its requests are due, ascending, ns.
+        time_scale: How many times faster they are sent.
+    """
+    span_ns = (times_ns[-1] - times_ns[0]) / time_scale if times_ns else 0
+    if len(times_ns) < FEW_ROWS:
+        return
+    rate = len(times_ns) * NS_PER_S / span_ns if span_ns else float("inf")
+    if rate > MANY_REQUESTS_PER_S:
+        yield (
+            f"its times make {rate:,.0f} requests/s; if that is not meant, give their unit "
+            "(--trace-time-unit), or --trace-times ignore with --request-rate"
+        )
+    elif all(at_ns % NS_PER_S == 0 for at_ns in times_ns):
+        together = max(Counter(times_ns).values())
+        if together > 1:
+            yield (
+                f"its times are whole seconds, so up to {together} requests are sent at the same "
+                "time; --trace-times ignore with --request-rate spreads them"
+            )
 
 
 def _columns(pairs: Sequence[str]) -> dict[str, str]:

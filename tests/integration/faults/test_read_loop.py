@@ -42,6 +42,8 @@ class Owner:
     def ended(self, connection: Connection) -> None:
         self._add(connection.record.outcome)
 
+    def finished(self, connection: Connection, has_usage: bool) -> None: ...
+
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         self._add(type(error))
 

@@ -16,6 +16,7 @@ from importlib import resources
 COMPILED = (
     "core.event_flags",
     "core.histogram",
+    "core.answer",
     "core.record",
     "core.record_json",
     "core.dialect_scan",

@@ -5,7 +5,7 @@ It follows AIPerf's chat endpoint, which parses responses, and its `metrics/type
 
 from dataclasses import dataclass
 
-from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, TOOL
+from loadgen.core.event_flags import CONTENT, REASONING, TEXTS, TOKENS, TOOL
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import gaps
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
@@ -49,7 +49,7 @@ RULES = (
 )
 CONTENTS = event_selection(lambda flags: flags & (CONTENT | REASONING | TOOL))
 ANSWERS = event_selection(lambda flags: flags & (CONTENT | TOOL))
-NOT_REASONING = event_selection(lambda flags: flags & TOKENS & ~REASONING)
+NOT_REASONING = event_selection(lambda flags: flags & TEXTS & ~REASONING)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
+from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TEXTS, TOKENS
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
@@ -330,13 +330,14 @@ def _is_token(chat: bool, active: Rules, flags: Int64s) -> Bools:
     """Tell which events are tokens: content or `reasoning_content` that is not null; in
     completions not empty.
     """
-    has_tokens: Bools = flags & TOKENS != 0
+    tokens: Bools = flags & TOKENS != 0
+    texts: Bools = flags & TEXTS != 0
     has_choice: Bools = flags & CHOICE != 0
-    counted = has_tokens
+    counted = tokens
     if IGNORES in active:
-        counted = has_tokens & (flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)) != 0)
+        counted = texts & (flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)) != 0)
     if chat and EMPTY_IS_TOKEN in active:
-        counted = counted | (~has_tokens & (flags & (EMPTY | OLD_REASONING) != 0))
+        counted = counted | (~texts & (flags & (EMPTY | OLD_REASONING) != 0))
     return counted & has_choice
 
 

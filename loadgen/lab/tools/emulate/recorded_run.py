@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings
-from loadgen.core.event_flags import RESULT, TOKENS
-from loadgen.core.outcome import NO_FINISH_REASON, Outcome
+from loadgen.core.event_flags import SILENT, TOKENS
+from loadgen.core.outcome import BROKEN_AFTER_END, NO_FINISH_REASON, Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.metrics.recorder import GIVEN_UP
@@ -37,7 +37,7 @@ def event_selection(predicate: Callable[[Int64s], Bools | Int64s]) -> bytes:
     Args:
         predicate: Takes all sets of flags at once; 0 and False select no event.
     """
-    return predicate(np.arange(2 * RESULT)).astype(np.bool_).tobytes()
+    return predicate(np.arange(2 * SILENT)).astype(np.bool_).tobytes()
 
 
 TOKEN = event_selection(lambda flags: flags & TOKENS)
@@ -131,8 +131,10 @@ class RecordedRun:
             )
             outcome = record.outcome
             has_error = outcome is Outcome.STREAM_ERROR
-            unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON
+            detail = record.detail or ""
+            unfinished = outcome is Outcome.TRUNCATED and detail.startswith(NO_FINISH_REASON)
             ended = unfinished or outcome in (Outcome.OK, Outcome.EMPTY)
+            ended = ended and detail != BROKEN_AFTER_END
             complete = record.status == 200 and (ended or has_error)
             rows[-1] += [outcome is Outcome.OK, complete, has_error, outcome in ABANDONED_OUTCOMES]
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T

@@ -52,13 +52,11 @@ IGNORES = Rule(
     "in `reasoning` would "
     "be, but the records do not distinguish it); loadgen counts them",
 )
-ROLE_CHUNK = Rule(
-    "role", "the chunk with the role counts as a token; loadgen does not count chunks without text"
-)
+ROLE_CHUNK = Rule("role", "the chunk with the role counts as a token; loadgen does not count it")
 TOKENLESS = Rule(
     "tokenless",
-    "chunks without text (the finish reason, empty ones) count as tokens; loadgen does not count "
-    "them",
+    "chunks without text (the finish reason, empty ones) count as tokens; loadgen counts those of "
+    "them that ids or usage prove",
 )
 USAGE_ENDS = Rule(
     "usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token"

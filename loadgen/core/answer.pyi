@@ -1,0 +1,10 @@
+"""Answer: the events of one answer, what they say, and which of them bear tokens."""
+
+BY_EVENTS: int
+BY_IDS: int
+BY_USAGE: int
+
+class Answer:
+    """What has come of one answer: the part of a `Record` that its events fill."""
+
+def live() -> dict[str, int] | None: ...

@@ -1,0 +1,27 @@
+"""Sums of what is counted by name: outcomes, finish reasons, and what no rule took of answers."""
+
+from collections.abc import Mapping
+
+MAX_UNREAD = 8  # names of what no rule took: any beyond these are counted together
+
+
+def add_unread(
+    counts: dict[str, tuple[int, str]], further: Mapping[str, tuple[int, str]]
+) -> dict[str, tuple[int, str]]:
+    """Add up what no rule took.
+
+    Args:
+        counts: By its name: how often it came, and an example.
+        further: The same of further answers.
+    """
+    total = dict(counts)
+    for name, (count, sample) in further.items():
+        key = name if name in total or len(total) < MAX_UNREAD else "others"
+        before, first = total.get(key, (0, sample))
+        total[key] = (before + count, first)
+    return total
+
+
+def add_counts(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    """Add up counts by name."""
+    return {name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys())}

@@ -1,0 +1,45 @@
+"""Token counts: red where the server's counts contradict each other, or the stream."""
+
+import pytest
+
+from loadgen.checks.token_counts import COUNTS_DISAGREE, EVENTS_BEYOND, token_counts
+from tests.helpers.check_states import failed_checks
+from tests.helpers.run_facts import answered, run_data
+
+
+def reply(index: int, *, tokens: int = 3, total: int = 13, events: int = 3):
+    """An answer to 10 prompt tokens, with these counts and so many events."""
+    counts = {"prompt_tokens": 10, "completion_tokens": tokens, "total_tokens": total}
+    return answered(index, tokens=[20 + 10 * i for i in range(events)], counts=counts)
+
+
+def of(records):
+    """The checks by name."""
+    return {check.name: check for check in token_counts(run_data(records))}
+
+
+def test_counts_that_add_up_are_green():
+    checks = of([reply(i) for i in range(9)])
+    assert failed_checks(checks) == []
+    assert all(check.ok for check in checks.values())
+
+
+def test_counts_that_do_not_add_up_are_suspect():
+    check = of([reply(i, total=26) for i in range(9)])[COUNTS_DISAGREE]
+    assert check.ok is False
+    assert "100.0% of answers (117 tokens apart, a factor of 2.00)" in check.value
+
+
+def test_few_counts_that_do_not_add_up_are_green():
+    records = [reply(0, total=99), *(reply(i) for i in range(1, 101))]
+    assert of(records)[COUNTS_DISAGREE].ok
+
+
+def test_more_events_than_tokens_are_suspect():
+    check = of([reply(i, tokens=2, total=12) for i in range(9)])[EVENTS_BEYOND]
+    assert (check.ok, check.value) == (False, "1.50 events with text per counted token")
+
+
+@pytest.mark.parametrize("name", [COUNTS_DISAGREE, EVENTS_BEYOND])
+def test_answers_that_nothing_counts_are_not_judged(name: str):
+    assert of([answered(0, tokens=[20, 30])])[name].ok is None
