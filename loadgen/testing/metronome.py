@@ -28,6 +28,7 @@ from loadgen.errors import BadInput
 from loadgen.testing import server_main
 from loadgen.testing.replies import STREAM, models
 from loadgen.testing.truth import Int64s, Ledger
+from loadgen.util.argument_parser import integer_within
 from loadgen.util.clock import Alarm
 
 NS_PER_MS = 1_000_000
@@ -128,6 +129,7 @@ class Pace:
 
 MODEL = "metronome"
 TEXT = " tick"
+MAX_TEXT_BYTES = 1 << 20
 TIMES = b',"plan_ns":%b,"write_ns":%b}\n\n' % (BLANK_TIME, BLANK_TIME)
 
 
@@ -137,11 +139,13 @@ class Metronome:
     Args:
         pace: The pace of requests that do not set their own.
         tokens: Tokens of an answer if the request does not set them.
+        text: The text of each token.
     """
 
-    def __init__(self, pace: Pace, tokens: int) -> None:
+    def __init__(self, pace: Pace, tokens: int, text: str = TEXT) -> None:
         self.pace = pace
         self.tokens = tokens
+        self.text = text
         self.ledger = Ledger()
         self._ticker = Ticker(self._ended)
         self._alarm = Alarm(asyncio.get_running_loop(), self._tick)
@@ -180,7 +184,7 @@ class Metronome:
             due += request.arrival_ns
         form = ResponseWriter if request.path.endswith("/chat/completions") else CompletionWriter
         writer = form(str(number), self._started, f'"{MODEL}"', "length")
-        token = chunk(writer.token(TEXT).removesuffix(b"}\n\n") + TIMES)
+        token = chunk(writer.token(self.text).removesuffix(b"}\n\n") + TIMES)
         ends = (writer.finish(), writer.usage(Usage(1, len(due))), writer.done)
         writes, written = np.zeros((2, len(due)), dtype=np.int64)
         stream = Planned(
@@ -273,14 +277,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--queue", action=argparse.BooleanOptionalAction, default=False, help="serve one by one"
     )
     parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of all times")
+    parser.add_argument(
+        "--text-bytes",
+        type=integer_within(1, MAX_TEXT_BYTES),
+        default=len(TEXT),
+        help="length of the text of a token",
+    )
     server_main.add_tokens(parser)
     flags = vars(parser.parse_args(argv))
     host = flags.pop("host")
     port = flags.pop("port")
     tokens = flags.pop("tokens")
+    text = TEXT.ljust(flags.pop("text_bytes"), "k")
     pace = Pace(**flags).checked()
     # Created in the loop, by the first connection.
-    shared = functools.cache(lambda: Metronome(pace, tokens))
+    shared = functools.cache(lambda: Metronome(pace, tokens, text))
     return server_main.run(lambda: Connection(shared()), host, port)
 
 
