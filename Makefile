@@ -7,7 +7,7 @@ SOURCES := pyproject.toml setup.py $(shell find loadgen engines -name "*.p[yx][x
 ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycache__/,$(wildcard tests/*/))
 # What is measured or tried by hand before a release: never by `make test` or `make test-all`.
 RELEASE := accuracy or browser or engines or rehearsal
-BY_HAND := accuracy mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
+BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
 
 # Tests that run servers and commands mostly wait for them, so more of them than there are cores go on at once. Their files
 # begin in the order of the folders: the longest first, and the unit tests, which need the cores, at the end.
@@ -17,7 +17,7 @@ WAITING := -n 3 --dist loadfile --no-loadscope-reorder
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
 
-.PHONY: demo unit test test-all qa docs test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
+.PHONY: demo unit test test-all qa docs test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -64,6 +64,9 @@ ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID,
 
 accuracy: $(VENV)/.all  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
 	$(BIN)/python -m bench.accuracy $(FLAGS)
+
+network: $(VENV)/.all  ## whether the bounds hold where a network loses, delays and reorders, as root; FLAGS=--write puts the table into docs/exactness.md
+	$(BIN)/python -m bench.network $(FLAGS)
 
 mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
 	$(BIN)/python -m bench.mutants $(FLAGS)

@@ -1,0 +1,1 @@
+"""Whether the printed bounds hold where a network loses, delays and reorders segments."""

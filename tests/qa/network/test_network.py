@@ -1,0 +1,26 @@
+"""Network: the client error of each printed figure is at least its true error where the network
+loses, delays and reorders segments.
+"""
+
+import math
+
+import pytest
+
+from bench.network.__main__ import MIN_SHARE
+from bench.network.conditions import NETWORKS, Network
+from bench.network.namespaces import NoNamespaces
+from bench.network.trial import trials
+
+RUNS = 5
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name)
+async def test_client_error_covers_the_truth(network: Network) -> None:
+    try:
+        runs = await trials(network, RUNS)
+    except NoNamespaces as missing:
+        pytest.skip(f"no network can be made here: {missing}")
+    broken = [list(map(str, run.broken)) for run in runs if run.broken]
+    assert len(broken) <= math.floor((1 - MIN_SHARE) * RUNS), broken
+    if network.loss >= 0.005 or network.reorder:
+        assert sum(run.reordered for run in runs), "the link lost or reordered nothing"
