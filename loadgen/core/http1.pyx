@@ -122,11 +122,9 @@ cdef class Response:
         """
         self.at_ns = at_ns
         self.keep_alive = False
-        if self.phase == IDLE or self.phase == ENDED:
-            return
         if self._has_answer(FINISHED):
             self._end_answer()
-        else:
+        elif self.phase != IDLE and self.phase != ENDED:
             self._fail(outcome, detail)
 
     cdef bint _has_answer(self, Finish least) except -1:
@@ -337,11 +335,11 @@ cdef class Response:
         shows.
         """
         cdef Record record = self.record
+        cdef Py_ssize_t events = record.events
         if COUNTING and self.complete:  # an assert would leave unused variables
             raise AssertionError("each response has one end")
         if outcome is None and not is_success(record.status):
-            outcome = Outcome.STATUS
-            detail = ""
+            outcome, detail = Outcome.STATUS, ""
             if self.body.size:
                 detail = self.body.data[:self.body.size].decode("utf-8", "replace")
         elif outcome is None and record.results >= 0:
@@ -364,6 +362,8 @@ cdef class Response:
         self.complete = True
         self.wants_reader = False
         record.end(outcome, detail, self.at_ns)
+        if record.events < events:  # an event that proved to bear no token came behind the last
+            self.events.tail += 1
         return 0
 
     cdef tuple _read_outcome(self):

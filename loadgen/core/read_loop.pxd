@@ -9,6 +9,7 @@ cdef enum:
     EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
     READ_BYTES = 1 << 18
     WAIT_MS = 10  # the longest wait for more, in which the event loop does not run
+    DELAY_AGE_NS = 10000000  # age at which the run delay is asked again
 
 cpdef enum:
     STALL_NS = 1000000  # an alarm that is later than this shows a stall of the loop
@@ -42,6 +43,14 @@ cdef class ReadLoop:
     # and before that: what is read now had not come by then; 0: not known
     cdef int64_t asked_before_ns
     cdef int64_t longest_delay_ns  # from the stamp of a segment until its socket had it
+    # when the wait ended that reported what is read now; 0: it had been there before that wait
+    cdef int64_t woken_ns
+    cdef int64_t ready_ns  # when that became readable at the earliest; 0: not computed yet
+    cdef int64_t run_delay_ns  # of this thread, when it was asked last; -1: not known
+    cdef int64_t delay_asked_ns
+    cdef int schedstat  # file of the run delay; -1: there is none
+    # whether a read of this server's ever ended between the data of a chunk and its end
+    cdef bint splits_chunks
     cdef int fd  # of the epoll set; -1: not open, or there is no epoll
     cdef int users
     cdef object loop
@@ -52,3 +61,5 @@ cdef class ReadLoop:
     cdef int forget(self, int fd) except -1
     cdef int look_again(self, int fd) except -1
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept
+    cdef int64_t ready_since_ns(self, int64_t read_ns) noexcept
+    cdef int _wait(self, void *events) except -2

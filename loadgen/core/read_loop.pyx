@@ -11,12 +11,14 @@ cimport cython
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint32_t
 
-from loadgen.core.c.kernel cimport ask_for_stamps
+from loadgen.core.c.kernel cimport ask_for_stamps, now_ns, run_delay_ns
 from loadgen.core.kernel_clock cimport KernelClock
 
+import contextlib
 import os
 import socket
 
+SCHEDSTAT = "/proc/thread-self/schedstat"
 NEVER = (1 << 63) - 1
 
 cdef extern from *:
@@ -68,8 +70,9 @@ cdef class SendHook:
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        loop_bounded_reads: Reads with tokens of whose arrival no stamp of the kernel's tells: it is
-            bounded by how late the loop may have come to them.
+        loop_bounded_reads: Reads with tokens of whose arrival neither a stamp of the kernel's nor
+            its waking of this thread tells: it is bounded by how late the loop may have come to
+            them.
     """
 
     def __init__(self):
@@ -118,6 +121,7 @@ cdef class ReadLoop:
     def __init__(self, int64_t linger_ns=0):
         self.hook, self.kernel_clock = SendHook(), KernelClock()
         self.fd, self.linger_ns, self.watchers = -1, linger_ns, []
+        self.schedstat = self.run_delay_ns = -1
 
     def open(self, loop):
         """Have the event loop `loop` watch it, until it has been closed as often as opened."""
@@ -131,6 +135,8 @@ cdef class ReadLoop:
                 # asked for it.
                 self.stamped_socket = socket.socket()
                 ask_for_stamps(self.stamped_socket.fileno(), False)
+                with contextlib.suppress(OSError):
+                    self.schedstat = os.open(SCHEDSTAT, os.O_RDONLY)
 
     def close(self):
         """Undo one `open`; the last one closes the epoll set."""
@@ -139,7 +145,9 @@ cdef class ReadLoop:
             self.loop.remove_reader(self.fd)
             close_fd(self.fd)
             self.stamped_socket.close()
-            self.fd, self.watchers = -1, []
+            if self.schedstat >= 0:
+                os.close(self.schedstat)
+            self.fd, self.schedstat, self.watchers = -1, -1, []
 
     def add_reader(self, int fd, callback):
         """Call `callback`, which has to read all there is, whenever more can be read from `fd`.
@@ -205,6 +213,47 @@ cdef class ReadLoop:
         self.longest_delay_ns = max(self.longest_delay_ns, self.asked_before_ns - at_ns)
         return self.asked_before_ns - self.longest_delay_ns
 
+    cdef int64_t ready_since_ns(self, int64_t read_ns) noexcept:
+        """Return when a socket that is read now became readable at the earliest, ns.
+
+        Where that woke this thread, the kernel says for how long the thread then waited for a
+        processor. Else the loop was as late as to the alarms of its probe, between two of which it
+        may have stalled.
+
+        Args:
+            read_ns: When the socket was read.
+        """
+        cdef SendHook hook = self.hook
+        cdef int64_t before_ns = self.run_delay_ns
+        if self.woken_ns and self.ready_ns == 0 and before_ns >= 0:
+            self.run_delay_ns = run_delay_ns(self.schedstat)
+            if self.run_delay_ns >= 0:
+                self.ready_ns = self.woken_ns - (self.run_delay_ns - before_ns)
+        if self.ready_ns:
+            return self.ready_ns - self.longest_delay_ns
+        hook.loop_bounded_reads += 1
+        # A stall may have begun right after the last alarm was handled.
+        if hook.is_sparse or read_ns - hook.alarm_ns > STALL_NS:
+            return hook.handled_ns
+        return min(read_ns - hook.late_ns, hook.alarm_ns)
+
+    cdef int _wait(self, void *events) except -2:
+        """Wait for files that can be read, and return their number."""
+        cdef int64_t woken_ns
+        cdef int n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, 0)
+        if n != 0:
+            return n
+        self.asked_before_ns = self.asked_ns
+        if self.asked_ns - self.delay_asked_ns > DELAY_AGE_NS:
+            self.run_delay_ns = run_delay_ns(self.schedstat)
+            self.delay_asked_ns = self.asked_ns
+        with nogil:
+            n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, WAIT_MS)
+            woken_ns = now_ns()
+        if n > 0:
+            self.woken_ns = woken_ns
+        return n
+
     def turn(self):
         """Call the readers of all files that can be read."""
         cdef epoll_event[EVENTS_AT_ONCE] events
@@ -230,6 +279,7 @@ cdef class ReadLoop:
                 # An end that came with data is behind it, and would not be reported again.
                 if may_have_more or events[i].events != EPOLLIN:
                     self.look_again(fd)
+            self.woken_ns = self.ready_ns = 0
             # All that had come when the kernel was asked has been read, unless it reported as much
             # as it can.
             self.asked_before_ns = self.asked_ns if n < EVENTS_AT_ONCE else 0
@@ -238,5 +288,4 @@ cdef class ReadLoop:
             self.asked_ns = self.kernel_clock.refresh()
             if self.asked_ns >= until_ns:
                 return
-            with nogil:
-                n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, WAIT_MS)
+            n = self._wait(events)

@@ -16,9 +16,9 @@ from loadgen.core.c.kernel cimport (
     send, stamp_of_sent,
 )
 from loadgen.core.c.segments cimport add_read, ask_segments, begin_segments
-from loadgen.core.http1 cimport IDLE, READER, Response
+from loadgen.core.http1 cimport CHUNK_END, CHUNK_SIZE, IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
-from loadgen.core.read_loop cimport READ_BYTES, STALL_NS, ReadLoop
+from loadgen.core.read_loop cimport READ_BYTES, ReadLoop
 from loadgen.core.record cimport Record
 
 import os
@@ -356,6 +356,8 @@ cdef class Connection:
             response.feed_raw(PyBytes_AS_STRING(decrypted), PyBytes_GET_SIZE(decrypted),
                               self.latest_ns)
             response.events.tail += self.tls.is_partial
+        if response.phase == CHUNK_END:
+            self.read_loop.splits_chunks = True
         if record is not None:
             self.hook.tokens += record.counted - counted
             if read_ns - at_ns > LATE_READ_NS and n >= self._most_unread():
@@ -415,9 +417,13 @@ cdef class Connection:
             is_uncertain: Whether what it stamps may have been readable only later.
             emptied: Whether the read took all that the socket held.
         """
-        cdef bint ends_read = emptied and self.response.events.tail == 0
+        # The end of a chunk belongs to its event, and may have come later.
+        cdef bint may_end_later = (
+            self.read_loop.splits_chunks and self.response.phase == CHUNK_SIZE
+        )
+        cdef bint ends_read = emptied and self.response.events.tail == 0 and not may_end_later
         cdef Py_ssize_t first = record.events_before, exact_from
-        cdef int64_t earliest_ns = self.emptied_ns, late_ns
+        cdef int64_t earliest_ns = self.emptied_ns
         cdef int64_t seen_ns = read_ns if is_uncertain else at_ns  # all had come by then
         cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
         record.set_read(first, read_ns)
@@ -434,13 +440,7 @@ cdef class Connection:
         else:
             exact_from = record.events - ends_read
         if exact_from > first:
-            self.hook.loop_bounded_reads += 1
-            # A stall may have begun right after the last alarm was handled.
-            if self.hook.is_sparse or read_ns - self.hook.alarm_ns > STALL_NS:
-                late_ns = read_ns - self.hook.handled_ns
-            else:
-                late_ns = max(self.hook.late_ns, read_ns - self.hook.alarm_ns)
-            earliest_ns = min(max(earliest_ns, read_ns - late_ns), seen_ns)
+            earliest_ns = min(max(earliest_ns, self.read_loop.ready_since_ns(read_ns)), seen_ns)
             record.set_earliest(first, exact_from, earliest_ns)
             if is_uncertain and ends_read and at_ns > earliest_ns:
                 record.set_earliest(exact_from - 1, exact_from, at_ns)

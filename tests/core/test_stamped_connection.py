@@ -282,6 +282,28 @@ def test_event_without_a_token_is_not_counted_by_its_stamp(event: bytes) -> None
     assert (record.events, record.user_stamped, record.reordered) == (2, 1, 1)
 
 
+def test_end_of_a_chunk_that_came_later_is_not_when_its_token_came() -> None:
+    connection, record = stamped()
+    first, second = record.sent + 1000, record.sent + 5000
+    connection.take(TOKEN[:-2], first, REAL + first, True)
+    connection.take(TOKEN[-2:], first + 500, REAL + first + 500, True)
+    connection.take(TOKEN, second, REAL + second, True)
+    assert record.stamps == [first, second]
+    assert record.earliest == [first, first + 500]
+
+
+def test_finish_event_that_came_later_is_not_when_the_last_token_came() -> None:
+    connection, _ = stamped()
+    body = delta(content="x") + delta("stop")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n"
+    connection.send(b"request", record := Record())
+    at_ns = record.sent + 5000
+    connection.take(head % len(body), record.sent + 10, REAL + record.sent + 5, True)
+    connection.take(body, at_ns, REAL + at_ns, True)
+    assert record.outcome is Outcome.OK
+    assert (record.stamps, record.earliest) == ([at_ns], [record.sent + 5])
+
+
 def test_stamp_after_one_that_was_read_late_is_not_before_it() -> None:
     connection, record = stamped()
     late_ns = record.sent + 3000

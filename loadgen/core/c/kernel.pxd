@@ -43,7 +43,9 @@ cdef extern from *:
     #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
+    #include <stdio.h>
     #include <time.h>
+    #include <unistd.h>
     #include <sys/socket.h>
     #ifdef __linux__
     #include <netinet/in.h>
@@ -110,6 +112,13 @@ cdef extern from *:
         return getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 ? size : 0;
     }
 
+    static inline int64_t loadgen_run_delay_ns(int fd) {
+        char text[64] = {0};
+        long long ran_ns, waited_ns;
+        if (pread(fd, text, sizeof text - 1, 0) <= 0) return -1;
+        return sscanf(text, "%lld %lld", &ran_ns, &waited_ns) == 2 ? waited_ns : -1;
+    }
+
     static inline int64_t loadgen_real_ns(void) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
@@ -117,6 +126,7 @@ cdef extern from *:
     }
     #else
     static inline int64_t loadgen_receive_buffer(int fd) { return 0; }
+    static inline int64_t loadgen_run_delay_ns(int fd) { return -1; }
     static inline int loadgen_ask_for_stamps(int fd, int of_sent) { return 0; }
     static inline ssize_t loadgen_receive(int fd, void *data, size_t size, int64_t *real_ns) {
         *real_ns = 0;
@@ -143,5 +153,8 @@ cdef extern from *:
         int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) noexcept nogil
     # The size of a socket's receive buffer now; 0: not known. Half of it, or more, is its window.
     int64_t receive_buffer "loadgen_receive_buffer"(int fd) noexcept nogil
+    # For how long the thread whose file `schedstat` is open has waited for a processor since it
+    # began, ns; -1: not known.
+    int64_t run_delay_ns "loadgen_run_delay_ns"(int fd) noexcept nogil
     # Nanoseconds on CLOCK_REALTIME; 0: the system has no stamps.
     int64_t real_ns "loadgen_real_ns"() noexcept nogil
