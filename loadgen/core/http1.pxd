@@ -31,6 +31,7 @@ cdef class Response:
     cdef bint is_stream  # and its user does not leave after some tokens
     cdef bint may_disconnect  # a stream whose user leaves after some tokens
     cdef int64_t at_ns, body_left, received
+    cdef int64_t max_events  # of the answer
     cdef ResponseHead head
     # A head, a line before or after a chunk, or all that aiohttp's reader must decode.
     cdef Buffer undecoded
@@ -42,6 +43,7 @@ cdef class Response:
     cdef int _start_body(self) except -1
     cdef int _read_chunk_line(self) except -1
     cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
+    cdef int _read_events(self, const char *p, Py_ssize_t n) except -1
     cdef int _choose_path(self) except -1
     cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1
     cdef int _end(self, object outcome=*, object detail=*) except -1
@@ -49,5 +51,4 @@ cdef class Response:
     cdef int _end_answer(self) except -1
     cdef tuple _read_outcome(self)
     cdef bint _in_one_piece(self) except -1
-    cdef tuple _read_results(self)
     cdef int _fail(self, object outcome, object detail) except -1

@@ -6,6 +6,8 @@ from loadgen.core.record import Record
 
 MAX_HEAD: int
 MAX_RESPONSE: int
+MAX_EVENTS: int  # of an answer, and EVENTS_PER_TOKEN more for each token that was asked for
+EVENTS_PER_TOKEN: int
 
 class Response:
     """Reads one response at a time into a Record.

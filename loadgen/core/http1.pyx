@@ -12,16 +12,14 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
-from loadgen.core.answer cimport BY_EVENTS, COMPLETE, FINISHED, Finish
+from loadgen.core.answer cimport COMPLETE, FINISHED, Finish
 from loadgen.core.c.memory cimport (
     BYTES, COUNTING, RESPONSES, append_bytes, count_objects, free_buffer, live_count,
 )
 from loadgen.core.c.http_head cimport (
     clear_head, find_head_end, is_success, parse_chunk_size, parse_head,
 )
-from loadgen.core.c.json_scan cimport Delta, scan_results
 from loadgen.core.dialect_scan cimport DialectScanner
-from loadgen.core.event_flags cimport RESULT
 from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
 
@@ -33,8 +31,11 @@ from loadgen.util.number_format import plural
 
 MAX_HEAD = 64 * 1024
 MAX_RESPONSE = 1 << 30
+MAX_EVENTS = 1 << 18  # of an answer, and EVENTS_PER_TOKEN more for each token that was asked for
+EVENTS_PER_TOKEN = 16
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
-cdef int64_t max_response = MAX_RESPONSE
+cdef int64_t max_response = MAX_RESPONSE, max_events = MAX_EVENTS
+cdef int64_t events_per_token = EVENTS_PER_TOKEN
 
 
 def live():
@@ -76,6 +77,7 @@ cdef class Response:
         self.record, self.complete = record, False
         self.events.begin(record)
         self.received = 0
+        self.max_events = max_events + events_per_token * max(record.output_tokens, 0)
         self.phase = HEAD
         self._clear_head()
         self.undecoded.size = self.body.size = 0
@@ -303,13 +305,19 @@ cdef class Response:
             if self.may_disconnect:
                 return self._read_until_disconnect(p, n)
         if self.is_stream:
-            self.events.feed(p, n, self.at_ns)
-            if self.events.failed:
-                return self._fail(self.events.outcome, self.events.detail)
-            return 0
+            return self._read_events(p, n)
         if self.record.results < 0 and self.body.size + n > max_line:
             return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
         return append_bytes(&self.body, p, n)
+
+    cdef int _read_events(self, const char *p, Py_ssize_t n) except -1:
+        """Read n bytes of a stream."""
+        self.events.feed(p, n, self.at_ns)
+        if self.events.failed:
+            return self._fail(self.events.outcome, self.events.detail)
+        if self.record.events > self.max_events:
+            return self._fail(Outcome.PROTOCOL_ERROR, f"more than {self.max_events} events")
+        return 0
 
     cdef int _choose_path(self) except -1:
         """Have a stream whose user leaves after some tokens read apart from other streams."""
@@ -322,9 +330,9 @@ cdef class Response:
         of a whole answer.
         """
         cdef Record record = self.record
-        self.events.feed(p, n, self.at_ns)
-        if self.events.failed:
-            return self._fail(self.events.outcome, self.events.detail)
+        self._read_events(p, n)
+        if self.phase == ENDED:
+            return 0
         if record.counted >= record.disconnect_tokens and record.finish_reason is None:
             return self._fail(Outcome.DISCONNECTED,
                               f"the user left after {plural(record.counted, 'token')}")
@@ -343,7 +351,8 @@ cdef class Response:
             if self.body.size:
                 detail = self.body.data[:self.body.size].decode("utf-8", "replace")
         elif outcome is None and record.results >= 0:
-            outcome, detail = self._read_results()
+            self.events.read_results(self.body.data, self.body.size, self.at_ns)
+            outcome, detail = self.events.outcome or Outcome.OK, self.events.detail
         elif outcome is None and not self.is_stream and self.body.size and not record.is_whole:
             outcome, detail = _json_outcome(self.body.data[:self.body.size])
             self.keep_alive = False
@@ -382,41 +391,6 @@ cdef class Response:
     cdef bint _in_one_piece(self) except -1:
         """Return whether no stream was asked for."""
         return self.record.results >= 0 or self.record.is_whole
-
-    cdef tuple _read_results(self):
-        """Read the body of an answer in one piece into the record, as one event that came with the
-        last byte.
-
-        Returns:
-            The outcome and its detail.
-        """
-        cdef Record record = self.record
-        cdef Delta delta
-        cdef int64_t results = 0
-        cdef bint has_nan = False
-        if scan_results(self.body.data, self.body.size, &delta, &results):
-            prompt_tokens, cached_tokens = delta.prompt_tokens, delta.cached_tokens
-        else:
-            try:
-                body = self.body.data[:self.body.size] if self.body.size else b""
-                answer = reference_parser.parse_pooled(body)
-            except ValueError as wrong:
-                return Outcome.PROTOCOL_ERROR, f"no JSON of an answer in one piece ({wrong})"
-            if answer.error is not None:
-                return Outcome.STREAM_ERROR, answer.error[:max_sample]
-            results, has_nan = answer.results, answer.has_nan
-            prompt_tokens, cached_tokens = answer.prompt_tokens, answer.cached_tokens
-        if results == 0:
-            return Outcome.EMPTY, "the answer has no embedding or score"
-        if record.texts > 0 and results != record.texts:
-            return Outcome.PROTOCOL_ERROR, f"{plural(results, 'result')} for {record.texts} texts"
-        record.results = results
-        record.add_event(RESULT, 0, -1, self.at_ns)
-        record.counted_by = BY_EVENTS
-        record.nan_events += has_nan
-        record.set_usage(prompt_tokens if prompt_tokens > 0 else -1, 0, cached_tokens, -1, -1)
-        self.events.tail = 0
-        return Outcome.OK, None
 
     cdef int _fail(self, object outcome, object detail) except -1:
         """End the response with a failure; a status of a failure remains the outcome."""

@@ -36,6 +36,7 @@ cdef class SseReader:
     cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_done(self) except -1
     cdef int read_whole(self, bytes payload, int64_t at_ns) except -1
+    cdef int read_results(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
     cdef int _parse_event(self, bytes payload) except -1
     cdef int _add(self, object delta) except -1
     cdef int _fail(self, object outcome, object detail) except -1

@@ -11,10 +11,11 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
 from cpython.bytes cimport PyBytes_AS_STRING
 
+from loadgen.core.answer cimport BY_EVENTS
 from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
 from loadgen.core.c.repeated_text cimport add_text
-from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event
-from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, USAGE
+from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event, scan_results
+from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, RESULT, USAGE
 from loadgen.core.record cimport Record
 
 import json
@@ -22,6 +23,7 @@ import json
 from loadgen.core import reference_parser
 from loadgen.core.dialect import Delta
 from loadgen.core.outcome import Outcome
+from loadgen.util.number_format import plural
 
 cdef enum:
     MAX_UNREAD = 200  # bytes of what no rule takes that are kept as an example
@@ -289,6 +291,37 @@ cdef class SseReader:
             sample = payload[:200].decode("utf-8", "replace")
             return self._fail(Outcome.PROTOCOL_ERROR, f"no answer in one piece ({wrong}): {sample}")
         return self._add(delta)
+
+    cdef int read_results(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
+        """Read n bytes of embeddings or scores, which came at `at_ns`, as one event."""
+        cdef Record record = self.record
+        cdef ScannedDelta delta
+        cdef int64_t results = 0
+        cdef bint has_nan = False
+        if scan_results(p, n, &delta, &results):
+            prompt_tokens, cached_tokens = delta.prompt_tokens, delta.cached_tokens
+        else:
+            try:
+                answer = reference_parser.parse_pooled(p[:n] if n else b"")
+            except ValueError as wrong:
+                return self._fail(Outcome.PROTOCOL_ERROR,
+                                  f"no JSON of an answer in one piece ({wrong})")
+            if answer.error is not None:
+                return self._fail(Outcome.STREAM_ERROR, answer.error[:max_sample])
+            results, has_nan = answer.results, answer.has_nan
+            prompt_tokens, cached_tokens = answer.prompt_tokens, answer.cached_tokens
+        if results == 0:
+            return self._fail(Outcome.EMPTY, "the answer has no embedding or score")
+        if record.texts > 0 and results != record.texts:
+            return self._fail(Outcome.PROTOCOL_ERROR,
+                              f"{plural(results, 'result')} for {record.texts} texts")
+        record.results = results
+        record.add_event(RESULT, 0, -1, at_ns)
+        record.counted_by = BY_EVENTS
+        record.nan_events += has_nan
+        record.set_usage(prompt_tokens if prompt_tokens > 0 else -1, 0, cached_tokens, -1, -1)
+        self.tail = 0
+        return 0
 
     cdef int _add(self, object delta) except -1:
         """Write into the record what the JSON parser has found."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.core.http1 import MAX_RESPONSE, Response
+from loadgen.core.http1 import EVENTS_PER_TOKEN, MAX_EVENTS, MAX_RESPONSE, Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.sse import MAX_LINE
@@ -38,6 +38,20 @@ def test_endless_response_fails_at_its_bound() -> None:
     )
     assert not response.keep_alive
     assert record.events == 1
+
+
+def test_answer_of_endless_events_fails_at_its_bound() -> None:
+    response, record = Response(), Record(output_tokens=100, due=1)
+    response.begin(record)
+    response.feed(HEAD + b"\r\n", 1)
+    fed(response, delta(content="a") * 1024)
+    bound = MAX_EVENTS + 100 * EVENTS_PER_TOKEN
+    assert bound < record.events <= bound + 1024
+    assert (record.outcome, record.detail) == (
+        Outcome.PROTOCOL_ERROR,
+        f"more than {bound} events",
+    )
+    assert not response.keep_alive
 
 
 def test_decoded_body_has_the_same_bound() -> None:
