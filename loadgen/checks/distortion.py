@@ -12,7 +12,7 @@ from loadgen.checks.sending import because, is_local, relief
 from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.metrics.statistic import client_error_ms, statistic_ms
+from loadgen.metrics.statistic import NO_BOUND, client_error_ms, statistic_ms
 from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import four_digits, ms, percent, percentile, plural
 
@@ -20,6 +20,7 @@ CLIENT_ERROR, OTHER_ERROR = "client error too large", "other figures off"
 # What a user reads of a run; a run is SUSPECT for these figures, and for those of its SLO.
 HEADLINE_METRICS, HEADLINE_STATISTICS = ("ttft", "tpot", "e2el"), ("p50", "p99")
 MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
+ALLOWED = f"{percent(MAX_SHARE)} of each, or {MAX_MS:g} ms"
 NAMED = 3  # figures that are named
 # Latencies that are the same as another one where each event bore one token, or there was no
 # reasoning.
@@ -123,12 +124,17 @@ def client_error(run: RunData) -> list[Check]:
     """
     printed = sorted(figures(run), key=lambda figure: figure.excess, reverse=True)
     if not printed:
-        is_unbounded = run.snapshot.counters["unbounded_events"] > 0
-        why = (
-            "the records do not say how late tokens were read"
-            if is_unbounded
-            else "no request was ok"
-        )
+        counters = run.snapshot.counters
+        if counters["unbounded_events"] and counters["by_reader"]:
+            value = f"{NO_BOUND}, of {plural(counters['by_reader'], 'compressed answer')}"
+            advice = "turn the server's compression off: its answers then have the kernel's stamps"
+            return [
+                Check(CLIENT_ERROR, False, value, ALLOWED, advice),
+                inapplicable(OTHER_ERROR, "times of compressed answers have no bound"),
+            ]
+        why = "no request was ok"
+        if counters["unbounded_events"]:
+            why = "the records do not say how late tokens were read"
         return [inapplicable(CLIENT_ERROR, why), inapplicable(OTHER_ERROR, why)]
     advice = because(_advice(run), run)
     deciding = [figure for figure in printed if figure.decides]
@@ -147,7 +153,7 @@ def _within(name: str, ranked: list[Figure], advice: str) -> Check:
     shown = beyond[:NAMED] or [max(ranked, key=lambda figure: figure.error_ms)]
     more = len(beyond) - len(shown)
     value = ", ".join(map(str, shown)) + (f", and {more} more" if more > 0 else "")
-    return Check(name, not beyond, value, f"{percent(MAX_SHARE)} of each, or {MAX_MS:g} ms", advice)
+    return Check(name, not beyond, value, ALLOWED, advice)
 
 
 def figures(run: RunData) -> Iterator[Figure]:

@@ -143,7 +143,8 @@ def judge(
         limits: The limits.
         lookup: Returns the value of (metric, statistic), in ms or as a share, and the error that
             the client may have added, in ms. The value is None if it was not measured, inf if it
-            falls among failed requests; the error is None where there is none.
+            falls among failed requests; the error is None where there is none, inf where it has no
+            bound.
 
     Returns:
         A row for each limit: `limit` (its text), `value` (None where not measured or beyond),
@@ -159,7 +160,7 @@ def judge(
             {
                 "limit": limit.text,
                 "value": None if beyond else value,
-                "client_error_ms": error,
+                "client_error_ms": None if error == math.inf else error,
                 "beyond": beyond,
                 "met": limit.met_by(value, error or 0.0),
             }

@@ -313,6 +313,7 @@ cdef class Tally:
 
     cdef int _add_output(self, Record record) except -1:
         cdef int64_t tokens = record.get_answer_tokens()
+        cdef bint is_unbounded
         self.planned_output_tokens += record.output_tokens
         self.output_as_planned += tokens == record.output_tokens
         self.output_tokens += tokens
@@ -333,11 +334,11 @@ cdef class Tally:
         self.token_events += record.events
         self.token_reads += record.reads
         self.inexact_events += record.get_inexact()
-        self.user_stamped_events += (
-            record.events if record.user_stamped == UNBOUNDED else record.user_stamped
-        )
+        # aiohttp's reader decodes when it gets to it: how late that is is not known
+        is_unbounded = record.by_reader or record.user_stamped == UNBOUNDED
+        self.user_stamped_events += record.events if is_unbounded else record.user_stamped
         self.reordered_events += record.reordered
-        self.unbounded_events += record.events if record.user_stamped == UNBOUNDED else 0
+        self.unbounded_events += record.events if is_unbounded else 0
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
         self.other_events += record.other_events

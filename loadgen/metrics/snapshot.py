@@ -65,7 +65,9 @@ TOKENS = (
     "inexact_events",  # token-bearing events of ok requests that may have come before their stamp
     "user_stamped_events",  # those of them without a stamp of the kernel's
     "reordered_events",  # those read only after segments came that were lost or overtaken
-    "unbounded_events",  # those of them from a file that does not say how late their stamps may be
+    # those of them whose times are those of reading, without a bound: of compressed answers, or of
+    # a file that does not say how late they were read
+    "unbounded_events",
     "content_events",
     "reasoning_events",
     "other_events",

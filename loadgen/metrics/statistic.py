@@ -13,6 +13,7 @@ FLOOR_MS = 0.05
 CLOCK_MS = (
     0.002  # the greatest width of a pair of readings by which the kernel's stamps are converted
 )
+NO_BOUND = "read times, no bound"  # stands where a client error is not known
 RESOLUTION = 0.0005  # of a percentile: half a bucket of a histogram
 
 

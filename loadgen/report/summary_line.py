@@ -10,6 +10,7 @@ from enum import IntEnum
 from loadgen.config import slo
 from loadgen.core.outcome import NO_FAILURES
 from loadgen.metrics.failures import Failures
+from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import all_met
 from loadgen.report.sections.latencies import client_errors
@@ -205,7 +206,9 @@ def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
     verdict = str(result.verdict)
     if names:
         verdict += f": {first_of(names, MAX_REASONS)}"
-    if (error := client_error_ms(result)) is not None:
+    if result.tokens.unbounded_events:
+        verdict += f" ({NO_BOUND})"
+    elif (error := client_error_ms(result)) is not None:
         verdict += f" (client at most {rounded_up(error)} ms in this line)"
     if not failures.failed and not result.numbers.completed and result.outcomes:
         yield "NOT OK no request succeeded", Colour.RED

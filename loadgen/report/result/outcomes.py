@@ -6,6 +6,7 @@ Also what ended the run, the requests that were sent again (--retry) or whose us
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
@@ -343,7 +344,8 @@ class LimitResult(Struct, frozen=True, kw_only=True):
     ]
     client_error_ms: Annotated[
         float | None,
-        "How far the value can be from the truth because of the client, ms; null: not at all.",
+        "How far the value can be from the truth because of the client, ms; null: not at all, or, "
+        "where `met` is null, without a bound.",
     ] = None
     beyond: Annotated[
         bool, "Whether the value falls on failed requests, which miss every limit."
@@ -379,6 +381,8 @@ def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[Lim
         # Gaps are those of ok requests.
         failed = 0 if metric in slo.GAPS else snapshot.failures.failed
         value = statistic_ms(snapshot.histograms[distribution], name, failed)
+        if snapshot.counters["unbounded_events"]:
+            return value, math.inf
         return value, client_error_ms(snapshot, distribution, name, failed)
 
     rows = slo.judge(slo.required_limits(limits) if limits else [], lookup)

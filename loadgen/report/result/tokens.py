@@ -112,7 +112,9 @@ class Tokens(Struct, frozen=True, kw_only=True):
         "had lost or delayed.",
     ] = 0
     unbounded_events: Annotated[
-        int, "Those of them from a records file that does not say how late they were read."
+        int,
+        "Those of them whose times are those of reading, without a bound: of compressed answers, "
+        "or of a records file that does not say how late they were read.",
     ] = 0
     content_events: Annotated[int, "Events with content."]
     reasoning_events: Annotated[int, "Events with reasoning."]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage
@@ -25,7 +26,10 @@ def lines(result: RunResult) -> Iterator[str]:
         )
     yield f"Client: {_loop_and_connections(result)}"
     tokens = result.tokens
-    if (events := tokens.token_events) and not tokens.unbounded_events:
+    if tokens.unbounded_events:
+        why = ": the server compresses its answers" if client.by_reader else ""
+        yield f"Arrival times: {NO_BOUND}{why}"
+    elif events := tokens.token_events:
         what = "tokens" if result.streams else "answers"
         by_kernel = percent(1 - tokens.user_stamped_events / events, 1)
         exact = percent(1 - tokens.inexact_events / events, 1)

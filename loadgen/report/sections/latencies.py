@@ -6,6 +6,7 @@ from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, allowed_m
 from loadgen.checks.workload import TOKENS_PER_EVENT
 from loadgen.config.slo import LATENCY_METRICS
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
+from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Errors
@@ -145,6 +146,8 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
     """
     if name not in LATENCIES:
         return ""
+    if result.tokens.unbounded_events:
+        return NO_BOUND
     values = result.latency_ms.named(name)
     errors = client_errors(name, result)
     beyond = [

@@ -10,6 +10,7 @@ from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.metrics.failures import Failures, lost_text
 from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.html import (
     Block,
     Items,
@@ -90,7 +91,9 @@ def _verdict_summary(result: RunResult) -> str:
     wrong = [check for check in applied if not check.ok]
     noted = f", {plural(notes, 'note')}" if (notes := len(result.notes)) else ""
     client = ""
-    if worst := result.max_client_error:
+    if result.tokens.unbounded_events:
+        client = f", {NO_BOUND}"
+    elif worst := result.max_client_error:
         figure, error_ms = worst
         client = f", client at most {rounded_up(error_ms)} ms ({figure} of the whole run)"
     return (
@@ -118,7 +121,9 @@ def slo_lines(result: RunResult) -> Iterator[str]:
             value = f"{percent(failed / requests, 2)} of {plural(requests, 'request')} failed"
         else:
             value = UNKNOWN if row.value is None else row.value_text
-        if row.met is None:
+        if row.met is None and row.client_error_ms is None:
+            value += f", {NO_BOUND}"
+        elif row.met is None:
             value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
         yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"
 
@@ -152,6 +157,8 @@ def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str
         else:
             value = _latency_value(limit, row.value, snapshot, clock)
         client = f", with a client error of at most {four_digits(row.client_error_ms)} ms"
+        if row.client_error_ms is None:
+            client = f", {NO_BOUND}"
         how = "is missed" if row.met is False else "cannot be told"
         yield f"{limit.text} {how}: {limit.name} is {value}{client if row.met is None else ''}"
 
