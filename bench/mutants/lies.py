@@ -210,7 +210,7 @@ LIES = (
         (
             Edit(
                 "loadgen/client/pool.py",
-                "room = self.peak + beside - self._in_use - self.opening - len(self)",
+                "room = self.peak + self._spare - self._in_use - self.opening - len(self)",
                 "room = count",
             ),
         ),
@@ -220,12 +220,12 @@ LIES = (
         "idle connections used without a witness",
         (
             Edit(
-                "loadgen/client/pool.py",
+                "loadgen/client/keep_alive.py",
                 "return connection.idle_since - oldest.idle_since > MARGIN_NS and oldest.is_open()",
                 "return True",
             ),
         ),
-        Test("tests/client/test_pool.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
+        Test("tests/client/test_keep_alive.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
     ),
     Mutant(
         "clip the schedule on overload",

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from loadgen.client.pool import SAFE_AGE_NS
+from loadgen.client.keep_alive import SAFE_AGE_NS
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput

@@ -1,56 +1,39 @@
 """The pool of connections to one server: which of them the next request uses, and how many more
 are opened.
 
-A server may close an idle connection at any time. A request that is on its way then is lost, and a
-POST must not be sent twice. And a server that gives each connection a thread serves nobody else
-while that one is idle. The rules:
-
-- The newest rested connection is used, after the kernel was asked whether the peer has closed it.
-- A connection rests after its first response. llama.cpp promises keep-alive and closes after every
-  stream, most often within half a millisecond, on a crowded machine some tens of milliseconds
-  later. So the rest is long until one connection has lasted through it; where several rest and
-  the server has closed none, a part of it shows the same. A connection that has carried two
-  responses was kept after one of them, and needs no rest.
-- A connection that has been idle for up to SAFE_AGE_NS may be used. An older one may be used if
-  the server's limit is known, from its head or from a close, or while another one that has been
-  idle for MARGIN_NS longer is open: the witness, the oldest of those that wait.
+- The newest rested connection is used, after the kernel was asked whether the peer has closed it
+  (`keep_alive` has the rules of their age). Of those that have carried no request, the oldest is.
 - There are no more connections than requests were in flight at once, and one more: the one that
-  rests, or the witness. Until the server has shown that it keeps them, a quarter more may rest.
-  None is opened ahead of its request, unless `peak` was raised for it.
-- A request that finds no connection waits. AT_ONCE connections are opened in OPENING_NS: one takes
+  rests, or the witness. A quarter more may rest until the server has shown that it keeps them.
+- None is opened ahead of its request, unless `peak` was raised for it, or the server has shown that
+  it keeps connections and answers several at once: then as many may wait as may be open.
+- A request that finds no connection waits. One is opened in OPENING_NS, AT_ONCE at once: this takes
   the event loop some 0.4 ms, in 3 ms no other request becomes late (5 ms), and the loop keeps most
-  of its time. Of requests that come late together most use connections of those that have ended. A
-  limit on how many are being opened would be too few where the network is slow, and none where the
-  event loop is.
-- A request on a new connection without a byte of a response, for PATIENCE times as long as any
-  other has taken, may wait for a thread that an idle connection holds. Then the idle ones are
-  closed. If the response begins soon after that, each request has its own connection from then on.
+  of its time. A limit on how many are being opened would be too few where the network is slow, and
+  none where the event loop is.
+- A request that comes LATE_NS late, since the client stood still, waits behind those in time, and
+  leaves them the spare connections. For late ones a connection is opened in LATE_OPENING_NS: most
+  use those of requests that have ended, and a stall opens no storm.
+- Where idle connections hold threads of the server, each request has its own (`server_threads`).
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from loadgen.client.keep_alive import KeepAlive
+from loadgen.client.server_threads import ServerThreads
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 
 if TYPE_CHECKING:
     from loadgen.core.stamped_connection import Connection
 
-REST_NS = 5_000_000
-LONG_REST_NS = 250_000_000
-LEAST_LONG_REST_NS = 25_000_000
-SAFE_AGE_NS = 1_000_000_000
-# A request must reach the server before its limit has passed: half a round trip after the response
-# left, and another half after the send. The rest allows for timers.
-MARGIN_NS = 250_000_000
 AT_ONCE = 8
-OPENING_NS = 10_000_000
-PATIENCE = 3
-LEAST_PATIENCE_NS = 50_000_000
-FIRST_PATIENCE_NS = 5_000_000_000  # before any request was answered
-PROOF = 2  # so many more responses begin after idle connections were closed than do not
-NOT_SHOWN, RESTED, USED_AGAIN = range(3)  # how far the server has shown that it keeps connections
+OPENING_NS = 1_250_000
+LATE_NS = 50_000_000
+LATE_OPENING_NS = 20_000_000
+SPARE = 8  # of so many connections another one
 
 
 class Pool:
@@ -60,42 +43,33 @@ class Pool:
 
     Args:
         close: Called with each connection that is not to be used again.
-        most_patience_ns: For how long a request may wait for its first byte before idle connections
-            are closed, at most; 0: no limit.
+        most_patience_ns: As of `ServerThreads`.
 
     Attributes:
-        waiting: Requests without a connection, the oldest first: record, bytes, and since when they
-            wait, ns.
-        opening: How many connections are being opened for them.
+        keep_alive: For how long the server keeps idle connections.
+        threads: Whether idle connections hold threads of the server.
+        waiting: How many requests wait for a connection.
+        opening: How many connections are being opened.
         peak: How many requests were in flight at once, at most.
-        limit_ns: Age at which the server closes an idle connection, as far as known.
-        starved: Requests that waited for a thread of the server that an idle connection held.
+        is_short: Whether connections are to be opened ahead of the next requests.
     """
 
     def __init__(self, close: "Callable[[Connection], None]", most_patience_ns: int = 0) -> None:
-        self.waiting: deque[tuple[Record, bytes, int]] = deque()
+        self.keep_alive = KeepAlive()
+        self.threads = ServerThreads(most_patience_ns)
+        self.waiting = 0
         self.opening = 0
         self.peak = 0
-        self.limit_ns: int | None = None
-        self._safe_ns = SAFE_AGE_NS  # up to this age one may be used without a witness
-        self.starved = 0
+        self.is_short = False
         self._close = close
-        self._most_patience_ns = most_patience_ns or 1 << 62
+        # record, bytes, and since when it waits, ns; the oldest first
+        self._in_time: deque[tuple[Record, bytes, int]] = deque()
+        self._late: deque[tuple[Record, bytes, int]] = deque()
         self._in_use = 0
-        self._round_ns = 0  # when the last round of opening began
-        self._round = 0  # how many were opened in it
+        self._opened_ns = -AT_ONCE * OPENING_NS  # those opened so far have had their time by then
         self._unused: list[Connection] = []  # in the order in which they were opened
         self._resting: deque[Connection] = deque()
         self._rested: list[Connection] = []
-        self._keeps = NOT_SHOWN
-        self._closes_soon = False
-        self._longest_ns = 0  # from a request to the first byte of its response
-        self._unanswered: deque[Record] = deque()  # sent on new connections
-        self._freed: Record | None = None  # that for which idle connections were closed
-        self._freed_ns = 0  # when that was
-        self._soon_ns = 0  # its response begins within this time if it has waited for a thread
-        self._weight = 0  # of that proof
-        self._proof = 0
 
     def __iter__(self) -> "Iterator[Connection]":
         yield from (*self._unused, *self._resting, *self._rested)
@@ -108,12 +82,8 @@ class Pool:
         """Whether the server lets a connection carry more than one request, as far as it has
         shown.
         """
-        return not self.holds_threads and (self._keeps == USED_AGAIN or not self._closes_soon)
-
-    @property
-    def holds_threads(self) -> bool:
-        """Whether idle connections hold threads of the server that requests wait for."""
-        return self._proof >= PROOF
+        keep_alive = self.keep_alive
+        return not self.threads.are_held and (keep_alive.is_shown or not keep_alive.closes_soon)
 
     def take(self, at_ns: int) -> "Connection | None":
         """Take a connection for a request that is sent at `at_ns`; None: it has to wait."""
@@ -121,43 +91,70 @@ class Pool:
             self._end_rests(at_ns)
         rested = self._rested
         connection = None
-        if rested and at_ns - rested[-1].idle_since < self._safe_ns and rested[-1].is_open():
+        if (
+            rested
+            and at_ns - rested[-1].idle_since < self.keep_alive.safe_ns
+            and rested[-1].is_open()
+        ):
             connection = rested.pop()
         elif rested:
             connection = self._take_older(at_ns)
         if connection is None and self._unused:
             connection = self._take_unused(at_ns)
         if connection is not None:
-            self._in_use += 1
-            if self._in_use > self.peak:
-                self.peak = self._in_use
+            self.begin_use()
+        ready = len(rested) + len(self._unused)
+        self.is_short = ready <= self.peak // SPARE and self._opens_ahead
         return connection
 
+    def take_for_waiting(self, at_ns: int) -> "Connection | None":
+        """Take a connection for the next of the requests that wait; None: it has to wait on."""
+        if not self._in_time and self.ready(at_ns) <= self.peak // SPARE:
+            return None  # late ones leave these to those in time
+        return self.take(at_ns)
+
     def begin_use(self) -> None:
-        """Count a request that has waited, and is sent on a connection that was just opened."""
+        """Count a request that is sent."""
         self._in_use += 1
+        if self._in_use > self.peak:
+            self.peak = self._in_use
+
+    def has_turn(self, record: Record, at_ns: int) -> bool:
+        """Return whether a request goes before all that wait."""
+        return not self._in_time and not _is_late(record, at_ns)
 
     def wait(self, record: Record, request: bytes, at_ns: int) -> None:
         """Have a request wait that has found no connection."""
-        self.waiting.append((record, request, at_ns))
-        self.peak = max(self.peak, self._in_use + len(self.waiting))
+        waiting = self._late if _is_late(record, at_ns) else self._in_time
+        waiting.append((record, request, at_ns))
+        self.waiting += 1
+        self.peak = max(self.peak, self._in_use + len(self._in_time))
+
+    def next_waiting(self) -> tuple[Record, bytes, int]:
+        """Take the next of the requests that wait: record, bytes, and since when it waits, ns."""
+        self.waiting -= 1
+        return (self._in_time or self._late).popleft()
 
     def to_open(self, at_ns: int) -> int:
-        """Return how many connections to open now for requests that wait, and make room for them:
-        `opening` counts them.
+        """Return how many connections to open now, and make room for them: `opening` counts
+        them.
         """
-        if at_ns - self._round_ns >= OPENING_NS:
-            self._round_ns = at_ns
-            self._round = 0
-        count = min(len(self.waiting) - self.opening, AT_ONCE - self._round)
-        beside = 1 if self._keeps else 1 + self.peak // 4
-        room = self.peak + beside - self._in_use - self.opening - len(self)
-        while room < count and not (self._resting and self._keeps):  # else one is ready soon
+        count = len(self._in_time) - self.opening
+        room = self.peak + self._spare - self._in_use - self.opening - len(self)
+        # if one rests where connections are kept, it is ready soon
+        while room < count and len(self) and not (self._resting and self.keep_alive.is_shown):
             idle = self._resting or self._unused or self._rested
             self._close(idle.pop())
             room += 1
-        count = max(0, min(count, room))
-        self._round += count
+        each_ns = OPENING_NS
+        if self._late and count <= 0:
+            count = self.waiting - self.opening
+            each_ns = LATE_OPENING_NS
+        elif self._opens_ahead:
+            count += max(0, self._spare - self._ready)
+        self._opened_ns = max(self._opened_ns, at_ns - AT_ONCE * each_ns)
+        count = max(0, min(count, room, (at_ns - self._opened_ns) // each_ns))
+        self._opened_ns += count * each_ns
         self.opening += count
         return count
 
@@ -169,22 +166,22 @@ class Pool:
     def rest(self, connection: "Connection", at_ns: int) -> None:
         """Take a connection back whose response has ended at `at_ns`."""
         self._in_use -= 1
-        record = connection.record
-        if record is self._freed:
-            self._see_freed(at_ns)
-        if record.first_byte - record.sent > self._longest_ns:
-            # what was waited for a thread is left out
-            since_ns = max(record.sent, self._freed_ns)
-            self._longest_ns = max(self._longest_ns, record.first_byte - since_ns)
-        if not connection.keep_alive or self._proof >= PROOF:
-            self._closes_soon = self._closes_soon or record.outcome is Outcome.OK
+        keep_alive = self.keep_alive
+        self.threads.ended(connection.record, at_ns)
+        if self.threads.are_held:
+            self._close(connection)
+            self.close_all()
+            return
+        if not connection.keep_alive:
+            if connection.record.outcome is Outcome.OK:
+                keep_alive.closes_soon = True
             self._close(connection)
             return
         if connection.keep_alive_ns:
-            self._limit(connection.keep_alive_ns)
+            keep_alive.limit(connection.keep_alive_ns)
         connection.idle_since = at_ns
         if connection.requests > 1:
-            self._keeps = USED_AGAIN
+            keep_alive.is_shown = True
             self._rested.append(connection)
         else:
             self._resting.append(connection)
@@ -195,57 +192,35 @@ class Pool:
         return self._resting[0].idle_since + self._rest_ns - at_ns if self._resting else 0
 
     def ready(self, at_ns: int) -> int:
-        """Return how many connections wait for requests at `at_ns`."""
+        """Return how many connections are ready for requests at `at_ns`."""
         self._end_rests(at_ns)
-        return len(self._unused) + len(self._rested)
+        return self._ready
 
     def lost(self, connection: "Connection", at_ns: int) -> None:
         """Handle an idle connection that the peer has closed at `at_ns`."""
         for idle in (self._rested, self._resting, self._unused):
             if connection in idle:
                 idle.remove(connection)
-        self._learn(connection, at_ns - connection.idle_since)
-        self._close(connection)
+        self._lose(connection, at_ns)
 
     def lost_request(self, connection: "Connection") -> None:
         """Learn from a connection that closed without a byte of a response: perhaps it was idle
         for too long.
         """
-        if connection.requests > 1:
-            self._learn(connection, connection.record.sent - connection.idle_since)
-
-    def sent_on_new(self, record: Record) -> None:
-        """Watch a request that was sent on a connection that has carried no other."""
-        self._unanswered.append(record)
+        age_ns = connection.record.sent - connection.idle_since
+        self.keep_alive.closed(connection.requests - 1, age_ns)
 
     def watch(self, at_ns: int) -> int:
         """Close the idle connections if one of them seems to hold a thread that a request needs.
 
         Returns:
-            After how long to look again, ns; 0: no request on a new connection is without a
-            response.
+            After how long to look again, ns; 0: not before the next request on a new connection.
         """
-        self._see_freed(at_ns)
-        unanswered = self._unanswered
-        while unanswered and (unanswered[0].first_byte or unanswered[0].outcome is not None):
-            unanswered.popleft()
-        if not unanswered or self.holds_threads:
-            return 0 if self._freed is None else self._soon_ns
-        patience_ns = max(PATIENCE * self._longest_ns, LEAST_PATIENCE_NS)
-        if not self._longest_ns:
-            patience_ns = FIRST_PATIENCE_NS
-        patience_ns = min(patience_ns, self._most_patience_ns)
-        since_ns = min((connection.idle_since for connection in self), default=at_ns)
-        left_ns = max(since_ns, unanswered[0].sent) + patience_ns - at_ns
-        if left_ns <= 0:
-            self._freed = unanswered.popleft()
-            self._freed_ns = at_ns
-            self._soon_ns = max(self._longest_ns, LEAST_PATIENCE_NS)
-            # With nothing else to do, the server has no other reason.
-            self._weight = PROOF if self._in_use == 1 else 1
+        idle_ns = min((connection.idle_since for connection in self), default=None)
+        closes, again_ns = self.threads.look(idle_ns, self._in_use, at_ns)
+        if closes:
             self.close_all()
-            return self._soon_ns
-        return min(left_ns, LEAST_PATIENCE_NS)
+        return again_ns
 
     def close_all(self) -> None:
         """Close all idle connections."""
@@ -254,24 +229,37 @@ class Pool:
         for idle in (self._unused, self._resting, self._rested):
             idle.clear()
 
-    def _end_rests(self, at_ns: int) -> None:
-        """Make connections ready that have rested for long enough."""
-        resting = self._resting
-        while resting and at_ns - resting[0].idle_since >= self._rest_ns:
-            connection = resting.popleft()
-            if self._keeps or connection.is_open():
-                self._keeps = max(self._keeps, RESTED)
-                self._rested.append(connection)
-            else:
-                self._lose(connection, at_ns)
+    @property
+    def _ready(self) -> int:
+        return len(self._unused) + len(self._rested)
+
+    @property
+    def _opens_ahead(self) -> bool:
+        threads = self.threads
+        return threads.answers_several and self.keep_alive.is_shown and not threads.are_held
+
+    @property
+    def _spare(self) -> int:
+        """How many connections may be open beside those of the peak."""
+        if self.keep_alive.is_shown and not self.threads.answers_several:
+            return 1
+        return 1 + self.peak // SPARE
 
     @property
     def _rest_ns(self) -> int:
-        if self._keeps:
-            return REST_NS
-        if self._closes_soon:
-            return LONG_REST_NS
-        return max(LONG_REST_NS // max(len(self._resting), 1), LEAST_LONG_REST_NS)
+        return self.keep_alive.rest_ns(len(self._resting))
+
+    def _end_rests(self, at_ns: int) -> None:
+        """Make connections ready that have rested for long enough."""
+        resting = self._resting
+        keep_alive = self.keep_alive
+        while resting and at_ns - resting[0].idle_since >= self._rest_ns:
+            connection = resting.popleft()
+            if keep_alive.is_shown or connection.is_open():
+                keep_alive.is_shown = True
+                self._rested.append(connection)
+            else:
+                self._lose(connection, at_ns)
 
     def _take_older(self, at_ns: int) -> "Connection | None":
         """Take the newest rested connection that is open, where the newest is old or closed; of
@@ -280,7 +268,7 @@ class Pool:
         rested = self._rested
         while rested:
             connection = rested[-1]
-            if not self._is_safe(connection, rested[0], at_ns):
+            if not self.keep_alive.may_use(connection, rested[0], at_ns):
                 for old in rested[1:]:
                     self._close(old)
                 del rested[1:]
@@ -299,60 +287,18 @@ class Pool:
         unused = self._unused
         while unused:
             connection = unused.pop(1 if len(unused) > 1 else 0)
-            age_ns = at_ns - connection.idle_since
-            is_safe = age_ns < SAFE_AGE_NS or (unused and _is_witnessed(connection, unused[0]))
-            if is_safe and connection.is_open():
+            oldest = unused[0] if unused else connection
+            if self.keep_alive.may_use(connection, oldest, at_ns) and connection.is_open():
                 return connection
             self._close(connection)
         return None
 
-    def _is_safe(self, connection: "Connection", oldest: "Connection", at_ns: int) -> bool:
-        """Return whether a request may use a rested connection, by its age."""
-        if self.limit_ns is not None:
-            # The close had another reason than age where one lasts for much longer.
-            if at_ns - oldest.idle_since < 2 * self.limit_ns or not oldest.is_open():
-                return at_ns - connection.idle_since < self._safe_ns
-            self.limit_ns = None
-            self._safe_ns = SAFE_AGE_NS
-        age_ns = at_ns - connection.idle_since
-        return age_ns < self._safe_ns or _is_witnessed(connection, oldest)
-
     def _lose(self, connection: "Connection", at_ns: int) -> None:
-        """Close a connection that the peer has closed, before the event loop says so."""
-        self._learn(connection, at_ns - connection.idle_since)
+        """Close a connection that the peer has closed."""
+        self.keep_alive.closed(connection.requests, at_ns - connection.idle_since)
         self._close(connection)
 
-    def _learn(self, connection: "Connection", age_ns: int) -> None:
-        """Learn from a connection that the peer has closed at this age."""
-        if not connection.requests:
-            return
-        if age_ns >= LONG_REST_NS or self._keeps == USED_AGAIN:
-            self._limit(age_ns)
-        else:  # it closes connections behind a response
-            self._keeps = NOT_SHOWN
-            self._closes_soon = True
 
-    def _limit(self, age_ns: int) -> None:
-        self.limit_ns = age_ns if self.limit_ns is None else min(self.limit_ns, age_ns)
-        self._safe_ns = self.limit_ns - MARGIN_NS
-
-    def _see_freed(self, at_ns: int) -> None:
-        """Learn from whether a response began soon after the idle connections were closed."""
-        freed = self._freed
-        if freed is None:
-            return
-        soon_ns = self._freed_ns + self._soon_ns
-        if self._freed_ns < freed.first_byte <= soon_ns:
-            self.starved += 1
-            self._proof += self._weight
-            self._freed = None
-            if self.holds_threads:
-                self.close_all()
-        elif freed.first_byte or freed.outcome is not None or at_ns > soon_ns:
-            self._proof = max(self._proof - 1, 0)
-            self._freed = None
-
-
-def _is_witnessed(connection: "Connection", oldest: "Connection") -> bool:
-    """Return whether a connection that has been idle for longer, by the margin, is still open."""
-    return connection.idle_since - oldest.idle_since > MARGIN_NS and oldest.is_open()
+def _is_late(record: Record, at_ns: int) -> bool:
+    """Return whether the client is late with a request that is sent at `at_ns`."""
+    return at_ns - record.ready - record.retried_ns >= LATE_NS

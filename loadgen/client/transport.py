@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.client.capture import TappedReader
 from loadgen.client.connector import CannotConnect, Connector
+from loadgen.client.keep_alive import MARGIN_NS, REST_NS
 from loadgen.client.open_ends import OpenEnds
 from loadgen.client.pacer import AlarmQueue
-from loadgen.client.pool import MARGIN_NS, REST_NS, Pool
+from loadgen.client.pool import Pool
 from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.timeouts import LimitWatch, Timeouts
 from loadgen.core.dialect_scan import DialectScanner
@@ -112,7 +113,7 @@ class Transport:
     @property
     def starved(self) -> int:
         """Requests that waited for a thread of the server that an idle connection held."""
-        return self._pool.starved
+        return self._pool.threads.starved
 
     async def warm(self, count: int) -> int:
         """Open connections ahead of the requests until `count` can be used; return how many there
@@ -155,13 +156,16 @@ class Transport:
         request = self.encoder.encode(record, body)
         at_ns = now_ns()
         pool = self._pool
-        connection = None if pool.waiting else pool.take(at_ns)
+        connection = None
+        if not pool.waiting or pool.has_turn(record, at_ns):
+            connection = pool.take(at_ns)
         if connection is not None:
             self._send_on(connection, record, request)
         else:
             pool.wait(record, request, at_ns)
             # so that the read loop leaves the event loop its turns meanwhile
             self._read_loop.loop_users += 1
+        if pool.is_short or connection is None:
             self._serve()
 
     def reachability(self, start_ns: int) -> Reachability:
@@ -294,10 +298,10 @@ class Transport:
         self._pool.opened(await self._connect(), now_ns())
 
     def _serve(self) -> None:
-        """Send requests that wait on connections that are free, and open others for the rest."""
+        """Send requests that wait on connections that are free, and open others."""
         pool = self._pool
         at_ns = now_ns()
-        while pool.waiting and (connection := pool.take(at_ns)) is not None:
+        while pool.waiting and (connection := pool.take_for_waiting(at_ns)) is not None:
             self._send_waiting(connection, at_ns)
         loop = asyncio.get_running_loop()
         for _ in range(pool.to_open(at_ns)):
@@ -324,27 +328,28 @@ class Transport:
 
     def _send_waiting(self, connection: Connection, at_ns: int) -> None:
         """Send the request that has waited longest."""
-        record, request, since_ns = self._pool.waiting.popleft()
+        record, request, since_ns = self._pool.next_waiting()
         self._read_loop.loop_users -= 1
         record.connect_ns = at_ns - since_ns
         self._send_on(connection, record, request)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
-        """Serve the requests that wait; one has failed where no connection could be opened."""
+        """Serve the requests that wait; one fails where no connection is opened for it any more."""
         pool = self._pool
         pool.opening -= 1
         self._opening.discard(task)
         if task.cancelled():
             return
         error = task.exception()
-        if error is not None and pool.waiting:
+        if error is not None and pool.waiting > pool.opening:
             outcome = error.outcome if isinstance(error, CannotConnect) else Outcome.CLIENT_ERROR
             self._end_waiting(outcome, str(error) or type(error).__name__)
-        self._serve()
+        if pool.waiting:
+            self._serve()
 
     def _end_waiting(self, outcome: Outcome, detail: str) -> None:
         """End the request that has waited longest for a connection."""
-        record, _, _ = self._pool.waiting.popleft()
+        record, _, _ = self._pool.next_waiting()
         self._read_loop.loop_users -= 1
         record.end(outcome, detail, now_ns())
         if outcome is Outcome.CANCELLED:
@@ -357,7 +362,7 @@ class Transport:
         record.reused = connection.requests > 0
         connection.send(request, record)
         if not record.reused:
-            self._pool.sent_on_new(record)
+            self._pool.threads.sent(record)
             if self._watch_alarm is None:
                 self._watch()
         if record.disconnect_ns >= 0:

@@ -2,8 +2,11 @@
 
 import asyncio
 import time
+from pathlib import Path
 
 import loadgen
+from tests.helpers.fault_runs import job, run
+from tests.helpers.scripted_server import GOOD, read_request, serving
 
 STALL_S, EVERY_S = 0.01, 0.02  # one send of six is more than 5 ms late
 
@@ -38,3 +41,22 @@ async def stalled(settings: loadgen.RunSettings) -> loadgen.Result:
         return await loadgen.run(settings)
     finally:
         timer.cancel()
+
+
+async def test_late_requests_use_the_connections_of_others(tmp_path: Path) -> None:
+    """After a stall of 1.5 s, 300 requests are late at once."""
+    opened_at: list[float] = []
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened_at.append(time.monotonic())
+        while await read_request(reader):
+            await asyncio.sleep(0.05)
+            writer.write(GOOD)
+            await writer.drain()
+
+    async with serving(script) as url:
+        work = job(url, tmp_path, 600, request_rate=200.0)
+        stall = asyncio.get_running_loop().call_later(1.5, time.sleep, 1.5)
+        measured = await run(work)
+    assert measured.snapshot.outcomes == {"ok": 600}
+    assert sum(at > stall.when() for at in opened_at) < 150
