@@ -8,6 +8,7 @@ RECORD, TALLY, LOAD = (
     "loadgen/client/load_loop.py",
 )
 ANSWER = "loadgen/core/answer.pyx"
+DISTORTION = "loadgen/checks/distortion.py"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
@@ -332,6 +333,22 @@ LIES = (
         "look at no unknown key",
         (Edit("loadgen/core/reference_parser.py", "    pairs += [(key, [", "    [(key, ["),),
         Test("tests/core/test_answer_evidence.py::test_text_under_other_keys_is_a_token"),
+    ),
+    Mutant(
+        "overlook programs beside a server on this machine",
+        (Edit(DISTORTION, "is_free = others <= most or", "is_free = True or"),),
+        Test("tests/checks/test_distortion.py::test_cores_that_others_take_from_a_local_server_are_red"),
+    ),
+    Mutant(
+        "count the children of a server as others",
+        (
+            Edit(
+                "loadgen/metrics/client_cpu_usage.py",
+                "return family(self._server_pids)",
+                "return {*self._server_pids}",
+            ),
+        ),
+        Test("tests/integration/library/test_neighbours.py::test_children_of_a_server_are_no_others"),
     ),
     Mutant(
         "believe counts that do not add up",

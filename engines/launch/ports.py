@@ -7,9 +7,10 @@ import errno
 import os
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from loadgen.engines.launch import processes
 from loadgen.errors import BadInput, EngineError
@@ -18,6 +19,7 @@ MIN_PORT = 20_000
 MAX_PORT = 65_535
 TRIES = 1000
 LISTEN_STATE = "0A"
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +104,56 @@ def is_free(host: str, port: int) -> bool:
 
 def holder(port: int) -> str:
     """Return the process that listens on a port, as text."""
-    inodes = set()  # the link targets of file descriptors of sockets that listen there
+    inodes = _listening(port)
+    for pid in _owners(inodes):
+        return f"process {pid} ({processes.command(pid)})"
+    return "a process of another user" if inodes else "a server that is about to start"
+
+
+def servers(urls: Iterable[str]) -> tuple[int, ...]:
+    """Return the ids of the processes on this machine that listen where these URLs point to.
+
+    Args:
+        urls: Of servers; those on other machines, and those that this user may not see, add none.
+    """
+    inodes = set()
+    for url in map(urlsplit, urls):
+        if url.hostname and _is_here(url.hostname):
+            inodes |= _listening(url.port or DEFAULT_PORTS.get(url.scheme, 0))
+    return tuple(_owners(inodes)) if inodes else ()
+
+
+def _is_here(host: str) -> bool:
+    """Whether a socket of this machine may have this address or name."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
+        try:
+            tried.bind((host, 0))
+        except OSError:
+            return False
+    return True
+
+
+def _listening(port: int) -> set[str]:
+    """Return the link targets of the file descriptors of sockets that listen on a port."""
+    inodes = set()
     for table in ("tcp", "tcp6"):
         path = Path(f"/proc/net/{table}")
         for row in path.read_text().splitlines()[1:] if path.exists() else ():
             fields = row.split()
             if fields[3] == LISTEN_STATE and int(fields[1].rpartition(":")[2], 16) == port:
                 inodes.add(f"socket:[{fields[9]}]")
+    return inodes
+
+
+def _owners(inodes: set[str]) -> Iterator[int]:
+    """Yield the ids of the processes of this user that have one of these sockets."""
     for pid in processes.process_ids():
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             if any(
                 os.readlink(f"/proc/{pid}/fd/{file}") in inodes
                 for file in os.listdir(f"/proc/{pid}/fd")
             ):
-                return f"process {pid} ({processes.command(pid)})"
-    return "a process of another user" if inodes else "a server that is about to start"
+                yield pid
 
 
 def _candidates() -> Iterator[int]:

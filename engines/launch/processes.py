@@ -6,9 +6,12 @@ import contextlib
 import os
 import select
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from loadgen.util.machine import process_cpu_s
 
 TAG = "LOADGEN_RUN_ID"
 MAX_COMMAND_CHARS = 120
@@ -93,15 +96,34 @@ def process_ids() -> list[int]:
 
 def descendants(pid: int) -> list[int]:
     """Return the ids of all descendants of a process."""
+    return [member for member in family([pid]) if member != pid]
+
+
+def family(pids: Iterable[int]) -> set[int]:
+    """Return the ids of processes and of all their descendants."""
     children: dict[int, list[int]] = {}
     for process_id in process_ids():
         with contextlib.suppress(OSError):  # it has ended
             fields = Path(f"/proc/{process_id}/stat").read_bytes().rpartition(b")")[2].split()
             children.setdefault(int(fields[1]), []).append(process_id)
-    family = [pid]
-    for parent in family:
-        family += children.get(parent, [])
-    return family[1:]
+    members = [*pids]
+    for parent in members:
+        members += children.get(parent, [])
+    return set(members)
+
+
+def family_cpu_s(pids: Iterable[int]) -> float:
+    """Return the CPU time of processes and of their children that have ended, seconds.
+
+    Of this process only its children count: `CpuTimes` has its own time.
+
+    Args:
+        pids: Of a `family`.
+    """
+    own = os.getpid()
+    return sum(
+        sum(os.times()[2:4]) if pid == own else process_cpu_s(pid, waited=True) for pid in pids
+    )
 
 
 def tagged(run_id: str) -> list[Process]:

@@ -13,7 +13,7 @@ from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import NO_BOUND, client_error_ms, statistic_ms
-from loadgen.util.machine import MAX_STOLEN_SHARE
+from loadgen.util.machine import MAX_STOLEN_SHARE, max_others_cores, taken_text
 from loadgen.util.number_format import four_digits, ms, percent, percentile, plural
 
 CLIENT_ERROR, OTHER_ERROR = "client error too large", "other figures off"
@@ -25,7 +25,7 @@ NAMED = 3  # figures that are named
 # Latencies that are the same as another one where each event bore one token, or there was no
 # reasoning.
 TWINS = {"icl": "itl", "ttfo": "ttft"}
-BUSY = "loop busy"
+BUSY, TAKEN = "loop busy", "CPU taken by others"
 READ_TOGETHER, GAPS_BELOW_50_US = "events read together", "gaps below 50 us"
 MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps
@@ -36,6 +36,9 @@ MIN_BEATS = 1000
 # A client takes CPU from a server on the same machine only where there is none left, and it uses
 # enough to matter.
 MIN_IDLE, MAX_OF_SERVER = 0.05, 0.05
+# Other programs slow a server on the same machine, unless so much of it is idle that each finds a
+# core.
+ENOUGH_IDLE = 0.75
 # What takes a hundredth of the time can move a p99.
 MAX_TIME_LOST = 0.01
 MAX_BY_READER = 0.01
@@ -98,6 +101,7 @@ def distortion(run: RunData) -> list[Check]:
         *client_error(run),
         _window(run.snapshot),
         _shared_cpu(run),
+        _taken(run),
         *_starved(run),
         *map(explanation, symptoms),
     ]
@@ -238,8 +242,11 @@ def _shared_cpu(run: RunData) -> Check:
         return inapplicable(name, "the server is on another machine")
     if client.idle_share is None or client.machine_cpu_s is None or client.cpu_s is None:
         return inapplicable(name, UNKNOWN)
+    others_s = (client.others_cores or 0.0) * (client.wall_s or 0.0)
     theirs = (
-        client.machine_cpu_s - client.cpu_s if client.engine_cpu_s is None else client.engine_cpu_s
+        client.machine_cpu_s - client.cpu_s - others_s
+        if client.engine_cpu_s is None
+        else client.engine_cpu_s
     )
     ours = client.cpu_s / theirs if theirs > 0 else 0.0
     value = (
@@ -252,6 +259,24 @@ def _shared_cpu(run: RunData) -> Check:
         "one, or lower the load"
     )
     return Check(name, client.idle_share >= MIN_IDLE or ours <= MAX_OF_SERVER, value, limit, advice)
+
+
+def _taken(run: RunData) -> Check:
+    """What other programs, and the hypervisor, take from a server on this machine."""
+    others, stolen = run.client.others_cores, run.client.stolen_share
+    cores, idle = run.client.cores, run.client.idle_share
+    if others is None or stolen is None or cores is None or idle is None:
+        return inapplicable(TAKEN, "no server was seen on this machine")
+    most = max_others_cores(cores)
+    is_free = others <= most or idle >= ENOUGH_IDLE
+    value = taken_text(others, stolen, cores) or f"{others:.1f} of {cores} cores"
+    limit = f"{most:g} cores while less than {percent(ENOUGH_IDLE)} are idle"
+    limit += f", or {percent(MAX_STOLEN_SHARE)} of the time"
+    advice = (
+        "the server would be faster without them: stop what else runs on this machine, or serve "
+        "on another; the servers behind a local proxy count as others, too"
+    )
+    return Check(TAKEN, is_free and stolen <= MAX_STOLEN_SHARE, value, limit, advice)
 
 
 def _stalls(run: RunData) -> Check:

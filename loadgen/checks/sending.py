@@ -84,7 +84,7 @@ def _session_tokens(run: RunData) -> Iterator[Check]:
 def because(advice: str, run: RunData) -> str:
     """The advice, with what else was busy on the machine, if anything was."""
     disturbance = run.client.disturbance
-    if disturbance and run.client.engine_cpu_s is None and is_local(run):
+    if disturbance and run.client.others_cores is None and is_local(run):
         disturbance += "; the server is one of them"
     return f"{advice} ({disturbance})" if disturbance else advice
 

@@ -3,11 +3,13 @@ sampler that makes them.
 """
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from loadgen.engines.launch.processes import family, family_cpu_s
 from loadgen.util import machine
 
 
@@ -25,6 +27,9 @@ class ClientUsage:
             the sum.
         engine_cpu_s: CPU time of the engines that were started for the run.
         engine_runs: Whether each of them is still the process that it was.
+        cores: Cores of the machine.
+        others_cores: Cores that processes used which neither measure nor serve, on average; None
+            too where no server was seen on this machine.
         stolen_share: Share of all cores' time that the host gave to others.
         machine_cpu_s: CPU time of all processes of the machine.
         idle_share: Share of all cores' time in which no process ran.
@@ -43,6 +48,8 @@ class ClientUsage:
     peak_memory_bytes: int | None = None
     engine_cpu_s: float | None = None
     engine_runs: bool | None = None
+    cores: int | None = None
+    others_cores: float | None = None
     stolen_share: float | None = None
     machine_cpu_s: float | None = None
     idle_share: float | None = None
@@ -86,15 +93,31 @@ class UsageSampler:
 
     Args:
         engine_pids: The processes of engines that were started for the run.
-        other_pids: Further processes that belong to it: other workers on this machine.
+        server_pids: The processes on this machine that serve, where none was started for it.
+        other_pids: Further processes that belong to the run: other workers on this machine.
     """
 
-    def __init__(self, engine_pids: tuple[int, ...], other_pids: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        engine_pids: tuple[int, ...],
+        server_pids: tuple[int, ...] = (),
+        other_pids: tuple[int, ...] = (),
+    ) -> None:
         self._engine_pids = engine_pids
-        self._other_pids = other_pids
+        self._server_pids = (*engine_pids, *server_pids)
+        # To find the children of a server takes milliseconds: not while the clock runs.
+        self._serving = self._servers()
+        self._other_pids = {*other_pids} - self._serving - {os.getpid()}
+        self.begin()
+
+    def _servers(self) -> set[int]:
+        return family(self._server_pids) if self._server_pids else set()
+
+    def begin(self) -> None:
+        """Measure from now on."""
         self._before = machine.CpuTimes.now()
-        self._engine_s = _cpu_s(engine_pids)
-        self._other_s = _cpu_s(other_pids)
+        self._engine_s = _cpu_s(self._engine_pids)
+        self._run_s = family_cpu_s(self._serving) + _cpu_s(self._other_pids)
         self._thread_s = time.thread_time()
 
     @property
@@ -110,7 +133,8 @@ class UsageSampler:
         after = machine.CpuTimes.now()
         engine_s = _cpu_s(self._engine_pids) - self._engine_s
         wall_s = after.at_s - before.at_s
-        other_s = _cpu_s(self._other_pids) - self._other_s
+        serving = self._servers()
+        run_s = family_cpu_s(serving) + _cpu_s(self._other_pids) - self._run_s
         return ClientUsage(
             wall_s=wall_s,
             cpu_s=after.own_s - before.own_s,
@@ -120,15 +144,19 @@ class UsageSampler:
             engine_runs=all(map(machine.is_running, self._engine_pids))
             if self._engine_pids
             else None,
+            cores=os.cpu_count(),
+            others_cores=machine.others_cores(before, after, run_s)
+            if serving and after.used_s
+            else None,
             stolen_share=machine.stolen_share(before, after),
             machine_cpu_s=after.used_s - before.used_s,
             idle_share=machine.idle_share(before, after),
             throttled_s=after.throttled_s - before.throttled_s,
-            disturbance=machine.disturbance(before, after, engine_s + other_s),
+            disturbance=machine.disturbance(before, after, run_s),
         )
 
 
-def _cpu_s(pids: tuple[int, ...]) -> float:
+def _cpu_s(pids: Iterable[int]) -> float:
     return sum(map(machine.process_cpu_s, pids))
 
 
@@ -145,6 +173,8 @@ _COMBINED: dict[str, Callable[[Iterable[Any]], Any]] = {
     "peak_memory_bytes": sum,
     "engine_cpu_s": max,
     "engine_runs": all,
+    "cores": max,
+    "others_cores": max,
     "stolen_share": max,
     "machine_cpu_s": max,
     "idle_share": min,

@@ -42,7 +42,10 @@ class Node:
         await self.write(SCHEDULE, schedule, begins=True)
         self._workers = await self._stack.enter_async_context(open_workers(workers))
         self._records = None if job.records is None else self._folder / "records.jsonl"
-        node_job = replace(job, folder=self._folder, records=self._records, preparer_pid=None)
+        # Processes of the coordinating machine have no ids here.
+        node_job = replace(
+            job, folder=self._folder, records=self._records, server_pids=(), helper_pids=()
+        )
         return await _or_error(self._workers.begin(node_job))
 
     async def write(self, name: str, data: bytes, begins: bool) -> None:

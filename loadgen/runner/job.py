@@ -24,22 +24,25 @@ class Job:
         targets: The servers: one, or several that share the requests.
         folder: Where the requests and their due times are written.
         engine_pids: The processes of engines that were started for the run.
+        server_pids: The processes on this machine that serve, where none was started.
         records: The file to write records to; None: nowhere.
         scraping: Which servers to scrape for metrics, or None.
         partition: Which part of the run to carry out.
         sibling_pids: The other workers on the same machine.
-        preparer_pid: The process on it that prepares further requests during the run, or None.
+        helper_pids: The processes on it that work for the run beside the workers: the command, and
+            what prepares further requests.
     """
 
     header: RunHeader
     targets: tuple[Target, ...]
     folder: Path
     engine_pids: tuple[int, ...] = ()
+    server_pids: tuple[int, ...] = ()
     records: Path | None = None
     scraping: ScrapeOrder | None = None
     partition: Partition = WHOLE
     sibling_pids: tuple[int, ...] = ()
-    preparer_pid: int | None = None
+    helper_pids: tuple[int, ...] = ()
 
     @property
     def settings(self) -> RunSettings:

@@ -170,6 +170,9 @@ class LoopRunner(Participant):
         self._warm_connections = await self._warm(
             self._budget.warm_count(self._requests.output_tokens)
         )
+        self._usage = UsageSampler(
+            job.engine_pids, job.server_pids, (*job.sibling_pids, *job.helper_pids)
+        )
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
         self._frozen.enter_context(garbage_collection.freeze())
@@ -177,7 +180,8 @@ class LoopRunner(Participant):
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """As `Participant.carry_out`."""
-        job, writer = self._job, self._writer
+        job, writer, usage = self._job, self._writer, self._usage
+        assert usage is not None, "the loop has connected"
         recorder = self._begin_recording(start_ns)
         load = Load(
             job.settings,
@@ -193,9 +197,7 @@ class LoopRunner(Participant):
         self._load = load
         if self._stopped is not None:
             load.stop(self._stopped)
-        helpers = () if job.preparer_pid is None else (job.preparer_pid,)
-        usage = UsageSampler(job.engine_pids, (*job.sibling_pids, *helpers))
-        self._usage = usage
+        usage.begin()
         # Where several measure, there is no one processor to keep a simulator off.
         simulator_pids = job.engine_pids if job.header.simulated and not job.sibling_pids else ()
         with (

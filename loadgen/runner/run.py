@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
+from loadgen.engines.launch import ports
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
@@ -120,7 +122,10 @@ async def run(
             engine_pids=tuple(process.pid for process in server.processes),
             records=Path(settings.records) if settings.records else journal,
             scraping=scraping,
-            preparer_pid=None if ahead is None else ahead.pid,
+            server_pids=()
+            if server.processes
+            else await asyncio.to_thread(ports.servers, settings.urls),
+            helper_pids=(os.getpid(), *(() if ahead is None else (ahead.pid,))),
         )
 
         def report(progress: Progress) -> None:

@@ -11,10 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from loadgen.util.number_format import percent
 
 SPARE_FILES = 64  # file descriptors kept free for everything except connections
 # Share of the time of all cores that a hypervisor may take. The loop runs on one core, which may
@@ -22,6 +24,9 @@ SPARE_FILES = 64  # file descriptors kept free for everything except connections
 MAX_STOLEN_SHARE = 0.02
 DISTURBING_CORES = 0.1  # used by other processes; below that it is the system itself
 DISTURBING_STOLEN_CORES = 0.02  # taken by the hypervisor
+# What others may use beside a server on this machine: so many cores, or of a large machine this
+# share of its cores.
+MAX_OTHERS_CORES, MAX_OTHERS_SHARE = 0.25, 0.01
 TICKS = os.sysconf("SC_CLK_TCK")
 MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # the unit of `ru_maxrss`
 MAX_FILES_OF_MACOS = 10_240  # OPEN_MAX: macOS refuses more, also below its hard limit
@@ -35,10 +40,11 @@ class CpuTimes:
 
     Attributes:
         at_s: When it was read, s of CLOCK_MONOTONIC.
-        used_s: By all processes.
+        used_s: By all processes, and in interrupts.
         stolen_s: By the hypervisor.
         own_s: By this process.
         throttled_s: In which a CPU limit kept our control groups from running.
+        interrupts_s: In interrupts, which are no process's: on loopback they carry the load.
     """
 
     at_s: float
@@ -46,20 +52,32 @@ class CpuTimes:
     stolen_s: float
     own_s: float
     throttled_s: float = 0.0
+    interrupts_s: float = 0.0
 
     @classmethod
     def now(cls) -> "CpuTimes":
         """Read the CPU times; zeros where the system does not show them."""
-        used = stolen = 0.0
+        times = cls.of(read_system_file("/proc/stat"), time.monotonic(), time.process_time())
+        return replace(times, throttled_s=throttled_s())
+
+    @classmethod
+    def of(cls, stat: str, at_s: float, own_s: float) -> "CpuTimes":
+        """Return the CPU times that /proc/stat shows.
+
+        Args:
+            stat: The text of /proc/stat; zeros where it is another.
+            at_s: When it was read, s of CLOCK_MONOTONIC.
+            own_s: CPU time of this process, s.
+        """
+        used = interrupts = stolen = 0.0
         try:
-            fields = [
-                int(f) / TICKS for f in read_system_file("/proc/stat").split("\n", 1)[0].split()[1:]
-            ]
+            fields = [int(field) / TICKS for field in stat.split("\n", 1)[0].split()[1:]]
             user, nice, system, _, _, irq, softirq, stolen, *_ = fields
-            used = user + nice + system + irq + softirq
-        except (IndexError, ValueError):
+            interrupts = irq + softirq
+            used = user + nice + system + interrupts
+        except ValueError:
             pass
-        return cls(time.monotonic(), used, stolen, time.process_time(), throttled_s())
+        return cls(at_s, used, stolen, own_s, interrupts_s=interrupts)
 
 
 def stolen_share(before: CpuTimes, after: CpuTimes) -> float:
@@ -146,11 +164,34 @@ def others_cores(before: CpuTimes, after: CpuTimes, run_s: float = 0.0) -> float
         run_s: CPU time of the other processes of the run: its engine, further workers.
     """
     wall_s = after.at_s - before.at_s
-    return (
-        (after.used_s - before.used_s - (after.own_s - before.own_s) - run_s) / wall_s
-        if wall_s > 0
-        else 0.0
-    )
+    if wall_s <= 0:
+        return 0.0
+    used_s = after.used_s - before.used_s - (after.interrupts_s - before.interrupts_s)
+    return max(0.0, used_s - (after.own_s - before.own_s) - run_s) / wall_s
+
+
+def max_others_cores(cores: int) -> float:
+    """Return how many cores others may use beside a server on a machine of so many cores."""
+    return max(MAX_OTHERS_CORES, MAX_OTHERS_SHARE * cores)
+
+
+def taken_text(others_cores: float, stolen_share: float, cores: int) -> str:
+    """Describe what others took from a server on this machine, where it is beyond the limits.
+
+    Args:
+        others_cores: Cores that other processes used, as `others_cores` returns.
+        stolen_share: Share of all cores' time that the hypervisor took, as `stolen_share` returns.
+        cores: Cores of the machine.
+
+    Returns:
+        A text for people; empty within `max_others_cores` and MAX_STOLEN_SHARE.
+    """
+    parts = []
+    if others_cores > max_others_cores(cores):
+        parts.append(f"other processes used {others_cores:.1f} of {cores} cores")
+    if stolen_share > MAX_STOLEN_SHARE:
+        parts.append(f"the hypervisor took {percent(stolen_share, 1)} of the time")
+    return ", ".join(parts)
 
 
 def disturbance(before: CpuTimes, after: CpuTimes, run_s: float) -> str:

@@ -60,7 +60,8 @@ def test_an_undisturbed_run_is_green():
     checks = of(beating(*[0.3] * 1000))
     assert failed_checks(checks) == []
     assert {name for name, check in checks.items() if check.ok is None} == {
-        "CPU taken from the server"
+        "CPU taken from the server",
+        "CPU taken by others",
     }
 
 
@@ -109,6 +110,26 @@ def test_advice_names_what_else_was_busy():
 
 
 # -- the processor's time
+
+
+@pytest.mark.parametrize(
+    ("others", "stolen", "idle", "expected"),
+    [
+        (0.2, 0.02, 0.0, None),
+        (1.6, 0.0, 0.1, "other processes used 1.6 of 2 cores"),
+        (0.3, 0.0, 0.8, None),
+        (0.1, 0.046, 0.5, "the hypervisor took 4.6% of the time"),
+    ],
+)
+def test_cores_that_others_take_from_a_local_server_are_red(others, stolen, idle, expected):
+    usage = {"cores": 2, "others_cores": others, "stolen_share": stolen, "idle_share": idle}
+    check = of(GREEN, **usage)["CPU taken by others"]
+    assert (check.ok, check.counts) == (expected is None, True)
+    assert expected is None or check.value == expected
+
+
+def test_others_take_nothing_from_a_server_elsewhere():
+    assert of(GREEN, stolen_share=0.5, idle_share=0.0)["CPU taken by others"].ok is None
 
 
 @pytest.mark.parametrize(

@@ -85,3 +85,45 @@ def test_engines_run_only_where_each_of_them_does():
         for pids in ((), (os.getpid(),), (os.getpid(), gone))
     ] == [None, True, False]
     assert UsageSampler(()).so_far().engine_cpu_s is None
+
+
+STAT = "cpu  {user} 0 {system} 5000 0 {irq} {softirq} {steal} 0 0\ncpu0 1 2 3\nintr 99\n"
+
+
+def reading(at_s, own_s=0.0, **ticks):
+    """The CPU times at a moment, of a text as of /proc/stat; ticks are hundredths of a second."""
+    fields = {"user": 0, "system": 0, "irq": 0, "softirq": 0, "steal": 0} | ticks
+    return CpuTimes.of(STAT.format(**fields), at_s, own_s)
+
+
+def test_cores_of_others_are_what_neither_the_run_nor_interrupts_used():
+    before = reading(0)
+    after = reading(10, 2.0, user=2000, system=400, irq=50, softirq=150, steal=46)
+    assert after.used_s == 26
+    # 24 s of programs: 2 s measured, 6 s served
+    assert machine.others_cores(before, after, 6.0) == pytest.approx(1.6)
+    assert after.stolen_s == pytest.approx(0.46)
+    assert machine.others_cores(before, after, 30.0) == 0
+
+
+@pytest.mark.parametrize("text", ["", "cpu  1 2 3\n", "cpu  a b c d e f g h\n"])
+def test_cpu_times_of_another_text_are_zero(text):
+    assert CpuTimes.of(text, 1.0, 0.5) == CpuTimes(1.0, 0.0, 0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("others", "stolen", "cores", "expected"),
+    [
+        (0.25, 0.02, 2, ""),
+        (1.2, 0.0, 128, ""),
+        (1.6, 0.0, 2, "other processes used 1.6 of 2 cores"),
+        (
+            0.26,
+            0.046,
+            2,
+            "other processes used 0.3 of 2 cores, the hypervisor took 4.6% of the time",
+        ),
+    ],
+)
+def test_what_others_took_is_named_beyond_its_limits(others, stolen, cores, expected):
+    assert machine.taken_text(others, stolen, cores) == expected

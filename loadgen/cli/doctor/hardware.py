@@ -58,7 +58,7 @@ def others(before: CpuTimes, after: CpuTimes) -> Limit:
     if not after.used_s:
         return unknown(name, bad)
     used = machine.others_cores(before, after)
-    value, good = f"{max(0.0, used):.1f} cores", "too little to disturb a measuring process"
+    value, good = f"{used:.1f} cores", "too little to disturb a measuring process"
     remedy = "stop the other processes; `top` lists them"
     return judged(name, used < machine.DISTURBING_CORES, value, good=good, bad=bad, remedy=remedy)
 

@@ -39,6 +39,12 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
     engine_runs: Annotated[
         bool | None, "Whether each of them still ran after the run; null: none were started."
     ]
+    cores: Annotated[int | None, "Cores of the machine."] = None
+    others_cores: Annotated[
+        float | None,
+        "Cores that processes used which neither measure nor serve, on average; null too where no "
+        "server was seen on this machine.",
+    ] = None
     stolen_share: Annotated[
         float | None,
         "Share of all cores' time that the host gave to other virtual machines, 0 to 1.",

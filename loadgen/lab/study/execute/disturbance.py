@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
-from loadgen.engines.launch.processes import descendants
+from loadgen.engines.launch.processes import family, family_cpu_s
 from loadgen.lab.study.execute.trial import Disturbance, Trial, TrialRequest
 from loadgen.metrics.progress import Progress
 from loadgen.report.result import RunResult
@@ -31,7 +31,7 @@ class Reading:
 
     Attributes:
         times: CPU times of the machine.
-        family_s: CPU time of this process and of those that it has started, seconds.
+        family_s: CPU time of the processes that this one has started, seconds.
     """
 
     times: CpuTimes
@@ -44,11 +44,8 @@ class Reading:
         Args:
             foreign: Ids of processes of ours that count as others, with their descendants.
         """
-        family = {pid: machine.process_cpu_s(pid, waited=True) for pid in descendants(os.getpid())}
-        for parent in foreign:
-            for pid in (parent, *descendants(parent)):
-                family.pop(pid, None)
-        return cls(CpuTimes.now(), sum(family.values()) + sum(os.times()[2:4]))
+        own = family([os.getpid()]) - family(foreign)
+        return cls(CpuTimes.now(), family_cpu_s(own))
 
     def disturbance(
         self, since: Self, *, client_error: float | None = None, quiet: bool = True
@@ -61,8 +58,8 @@ class Reading:
             quiet: Whether the machine was quiet when the start began.
         """
         return Disturbance(
-            others_cores=max(
-                0.0, machine.others_cores(since.times, self.times, self.family_s - since.family_s)
+            others_cores=machine.others_cores(
+                since.times, self.times, self.family_s - since.family_s
             ),
             stolen_share=machine.stolen_share(since.times, self.times),
             client_error=client_error,

@@ -18,12 +18,9 @@ from msgspec import Struct
 from loadgen.checks.distortion import MAX_SHARE
 from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.outcomes import LimitResult
-from loadgen.util.machine import MAX_STOLEN_SHARE
+from loadgen.util.machine import MAX_STOLEN_SHARE, max_others_cores, taken_text
 from loadgen.util.number_format import percent
 
-# Other processes may use so many cores, or of a large machine this share of its cores.
-MAX_OTHERS_CORES = 0.25
-MAX_OTHERS_SHARE = 0.01
 INVALID = "invalid"  # kind of a failure that the client caused: its measurement is not usable
 
 
@@ -235,13 +232,9 @@ class Disturbance(Struct, frozen=True, kw_only=True):
     @property
     def excess(self) -> float:
         """The most disturbing part as a multiple of its limit."""
-        parts = self.others_cores / self.max_others_cores, self.stolen_share / MAX_STOLEN_SHARE
-        return max(*parts, (self.client_error or 0.0) / MAX_SHARE)
-
-    @property
-    def max_others_cores(self) -> float:
-        """Cores that other processes may use."""
-        return max(MAX_OTHERS_CORES, MAX_OTHERS_SHARE * self.cores)
+        others = self.others_cores / max_others_cores(self.cores)
+        stolen = self.stolen_share / MAX_STOLEN_SHARE
+        return max(others, stolen, (self.client_error or 0.0) / MAX_SHARE)
 
     @property
     def disturbed(self) -> bool:
@@ -254,11 +247,8 @@ class Disturbance(Struct, frozen=True, kw_only=True):
         return self.others_cores + self.stolen_share * self.cores
 
     def __str__(self) -> str:
-        parts = []
-        if self.others_cores > self.max_others_cores:
-            parts.append(f"other processes used {self.others_cores:.1f} of {self.cores} cores")
-        if self.stolen_share > MAX_STOLEN_SHARE:
-            parts.append(f"the hypervisor took {percent(self.stolen_share, 1)} of the time")
+        taken = taken_text(self.others_cores, self.stolen_share, self.cores)
+        parts = [taken] if taken else []
         if (self.client_error or 0.0) > MAX_SHARE:
             parts.append(f"the client may have added {percent(self.client_error, 1)} to E2EL")
         return ", ".join(parts)

@@ -22,7 +22,7 @@ from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
 from loadgen.stats.layouts import Adjustment
 from loadgen.stats.variance import Noise
-from loadgen.util.machine import MAX_STOLEN_SHARE
+from loadgen.util.machine import MAX_STOLEN_SHARE, max_others_cores
 from loadgen.util.number_format import brief, duration, fixed, percent, plural, value_range
 
 TWICE = " (twice min_effect: no arm has gained more than min_effect so far)"
@@ -217,7 +217,7 @@ def shortfall(findings: Findings) -> Iterator[str]:
     workload = findings.study.objective.workload
     parts = [disturbance(trial, workload) for trial in trials if workload in trial.runs]
     others = sorted(
-        part.others_cores for part in parts if part.others_cores > part.max_others_cores
+        part.others_cores for part in parts if part.others_cores > max_others_cores(part.cores)
     )
     if others:
         cores = value_range(f"{others[0]:.1f}", f"{others[-1]:.1f}")
