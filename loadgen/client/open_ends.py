@@ -31,14 +31,14 @@ class OpenEnds:
         self._alarm: asyncio.Handle | None = None
         self._alarm_ns = 0
 
-    def add(self, connection: Connection, has_usage: bool) -> None:
+    def add(self, connection: Connection, is_complete: bool) -> None:
         """Wait for the end of a response whose answer is complete.
 
         Args:
             connection: That of the response.
-            has_usage: Whether nothing more is expected; else only the finish reason has come.
+            is_complete: Whether nothing more is expected; else only the finish reason has come.
         """
-        until_ns = now_ns() + (TAIL_NS if has_usage else FINISHED_NS)
+        until_ns = now_ns() + (TAIL_NS if is_complete else FINISHED_NS)
         self._waiting.append((until_ns, connection, connection.record))
         if self._alarm is None or until_ns < self._alarm_ns:
             self._wait(until_ns)

@@ -236,9 +236,9 @@ class Transport:
         if pool.waiting:
             self._serve()
 
-    def finished(self, connection: Connection, has_usage: bool) -> None:
+    def finished(self, connection: Connection, is_complete: bool) -> None:
         """Wait for the end of a response whose answer is complete, but not for long."""
-        self._open_ends.add(connection, has_usage)
+        self._open_ends.add(connection, is_complete)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         """Handle a connection that the peer or the network ended."""

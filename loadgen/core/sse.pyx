@@ -98,8 +98,7 @@ cdef class SseReader:
         self.record, self.outcome, self.detail = record, None, None
         self.failed = self.skips_lf = self.has_data = self.at_end = False
         self.at_first_line = True
-        self.is_no_chat = self.scanner is not None
-        self.names_error = False
+        self._set_name(False)
         self.partial_line.size = self.event.size = self.unread.size = 0
         return 0
 
@@ -163,6 +162,8 @@ cdef class SseReader:
                 self.has_data = False
                 self._read_event(self.event.data, self.event.size)
                 self.event.size = 0
+            elif self.names_error:
+                self._set_name(False)
             return 0
         cdef bint is_data = n >= 4 and memcmp(p, b"data", 4) == 0
         if not is_data or (n > 4 and p[4] != b":"):
@@ -188,12 +189,16 @@ cdef class SseReader:
             return 0
         value = p[k + 1:min(n, k + 1 + max_sample)].strip() if k < n else b""
         if k == 5 and p[:5] == b"event":
-            if value == b"error":
-                self.names_error = self.is_no_chat = True
+            self._set_name(value == b"error")
             return 0
         if k == 5 and p[:5] == b"error":
             return self._fail(Outcome.STREAM_ERROR, value.decode("utf-8", "replace"))
         return self._leave_unread("line", p, n)
+
+    cdef void _set_name(self, bint is_error) noexcept:
+        """Store whether the event that comes next is named an error, and which path reads it."""
+        self.names_error = is_error
+        self.is_no_chat = is_error or self.scanner is not None or self.record.done_seen
 
     cdef int _leave_unread(self, str what, const char *p, Py_ssize_t n) except -1:
         """Keep the first bytes of what no rule takes, and count it."""
@@ -242,7 +247,10 @@ cdef class SseReader:
     cdef int _read_aside(self, const char *p, Py_ssize_t n) except -1:
         """Read the data of one event of a dialect; after [DONE], nothing."""
         cdef ScannedDelta delta
-        if self.record.done_seen or n == 0:
+        if self.record.done_seen:
+            return 0
+        if n == 0:
+            self._set_name(False)
             return 0
         if n == 6 and p[:6] == b"[DONE]":
             return self._read_done()

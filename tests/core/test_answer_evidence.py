@@ -71,6 +71,13 @@ def test_silent_events_without_usage_are_no_tokens() -> None:
     assert (record.stamps, record.outcome) == (ms(2), Outcome.OK)
 
 
+def test_stream_with_too_many_events_to_list_stays_so_when_equal_ones_are_joined() -> None:
+    listed = 1 << 16
+    body = SAYS_NOTHING * listed + A + delta("stop") + counts(listed + 1) + DONE
+    _, record = read([CHUNKED + chunked(body)])
+    assert (record.events, record.stream) == (listed + 1, None)
+
+
 def test_head_without_text_is_a_token_only_where_usage_needs_it() -> None:
     record = record_of(SAYS_NOTHING, SAYS_NOTHING, A, A, delta("stop"), counts(3), DONE)
     assert (record.first_token, record.stamps) == (2 * MS, ms(2, 3, 4))
@@ -219,6 +226,21 @@ def test_error_inside_a_choice_fails() -> None:
 def test_error_line_fails(lines: bytes) -> None:
     record = record_of(A, lines)
     assert (record.outcome, record.detail) == (Outcome.STREAM_ERROR, "out of memory")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"event: error\n\n",
+        b"event: error\ndata:\n\n",
+        b"event: error\nevent: message\n",
+        b"event: error\nevent\n",
+    ],
+    ids=["no data", "empty data", "another name", "no name"],
+)
+def test_name_of_an_error_ends_with_its_event_and_with_another_name(lines: bytes) -> None:
+    record = record_of(A, lines, A, delta("stop"), DONE)
+    assert (record.outcome, record.detail, record.events) == (Outcome.OK, None, 2)
 
 
 @pytest.mark.parametrize("status", [201, 206])

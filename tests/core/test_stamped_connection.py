@@ -28,7 +28,7 @@ class Owner:
     def ended(self, connection: Connection) -> None:
         self.told.append(("ended", connection.record.outcome))
 
-    def finished(self, connection: Connection, has_usage: bool) -> None: ...
+    def finished(self, connection: Connection, is_complete: bool) -> None: ...
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         self.told.append(("dropped", error))

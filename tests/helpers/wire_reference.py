@@ -299,11 +299,11 @@ def _events(
     body: bytes, at: list[int], whole: int | None
 ) -> Iterator[tuple[bytes, int, bool, bytes]]:
     """The data of each event, the offset of the byte that ended its blank line, whether the
-    body's end did that, and the name `error` if any event so far had it. Of a line that is no field
-    of an event: the line, or what it says of an error.
+    body's end did that, and the name of the event. Of a line that is no field of an event: the
+    line, or what it says of an error.
     """
     start = 0
-    event = b""
+    event = b""  # its name
     data: list[bytes] | None = None
     if body.startswith(BOM):
         body, at = body[len(BOM) :], at[len(BOM) :]
@@ -322,14 +322,15 @@ def _events(
         name, _, value = line.partition(b":")
         if name == b"data":
             data = [*(data or []), value.removeprefix(b" ")]
-        elif not line and data is not None:
-            yield b"\n".join(data), offset, number >= lines, event
-            data = None
-        elif name == b"event" and value[:MAX_SAMPLE].strip() == b"error":
-            event = b"error"
+        elif not line:
+            if data is not None:
+                yield b"\n".join(data), offset, number >= lines, event
+            event, data = b"", None
+        elif name == b"event":
+            event = value[:MAX_SAMPLE].strip()
         elif name == b"error":
             yield value[:MAX_SAMPLE].strip(), offset, False, ERROR_LINE
-        elif name not in (b"", b"id", b"retry", b"event"):
+        elif name not in (b"", b"id", b"retry"):
             yield line, offset, False, OTHER_LINE
 
 

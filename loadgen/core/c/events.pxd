@@ -173,7 +173,7 @@ cdef inline void free_arrays(EventArrays *arrays) noexcept:
 
 
 cdef enum:
-    MAX_RUNS = 1 << 16  # after these no more are listed
+    MAX_RUNS = 1 << 16  # that are listed
 
 
 cdef struct EventRun:
@@ -186,6 +186,7 @@ cdef struct EventRun:
 cdef struct EventRuns:
     EventRun *list
     Py_ssize_t count, capacity
+    bint is_cut  # whether an event came that is not listed
 
 
 cdef inline int append_run(EventRuns *runs, int64_t flags, int64_t count, int64_t at_ns) except -1:
@@ -200,10 +201,12 @@ cdef inline int append_run(EventRuns *runs, int64_t flags, int64_t count, int64_
 
 cdef inline int append_event(EventRuns *runs, int64_t flags, int64_t at_ns) except -1:
     """List an event: extend the last run, or begin one."""
-    if flags & TOKENS and 0 < runs.count <= MAX_RUNS and runs.list[runs.count - 1].flags == flags:
+    if flags & TOKENS and runs.count and runs.list[runs.count - 1].flags == flags:
         runs.list[runs.count - 1].count += 1
-    elif runs.count <= MAX_RUNS:
+    elif runs.count < MAX_RUNS:
         append_run(runs, flags, 1, at_ns)
+    else:
+        runs.is_cut = True
     return 0
 
 
@@ -212,7 +215,8 @@ cdef inline bint may_bear_token(int64_t flags) noexcept:
     return not flags & (TOKENS | ROLE | CUMULATIVE) and flags & CHOICE and flags & (EMPTY | FINISH)
 
 
-cdef inline void mark_silent_runs(EventRuns *runs, const int64_t *tokens, Py_ssize_t events) noexcept:
+cdef inline void mark_silent_runs(EventRuns *runs, const int64_t *tokens,
+                                  Py_ssize_t events) noexcept:
     """Add the flag SILENT to the listed events that have proved to bear a token, and join equal
     runs.
 
@@ -255,4 +259,4 @@ cdef inline bint is_complete(const EventRuns *runs, int64_t events) noexcept:
     for i in range(runs.count):
         if runs.list[i].flags & TOKENS:
             listed += runs.list[i].count
-    return runs.count <= MAX_RUNS and listed == events
+    return not runs.is_cut and listed == events

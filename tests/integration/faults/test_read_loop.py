@@ -42,7 +42,7 @@ class Owner:
     def ended(self, connection: Connection) -> None:
         self._add(connection.record.outcome)
 
-    def finished(self, connection: Connection, has_usage: bool) -> None: ...
+    def finished(self, connection: Connection, is_complete: bool) -> None: ...
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         self._add(type(error))
