@@ -78,24 +78,23 @@ class GpuMemory:
         A GPU that a new process uses is left out: its memory cannot be distinguished from memory
         that was not released.
         """
+        before = self._before
         end_s = time.monotonic() + timeout_s
         with Nvml.opened() as nvml:
-            while (left := self._unreleased(self._measure(nvml))) and time.monotonic() < end_s:
+            while True:
+                more = {
+                    number: memory.used - before[number].used
+                    for number, memory in self._measure(nvml).items()
+                    if number in before and memory.holders <= before[number].holders
+                }
+                left = [
+                    f"GPU {number} has {grown / GIB:.1f} GiB more in use than before the start"
+                    for number, grown in more.items()
+                    if grown > TOLERANCE_BYTES
+                ]
+                if not left or time.monotonic() >= end_s:
+                    return left
                 time.sleep(POLL_S)
-        return left
-
-    def _unreleased(self, now: dict[int, MemoryUse]) -> list[str]:
-        before = self._before
-        more = {
-            number: memory.used - before[number].used
-            for number, memory in now.items()
-            if number in before and memory.holders <= before[number].holders
-        }
-        return [
-            f"GPU {number} has {grown / GIB:.1f} GiB more in use than before the start"
-            for number, grown in more.items()
-            if grown > TOLERANCE_BYTES
-        ]
 
     def _measure(self, nvml: Nvml | None) -> dict[int, MemoryUse]:
         memories = enumerate(nvml.memory() if nvml else ())

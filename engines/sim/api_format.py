@@ -282,16 +282,13 @@ class GenerateWriter(ResponseWriter):
 
     def finish(self, usage: Usage | None = None) -> bytes:
         """Return the event with the finish reason and the counts."""
-        return b"data: " + self._answer("", usage) + b"\n\n"
+        return b"data: " + self.whole("", None, usage) + b"\n\n"
 
-    def whole(self, content: str, reasoning: str | None, usage: Usage) -> bytes:
+    def whole(self, content: str, reasoning: str | None, usage: Usage | None) -> bytes:
         """Return the body of an answer in one piece."""
-        return self._answer(content, usage)
-
-    def _answer(self, text: str, usage: Usage | None) -> bytes:
         counts = {} if usage is None else usage.json()
         cached = counts.pop("prompt_tokens_details", {})
-        return orjson.dumps({"text": text, "meta_info": self._meta(last=True) | counts | cached})
+        return orjson.dumps({"text": content, "meta_info": self._meta(last=True) | counts | cached})
 
     def _meta(self, *, last: bool) -> dict[str, Any]:
         return {"id": self._answer_id, "finish_reason": {"type": self._reason} if last else None}

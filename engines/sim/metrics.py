@@ -3,6 +3,8 @@
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -33,6 +35,7 @@ SECONDS = (
     80.0,
 )
 GAPS = (0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0)
+REASONS = ("stop", "length", "abort")  # why requests finish
 TOKENS = tuple(float(digit * 10**power) for power in range(6) for digit in (1, 2, 5))
 
 
@@ -62,6 +65,7 @@ class Histogram:
         yield f"{name}_count{{{labels}}} {totals[-1]}"
 
 
+@dataclass(slots=True)
 class Metrics:
     """Counters and histograms since the start.
 
@@ -79,16 +83,18 @@ class Metrics:
         iteration_tokens: Tokens computed in a step.
     """
 
-    def __init__(self) -> None:
-        self.prompt_tokens = self.generation_tokens = self.steps = self.streams_cut = 0
-        self.step_overrun_s = 0.0
-        self.finished = {"stop": 0, "length": 0, "abort": 0}
-        self.ttft_s = Histogram(SECONDS)
-        self.itl_s = Histogram(GAPS)
-        self.e2el_s = Histogram(SECONDS)
-        self.request_prompt_tokens = Histogram(TOKENS)
-        self.request_generation_tokens = Histogram(TOKENS)
-        self.iteration_tokens = Histogram(TOKENS)
+    prompt_tokens: int = 0
+    generation_tokens: int = 0
+    finished: dict[str, int] = field(default_factory=partial(dict.fromkeys, REASONS, 0))
+    steps: int = 0
+    step_overrun_s: float = 0.0
+    streams_cut: int = 0
+    ttft_s: Histogram = field(default_factory=partial(Histogram, SECONDS))
+    e2el_s: Histogram = field(default_factory=partial(Histogram, SECONDS))
+    itl_s: Histogram = field(default_factory=partial(Histogram, GAPS))
+    request_prompt_tokens: Histogram = field(default_factory=partial(Histogram, TOKENS))
+    request_generation_tokens: Histogram = field(default_factory=partial(Histogram, TOKENS))
+    iteration_tokens: Histogram = field(default_factory=partial(Histogram, TOKENS))
 
     def text(self, settings: SimSettings, schedulers: Sequence[Scheduler[Any]]) -> str:
         """Return the metrics as text; gauges are read from the schedulers and summed."""

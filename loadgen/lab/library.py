@@ -167,28 +167,28 @@ async def carry_out(file: StudyFile, store: Path, view: View) -> SavedStudy:
     )
 
 
+@dataclass(frozen=True)
 class _Callbacks:
     """A display that calls the functions of a program.
 
-    Args:
+    Attributes:
         store: Folder of the store.
         on_progress: Called with the progress of what goes on.
         on_trial: Called after each start.
     """
 
-    def __init__(self, store: Path, on_progress: OnProgress, on_trial: OnTrial) -> None:
-        self._store = store
-        self._on_progress = on_progress
-        self._on_trial = on_trial
+    store: Path
+    on_progress: OnProgress
+    on_trial: OnTrial
 
     def begin(self, walk: Walk, request: TrialRequest, folder: Path) -> None:
         pass  # the progress of the start follows
 
     def progress(self, workload: str, progress: Progress) -> None:
-        self._on_progress(progress)
+        self.on_progress(progress)
 
     def end(self, walk: Walk, trial: Trial) -> None:
-        self._on_trial(SavedStudy(walk.found(NOT_YET), self._store))
+        self.on_trial(SavedStudy(walk.found(NOT_YET), self.store))
 
 
 def audit(*paths: str | Path) -> list[Finding]:

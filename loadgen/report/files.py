@@ -189,7 +189,7 @@ def _save_result(saved: SavedFiles, settings: RunSettings, result: RunResult) ->
         ("append_result", _append) if settings.append_result else ("save_result", write_atomic)
     )
     saved.add(name, path, lambda: write(path, to_json(data) + "\n", opener_for(settings)))
-    if tool_formats.wants_pytorch_format():
+    if os.environ.get(tool_formats.VARIABLE):
         beside = path.with_suffix(".pytorch.json")
         records = tool_formats.pytorch_records(settings, data)
         saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from loadgen.config import slo
@@ -18,7 +18,7 @@ from loadgen.report.series import (
     level_text,
     level_with_unit,
 )
-from loadgen.report.series_rows import Row, has_tokens, rows
+from loadgen.report.series_rows import has_tokens, rows
 from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, value_range
 
@@ -46,7 +46,7 @@ def parts(series: Series) -> Iterator[Part]:
     elif series.slo and any(point.met is not None for point in series.points):
         yield from _slo_parts(series)
     else:
-        levels = list(_levels(rows(series)))
+        levels = list(dict.fromkeys(row.level for row in rows(series)))
         runs = plural(len(series.points), "run")
         what = f"{runs} at {_levels_text(levels, series.over)}" if levels else "No run ended"
         for text in _knee_parts(series) or (what,):
@@ -201,7 +201,8 @@ def _slo_parts(series: Series) -> Iterator[Part]:
     limits = slo_text(series.slo or "")
     shown = rows(series)
     met, missed = (
-        list(_levels(row for row in shown if row.judged.met is judged)) for judged in (True, False)
+        list(dict.fromkeys(row.level for row in shown if row.judged.met is judged))
+        for judged in (True, False)
     )
     if not met:
         yield f"No level meets {limits}", Colour.RED
@@ -281,10 +282,6 @@ def _run_remarks(series: Series) -> Iterator[str]:
 
 def _failed_checks(point: Point) -> Iterator[str]:
     yield from (reason.partition(":")[0] for reason in point.result.findings.reasons)
-
-
-def _levels(shown: Iterable[Row]) -> Iterator[float]:
-    yield from dict.fromkeys(row.level for row in shown)
 
 
 def _where(levels: Sequence[float], series: Series) -> str:

@@ -14,7 +14,6 @@ https://github.com/pytorch/pytorch/wiki/How-to-integrate-with-PyTorch-OSS-benchm
 """
 
 import io
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -70,11 +69,6 @@ def write_hlog(
         max_ms = (histogram.max or 0) / NS_PER_MS
         log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
     write_atomic(Path(path), log.getvalue())
-
-
-def wants_pytorch_format() -> bool:
-    """Tell whether the environment asks for the file."""
-    return bool(os.environ.get(VARIABLE))
 
 
 def pytorch_records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:

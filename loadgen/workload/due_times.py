@@ -123,10 +123,6 @@ class DueTimes:
             "duration_s": self.duration_ns / NS_PER_S,
         }
 
-    def due_later(self, at_ns: int) -> int:
-        """Return how many sessions and single requests are due at `at_ns` or later."""
-        return sum(due >= at_ns for due in self.due)
-
     def stripe(self, i: int, n: int) -> Stripe:
         """Return every `n`-th session (or single request) starting with number `i`, 0 <= i < n.
 

@@ -53,7 +53,14 @@ class RandomImage:
     def url(self) -> str:
         """Encode the image as a data URL."""
         name, _, quality = self.encoding.partition(":")
-        pixels = self._pixels()
+        count = 3 * self.height * self.width
+        if self.content == "blank":
+            pixels = b"\xff" * count
+        else:
+            import numpy as np  # a measuring process has none, and encodes no image
+
+            generator = np.random.default_rng([self.seed, PIXELS, self.row, self.number])
+            pixels = generator.bytes(count)
         if name == PNG:
             return data_url(name, _png(pixels, self.width, self.height))
         import PIL.Image
@@ -67,14 +74,6 @@ class RandomImage:
     def estimated_bytes(self) -> int:
         """Return how many bytes it takes in a body, at most."""
         return BYTES_PER_PIXEL * self.height * self.width
-
-    def _pixels(self) -> bytes:
-        count = 3 * self.height * self.width
-        if self.content == "blank":
-            return b"\xff" * count
-        import numpy as np  # a measuring process has none, and encodes no image
-
-        return np.random.default_rng([self.seed, PIXELS, self.row, self.number]).bytes(count)
 
 
 @dataclass(frozen=True, slots=True)

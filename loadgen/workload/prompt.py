@@ -208,6 +208,7 @@ def content_of(prompt: Prompt) -> bytes:
     return b"%b,%b" % (content, orjson.dumps(prompt.fields)) if prompt.fields else content
 
 
+@dataclass(slots=True)
 class SessionOrder:
     """Checks that each prompt follows prompts of its own session alone.
 
@@ -215,9 +216,8 @@ class SessionOrder:
         sessions: How many sessions have begun.
     """
 
-    def __init__(self) -> None:
-        self.sessions = 0
-        self._prompts = 0  # of the last session
+    sessions: int = 0
+    _prompts: int = 0  # of the last session
 
     def add(self, prompt: Prompt) -> None:
         """Check the next prompt.

@@ -103,7 +103,8 @@ class RequestFiles:
             more = is_repeat, prompt.class_number, self._after_end
             index.extend((self._end, *tokens, due, prompt.think_ns, expected, *more))
             self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
-            self.structured += asks_for_json(body)
+            if asks_for_json(body):
+                self.structured += 1
             self.images += sum(1 for _ in images(prompt.messages))
         self._after.write(after.tobytes())
         for file in (self._bodies, self._sources, self._after):
@@ -195,7 +196,8 @@ def _require_room(folder: Path, size: int, done: int, count: int) -> None:
 
 def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
     for prompt in prompts:
-        count -= not (of_sessions and prompt.follows)
+        if not (of_sessions and prompt.follows):
+            count -= 1
         if count < 0:
             return
         yield prompt
@@ -219,7 +221,8 @@ def warmup_count(settings: RunSettings) -> int:
     """Return how many warm-up and test requests are sent before the clock starts, without
     retries.
     """
-    return settings.num_warmups + (settings.ready_check_timeout_sec > 0)
+    tests = 1 if settings.ready_check_timeout_sec > 0 else 0
+    return settings.num_warmups + tests
 
 
 def write_about(folder: Path, facts: dict[str, Any]) -> None:

@@ -96,7 +96,7 @@ def next_words(words: list[str], prefix: str) -> Iterable[str] | None:
         case ["tune"]:
             return list(command_list.module("tune").COMMANDS)
         case ["serve"]:
-            return _entry_points("loadgen.engines")
+            return sorted(installed("loadgen.engines").names)
     return None
 
 
@@ -118,11 +118,7 @@ def _answer(parser: argparse.ArgumentParser, words: int | None = None) -> None:
 
     for action in parser._actions:
         if group := ENTRY_POINTS.get(action.dest):
-            action.completer = lambda group=group, **context: _entry_points(group)  # type: ignore[attr-defined]
+            action.completer = lambda group=group, **context: sorted(installed(group).names)  # type: ignore[attr-defined]
     takes_files = any(not action.option_strings for action in parser._actions)
     os.environ[ASKED] = str(words or len(parser.prog.split()))
     argcomplete.autocomplete(parser, always_complete_options=False if takes_files else "long")
-
-
-def _entry_points(group: str) -> list[str]:
-    return sorted(installed(group).names)

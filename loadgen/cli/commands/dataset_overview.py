@@ -77,10 +77,6 @@ def _tokens(overview: Overview) -> Iterator[str]:
     for name, row in rows.items():
         cells = "".join(f"{round(row[column]):>7}" for column in columns[1:])
         yield f"{name:<7}{totals[name]:>12}{row['mean']:>9.1f}{cells}"
-    yield _server(overview)
-
-
-def _server(overview: Overview) -> str:
     if overview.server_tokens is None or overview.added_tokens is None:
         why = (overview.about.get("server_tokens") or {}).get("unknown")
         why = (
@@ -88,12 +84,13 @@ def _server(overview: Overview) -> str:
             if overview.unplanned
             else why or "not given by the data set"
         )
-        return f"input as the server will count it: unknown ({why})"
+        yield f"input as the server will count it: unknown ({why})"
+        return
     least, most = overview.added_tokens
     # Mostly those of the chat template.
     more = f" plus {least}" if least == most else f" plus {least} to {most}"
     share = f"the text's{f'{more} per prompt' if least or most else ''}"
-    return f"input as the server will count it: {int(overview.server_tokens.sum())} ({share})"
+    yield f"input as the server will count it: {int(overview.server_tokens.sum())} ({share})"
 
 
 def _histogram(lengths: Int64s) -> Iterator[str]:

@@ -6,11 +6,13 @@ tools differ in the meaning of a flag or in a default.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from loadgen.cli.compat import other_tools, sglang, vllm, vllm_rs
-from loadgen.cli.compat.shared_data import with_hub_names, with_timed_trace
+from loadgen.cli.compat.shared_data import with_dataset_name
 from loadgen.cli.compat.tool_flags import MARK, Settings, ToolFlag, translated
+from loadgen.workload import vllm_load
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +39,14 @@ class Tool:
         return self.shared.union(flag.name for flag in self.flags)
 
 
-def _without_ignored(settings: dict[str, Any]) -> dict[str, Any]:
-    return vllm.without_ignored(vllm_rs.with_sessions(settings))
-
-
-def _as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    return vllm.as_sent(vllm_rs.with_sessions(settings))
-
-
 SHARED = vllm.SHARED | vllm_rs.SHARED
 FLAGS = (*vllm.FLAGS, *vllm_rs.FLAGS)
-NO_TOOL = Tool(SHARED, FLAGS, lambda settings: {}, finish=_without_ignored)
+NO_TOOL = Tool(SHARED, FLAGS, lambda settings: {}, finish=vllm.without_ignored)
 TOOLS = {
-    "vllm-0.11": Tool(SHARED, FLAGS, vllm.defaults_0_11, finish=_as_sent),
-    "vllm-0.32": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
-    "vllm-0.33": Tool(SHARED, FLAGS, vllm.defaults_0_32, finish=_as_sent),
+    **{
+        release: Tool(SHARED, FLAGS, partial(vllm.defaults, release), finish=vllm.as_sent)
+        for release in vllm_load.RELEASES
+    },
     "inferencex": Tool(
         vllm.SHARED,
         vllm.INFERENCEX_FLAGS,
@@ -91,6 +86,6 @@ def apply(name: str | None, settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: A flag is refused, or a value is wrong.
     """
     tool = tool_of(name)
-    settings = with_timed_trace(with_hub_names(translated(settings)))
-    result = tool.finish(tool.defaults(settings) | settings)
+    settings = with_dataset_name(translated(settings))
+    result = tool.finish(vllm_rs.with_sessions(tool.defaults(settings) | settings))
     return {field: value for field, value in result.items() if not field.startswith(MARK)}

@@ -1,7 +1,7 @@
 """The flags of SGLang's `bench_serving`, which often differ in meaning from vLLM's."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os.path import abspath
 from typing import Any
 
@@ -96,6 +96,7 @@ IMAGE_DEFAULTS: dict[str, Any] = {
 # Beside skewed.
 DISTRIBUTIONS = {"uniform": request_class.RANDOM, "distinct": request_class.IN_TURN}
 ALPHA, ZIPF_ALPHA = "_lora_zipf_alpha", 1.5  # a marker, and its default
+PROFILE_BODY = "profile_body"
 STAGE_STEPS = 5  # the default
 
 
@@ -235,13 +236,6 @@ def _body(value: str, settings: Settings) -> dict[str, Any]:
     return {"extra_body": body}
 
 
-def _native(
-    name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str
-) -> ToolFlag:
-    """Return a flag that sets a field of SGLang's own API; other APIs are not sent it."""
-    return body_field(name, NATIVE_BODY, field, values, type_)
-
-
 def _slowdown(value: float, settings: Settings) -> dict[str, Any]:
     Range("a number from 0.000001 to 1,000", 1e-6, 1e3).check("--mooncake-slowdown-factor", value)
     return {"time_scale": 1 / value}
@@ -260,19 +254,9 @@ def _workload(value: str, settings: Settings) -> dict[str, Any]:
     )
 
 
-def _profile(
-    name: str, field: str, values: str = ONE, type_: Callable[[str], Any] = str
-) -> ToolFlag:
-    return body_field(name, "profile_body", field, values, type_)
-
-
 def _profile_by_stage(value: Any, settings: Settings) -> dict[str, Any]:
-    body = {"num_steps": STAGE_STEPS} | (settings.get("profile_body") or {})
-    return {"profile_body": body | {"profile_by_stage": True}}
-
-
-def _output_dir(value: str, settings: Settings) -> dict[str, Any]:
-    return {"profile_body": (settings.get("profile_body") or {}) | {"output_dir": abspath(value)}}
+    body = {"num_steps": STAGE_STEPS} | (settings.get(PROFILE_BODY) or {})
+    return {PROFILE_BODY: body | {"profile_by_stage": True}}
 
 
 def _profile_url(value: Sequence[str], settings: Settings) -> dict[str, Any]:
@@ -368,11 +352,11 @@ FLAGS = (
         NONE,
     ),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
-    _native("--return-logprob", "return_logprob", NONE),
-    _native("--return-routed-experts", "return_routed_experts", NONE),
-    _native("--top-logprobs-num", "top_logprobs_num", type_=integer),
-    _native("--logprob-start-len", "logprob_start_len", type_=integer),
-    _native("--token-ids-logprob", "token_ids_logprob", SOME, integer),
+    body_field("--return-logprob", NATIVE_BODY, "return_logprob", NONE),
+    body_field("--return-routed-experts", NATIVE_BODY, "return_routed_experts", NONE),
+    body_field("--top-logprobs-num", NATIVE_BODY, "top_logprobs_num", type_=integer),
+    body_field("--logprob-start-len", NATIVE_BODY, "logprob_start_len", type_=integer),
+    body_field("--token-ids-logprob", NATIVE_BODY, "token_ids_logprob", SOME, integer),
     refused(
         "--agentic-max-turns",
         "the data set agentic-trace is not supported",
@@ -383,13 +367,13 @@ FLAGS = (
     switch("--flush-cache", {"cache": COLD}),
     ToolFlag("--flush-cache-timeout", _flush_timeout, type_=number),
     ToolFlag("--profile-by-stage", _profile_by_stage, values=NONE),
-    _profile("--profile-activities", "activities", SOME),
-    _profile("--profile-start-step", "start_step", type_=integer),
-    _profile("--profile-steps", "num_steps", type_=integer),
-    _profile("--profile-num-steps", "num_steps", type_=integer),
-    _profile("--profile-stages", "profile_stages", SOME),
-    _profile("--profile-prefix", "profile_prefix"),
-    ToolFlag("--profile-output-dir", _output_dir),
+    body_field("--profile-activities", PROFILE_BODY, "activities", SOME),
+    body_field("--profile-start-step", PROFILE_BODY, "start_step", type_=integer),
+    body_field("--profile-steps", PROFILE_BODY, "num_steps", type_=integer),
+    body_field("--profile-num-steps", PROFILE_BODY, "num_steps", type_=integer),
+    body_field("--profile-stages", PROFILE_BODY, "profile_stages", SOME),
+    body_field("--profile-prefix", PROFILE_BODY, "profile_prefix"),
+    body_field("--profile-output-dir", PROFILE_BODY, "output_dir", type_=abspath),
     *(
         ToolFlag(f"--profile-{workers}-url", _profile_url, values=SOME)
         for workers in ("prefill", "decode")

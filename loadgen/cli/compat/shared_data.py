@@ -22,35 +22,20 @@ TIMED_TRACE_DEFAULTS: dict[str, Any] = {
     "num_prompts": 1000,
     "no_oversample": True,
 }
+CATEGORY = "category={}"
 LENGTHS = ("random_input_len", "random_output_len")
 
 
-def with_hub_names(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the data set's name as vLLM spells it."""
-    name = settings.get("dataset_name")
-    return settings | {"dataset_name": HUB_NAMES[name]} if name in HUB_NAMES else settings
-
-
-def _category(name: str) -> ToolFlag:
-    return appended(name, "hf_where", "category={}")
-
-
-def _distance(name: str, sign: str, no_op_value: float) -> ToolFlag:
-    """Return a flag that bounds the distance of the edits in Blazedit's data sets."""
-    return appended(name, "hf_where", f"norm_distance{sign}{{}}", number, no_op_value)
-
-
-def with_timed_trace(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the data set `timed_trace` as the data set `trace`, with vLLM's
-    defaults.
+def with_dataset_name(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with loadgen's name of the data set: that of vLLM for files of the hub,
+    and `trace`, with vLLM's defaults, for `timed_trace`.
     """
-    if settings.get("dataset_name") != TIMED_TRACE:
-        return settings
-    return TIMED_TRACE_DEFAULTS | settings | {"dataset_name": TRACE}
-
-
-def _column(flag: str, field: str) -> ToolFlag:
-    return appended(f"--timed-trace-label-{flag}", "trace_column", field + "={}")
+    name = settings.get("dataset_name")
+    if name in HUB_NAMES:
+        return settings | {"dataset_name": HUB_NAMES[name]}
+    if name == TIMED_TRACE:
+        return TIMED_TRACE_DEFAULTS | settings | {"dataset_name": TRACE}
+    return settings
 
 
 def _times(flag: str, choice: str) -> ToolFlag:
@@ -94,14 +79,14 @@ def with_length_ranges(settings: dict[str, Any]) -> dict[str, Any]:
 
 SPEED_BENCH = (  # flags that SGLang has, too
     renamed("--speed-bench-output-len", "hf_output_len", integer),
-    _category("--speed-bench-category"),
+    appended("--speed-bench-category", "hf_where", CATEGORY),
 )
 HUB_FLAGS = (
     appended("--hf-text-column", "hf_column", "prompt={}"),
     renamed("--spec-bench-output-len", "hf_output_len", integer),
-    _category("--spec-bench-category"),
-    _distance("--blazedit-min-distance", ">=", 0.0),
-    _distance("--blazedit-max-distance", "<=", 1.0),
+    appended("--spec-bench-category", "hf_where", CATEGORY),
+    appended("--blazedit-min-distance", "hf_where", "norm_distance>={}", number, 0.0),
+    appended("--blazedit-max-distance", "hf_where", "norm_distance<={}", number, 1.0),
     renamed("--speed-bench-dataset-subset", "hf_subset"),
     renamed("--speed-bench-config", "hf_subset"),
     *SPEED_BENCH,
@@ -109,10 +94,10 @@ HUB_FLAGS = (
 TIMED_TRACE_FLAGS = (
     renamed("--timed-trace-chunk-hash-size", "trace_block_size", integer),
     renamed("--timed-trace-sec-multiplier", "trace_time_unit", number),
-    _column("timestamp", "time"),
-    _column("input-length", "input"),
-    _column("output-length", "output"),
-    _column("hash-ids", "blocks"),
+    appended("--timed-trace-label-timestamp", "trace_column", "time={}"),
+    appended("--timed-trace-label-input-length", "trace_column", "input={}"),
+    appended("--timed-trace-label-output-length", "trace_column", "output={}"),
+    appended("--timed-trace-label-hash-ids", "trace_column", "blocks={}"),
     _times("--self-timed", "keep"),
     _times("--no-self-timed", "ignore"),
 )

@@ -64,14 +64,9 @@ INFERENCEX_DEFAULTS: dict[str, Any] = {
 }
 
 
-def defaults_0_11(settings: Settings) -> dict[str, Any]:
-    """Return the defaults of 0.11."""
-    return vllm_load.defaults_0_11(settings) | server(settings)
-
-
-def defaults_0_32(settings: Settings) -> dict[str, Any]:
-    """Return the defaults of 0.32 and 0.33."""
-    return vllm_load.defaults_0_32(settings) | server(settings)
+def defaults(release: str, settings: Settings) -> dict[str, Any]:
+    """Return the defaults of a release, a name in `vllm_load.RELEASES`."""
+    return vllm_load.RELEASES[release](settings) | server(settings)
 
 
 def server(settings: Settings) -> dict[str, Any]:

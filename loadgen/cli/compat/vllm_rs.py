@@ -6,7 +6,7 @@ are known.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from loadgen.cli.compat.tool_flags import (
@@ -171,10 +171,6 @@ def _ratios(settings: Mapping[str, Any]) -> tuple[float, float]:
     return parse_ratios(str(settings.get("random_range_ratio", DataSettings.random_range_ratio)))
 
 
-def _swept(name: str, field: str, kind: Callable[[str], Any]) -> ToolFlag:
-    return renamed(name, field, one_or_several(kind))
-
-
 def _counted(name: str, marker: str) -> ToolFlag:
     """Return a flag with a number from 1 that says how a series of runs is made."""
 
@@ -192,8 +188,8 @@ def _summary_percentiles(value: str, settings: Settings) -> dict[str, Any]:
 
 
 FLAGS = (
-    _swept("--sweep-max-concurrency", "max_concurrency", integer),
-    _swept("--sweep-request-rate", "request_rate", number),
+    renamed("--sweep-max-concurrency", "max_concurrency", one_or_several(integer)),
+    renamed("--sweep-request-rate", "request_rate", one_or_several(number)),
     _counted("--sweep-num-prompts-factor", NUM_PROMPTS_FACTOR),
     ToolFlag("--sweep-summary-percentiles", _summary_percentiles),
     _counted("--num-runs", NUM_RUNS),

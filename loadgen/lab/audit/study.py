@@ -17,7 +17,6 @@ from loadgen.lab.audit.page import (
     Page,
     Section,
     has_result,
-    stages_of,
     stems,
     summary_and_stages,
 )
@@ -285,10 +284,6 @@ class PublishedStudy:
                 for of in (True, False)
             ]
         return [shown[0][0], shown[1][0]] if all(shown) else []
-
-    def stages_of(self, row: Row) -> list[Section]:
-        """The stages that a row of the summary is about."""
-        return stages_of(row, self.stages)
 
     def replicas(self, arm: PublishedArm) -> int:
         """How many of it the page counts, by a cell such as "3019.19x2"; 1 where none does."""

@@ -268,17 +268,6 @@ def status(path: Path, *, as_json: bool) -> int:
     return exit_codes.DONE
 
 
-def report(path: Path, into: Path | None) -> int:
-    """Write the report of a study and print its files; returns the exit code.
-
-    Args:
-        path: Its store, or its file.
-        into: Folder of the report; None: NAME.report here.
-    """
-    print("".join(f"Wrote: {file}\n" for file in load_study(path).write_report(into)), end="")
-    return exit_codes.DONE
-
-
 async def _conduct(file: StudyFile, folder: Path, view: StudyLines | StudyScreen) -> SavedStudy:
     task = asyncio.ensure_future(carry_out(file, folder, view))
     loop = asyncio.get_running_loop()

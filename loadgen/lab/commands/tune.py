@@ -119,9 +119,11 @@ def report(argv: list[str]) -> int:
     folder = "folder of the report (NAME.report, with the study's name)"
     to: Flag = "-o --output", {"metavar": "DIR", "type": Path, "help": folder}
     arguments = _parsed(argv, "report", description, STORE, to)
-    from loadgen.lab.commands import study_runs
+    from loadgen.lab.library import load_study
 
-    return study_runs.report(arguments.store, arguments.output)
+    for file in load_study(arguments.store).write_report(arguments.output):
+        print(f"Wrote: {file}")
+    return exit_codes.DONE
 
 
 def export(argv: list[str]) -> int:

@@ -141,11 +141,6 @@ class Job:
                 detect_saturation=values.get("detect_saturation", False),
             )
 
-    @property
-    def has_stages(self) -> bool:
-        """Whether it is a list of stages, each of which has a summary of its own."""
-        return any(step.summary != self.output for step in self.steps)
-
 
 def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a scenario gives.

@@ -109,12 +109,7 @@ class SearchRuns:
 
     def execute(self) -> int:
         """Carry the search out, and write the file of how it ended; returns the exit code."""
-        return self._series.execute(self._measure, self._search.first_settings)
-
-    async def _measure(self, server: Server) -> None:
-        async with background_tasks(self._reporter.run()):
-            await self._search_at(server)
-        await self._reporter.finish()
+        return self._series.execute(self._search_at, self._search.first_settings)
 
     async def _search_at(self, server: Server) -> None:
         begun_s = time.monotonic()
@@ -148,15 +143,17 @@ class SearchRuns:
             self._last = settings, result
             return result
 
-        try:
-            await self._search.execute(
-                server.settings, measure, self._records, self._series.say, self._save_point
-            )
-        finally:
-            self._ramp.spent_s = time.monotonic() - begun_s
-            self._set_exit_codes()
-            if self._ramp.points and not self._series.interrupts.count:
-                self._ramp.write(self._search.data)
+        async with background_tasks(self._reporter.run()):
+            try:
+                await self._search.execute(
+                    server.settings, measure, self._records, self._series.say, self._save_point
+                )
+            finally:
+                self._ramp.spent_s = time.monotonic() - begun_s
+                self._set_exit_codes()
+                if self._ramp.points and not self._series.interrupts.count:
+                    self._ramp.write(self._search.data)
+        await self._reporter.finish()
 
     def _misses(self, level: float, result: Result) -> str | None:
         if (failed := too_many_failed(self._job, result.numbers.failed)) is not None:
@@ -238,7 +235,8 @@ class StepRuns:
                 )
                 if code != exit_codes.DONE:
                     return code
-            if self._job.has_stages:
+            # Stages have summaries of their own.
+            if any(step.summary != self._job.output for step in self._job.steps):
                 write_curve(
                     self._job.output, self._job.axis, self._points, time.monotonic() - begun_s
                 )

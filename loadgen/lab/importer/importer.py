@@ -180,7 +180,9 @@ class Importer:
         Raises:
             Unplaced: No arm or workload matches it.
         """
-        origin = self._runs.get(_numbers(as_printed(entry.result))) if entry.result else None
+        origin = None
+        if entry.result:
+            origin = self._runs.get(frozenset(as_printed(entry.result).items()))
         if origin is not None:
             same = (origin.sha256, origin.result) == (source.sha256, entry.number)
             if same or origin.place == str(entry.place):  # a page may grow, and a file may be moved
@@ -344,7 +346,7 @@ class Importer:
         arm, _ = self._arms.named(f"{trial.request.step}/{trial.request.arm}")
         for workload, ran in trial.runs.items():
             if (origin := ran.findings.provenance) is not None:
-                self._runs[_numbers(ran.findings.published)] = origin
+                self._runs[frozenset(ran.findings.published.items())] = origin
                 if trial.failure is None:
                     self._filled |= dict.fromkeys(_keys(arm, trial.config, workload), origin)
             self._servers[trial.config] = ran.findings.servers
@@ -357,10 +359,6 @@ def _keys(arm: PlannedArm, config: str, workload: str) -> set[tuple[str, str]]:
     if config == arm.identity:
         return {(config, workload)}
     return {(config, workload), (arm.path, workload)}
-
-
-def _numbers(printed: Mapping[str, Any]) -> Numbers:
-    return frozenset(printed.items())
 
 
 def _shown(trial: Trial) -> str:

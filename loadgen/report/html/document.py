@@ -261,14 +261,8 @@ class Document:
         return _flattened(self.blocks)
 
 
-def without_drawings(document: Document) -> Document:
-    """Return the document without its charts, and without headings that have nothing else below
-    them.
-    """
-    return replace(document, blocks=_without_drawings(document.blocks))
-
-
-def _without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return the blocks without charts, and without headings that have nothing else below them."""
     kept: list[Block] = []
     for block in reversed(blocks):
         if isinstance(block, Drawing):
@@ -278,7 +272,7 @@ def _without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
             if after is None or (isinstance(after, Heading) and after.level <= block.level):
                 continue
         kept.append(
-            replace(block, blocks=_without_drawings(block.blocks))
+            replace(block, blocks=without_drawings(block.blocks))
             if isinstance(block, Note)
             else block
         )

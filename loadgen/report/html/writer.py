@@ -6,6 +6,7 @@ import html as escapes
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -62,7 +63,8 @@ def github(document: Document) -> str:
     out.
     """
     environment = _environment(escape=False, github=True)
-    return _rendered("document.md.j2", environment, document=without_drawings(document), figures="")
+    without_charts = replace(document, blocks=without_drawings(document.blocks))
+    return _rendered("document.md.j2", environment, document=without_charts, figures="")
 
 
 def chart_files(document: Document) -> dict[str, str]:

@@ -87,7 +87,14 @@ class ChatTemplate:
         if folder is None:
             return None
         config = _config(folder / CONFIG)
-        source, path = _named(config.get("chat_template"), tools), folder / CONFIG
+        templates = config.get("chat_template")
+        if isinstance(templates, list):
+            by_name = {
+                row.get("name"): row.get("template") for row in templates if isinstance(row, dict)
+            }
+            templates = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
+        source = templates if isinstance(templates, str) else None
+        path = folder / CONFIG
         if (folder / FILE).is_file():
             path = folder / FILE
             source = _text(path)
@@ -257,15 +264,6 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(TOKENIZER, f"{path} cannot be read ({_one_line(error)})", REMEDY) from error
-
-
-def _named(templates: Any, tools: bool) -> str | None:
-    if isinstance(templates, list):
-        by_name = {
-            row.get("name"): row.get("template") for row in templates if isinstance(row, dict)
-        }
-        templates = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
-    return templates if isinstance(templates, str) else None
 
 
 def _one_line(error: Exception) -> str:

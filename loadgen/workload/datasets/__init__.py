@@ -6,6 +6,7 @@ built-in ones are listed here; other packages add theirs through the entry-point
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from loadgen.config.data import (
@@ -185,17 +186,21 @@ def find(settings: RunSettings) -> DatasetClass:
     return _Batched(dataset) if name == "random" and settings.random_batch_size > 1 else dataset
 
 
+@dataclass(frozen=True, slots=True)
 class _Batched:
-    """The class of a data set, with several of its prompts in each request."""
+    """The class of a data set, with several of its prompts in each request.
 
-    def __init__(self, texts: DatasetClass) -> None:
-        self._texts = texts
+    Attributes:
+        texts: The class of the data set.
+    """
+
+    texts: DatasetClass
 
     def from_settings(self, settings: RunSettings) -> Dataset:
         from loadgen.workload.datasets.random_rerank import TextBatches
 
         return TextBatches(
-            self._texts.from_settings(settings), settings.random_batch_size, settings.num_prompts
+            self.texts.from_settings(settings), settings.random_batch_size, settings.num_prompts
         )
 
 

@@ -167,7 +167,11 @@ def records(path: Path) -> Iterator[Record]:
         return
     data = map_file(path, RECORDS_REMEDY)
     if path.suffix == ".csv":
-        yield from _csv_records(path, data)
+        text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+        try:
+            yield from csv.DictReader(text)
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise BadInput(DATASET_PATH, f"{path} is not CSV ({error})", RECORDS_REMEDY) from error
         return
     start = len(MARK) if data[: len(MARK)] == MARK else 0
     is_list = data[start : start + 4096].lstrip(SPACE)[:1] == b"["
@@ -263,15 +267,6 @@ def _line_records(data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
     for number, line in enumerate(iter(data.readline, b""), 1):
         if content := line.removeprefix(MARK).strip(SPACE):
             yield f"line {number}", content
-
-
-def _csv_records(path: Path, data: mmap.mmap) -> Iterator[Record]:
-    try:
-        yield from csv.DictReader(
-            io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
-        )
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise BadInput(DATASET_PATH, f"{path} is not CSV ({error})", RECORDS_REMEDY) from error
 
 
 def _parquet_records(path: Path) -> Iterator[Record]:

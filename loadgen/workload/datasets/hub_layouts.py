@@ -52,6 +52,7 @@ ZETA = (
     "cursor location.\n\n### User Edits:\n\n{events}\n\n### User Excerpt:\n\n{input}\n\n### "
     "Response:\n\n"
 )
+FIRST_TURN = "{turns[0]}"
 CODE = "{input}\n\n{instruction} Just output the code, do not include any explanation."
 CHOICES = (
     "{context}\n\nQuestion: {question}\nA. {choice_A}\nB. {choice_B}\nC. {choice_C}\nD. "
@@ -229,10 +230,6 @@ def _text(value: Any, speakers: Sequence[str]) -> str:
     return value
 
 
-def _first_turn(record: Record) -> str:
-    return str(record["turns"][0])
-
-
 def _first_of_turn(record: Record) -> str:
     first = record["turns"][0][0]
     return str(first["content"] if isinstance(first, Mapping) else first)
@@ -281,7 +278,7 @@ _EXAM = Layout(
 )
 READING = Layout(asking("{context}\n\n{input}"), split=None)
 KNOWN: Mapping[str, Layout] = {
-    "philschmid/mt-bench": Layout(asking(_first_turn), output_len=256, rendered=True),
+    "philschmid/mt-bench": Layout(asking(FIRST_TURN), output_len=256, rendered=True),
     "likaixin/InstructCoder": Layout(asking(CODE), output_len=200, rendered=True),
     "openai/openai_humaneval": Layout(
         asking(itemgetter("prompt")), output_len=256, split="test", rendered=True
@@ -310,7 +307,7 @@ KNOWN: Mapping[str, Layout] = {
         asking(_pictured(lambda record: record["conversation"][0][0]["content"]))
     ),
     "lmarena-ai/vision-arena-bench-v0.1": Layout(asking(_pictured(_first_of_turn))),
-    SPEC_BENCH: Layout(asking(_first_turn), output_len=256, rendered=True, by_buffer=False),
+    SPEC_BENCH: Layout(asking(FIRST_TURN), output_len=256, rendered=True, by_buffer=False),
     SPEED_BENCH: Layout(
         asking(_speed_bench),
         output_len=4096,

@@ -375,22 +375,20 @@ def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray
 
     With `quoted`, line ends between quotes are ignored.
     """
+    parts = []
+    inside = 0
+    for place in range(0, len(data), CHUNK):
+        chunk = np.frombuffer(data[place : place + CHUNK], dtype=np.uint8)
+        line_ends = np.flatnonzero(chunk == NEWLINE)
+        if quoted:
+            quotes = np.flatnonzero(chunk == QUOTE)
+            line_ends = line_ends[(np.searchsorted(quotes, line_ends) + inside) % 2 == 0]
+            inside = (inside + len(quotes)) % 2
+        parts.append(line_ends + place)
     begin = len(MARK) if data[: len(MARK)] == MARK else 0
-    ends = np.concatenate([*_line_ends(data, quoted), [len(data)]])
+    ends = np.concatenate([*parts, [len(data)]])
     starts = np.concatenate([[begin], ends[:-1] + 1])
     alone = np.flatnonzero(ends - starts == 1)
     empty = ends <= starts
     empty[alone] = [data[at : at + 1] == b"\r" for at in starts[alone].tolist()]
     return starts[~empty], ends[~empty]
-
-
-def _line_ends(data: mmap.mmap, quoted: bool) -> Iterator[NDArray[np.int64]]:
-    inside = 0
-    for begin in range(0, len(data), CHUNK):
-        chunk = np.frombuffer(data[begin : begin + CHUNK], dtype=np.uint8)
-        ends = np.flatnonzero(chunk == NEWLINE)
-        if quoted:
-            quotes = np.flatnonzero(chunk == QUOTE)
-            ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
-            inside = (inside + len(quotes)) % 2
-        yield ends + begin

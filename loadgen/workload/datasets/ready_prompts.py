@@ -235,25 +235,21 @@ class ChatSessions(EndlessSessions):
                 f"{where} has input_tokens, which its turns do not share",
                 "leave them out",
             )
-        turns = [
-            self._turn(row, *exchange, where) for exchange in _exchanges(row, where)[: self.turns]
-        ]
+        turns = []
+        for messages, answer in _exchanges(row, where)[: self.turns]:
+            tokens = self._count(messages)
+            answer_tokens = self._count([answer])
+            output_tokens = (
+                row.output_tokens or max(answer_tokens, 0) or self.settings.custom_output_len
+            )
+            if output_tokens < 0:
+                problem = f"is -1, and {where} has no output_tokens"
+                raise BadInput("--custom-output-len", problem, "give a length")
+            turns.append(Turn(tuple(messages), tokens, output_tokens, answer, answer_tokens))
         recorded = self.settings.history == "recorded"
         return session_prompts(
             number, row.source, turns, self.think_times, recorded=recorded, fields=row.fields
         )
-
-    def _turn(self, row: Row, messages: list[Message], answer: Message, where: str) -> Turn:
-        tokens = self._count(messages)
-        answer_tokens = self._count([answer])
-        output_tokens = (
-            row.output_tokens or max(answer_tokens, 0) or self.settings.custom_output_len
-        )
-        if output_tokens < 0:
-            raise BadInput(
-                "--custom-output-len", f"is -1, and {where} has no output_tokens", "give a length"
-            )
-        return Turn(tuple(messages), tokens, output_tokens, answer, answer_tokens)
 
     def _count(self, messages: Sequence[Message]) -> int:
         if self.tokenizer.absent:

@@ -104,7 +104,8 @@ class ConversationsInOrder:
         Raises:
             BadInput: The part of the file that is read is not JSON.
         """
-        structure, number = self._structure(), 0
+        structure = Structure(self._data, KEY.encode())
+        number = 0
         for spans in structure:
             for start, end, _ in spans.tolist():
                 conversation = _first_turns(self._parsed(start, end), number)
@@ -114,9 +115,6 @@ class ConversationsInOrder:
         self._require_nothing_after(structure.end)
         if structure.end is None:
             self._warn_of_cut(number)
-
-    def _structure(self) -> Structure:
-        return Structure(self._data, KEY.encode())
 
     def _parsed(self, start: int, end: int) -> dict[str, Any]:
         content = self._data[start:end]
@@ -157,7 +155,7 @@ class Conversations(ConversationsInOrder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        structure = self._structure()
+        structure = Structure(self._data, KEY.encode())
         self._places = np.concatenate([np.empty((0, 3), dtype=np.int64), *structure])
         self._require_nothing_after(structure.end)
         self._cut_off = structure.end is None

@@ -193,7 +193,11 @@ class TraceDataset:
             BadInput: The file or the tokenizer cannot be used.
         """
         path = dataset_path(settings, "give the file of a trace")
-        columns = _columns(settings.trace_column)
+        columns = dict(pair.partition("=")[::2] for pair in settings.trace_column)
+        for name, column in columns.items():
+            if name not in COLUMNS or not column:
+                problem = f"unknown field or empty column in {name!r}"
+                raise BadInput(COLUMN, problem, f"write FIELD=COLUMN with {', '.join(COLUMNS)}")
         file = TraceFile(path, settings.trace_format, columns, settings.trace_time_unit)
         drawing = RandomText.of(settings)
         first_ns = file.rows[0].at_ns
@@ -290,20 +294,6 @@ def time_warnings(times_ns: Sequence[int], time_scale: float) -> Iterator[str]:
                 f"its times are whole seconds, so up to {together} requests are sent at the same "
                 "time; --trace-times ignore with --request-rate spreads them"
             )
-
-
-def _columns(pairs: Sequence[str]) -> dict[str, str]:
-    """Read `--trace-column`: the name of each field in the file.
-
-    Raises:
-        BadInput: A field is unknown, or has no name.
-    """
-    columns = dict(pair.partition("=")[::2] for pair in pairs)
-    for name, column in columns.items():
-        if name not in COLUMNS or not column:
-            problem = f"unknown field or empty column in {name!r}"
-            raise BadInput(COLUMN, problem, f"write FIELD=COLUMN with {', '.join(COLUMNS)}")
-    return columns
 
 
 def _recognised(path: Path, first: str) -> str:

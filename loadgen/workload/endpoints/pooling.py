@@ -4,6 +4,7 @@ The bodies are those of vLLM's client.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from loadgen.config.target import EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT
 from loadgen.errors import BadInput
@@ -14,10 +15,6 @@ from loadgen.workload.prompt import Prompt
 TRUNCATED: Fields = {"truncate_prompt_tokens": -1}
 
 
-def _embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
-    return {"model": model, "input": _input(prompt)} | TRUNCATED | fields
-
-
 def _chat_embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
     refuse_several(prompt)
     messages = [*prompt.messages] or [
@@ -26,8 +23,9 @@ def _chat_embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:
     return {"model": model, "messages": messages} | TRUNCATED | fields
 
 
-def _infinity(prompt: Prompt, model: str, fields: Fields) -> Fields:
-    return {"model": model, "input": _input(prompt)} | fields
+def _embeddings(constants: Fields, prompt: Prompt, model: str, fields: Fields) -> Fields:
+    """Make a body with the texts; `constants` are fields that every request has."""
+    return {"model": model, "input": _input(prompt)} | constants | fields
 
 
 def _pooling(prompt: Prompt, model: str, fields: Fields) -> Fields:
@@ -62,8 +60,8 @@ def _api(
     )
 
 
-EMBEDDINGS = _api(EMBEDDINGS_ENDPOINT, _embeddings, "input")
+EMBEDDINGS = _api(EMBEDDINGS_ENDPOINT, partial(_embeddings, TRUNCATED), "input")
 CHAT_EMBEDDINGS = _api(EMBEDDINGS_ENDPOINT, _chat_embeddings, messages=True)
-INFINITY = _api(EMBEDDINGS_ENDPOINT, _infinity, "input")
+INFINITY = _api(EMBEDDINGS_ENDPOINT, partial(_embeddings, {}), "input")
 POOLING = _api(POOLING_ENDPOINT, _pooling, "input")
 RERANK = _api(RERANK_ENDPOINT, _rerank, "query", "documents")

@@ -63,17 +63,12 @@ class Tokenizer:
         folder: Path | None = None,
         gguf: "GgufTokenizer | None" = None,
     ) -> None:
-        self._parse, self.name, self.sha256, self.folder, self.gguf = (
-            parse,
-            name,
-            sha256,
-            folder,
-            gguf,
-        )
+        self._parse = parse
+        self.name = name
+        self.sha256 = sha256
+        self.folder = folder
+        self.gguf = gguf
         sizes = cache.get_or_make_fact("sizes", sha256, [VERSION], self._sizes)
-        # special_tokens: tokens that it adds to a single text (such as a beginning-of-sequence
-        # token) size: tokens in the vocabulary, with added tokens own_size: tokens in the
-        # vocabulary, without added tokens
         self.special_tokens, self.size, self.own_size = sizes
 
     def _sizes(self) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from loadgen.lab.audit.engine_flags import TABLES
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import Number, change, plain
+from loadgen.lab.audit.page import stages_of
 from loadgen.lab.audit.published import Published, title
 from loadgen.lab.audit.rules.gains import of_stages, printed_change
 from loadgen.lab.audit.rules.streams import itl, tpot
@@ -136,7 +137,7 @@ def untried(study: PublishedStudy) -> Findings:
                 statement.start(), "untried", statement[0], why, f"untried {statement[1]}"
             )
     for row in study.summary.rows:
-        stages = study.stages_of(row)
+        stages = stages_of(row, study.stages)
         if stages and not any(at in stage for stage in stages for at in within):
             why = f"{stages[0].title} has neither a command nor a result"
             says = f"{row.name}: {row.cells[0].text}" if row.cells else row.name

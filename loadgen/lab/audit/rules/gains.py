@@ -12,7 +12,7 @@ import numpy as np
 
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import UNKNOWN, Number, change, off
-from loadgen.lab.audit.page import Section
+from loadgen.lab.audit.page import Section, stages_of
 from loadgen.lab.audit.rules.results import SUMMARY, misprint, misprints
 from loadgen.lab.audit.study import PublishedArm, PublishedStudy, kinds
 from loadgen.lab.audit.table import Change, Row
@@ -55,7 +55,7 @@ def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedA
     """The best arm of the stages that a row is about, and the best before it that is of none of
     them.
     """
-    stages = study.stages_of(row)
+    stages = stages_of(row, study.stages)
     best = study.best([arm for arm in study.tried if arm.stage in stages])
     if best is None:
         return None
@@ -150,7 +150,7 @@ def _latencies(best: PublishedArm, incumbent: PublishedArm) -> Number:
 def rows(study: PublishedStudy) -> Findings:
     """Every row of a summary is about a stage that is on the page."""
     for row in study.summary.rows if study.stages else ():
-        if not study.stages_of(row) and not TOTAL.match(row.name):
+        if not stages_of(row, study.stages) and not TOTAL.match(row.name):
             why = f"no stage covers it: {', '.join(stage.title for stage in study.stages)}"
             yield study.finding(row.at, "row-without-stage", row.name, "", why)
 

@@ -173,10 +173,13 @@ class TrialRunner:
         """
         since_s = time.monotonic()
         engine = self._planner.engines.engine(arm.spec)
+        host = self._study.engines[arm.spec.engine].host
         begins = []
         for number, devices in enumerate(arm.spec.shares):
-            seeded = engine.with_variable(START_SEED, self._start_seed(request, number))
-            begins.append(partial(self._begin, seeded, arm, folder, devices))
+            seed = self._start_seed(request, number)
+            seeded = replace(engine, env={**engine.env, START_SEED: seed})
+            begin = partial(self._launcher(folder).begin, host=host, devices=devices)
+            begins.append(partial(begin, seeded, arm.model, arm.spec.knobs, arm.spec.words))
         async with start_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
             yield engines, time.monotonic() - since_s
 
@@ -189,13 +192,6 @@ class TrialRunner:
             f"{request.attempt} {replica}"
         )
         return str(random.Random(start).getrandbits(31))
-
-    def _begin(self, engine: Any, arm: PlannedArm, folder: Path, devices: tuple[str, ...]) -> Any:
-        host = self._study.engines[arm.spec.engine].host
-        launcher = self._launcher(folder)
-        return launcher.begin(
-            engine, arm.model, arm.spec.knobs, arm.spec.words, host=host, devices=devices
-        )
 
     async def run_workload(
         self,

@@ -59,10 +59,6 @@ class EngineWithVariables:
         """Return the engine's own name of each knob."""
         return self.engine.knobs()
 
-    def with_variable(self, name: str, value: str) -> "EngineWithVariables":
-        """Return the engine with one more variable."""
-        return dataclasses.replace(self, env={**self.env, name: value})
-
     def launch(
         self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any
     ) -> Launch:

@@ -16,7 +16,7 @@ from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict,
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html import Cell, Code, Line, Note, Span, Tone, cell, line
+from loadgen.report.html import Cell, Code, Line, Note, NoteKind, Span, Tone, cell, line
 from loadgen.report.vllm_block import HEADERS, block
 from loadgen.util.number_format import first_of, fixed, signed
 from loadgen.util.redaction import redact_command, redact_variables
@@ -39,16 +39,28 @@ SCALED_METRICS = ("total_tps_per_box", "goodput")  # values of the whole box
 PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 
 
-def command(planned: PlannedArm) -> Code:
-    """Return the serving command in its short form, without credentials."""
+def serving_command(
+    planned: PlannedArm,
+    model: ReportModel,
+    title: str = "Serving script",
+    kind: NoteKind = "info",
+    *,
+    folded: bool = True,
+) -> Iterator[Note]:
+    """Yield the serving command in its short form, without credentials, and the files that the
+    first server reads; pages of published results do not have these.
+
+    Args:
+        planned: The arm.
+        model: The contents of the report.
+        title: Title of the command's note.
+        kind: Its kind.
+        folded: Whether it is folded.
+    """
     lines = [" ".join([*_variables(planned), shlex.join(_words(planned))])]
     if planned.spec.replicas > 1:
         lines.insert(0, f"# {planned.spec.replicas} of these, which share the requests")
-    return Code("\n".join(lines), "bash")
-
-
-def files(planned: PlannedArm, model: ReportModel) -> Iterator[Note]:
-    """Yield the files that the first server reads; pages of published results do not have them."""
+    yield Note(kind, title, (Code("\n".join(lines), "bash"),), folded=folded)
     for path, text in () if model.published else planned.launches[0].files.items():
         yield Note("info", f"File {path}", (Code(text.rstrip("\n")),), folded=True)
 

@@ -2,24 +2,23 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Literal
 
 from loadgen.lab.study.execute.arm_result import ArmResult
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
     TONES,
     assumptions,
-    command,
     difference_span,
-    files,
     place,
     score,
+    serving_command,
 )
 from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.util.number_format import first_of, percent, plural, signed
 
+COMMAND = "Serving Command"
 MAX_REASONS = 3  # of SUSPECT runs that are shown
 MAX_RUNS = 3  # that are named of each reason
 
@@ -62,12 +61,12 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
             _, closest = model.findings.closest
             why = f": {closest.why}" if closest.why else ""
             yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
-            yield from _command(closest, model, "info")
+            yield from serving_command(closest.planned, model, COMMAND, folded=False)
         return
     winner = model.winner
     if winner is None:
         yield Paragraph(_baseline_stays(model))
-        yield from _command(model.baseline, model)
+        yield from serving_command(model.baseline.planned, model, COMMAND, "tip", folded=False)
         return
     aim = f"{'most' if model.more_is_better else 'least'} {model.label} on {model.workload}"
     name = f'"{model.hardware}"' if model.published else model.hardware
@@ -76,7 +75,7 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
     if model.published:
         standing = "The author adopted this configuration"
     yield Paragraph(line(f"{standing} of {winner.planned.model}{where}, for the {aim}:"))
-    yield from _command(winner, model)
+    yield from serving_command(winner.planned, model, COMMAND, "tip", folded=False)
     yield from _gains(model, winner)
 
 
@@ -157,13 +156,6 @@ def _suspect_runs(model: ReportModel) -> Iterator[Line]:
         else ""
     )
     yield prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
-
-
-def _command(
-    arm: ArmResult, model: ReportModel, kind: Literal["tip", "info"] = "tip"
-) -> Iterator[Block]:
-    yield Note(kind, "Serving Command", (command(arm.planned),), folded=False)
-    yield from files(arm.planned, model)
 
 
 def _baseline_stays(model: ReportModel) -> Line:

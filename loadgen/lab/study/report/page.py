@@ -13,11 +13,10 @@ from loadgen.lab.study.report import arm_text, tables
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
     changes,
-    command,
-    files,
     parameters,
     profile,
     result_block,
+    serving_command,
 )
 from loadgen.lab.study.report.conclusion import caveats, conclusion, warnings
 from loadgen.lab.study.report.findings_text import disturbance_text
@@ -67,7 +66,8 @@ def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
 
 def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     yield Heading(2, "Conclusion")
-    yield from _chart(charts, "cases")
+    if "cases" in charts:
+        yield charts["cases"]
     yield from conclusion(model)
     if model.baseline is not None and model.baseline.workloads:
         yield Paragraph(line("Comparison of benchmark results before and after optimization:"))
@@ -124,7 +124,7 @@ def _stages(model: ReportModel) -> Iterator[Block]:
         yield from _tables(stage, model)
         for arm in _detailed(stage):
             yield Paragraph(line(Span(arm.name, Tone.STRONG)))
-            yield from _script(arm, model)
+            yield from serving_command(arm.planned, model)
             yield from _results(arm, model)
         yield from _shortened(stage)
         ranked = stage.ranked[:MAX_DETAILED]
@@ -137,7 +137,7 @@ def _stages(model: ReportModel) -> Iterator[Block]:
     if model.stages:
         yield Heading(3, "Summary of Optimization Options")
         yield tables.options(model)
-    yield from _other_cases(model, lambda arm: _script(arm, model))
+    yield from _other_cases(model, lambda arm: serving_command(arm.planned, model))
 
 
 def _groups(model: ReportModel) -> Iterator[Block]:
@@ -177,7 +177,8 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     noise = tables.noise(model)
     if noise.rows or "noise" in charts:
         yield Heading(2, "Noise")
-        yield from _chart(charts, "noise")
+        if "noise" in charts:
+            yield charts["noise"]
         for step in model.steps:
             if step.found.step.kind == NOISE:
                 yield from _disturbed(step)
@@ -207,11 +208,6 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
                 "results do not have them."
             )
         yield Paragraph(prose(text))
-
-
-def _chart(charts: Mapping[str, Drawing], name: str) -> Iterator[Block]:
-    if name in charts:
-        yield charts[name]
 
 
 def _remarks(stage: StageSummary) -> Iterator[Block]:
@@ -256,11 +252,6 @@ def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportM
 
 def _score(arm: ArmResult, model: ReportModel) -> str:
     return arm_text.score(arm.workloads[model.workload], model, model.unit)
-
-
-def _script(arm: ArmResult, model: ReportModel) -> Iterator[Block]:
-    yield Note("info", "Serving script", (command(arm.planned),), folded=True)
-    yield from files(arm.planned, model)
 
 
 def _tables(stage: StageSummary, model: ReportModel) -> Iterator[Block]:

@@ -146,6 +146,8 @@ class ReportModel:
         self.workload = objective.workload
         self.more_is_better = objective.more_is_better
         self.published = findings.published
+        # Why results of different steps have no bounds.
+        self._apart = Unbounded.SINGLE_RUNS if self.published else Unbounded.APART
         filled = [
             with_workload_results(step, self.study, published=self.published)
             for step in findings.steps
@@ -191,11 +193,6 @@ class ReportModel:
     def winner(self) -> ArmResult | None:
         """The finalist, unless fresh starts did not confirm it."""
         return None if self.findings.confirmed is False else self.finalist
-
-    @property
-    def _apart(self) -> Unbounded:
-        """Why results of different steps have no bounds."""
-        return Unbounded.SINGLE_RUNS if self.published else Unbounded.APART
 
     @property
     def arms(self) -> list[ArmResult]:

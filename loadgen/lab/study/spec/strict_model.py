@@ -7,6 +7,7 @@ error.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import difflib
 import functools
 import itertools
@@ -143,9 +144,15 @@ def fields(kind: type[Strict]) -> tuple[FieldInfo, ...]:
     return msgspec.structs.fields(kind)
 
 
+@dataclasses.dataclass
 class _Reader:
-    def __init__(self) -> None:
-        self.faults: list[AtFault] = []
+    """Converts the parts of a study.
+
+    Attributes:
+        faults: What could not be used so far.
+    """
+
+    faults: list[AtFault] = dataclasses.field(default_factory=list)
 
     def part(self, data: Any, kind: Any, at: At) -> Any:
         """Convert a part; what cannot be used is None, with an entry in `faults`."""

@@ -225,28 +225,21 @@ def _totals(client: Client, view: View) -> list[Row]:
     ]
 
 
-def _peaks(client: Client, view: View) -> list[Row]:
-    answers = _answers(client, view)
-    return [
-        Row(
-            "Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"
-        ),
-        Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
-    ]
-
-
-def _all_tokens(client: Client, view: View) -> list[Row]:
+def _peaks_and_all_tokens(client: Client, view: View) -> list[Row]:
     answers = _answers(client, view)
     label = (
         "Total Token throughput (tok/s):"
         if client.version < 32
         else "Total token throughput (tok/s):"
     )
-    value = answers.per_second(answers.total_input, answers.total_output)
+    all_tokens = answers.per_second(answers.total_input, answers.total_output)
+    notes = answers.input_notes + answers.output_notes
     return [
         Row(
-            label, value, "total_token_throughput", notes=answers.input_notes + answers.output_notes
-        )
+            "Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"
+        ),
+        Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
+        Row(label, all_tokens, "total_token_throughput", notes=notes),
     ]
 
 
@@ -326,7 +319,7 @@ def _steady(client: Client, view: View) -> list[Row]:
 
 
 def _tool(client: Client) -> Tool:
-    totals = (partial(_totals, client), partial(_peaks, client), partial(_all_tokens, client))
+    totals = (partial(_totals, client), partial(_peaks_and_all_tokens, client))
     latencies = (partial(_latency, metric, client) for metric in ("ttft", "tpot", "itl", "e2el"))
     premises = RUST_PREMISES if client.rust else ()
     return Tool(client.title, RULES, (*totals, *latencies, partial(_steady, client)), premises)

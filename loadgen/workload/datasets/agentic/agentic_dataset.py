@@ -67,8 +67,17 @@ class AgentFile:
                 f"{name} has no sessions of agents",
                 "give --dataset-name trace, or another format",
             )
+        row = next(read_rows(path, REMEDY), None)
+        if row is None:
+            raise BadInput(DATASET_PATH, f"{path} is empty", REMEDY)
+        formats = [format_name for format_name, form in FORMATS.items() if form.is_row(row.fields)]
+        if name == "auto" and not formats:
+            raise row.error(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
+        if name != "auto" and formats and name not in formats:
+            problem = f"{path} is of the format {formats[0]}, not {name}"
+            raise BadInput(FORMAT, problem, "leave it out")
         self.path = path
-        self.format = _format(path, name)
+        self.format = formats[0] if name == "auto" else name
 
     def sessions(self) -> Iterator[RecordedSession]:
         """Yield the sessions, the same in every call.
@@ -267,17 +276,3 @@ def _row(scope: str, kind: str, number: int) -> int:
     return int.from_bytes(
         hashlib.blake2b(f"{scope}/{kind}/{number}".encode(), digest_size=8).digest()
     )
-
-
-def _format(path: Path, name: str) -> str:
-    row = next(read_rows(path, REMEDY), None)
-    if row is None:
-        raise BadInput(DATASET_PATH, f"{path} is empty", REMEDY)
-    formats = [format_name for format_name, form in FORMATS.items() if form.is_row(row.fields)]
-    if name == "auto":
-        if not formats:
-            raise row.error(f"unknown format, none of {', '.join(FORMATS)}", f"give {FORMAT}")
-        return formats[0]
-    if formats and name not in formats:
-        raise BadInput(FORMAT, f"{path} is of the format {formats[0]}, not {name}", "leave it out")
-    return name
