@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bench.engines import protocols
 from bench.engines.engines import ENGINES, Real
@@ -24,7 +23,7 @@ from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
 from tests.helpers.stream_habits import reasoning_key, usage_with
 
-DOCUMENT = ROOT / "docs/engines.md"
+DOCUMENT = ROOT / "docs/engines-tried.md"
 BEGIN, END = (
     "<!-- real engines: written by make test-engines FLAGS=--write -->",
     "<!-- end of real engines -->",
@@ -39,8 +38,7 @@ FEATURES_END = "<!-- end of features -->"
 KIT = ROOT / "tests/qa/engines/test_conformance.py"
 HEADS = (
     ("engine", "version", "ready", "first delta", "reasoning", "usage with", "[DONE]", "kit"),
-    ("engine", "answered", "input as predicted", "output tokens", "median TTFT", "median TPOT"),
-    ("engine", "verdict"),
+    ("engine", "answered", "input as predicted", "output tokens"),
     ("engine", "state", "stops", "ready, median", "stopped, median", "stopped, most", "survivors"),
 )
 Rows = list[tuple[str, ...]]
@@ -79,9 +77,8 @@ def main() -> int:
         failed |= not passed or any(
             trial.survivors for trials in stops.values() for trial in trials
         )
-        *figures, verdict = loaded
         stopped = [_stops(name, state, trials) for state, trials in stops.items()]
-        rows: Sequence[Rows] = ([(*streams, kit)], [tuple(figures)], [(name, verdict)], stopped)
+        rows: Sequence[Rows] = ([(*streams, kit)], [loaded], stopped)
         print("\n\n".join(map(table, HEADS, rows)), flush=True)
         if options.write:
             _write(name, rows)
@@ -186,16 +183,8 @@ def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
             f"{own['outcomes']['ok']} of {REQUESTS} at {RATE}/s",
             "-" if alone else f"{predicted} of {REQUESTS}",
             str(result["total_output_tokens"]),
-            f"{result['median_ttft_ms']:.1f} ms",
-            f"{result['median_tpot_ms']:.1f} ms",
-            own["verdict"] + _doubts(own),
         ),
     )
-
-
-def _doubts(own: dict[str, Any]) -> str:
-    named = [check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]]
-    return f": {', '.join(named)}" if named else ""
 
 
 def _stops(name: str, state: str, trials: Sequence[Shutdown]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The knobs in docs/engines.md: how each engine takes each knob; `python -m
+"""The knobs in docs/engine-knobs.md: how each engine takes each knob; `python -m
 tests.engines.knob_table` writes it.
 """
 
@@ -16,7 +16,7 @@ from loadgen.engines.kinds.knobs import KINDS, KNOBS
 from tests.helpers.documents import between, list_item
 from tests.helpers.source import ROOT
 
-DOCUMENT = ROOT / "docs/engines.md"
+DOCUMENT = ROOT / "docs/engine-knobs.md"
 BEGIN, END = (
     "<!-- knobs: written by python -m tests.engines.knob_table -->",
     "<!-- end of knobs -->",

@@ -1,5 +1,5 @@
-"""docs/engines.md has the engines' knobs; the engine in docs/add-engine.md can be built,
-installed and asked.
+"""docs/engines.md names the engines, docs/engine-knobs.md their knobs; the engine in
+docs/add-engine.md can be built, installed and asked.
 """
 
 import json
@@ -18,6 +18,7 @@ from tests.engines.knob_table import BEGIN, DOCUMENT, END, written
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 
+MANUAL = ROOT / "docs/engines.md"
 GUIDE = ROOT / "docs/add-engine.md"
 # In the place of LMDeploy: its flags, in front of the simulator.
 STAND_IN = """#!{python}
@@ -47,7 +48,7 @@ print(json.dumps(launched.argv))
 
 
 def test_engines_that_were_never_started_are_named() -> None:
-    named = DOCUMENT.read_text().partition("## Never started here")[2].partition("\n## ")[0]
+    named = MANUAL.read_text().partition("## Never started here")[2].partition("\n## ")[0]
     assert named
     for engine, where in Launcher.never_started.items():
         assert f"`{engine}`" in named
@@ -153,6 +154,6 @@ def test_every_engine_is_found_under_its_own_name() -> None:
     ]
     for name, value in entries.items():
         assert EntryPoint(name, value, "loadgen.engines").load().name == name
-    text = DOCUMENT.read_text()
+    text = MANUAL.read_text()
     for name in entries:
         assert f"`{name}`" in text

@@ -29,7 +29,11 @@ GROUPS = {
             "sent",
             f"{SENT.capitalize()}, by the kernel's stamp; without one, just before it is written.",
         ),
-        ("ok", ABOUT["requests"]),
+        (
+            "ok",
+            "A request is ok when it was answered with a status of success (2xx), a token, and a "
+            "finish reason or `[DONE]`, and no error.",
+        ),
         (
             "error rate",
             "Requests that failed on the server, divided by all requests that ended. Turns that "
