@@ -264,6 +264,12 @@ def test_a_stage_that_is_named_after_a_feature_turns_it_on(tmp_path: Path, comma
     )
 
 
+def test_offloading_is_no_word_for_turning_off(tmp_path: Path) -> None:
+    base = stage("1. Engine", SERVE, 20.1)
+    offloading = stage("2. Offloading", f"{SERVE} --no-cpu-offloading", 19)
+    assert only(found(tmp_path, study(base, offloading)), "turned-off").note
+
+
 def test_a_gain_over_another_than_the_best_so_far_is_noted(tmp_path: Path) -> None:
     arms = "".join(
         f"#### {name}\n\n{fence(f'--seats={name}', 'bash')}\n{fence(block(duration=seconds))}\n"

@@ -13,7 +13,7 @@ from loadgen.lab.audit.study import JOINED, PublishedArm, PublishedStudy, stems
 
 # Settings that did not win: name to value and the title of the stage.
 Rejected = dict[str, tuple[str, str]]
-OFF_WORDS = ("turn off", "turning off", "disable", "disabling", "without", "no ", "off")
+OFF_WORD = re.compile(r"\b(?:disabl(?:e|ed|ing)|without|no|off)\b")
 # Words of titles for settings that have other words in them.
 SYNONYMS = {
     "paral": {"tensor", "pipeline", "data", "expert", "parallel", "enable-dp-attention", "moe"},
@@ -254,7 +254,7 @@ def turned_off(study: PublishedStudy) -> Findings:
             run_on = "".join(re.findall("[a-z]", feature.lower()))
             about = stems(arm.stage.title)
             is_named = words & about or any(len(stem) > 3 and stem in run_on for stem in about)
-            is_named = is_named and not any(word in text for word in OFF_WORDS)
+            is_named = is_named and not OFF_WORD.search(text)
             if is_named and name.lower().replace("_", "-") not in text.replace("_", "-"):
                 value = {**arm.command.flags, **arm.command.env}[name]
                 why = f"{setting_text(name, value)} turns it off: {arm.settings}"
