@@ -62,14 +62,15 @@ async def stopped(pid: int) -> AsyncIterator[None]:
     """The process is stopped for 50 ms, again and again."""
 
     async def stop() -> None:
-        try:
-            while True:
-                await asyncio.sleep(EVERY_S)
-                os.kill(pid, signal.SIGSTOP)
-                await asyncio.sleep(STOP_S)
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            try:
+                while True:
+                    await asyncio.sleep(EVERY_S)
+                    os.kill(pid, signal.SIGSTOP)
+                    await asyncio.sleep(STOP_S)
+                    os.kill(pid, signal.SIGCONT)
+            finally:
                 os.kill(pid, signal.SIGCONT)
-        finally:
-            os.kill(pid, signal.SIGCONT)
 
     async with background_tasks(stop()):
         yield

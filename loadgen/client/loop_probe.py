@@ -26,7 +26,9 @@ class LoopProbe:
     with the greater lateness of the two.
 
     The hook is told by how much reads may have been late at most, over the last RECENT alarms. A
-    stall may have begun before the alarm was due, but not before the alarm before it was handled.
+    stall may have begun before the alarm was due, but not before the alarm before it: since that
+    was due, the loop has asked for what can be read. What is read together with an alarm may have
+    come before it, but not before the alarm before.
 
     Alarms are STAMPED_PERIOD_NS apart once RECENT of them have passed since the last read whose
     tokens the lateness of the loop bounds; before, PERIOD_NS.
@@ -45,9 +47,9 @@ class LoopProbe:
 
     def __enter__(self) -> None:
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._on_alarm)
-        self._handled_ns = self._now_ns()
+        self._asked_ns = self._now_ns()
         self._period_ns = PERIOD_NS
-        self._due_ns = self._handled_ns + self._period_ns
+        self._due_ns = self._asked_ns + self._period_ns
         self._late_ns = 0
         self._reads = self._hook.reads
         self._bounded_reads = self._hook.loop_bounded_reads
@@ -64,7 +66,8 @@ class LoopProbe:
     def _on_alarm(self) -> None:
         at_ns = self._now_ns()
         reads = self._hook.reads
-        late_ns = at_ns - self._due_ns
+        due_ns = self._due_ns
+        late_ns = at_ns - due_ns
         stalls = self._stalls
         if reads > self._reads:
             stalls.record(max(late_ns, self._late_ns), reads - self._reads)
@@ -80,9 +83,9 @@ class LoopProbe:
             self._due_ns += self._period_ns
         self._late_ns = late_ns
         self._reads = reads
-        self._recent.append(at_ns - self._handled_ns if late_ns > STALL_NS else late_ns)
-        self._handled_ns = at_ns
+        self._recent.append(at_ns - self._asked_ns if late_ns > STALL_NS else late_ns)
         self._hook.late_ns = max(self._recent)
-        self._hook.handled_ns = at_ns
+        self._hook.handled_ns = self._asked_ns
+        self._asked_ns = due_ns
         self._hook.alarm_ns = self._due_ns
         self._alarm.set(self._due_ns)

@@ -21,7 +21,7 @@ class SendHook:
         late_ns: How late the loop may have come to a read, over the last alarms of the probe;
             NEVER: not known.
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
-        handled_ns: When the loop handled the last alarm.
+        handled_ns: When the alarm before the last one was due: what had come by then has been read.
         alarm_ns: When the next alarm is due.
         reads: Reads of sockets.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts

@@ -64,15 +64,14 @@ cdef class SendHook:
         late_ns: How late the loop may have come to a read, over the last alarms of the probe;
             NEVER: not known.
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
-        handled_ns: When the loop handled the last alarm.
+        handled_ns: When the alarm before the last one was due: what had come by then has been read.
         alarm_ns: When the next alarm is due.
         reads: Reads of sockets.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        loop_bounded_reads: Reads with tokens of whose arrival neither a stamp of the kernel's nor
-            its waking of this thread tells: it is bounded by how late the loop may have come to
-            them.
+        loop_bounded_reads: Reads with tokens of whose arrival no stamp of the kernel's tells: it is
+            bounded by how late the loop may have come to them.
     """
 
     def __init__(self):
@@ -217,24 +216,23 @@ cdef class ReadLoop:
         """Return when a socket that is read now became readable at the earliest, ns.
 
         Where that woke this thread, the kernel says for how long the thread then waited for a
-        processor. Else the loop was as late as to the alarms of its probe, between two of which it
-        may have stalled.
+        processor, though not for how long a signal stopped it: an alarm would be overdue. Else the
+        loop was as late as to the alarms of its probe, between two of which it may have stalled.
 
         Args:
             read_ns: When the socket was read.
         """
         cdef SendHook hook = self.hook
         cdef int64_t before_ns = self.run_delay_ns
+        hook.loop_bounded_reads += 1
+        if hook.is_sparse or read_ns - hook.alarm_ns > STALL_NS:
+            return hook.handled_ns
         if self.woken_ns and self.ready_ns == 0 and before_ns >= 0:
             self.run_delay_ns = run_delay_ns(self.schedstat)
             if self.run_delay_ns >= 0:
                 self.ready_ns = self.woken_ns - (self.run_delay_ns - before_ns)
         if self.ready_ns:
             return self.ready_ns - self.longest_delay_ns
-        hook.loop_bounded_reads += 1
-        # A stall may have begun right after the last alarm was handled.
-        if hook.is_sparse or read_ns - hook.alarm_ns > STALL_NS:
-            return hook.handled_ns
         return min(read_ns - hook.late_ns, hook.alarm_ns)
 
     cdef int _wait(self, void *events) except -2:

@@ -60,6 +60,17 @@ async def test_reads_of_a_stall_may_be_as_late_as_the_loop_was_away():
 
 
 @timed
+async def test_what_is_read_with_a_late_alarm_may_have_come_in_the_stall_before_it():
+    hook, clock = SendHook(), virtual.clock()
+    with LoopProbe(clock, hook, Histogram()):
+        await appointments(2)
+        stall_ns = clock.now_ns()
+        virtual.spend(3 * PERIOD_NS)
+        await asyncio.sleep(0.1 * PERIOD_NS / NS_PER_S)
+        assert stall_ns - PERIOD_NS < hook.handled_ns <= stall_ns
+
+
+@timed
 async def test_reads_between_beats_wait_as_long_as_the_later_beat():
     stalls, read_loop, late_ns = Histogram(), ReadLoop(), PERIOD_NS // 4
     with LoopProbe(virtual.clock(), read_loop.hook, stalls):
