@@ -168,7 +168,7 @@ class Pool:
         self._in_use -= 1
         keep_alive = self.keep_alive
         self.threads.ended(connection.record, at_ns)
-        if self.threads.are_held:
+        if self.threads.keeps_none:
             self._close(connection)
             self.close_all()
             return
@@ -236,7 +236,7 @@ class Pool:
     @property
     def _opens_ahead(self) -> bool:
         threads = self.threads
-        return threads.answers_several and self.keep_alive.is_shown and not threads.are_held
+        return threads.answers_several and self.keep_alive.is_shown and not threads.keeps_none
 
     @property
     def _spare(self) -> int:

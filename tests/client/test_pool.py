@@ -149,7 +149,7 @@ class TestAhead:
     def test_none_are_where_idle_ones_hold_threads(self, server):
         server.pool.threads.answers_several = True
         self.busy(server)
-        server.pool.threads.are_held = True
+        server.pool.threads.keeps_none = True
         assert server.pool.to_open(S) == 0
 
 

@@ -27,6 +27,13 @@ def answer(threads, record, first_byte_ns, closed_ns=None):
     threads.ended(record, record.closed)
 
 
+def kept(threads, sent_ns, first_byte_ns):
+    """A request on a connection that was kept, and its response."""
+    record = request(sent_ns)
+    record.reused = True
+    answer(threads, record, first_byte_ns)
+
+
 @pytest.fixture
 def starving(threads):
     """A request without a byte, beside a connection that is idle since another one was answered
@@ -64,9 +71,16 @@ class TestSuspicion:
     def test_a_server_that_answers_no_later_request_is_slow(self, threads, starving):
         assert not threads.look(20 * MS, 2, S)[0]
 
-    def test_one_that_answers_a_later_request_leaves_this_one_waiting(self, threads, starving):
-        answer(threads, request(30 * MS), 50 * MS)
-        assert threads.look(50 * MS, 2, 110 * MS)[0]
+    def test_one_that_answers_a_later_request_on_a_kept_one_is_not(self, threads, starving):
+        kept(threads, 30 * MS, 50 * MS)
+        assert not threads.look(None, 2, 60 * MS - 1)[0]
+        assert threads.look(None, 2, 60 * MS)[0]
+
+    def test_responses_on_kept_connections_show_how_long_one_takes(self, threads, starving):
+        """One on a new connection may have waited for a thread."""
+        answer(threads, sent(threads), S)
+        kept(threads, S, S + 10 * MS)
+        assert threads.look(None, 2, S + 20 * MS)[0]
 
 
 class TestProof:
@@ -75,6 +89,23 @@ class TestProof:
         starving.first_byte = 100 * MS
         assert threads.look(None, 1, 130 * MS) == (True, 0)
         assert (threads.starved, threads.are_held) == (1, True)
+
+    def test_none_is_kept_until_it_has_come_to_an_end(self, threads, starving):
+        assert not threads.keeps_none
+        threads.look(20 * MS, 1, 80 * MS)
+        assert threads.keeps_none
+        assert threads.look(None, 1, 131 * MS) == (False, 0)
+        assert not threads.keeps_none
+
+    def test_where_none_is_idle_the_next_response_to_end_frees_a_thread(self, threads, starving):
+        kept(threads, 30 * MS, 50 * MS)
+        threads.look(None, 2, 80 * MS)
+        threads.look(None, 2, S)
+        assert threads.keeps_none
+        kept(threads, 60 * MS, S)
+        starving.first_byte = S + 20 * MS
+        threads.look(None, 1, S + 30 * MS)
+        assert threads.starved == 1
 
     def test_its_end_shows_it_too(self, threads, starving):
         threads.look(20 * MS, 1, 80 * MS)
@@ -91,8 +122,8 @@ class TestProof:
         threads.look(20 * MS, 2, 80 * MS)
         answer(threads, starving, 100 * MS)
         assert (threads.starved, threads.are_held) == (1, False)
-        threads.look(100 * MS, 1, 180 * MS)
-        answer(threads, second, 190 * MS)
+        threads.look(100 * MS, 1, 160 * MS)
+        answer(threads, second, 170 * MS)
         assert (threads.starved, threads.are_held) == (2, True)
 
 

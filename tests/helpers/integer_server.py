@@ -30,7 +30,13 @@ class Peer:
 
 def request(sent_ns: int = 0, first_byte_ns: int = 0, *, ready_ns: int = 0) -> SimpleNamespace:
     return SimpleNamespace(
-        ready=ready_ns, retried_ns=0, sent=sent_ns, first_byte=first_byte_ns, closed=0, outcome=None
+        ready=ready_ns,
+        retried_ns=0,
+        sent=sent_ns,
+        first_byte=first_byte_ns,
+        closed=0,
+        outcome=None,
+        reused=False,
     )
 
 
@@ -52,6 +58,7 @@ class IntegerServer:
         peer = self.pool.take(at_ns)
         assert peer is not None
         peer.record = request(at_ns)
+        peer.record.reused = peer.requests > 0
         if not peer.requests:
             self.pool.threads.sent(peer.record)
         peer.requests += 1

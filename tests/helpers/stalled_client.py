@@ -97,6 +97,7 @@ class StalledClient:
 
     def _send_on(self, connection: Peer, record: Any, at_ns: int) -> None:
         record.sent = at_ns
+        record.reused = connection.requests > 0
         if not connection.requests:
             self.pool.threads.sent(record)
         connection.requests += 1
