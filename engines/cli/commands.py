@@ -3,10 +3,8 @@ engines).
 """
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
-from loadgen.engines.kinds.engine import Engine
 from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import BadInput
 from loadgen.util import packages
@@ -61,26 +59,18 @@ def engines(argv: list[str]) -> int:
     flags = parser.parse_args(argv)
 
     entries = sorted(packages.installed(GROUP), key=lambda entry: entry.name)
-    listed = engine_list(packages.load(entry.name, entry) for entry in entries)
-    print(json.dumps(listed, indent=2) if flags.json else as_text(listed))
-    return 0
-
-
-def engine_list(engines: Iterable[Engine]) -> dict[str, Any]:
-    """Return the list as JSON: engines by name, and the meaning of the knobs; no package of an
-    engine is imported.
-
-    The version of an engine is None if it is not installed, or if its version is unknown.
-    """
-    return {
+    installed = [packages.load(entry.name, entry) for entry in entries]
+    listed = {
         "engines": {
             engine.name: {"version": engine.version(), "knobs": dict(engine.knobs())}
-            for engine in engines
+            for engine in installed
         },
         "knobs": {
             knob.name: {"type": knob.kind.__name__, "help": knob.help} for knob in KNOBS.values()
         },
     }
+    print(json.dumps(listed, indent=2) if flags.json else as_text(listed))
+    return 0
 
 
 def as_text(listed: dict[str, Any]) -> str:

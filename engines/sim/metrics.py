@@ -85,7 +85,7 @@ class Metrics:
 
     prompt_tokens: int = 0
     generation_tokens: int = 0
-    finished: dict[str, int] = field(default_factory=partial(dict.fromkeys, REASONS, 0))
+    finished: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
     steps: int = 0
     step_overrun_s: float = 0.0
     streams_cut: int = 0

@@ -193,29 +193,25 @@ class Schedule(DueTimes):
         with rates_named_in_errors(settings.classes, settings.request_rate):
             if due_ns is None:
                 return cls._drawn(settings, seed, settings.requests)
-            return cls._of_prompts(settings, seed, np.asarray(due_ns, dtype=np.int64))
-
-    @classmethod
-    def _of_prompts(cls, settings: RunSettings, seed: int, prompt_times: Int64s) -> "Schedule":
-        if (prompt_times >= 0).any():
-            return cls._from_due_times(settings, prompt_times)
-        if settings.num_prompts is None and settings.duration is not None:
-            drawn = cls._drawn(settings, seed, None)
-            if drawn.duration_ns == 0:  # a closed loop: it repeats the requests
-                prompt_times = np.resize(prompt_times, drawn.count)
-        else:
-            drawn = cls._drawn(settings, seed, int((prompt_times != FOLLOWS).sum()))
-        starts = np.flatnonzero(prompt_times != FOLLOWS)
-        if drawn.duration_ns and drawn.count > len(starts):
-            problem = f"the data set has {len(starts)} sessions, and {drawn.count} are due"
-            raise BadInput("--duration", problem, "give the number of requests with --num-prompts")
-        starts, end = (
-            starts[: drawn.count],
-            np.append(starts, len(prompt_times))[min(drawn.count, len(starts))],
-        )
-        due_ns = np.full(end, FOLLOWS, dtype=np.int64)
-        due_ns[starts] = drawn.due_ns[: len(starts)]
-        return cls.of(due_ns, drawn.duration_ns)
+            times = np.asarray(due_ns, dtype=np.int64)
+            if (times >= 0).any():
+                return cls._from_due_times(settings, times)
+            if settings.num_prompts is None and settings.duration is not None:
+                drawn = cls._drawn(settings, seed, None)
+                if drawn.duration_ns == 0:  # a closed loop: it repeats the requests
+                    times = np.resize(times, drawn.count)
+            else:
+                drawn = cls._drawn(settings, seed, int((times != FOLLOWS).sum()))
+            starts = np.flatnonzero(times != FOLLOWS)
+            if drawn.duration_ns and drawn.count > len(starts):
+                problem = f"the data set has {len(starts)} sessions, and {drawn.count} are due"
+                remedy = "give the number of requests with --num-prompts"
+                raise BadInput("--duration", problem, remedy)
+            end = np.append(starts, len(times))[min(drawn.count, len(starts))]
+            starts = starts[: drawn.count]
+            times = np.full(end, FOLLOWS, dtype=np.int64)
+            times[starts] = drawn.due_ns[: len(starts)]
+            return cls.of(times, drawn.duration_ns)
 
     @classmethod
     def _drawn(cls, settings: RunSettings, seed: int, count: int | None) -> "Schedule":

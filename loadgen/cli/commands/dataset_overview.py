@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from loadgen.util.arrays import Int64s
 from loadgen.util.terminal_text import printable, truncate
 from loadgen.workload.datasets.overview import Overview, bins, summary
-from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.prompt import UNPLANNED
 
 WIDTH, BAR = 80, 40
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
@@ -109,19 +109,15 @@ def _samples(overview: Overview) -> Iterator[str]:
             f"{prompt.source}: input tokens {length}, output tokens {prompt.output_tokens}",
             WIDTH - 2,
         )
-        for text in _texts(prompt):
+        # Of a chat the first and the last message.
+        texts = [
+            f"{message.get('role')}: {_content(message.get('content'))}"
+            for message in prompt.messages[:1] + prompt.messages[1:][-1:]
+        ]
+        if len(prompt.messages) > 2:
+            texts.append(f"({len(prompt.messages)} messages)")
+        for text in texts or [prompt.text]:
             yield "  " + truncate(text, WIDTH - 4)
-
-
-def _texts(prompt: Prompt) -> Iterator[str]:
-    """Yield the text, or the first and the last message of a chat."""
-    if not prompt.messages:
-        yield prompt.text
-        return
-    for message in prompt.messages[:1] + prompt.messages[1:][-1:]:
-        yield f"{message.get('role')}: {_content(message.get('content'))}"
-    if len(prompt.messages) > 2:
-        yield f"({len(prompt.messages)} messages)"
 
 
 def _content(content: object) -> str:

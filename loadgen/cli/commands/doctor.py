@@ -111,7 +111,14 @@ def capacity_lines(capacity: "Capacity") -> Iterator[str]:
     yield from _wrapped(
         "", _drives("Token events/s", capacity.events, lambda drive: drive.events_per_s)
     )
-    yield from _wrapped("", f"{STREAMS:,} concurrent streams: {_streams(capacity)}.")
+    drive = capacity.streams
+    if drive is None:
+        streams = f"no, since this process can open only {capacity.connections:,} connections"
+    elif drive.streams < STREAMS:
+        streams = f"no, since only {drive.streams:,} were open at the same time"
+    else:
+        streams = f"yes, with {drive.events_per_s:,.0f} token events/s, {_quality(drive)}"
+    yield from _wrapped("", f"{STREAMS:,} concurrent streams: {streams}.")
     text = (
         f"Server and client shared {shared} of this machine; with a server on another machine "
         "the client has more."
@@ -135,15 +142,6 @@ def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> st
     if missed is None:
         return f"{text} No higher rate was tried."
     return f"{text} At {figure(missed):,.0f}: {_quality(missed)}."
-
-
-def _streams(capacity: "Capacity") -> str:
-    drive = capacity.streams
-    if drive is None:
-        return f"no, since this process can open only {capacity.connections:,} connections"
-    if drive.streams < STREAMS:
-        return f"no, since only {drive.streams:,} were open at the same time"
-    return f"yes, with {drive.events_per_s:,.0f} token events/s, {_quality(drive)}"
 
 
 def _quality(drive: "Drive") -> str:

@@ -171,25 +171,20 @@ def with_images(settings: dict[str, Any]) -> dict[str, Any]:
             next(iter(values)), problem, f"leave it out, or use --dataset-name {RANDOM_IMAGES}"
         )
     if values.keys() & {BASE, RATIO, LIMIT}:
-        result["images"] = _count(
-            values.get(BASE, 1), values.get(RATIO, 0.0), _limit(values.get(LIMIT))
-        )
+        base = values.get(BASE, 1)
+        ratio = values.get(RATIO, 0.0)
+        limit = _limit(values.get(LIMIT))
+        Range("0 or more", 0).check(BASE, base)
+        SHARE.check(RATIO, ratio)
+        fewest = math.floor(base * (1 - ratio))
+        most = min(limit, math.ceil(base * (1 + ratio)))
+        if fewest > most:
+            problem = f"{limit} images are fewer than the {fewest} that each request has"
+            raise BadInput(LIMIT, problem, f"lower {BASE}")
+        result["images"] = f"{fewest}:{most}"
     if BUCKETS in values:
         result["image_sizes"] = _sizes(values[BUCKETS])
     return result
-
-
-def _count(base: int, ratio: float, limit: int) -> str:
-    Range("0 or more", 0).check(BASE, base)
-    SHARE.check(RATIO, ratio)
-    fewest, most = math.floor(base * (1 - ratio)), min(limit, math.ceil(base * (1 + ratio)))
-    if fewest > most:
-        raise BadInput(
-            LIMIT,
-            f"{limit} images are fewer than the {fewest} that each request has",
-            f"lower {BASE}",
-        )
-    return f"{fewest}:{most}"
 
 
 def _limit(text: str | None) -> int:

@@ -136,7 +136,7 @@ class PublishedStudy:
             command for command in page.commands if command.at < before and command.engine
         ]
         self.recommended = next(
-            (each for each in reversed(self.proposed) if self.has_run(each)), None
+            (command for command in reversed(self.proposed) if self.has_run(command)), None
         )
         self.per_device = PER_DEVICE.search(page.prose) is not None
         title = page.sections[0].title if page.sections else ""
@@ -220,8 +220,8 @@ class PublishedStudy:
             for arm, number in numbers
             if number.agrees(printed)
         ]
-        found = [arm for _, arm in sorted(near, key=lambda found: found[0])]
-        return found or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
+        nearest = [arm for _, arm in sorted(near, key=lambda item: item[0])]
+        return nearest or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
 
     def _estimate(self, arm: PublishedArm, quantity: Quantity) -> int:
         """Of how many servers a cell has the throughput, where the page marks it as an estimate;

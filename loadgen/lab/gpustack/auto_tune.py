@@ -136,13 +136,6 @@ class AutoTune:
             return {"max_concurrency": int(self.lower_bound)}
         return {"request_rate": self.lower_bound}
 
-    @property
-    def thresholds(self) -> dict[str, float]:
-        """The limits by the names of benchmark-runner's flags."""
-        return {
-            arguments.name_of(arguments.LIMITS[name][0]): ms for name, ms in self.limits.items()
-        }
-
     def strategy(self, load: float, met: bool | None) -> Strategy:
         """Return a load in guidellm's terms; one that was not shown to be within the limits has no
         rate.

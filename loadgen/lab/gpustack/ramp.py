@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadgen.lab.gpustack import arguments
 from loadgen.lab.gpustack.auto_tune import AutoTune
 from loadgen.report import to_json
 from loadgen.report.result.series import Found, Series
@@ -83,7 +84,10 @@ class Ramp:
             "probe_ceiling": None,
             "probe_relaxed": 0,
             "probe_bound": None,
-            "slo_thresholds": tuned.thresholds,
+            "slo_thresholds": {
+                arguments.name_of(arguments.LIMITS[name][0]): ms
+                for name, ms in tuned.limits.items()
+            },
         }
         _write(tuned.summary, "ramp", facts)
 

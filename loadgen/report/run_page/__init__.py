@@ -1,6 +1,6 @@
 """Page: results as one page of HTML that needs no other file; a pure function of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from loadgen.report.html import Block, Document, Heading, Table, writer
@@ -24,30 +24,29 @@ def html(results: Sequence[Saved]) -> str:
 
 def document(results: Sequence[Saved]) -> Document:
     """Put the page together; several results have a part each, below a table of them all."""
-    if len(results) == 1:
-        return Document(_title(results[0]), tuple(_blocks(results[0])))
-    blocks: list[Block] = [_table(results)]
-    for number, result in enumerate(results, 1):
-        blocks.append(Heading(2, f"{number}. {_title(result)}"))
+    pages = [_page(result) for result in results]
+    if len(pages) == 1:
+        return pages[0]
+    blocks: list[Block] = [_table(results, [page.title for page in pages])]
+    for number, page in enumerate(pages, 1):
+        blocks.append(Heading(2, f"{number}. {page.title}"))
         blocks += [
             replace(block, level=block.level + 1) if isinstance(block, Heading) else block
-            for block in _blocks(result)
+            for block in page.blocks
         ]
     return Document(f"{len(results)} results", tuple(blocks))
 
 
-def _title(result: Saved) -> str:
-    return answer(result) if isinstance(result, Series) else run.title(result)
+def _page(result: Saved) -> Document:
+    if isinstance(result, Series):
+        return Document(answer(result), tuple(series.blocks(result)))
+    return Document(run.title(result), tuple(run.blocks(result)))
 
 
-def _blocks(result: Saved) -> Iterator[Block]:
-    return series.blocks(result) if isinstance(result, Series) else run.blocks(result)
-
-
-def _table(results: Sequence[Saved]) -> Table:
+def _table(results: Sequence[Saved], titles: Sequence[str]) -> Table:
     head = ("", "result", "date", "verdict", "req/s", "tok/s", "mean TTFT (ms)", "mean TPOT (ms)")
     rows = []
-    for number, result in enumerate(results, 1):
+    for number, (result, title) in enumerate(zip(results, titles, strict=True), 1):
         if isinstance(result, Series):
             cells = [series.date(result), plural(len(result.points), "run"), *[""] * 4]
         else:
@@ -59,5 +58,5 @@ def _table(results: Sequence[Saved]) -> Table:
                 numbers.mean_tpot_ms,
             )
             cells = [run.date(numbers), result.verdict, *map(four_digits, figures)]
-        rows.append((str(number), _title(result), *cells))
+        rows.append((str(number), title, *cells))
     return Table.of(head, rows, text_columns=4)

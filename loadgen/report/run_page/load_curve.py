@@ -6,9 +6,9 @@ GPU against tokens per second for a user.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from loadgen.checks import Verdict
 from loadgen.config import slo
@@ -58,6 +58,9 @@ class _Value(NamedTuple):
     value: float | None
     bounds: tuple[float, float] | None
     met: bool | None
+
+
+Key = TypeVar("Key")
 
 
 class _Place(NamedTuple):
@@ -129,7 +132,12 @@ def pareto_chart(series: Series) -> Chart | None:
             places.append(_Place(speed.output_tokens_per_s_per_user, gpu, row))
     if len(places) < 2:
         return None
-    front = front_of(places)
+    numbers = {
+        number: (place.user, place.gpu)
+        for number, place in enumerate(places)
+        if place.row.verdict != Verdict.INVALID
+    }
+    front = [places[number] for number in pareto_front(numbers)]
     unit = "tok/s per GPU" if per_gpu else "tok/s"
     xs = sorted({place.user for place in places})
     scale = Linear.over(unit, [place.gpu for place in places])
@@ -140,13 +148,17 @@ def pareto_chart(series: Series) -> Chart | None:
     return Chart("Throughput and interactivity", about, USER, Linear.over(USER, xs), (panel,), xs)
 
 
-def front_of(places: Sequence[_Place]) -> list[_Place]:
-    """Return the places that none exceeds in both numbers, by ascending speed for a user."""
-    front: list[_Place] = []
-    for place in sorted(places, key=lambda place: (-place.user, -place.gpu)):
-        if place.row.verdict != Verdict.INVALID and (not front or place.gpu > front[-1].gpu):
-            front.append(place)
-    return front[::-1]
+def pareto_front(points: Mapping[Key, tuple[float, float]]) -> list[Key]:
+    """Return the keys of the points that no other point exceeds in both coordinates, by the first
+    coordinate.
+    """
+    best = -math.inf
+    keys: list[Key] = []
+    for key, (_, y) in sorted(points.items(), key=lambda item: (-item[1][0], -item[1][1])):
+        if y > best:
+            best = y
+            keys.append(key)
+    return keys[::-1]
 
 
 def _names(series: Series, shown: Sequence[Row]) -> list[tuple[str, slo.Limit | None]]:

@@ -163,7 +163,17 @@ def records(path: Path) -> Iterator[Record]:
             installed.
     """
     if path.suffix == ".parquet":
-        yield from _parquet_records(path)
+        require(DATASET_PATH, f"reading {path.name}", "pyarrow")
+        from pyarrow import ArrowException, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        try:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches():
+                    yield from batch.to_pylist()
+        except (OSError, ArrowException) as error:
+            raise BadInput(
+                DATASET_PATH, f"{path} is not Parquet ({error})", RECORDS_REMEDY
+            ) from error
         return
     data = map_file(path, RECORDS_REMEDY)
     if path.suffix == ".csv":
@@ -267,18 +277,6 @@ def _line_records(data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
     for number, line in enumerate(iter(data.readline, b""), 1):
         if content := line.removeprefix(MARK).strip(SPACE):
             yield f"line {number}", content
-
-
-def _parquet_records(path: Path) -> Iterator[Record]:
-    require(DATASET_PATH, f"reading {path.name}", "pyarrow")
-    from pyarrow import ArrowException, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-    try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                yield from batch.to_pylist()
-    except (OSError, ArrowException) as error:
-        raise BadInput(DATASET_PATH, f"{path} is not Parquet ({error})", RECORDS_REMEDY) from error
 
 
 def _by_readme(

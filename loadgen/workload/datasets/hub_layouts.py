@@ -184,22 +184,21 @@ def _mapped_columns(settings: RunSettings, first: Record) -> dict[str, str]:
             raise BadInput(COLUMN, f"unknown column {column!r}", f"choose from {', '.join(first)}")
     columns = {name: name for name in ("id", "input_tokens", "output_tokens") if name in first}
     if not {"prompt", "messages"} & mapping.keys():
-        columns |= _prompt_column(settings.dataset_path, first)
+        chat = next((name for name in CHATS if isinstance(first.get(name), list)), None)
+        prompt = _first_of(PROMPTS, first)
+        if "messages" in first:
+            columns["messages"] = "messages"
+        elif chat:  # it has the answers, too
+            columns |= {"prompt": chat, "answer": chat}
+        elif prompt:
+            columns["prompt"] = prompt
+        else:
+            remedy = f"give it: {COLUMN} prompt=COLUMN, with one of {', '.join(first)}"
+            problem = f"{settings.dataset_path} has no column prompt or messages"
+            raise BadInput(COLUMN, problem, remedy)
     if "answer" not in mapping and (answer := _first_of(ANSWERS, first)):
         columns.setdefault("answer", answer)
     return columns | mapping
-
-
-def _prompt_column(name: str | None, first: Record) -> dict[str, str]:
-    """Find the column of prompts or chats; a conversation also has the answers."""
-    if "messages" in first:
-        return {"messages": "messages"}
-    if chat := next((name for name in CHATS if isinstance(first.get(name), list)), None):
-        return {"prompt": chat, "answer": chat}
-    if prompt := _first_of(PROMPTS, first):
-        return {"prompt": prompt}
-    remedy = f"give it: {COLUMN} prompt=COLUMN, with one of {', '.join(first)}"
-    raise BadInput(COLUMN, f"{name} has no column prompt or messages", remedy)
 
 
 def _first_of(names: Sequence[str], record: Record) -> str | None:

@@ -79,7 +79,7 @@ class MultiTurnDataset:
 
     def sessions(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of `count` sessions, the same in every call."""
-        questions = self._own.prompts(count * self.turns.high)
+        questions = self._unprefixed.prompts(count * self.turns.high)
         if self.questions.shuffled:
             return self._generate(questions, range(count))
         groups = self.questions.prefixes.numbers_of(np.arange(count))
@@ -88,10 +88,12 @@ class MultiTurnDataset:
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of further sessions, endlessly."""
         number = self.turns.sessions_with(count)
-        return self._generate(self._own.beyond(number * self.turns.high), itertools.count(number))
+        return self._generate(
+            self._unprefixed.beyond(number * self.turns.high), itertools.count(number)
+        )
 
     @property
-    def _own(self) -> RandomDataset:
+    def _unprefixed(self) -> RandomDataset:
         return replace(self.questions, prefixes=PrefixGroups())
 
     def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:

@@ -240,7 +240,7 @@ class Planner:
         )
 
     def _launches(self, spec: ArmSpec) -> list[Launch]:
-        study_engines.check_knobs(self._study, spec, self.engines.known_knobs(spec))
+        self.engines.check_knobs(spec)
         try:
             launches = self.engines.launches(spec)
         except BadInput as error:

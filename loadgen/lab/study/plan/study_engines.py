@@ -109,15 +109,19 @@ class StudyEngines:
         """Return an engine's own name of each of its knobs."""
         return self._engines[engine].knobs()  # type: ignore[no-any-return]
 
-    def known_knobs(self, arm: ArmSpec) -> list[str]:
-        """Return the names of the knobs that engines share, and if an arm has others, of all
-        those of its engine.
+    def check_knobs(self, arm: ArmSpec) -> None:
+        """Check the names of an arm's knobs: engines share some, and each has others.
+
+        Raises:
+            AtFault: A knob is unknown.
         """
-        if arm.knobs.keys() <= set(
-            self._all_knobs
-        ):  # the engine may start a program to know its own
-            return list(self._all_knobs)
-        return list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
+        if arm.knobs.keys() <= set(self._all_knobs):
+            return  # the engine may start a program to know its own
+        names = list(dict.fromkeys((*self._all_knobs, *self.knobs(arm.engine))))
+        for name in arm.knobs:
+            if name not in names:
+                remedy = suggestion(name, names) or f"use one of {', '.join(names)}"
+                raise AtFault(_place(self._study, arm, name), "unknown knob", remedy)
 
     def launches(self, arm: ArmSpec) -> list[Launch]:
         """Return the command of each replica, with a port and a folder as examples.
@@ -154,23 +158,6 @@ def identity(arm: ArmSpec, launches: Sequence[Launch]) -> str:
     # Any installation.
     text = json.dumps(served, sort_keys=True).replace(json.dumps(sys.executable), '"python"')
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def check_knobs(study: Study, spec: ArmSpec, knobs: Sequence[str]) -> None:
-    """Check the names of an arm's knobs.
-
-    Args:
-        study: The study.
-        spec: The arm.
-        knobs: Names of the knobs of all engines.
-
-    Raises:
-        AtFault: A knob is unknown.
-    """
-    for name in spec.knobs:
-        if name not in knobs:
-            remedy = suggestion(name, knobs) or f"use one of {', '.join(knobs)}"
-            raise AtFault(_place(study, spec, name), "unknown knob", remedy)
 
 
 def check_devices(study: Study, spec: ArmSpec) -> None:

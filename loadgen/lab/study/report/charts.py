@@ -3,7 +3,7 @@
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from loadgen.report.html import Drawing
 from loadgen.report.html.charts.chart import BarLook, Bars, Chart, Curve, Dots, Look, Panel
 from loadgen.report.html.charts.scale import Linear, Names, Nines
 from loadgen.report.result.latencies import percentiles_by_nines
+from loadgen.report.run_page.load_curve import pareto_front
 from loadgen.util.number_format import brief, percent, signed
 
 ROW = 26  # pixels of a row of names
@@ -141,7 +142,7 @@ def _pareto(model: ReportModel) -> Chart | None:
         for role, arm in (("winner", model.winner), ("baseline", model.baseline))
         if arm
     }
-    frontier = _frontier({identity: (user, gpu) for identity, (_, user, gpu) in points.items()})
+    frontier = pareto_front({identity: (user, gpu) for identity, (_, user, gpu) in points.items()})
     labelled = [identity for identity in frontier if identity not in roles][
         : MAX_LABELS - len(roles)
     ]
@@ -171,19 +172,6 @@ def _pareto(model: ReportModel) -> Chart | None:
             ),
         ),
     )
-
-
-def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Return the keys of the points that no other point exceeds in both coordinates, by the
-    first coordinate.
-    """
-    best = -math.inf
-    keys: list[str] = []
-    for key, (_, y) in sorted(points.items(), key=lambda item: (-item[1][0], -item[1][1])):
-        if y > best:
-            best = y
-            keys.append(key)
-    return keys[::-1]
 
 
 def _noise(model: ReportModel) -> Chart | None:

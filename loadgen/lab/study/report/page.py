@@ -121,7 +121,8 @@ def _stages(model: ReportModel) -> Iterator[Block]:
     for number, stage in enumerate(model.stages, 1):
         yield Heading(3, f"{number}. {stage.name}")
         yield from _remarks(stage)
-        yield from _tables(stage, model)
+        yield tables.arms(stage, model)
+        yield from tables.other_workloads(stage, model)
         for arm in _detailed(stage):
             yield Paragraph(line(Span(arm.name, Tone.STRONG)))
             yield from serving_command(arm.planned, model)
@@ -161,7 +162,8 @@ def _groups(model: ReportModel) -> Iterator[Block]:
             yield from _parameters(arm, model.workload)
             yield from _results(arm, model)
         yield from _shortened(stage)
-        yield from _tables(stage, model)
+        yield tables.arms(stage, model)
+        yield from tables.other_workloads(stage, model)
         yield from _summary(stage, model)
     if model.stages:
         yield Heading(3, "Summary of Optimization Options")
@@ -252,14 +254,6 @@ def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportM
 
 def _score(arm: ArmResult, model: ReportModel) -> str:
     return arm_text.score(arm.workloads[model.workload], model, model.unit)
-
-
-def _tables(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
-    yield tables.arms(stage, model)
-    if others := [
-        name for name in model.workloads[1:] if any(name in arm.workloads for arm in stage.arms)
-    ]:
-        yield tables.other_workloads(stage, others, model)
 
 
 def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:

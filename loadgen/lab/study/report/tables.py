@@ -61,14 +61,19 @@ def arms(step: StageSummary, model: ReportModel) -> Table:
     return Table(head, tuple(rows))
 
 
-def other_workloads(step: StageSummary, workloads: Sequence[str], model: ReportModel) -> Table:
-    """Return the arms of a step on workloads that it ran and that do not decide."""
+def other_workloads(step: StageSummary, model: ReportModel) -> Iterator[Table]:
+    """Yield the arms of a step on the workloads that it ran and that do not decide, if any."""
+    workloads = [
+        name for name in model.workloads[1:] if any(name in arm.workloads for arm in step.arms)
+    ]
+    if not workloads:
+        return
     rows = [
         (cell(Span(arm.name, Tone.CODE)), *(numbers(arm, name, model) for name in workloads))
         for arm in step.arms
         if any(name in arm.workloads for name in workloads)
     ]
-    return Table(("Arm", *workloads), tuple(rows))
+    yield Table(("Arm", *workloads), tuple(rows))
 
 
 def options(model: ReportModel) -> Table:

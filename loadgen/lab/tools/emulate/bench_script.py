@@ -1,6 +1,7 @@
 """Answers: the arithmetic that `vllm bench serve` and SGLang's fork of it share."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +19,8 @@ from loadgen.lab.tools.emulate.tool import (
     EVENT_IS_TOKEN,
     FORGIVING,
     N_MINUS_1,
-    RETOKENIZED,
     SPREAD,
     TOUCHED_SECONDS,
-    UNPLANNED,
     WHOLE_SECONDS,
     ZERO,
     Rule,
@@ -29,6 +28,18 @@ from loadgen.lab.tools.emulate.tool import (
 )
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
+
+
+class TokenSum(NamedTuple):
+    """The tokens of all successful requests together.
+
+    Attributes:
+        value: The sum; None if it cannot be known.
+        notes: Why it cannot be known; empty if it can.
+    """
+
+    value: float | None
+    notes: tuple[Rule, ...]
 
 
 @dataclass(frozen=True)
@@ -70,34 +81,21 @@ class Answers(View):
         return int((~self.completed & ~self.run.abandoned).sum())
 
     @property
-    def count_notes(self) -> tuple[Rule, ...]:
-        """Notes on every count of requests."""
-        return self.notes_on_counts(self.completed)
-
-    @property
-    def output_notes(self) -> tuple[Rule, ...]:
-        """Why sums of output tokens cannot be known; empty if they can."""
-        return (RETOKENIZED,) if (self.output[self.completed] < 0).any() else ()
-
-    @property
-    def input_notes(self) -> tuple[Rule, ...]:
-        """Why sums of input tokens cannot be known; empty if they can."""
-        return (UNPLANNED,) if (self.input[self.completed] < 0).any() else ()
-
-    @property
     def duration_s(self) -> float:
         """Time from `begin` to the end of the last response, s."""
         return self.run.seconds_since(self.begin)
 
-    @property
-    def total_output(self) -> float | None:
-        """Sum of output tokens; None if unknown."""
-        return None if self.output_notes else float(self.output[self.completed].sum())
+    def token_sum(self, tokens: Int64s, unknown: Rule) -> TokenSum:
+        """Sum up the tokens of successful requests.
 
-    @property
-    def total_input(self) -> float | None:
-        """Sum of input tokens; None if unknown."""
-        return None if self.input_notes else float(self.input[self.completed].sum())
+        Args:
+            tokens: `output` or `input`.
+            unknown: The note if a number is unknown.
+        """
+        counted = tokens[self.completed]
+        if (counted < 0).any():
+            return TokenSum(None, (unknown,))
+        return TokenSum(float(counted.sum()), ())
 
     def per_second(self, *totals: float | None) -> float | None:
         """Return the sum of totals over the duration; None if one is unknown or the duration is

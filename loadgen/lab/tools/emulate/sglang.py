@@ -24,6 +24,7 @@ from loadgen.lab.tools.emulate.tool import (
     RETOKENIZED,
     SPREAD,
     TOUCHED_SECONDS,
+    UNPLANNED,
     WHOLE_SECONDS,
     ZERO,
     Row,
@@ -99,9 +100,8 @@ def _totals(view: View) -> list[Row]:
     settings = view.run.settings
     answers = _answers(view)
     completed = float(answers.completed.sum())
-    total_in = answers.total_input
-    total_out = answers.total_output
-    input_notes = answers.input_notes
+    total_in, input_notes = answers.token_sum(answers.input, UNPLANNED)
+    total_out, _ = answers.token_sum(answers.output, RETOKENIZED)
     rate = settings.request_rate
     traffic = Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
     cap = (
@@ -110,7 +110,7 @@ def _totals(view: View) -> list[Row]:
         else None
     )
     totals = [
-        _total("completed", completed, answers.count_notes),
+        _total("completed", completed, answers.notes_on_counts(answers.completed)),
         _total("duration", answers.duration_s),
         _total("total_input_tokens", total_in, input_notes),
         _total("total_input_text_tokens", total_in, input_notes, ours="total_input_tokens"),

@@ -34,6 +34,7 @@ from loadgen.lab.tools.emulate.tool import (
     FROM_SENT,
     N_MINUS_1,
     PLANNED_INPUT,
+    RETOKENIZED,
     TOUCHED_SECONDS,
     UNPLANNED,
     WHOLE_SECONDS,
@@ -193,19 +194,18 @@ def _totals(client: Client, view: View) -> list[Row]:
     settings = view.run.settings
     answers = _answers(client, view)
     completed = float(answers.completed.sum())
-    rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes)]
+    count_notes = answers.notes_on_counts(answers.completed)
+    rows = [Row("Successful requests:", completed, "completed", 0, notes=count_notes)]
     if client.version >= 32:
-        rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=answers.count_notes))
+        rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=count_notes))
     if settings.max_concurrency is not None:
         rows.append(
             Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0)
         )
     if math.isfinite(settings.request_rate):
         rows.append(Row("Request rate configured (RPS):", settings.request_rate, "request_rate"))
-    total_in = answers.total_input
-    total_out = answers.total_output
-    input_notes = answers.input_notes
-    output_notes = answers.output_notes
+    total_in, input_notes = answers.token_sum(answers.input, UNPLANNED)
+    total_out, output_notes = answers.token_sum(answers.output, RETOKENIZED)
     rows += [
         Row("Benchmark duration (s):", answers.duration_s, "duration"),
         Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
@@ -232,8 +232,10 @@ def _peaks_and_all_tokens(client: Client, view: View) -> list[Row]:
         if client.version < 32
         else "Total token throughput (tok/s):"
     )
-    all_tokens = answers.per_second(answers.total_input, answers.total_output)
-    notes = answers.input_notes + answers.output_notes
+    total_in, input_notes = answers.token_sum(answers.input, UNPLANNED)
+    total_out, output_notes = answers.token_sum(answers.output, RETOKENIZED)
+    all_tokens = answers.per_second(total_in, total_out)
+    notes = input_notes + output_notes
     return [
         Row(
             "Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"
@@ -249,7 +251,7 @@ def _latency(metric: str, client: Client, view: View) -> list[Row]:
         return []
     answers = _answers(client, view)
     ps = client.percentiles(settings.metric_percentiles)
-    notes = answers.output_notes if metric == "tpot" else ()
+    notes = answers.token_sum(answers.output, RETOKENIZED).notes if metric == "tpot" else ()
     return view.percentile_rows(
         f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes
     )
@@ -257,7 +259,7 @@ def _latency(metric: str, client: Client, view: View) -> list[Row]:
 
 def _goodput(answers: Answers) -> float | None:
     """Return requests per second that meet every limit; a missing TPOT counts as 0."""
-    if answers.output_notes:
+    if answers.token_sum(answers.output, RETOKENIZED).notes:
         return None
     tpot = answers.tpot_ns
     measured = {

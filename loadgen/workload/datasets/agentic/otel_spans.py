@@ -117,7 +117,14 @@ def _call(span: JsonRow, attributes: dict[str, Any]) -> RecordedCall:
     if messages:
         call.messages = tuple(messages)
         if tools := _list(row, "gen_ai.tool.definitions"):
-            call.fields = {"tools": [_tool(tool) for tool in tools]}
+            functions = []
+            for tool in tools:
+                if "function" in tool:
+                    functions.append(tool)
+                    continue
+                function = {name: value for name, value in tool.items() if name != "type"}
+                functions.append({"type": "function", "function": function})
+            call.fields = {"tools": functions}
     else:
         call.input_tokens = max(row.integer("gen_ai.usage.input_tokens"), 1)
     return call
@@ -171,12 +178,3 @@ def _text(parts: list[dict[str, Any]]) -> str:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _tool(tool: dict[str, Any]) -> dict[str, Any]:
-    if "function" in tool:
-        return tool
-    return {
-        "type": "function",
-        "function": {name: value for name, value in tool.items() if name != "type"},
-    }
