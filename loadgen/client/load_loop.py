@@ -208,7 +208,8 @@ class Load:
             record.tokenized = self.tokenized.get(record.index, -1)
             self._recorder.add(record)
         self._uncounted.clear()
-        self.structured = await asyncio.to_thread(self._count_structured)
+        if self._answers:
+            self.structured = await asyncio.to_thread(self._count_structured)
 
     def _count_structured(self) -> Counter[str]:
         bodies = (

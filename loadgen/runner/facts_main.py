@@ -21,6 +21,9 @@ MODULE = __name__
 # Data sets that need no more of a tokenizer than these facts.
 OF_RANDOM_WORDS = ("random", "prefix_repetition")
 
+# Kept to the end of the process: to free it takes 0.1 s.
+_tokenizer: tokenizer.Tokenizer | None = None
+
 
 def unknown_file(settings: RunSettings) -> Path | None:
     """Return the tokenizer.json of a run of random words if its words are not in the cache.
@@ -49,13 +52,14 @@ def run() -> None:
     """Find the words of the tokenizer on standard input, and the tokens of its chat template; the
     cache keeps both. An error is left to the preparer, which meets it again.
     """
+    global _tokenizer
     child_process.name_process("facts")
     path = Path(os.fsdecode(sys.stdin.buffer.readline().rstrip(b"\n")))
     try:
         with cache.making_facts(cache.file_sha256(path)):
-            loaded = tokenizer.load(str(path))
-            words = exact_text.words_of(loaded).items
-            template = ChatTemplate.of(loaded)
+            _tokenizer = tokenizer.load(str(path))
+            words = exact_text.words_of(_tokenizer).items
+            template = ChatTemplate.of(_tokenizer)
             if template is not None:
                 template.added_tokens(words[: exact_text.MIN_WORDS])
                 for piece in template.frame(("user",)) or ():

@@ -43,7 +43,6 @@ def require(field: str, purpose: str, *packages: str, otherwise: str | None = No
         raise BadInput(field, problem, remedy) from next(iter(errors.values()))
 
 
-@cache
 def package_version(package: str) -> str | None:
     """Return the version of an installed package, by the name of its metadata folder: to read it
     takes far longer.
@@ -54,12 +53,19 @@ def package_version(package: str) -> str | None:
     Returns:
         The version; None if the package is not installed.
     """
+    return _versions().get(package)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of the installed packages; the first folder of `sys.path` counts."""
+    versions: dict[str, str] = {}
     for folder in filter(os.path.isdir, sys.path):
         for name in os.listdir(folder):
-            folder_package, _, version = name.removesuffix(SUFFIX).partition("-")
-            if name.endswith(SUFFIX) and folder_package.lower() == package:
-                return version
-    return None
+            if name.endswith(SUFFIX):
+                package, _, version = name.removesuffix(SUFFIX).partition("-")
+                versions.setdefault(package.lower(), version)
+    return versions
 
 
 def find(group: str, name: str) -> Any:
