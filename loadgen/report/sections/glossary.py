@@ -8,8 +8,8 @@ DUE = "when the schedule wants the request sent"
 SENT = "when its last byte leaves this machine"
 FROM = {"due": f"from due, {DUE},", "sent": f"from sent, {SENT},"}
 ABOUT = {  # where a text says {clock}, the number is counted from due and from sent
-    "requests": "A request is ok when it was answered with status 200, a token and a finish "
-    "reason, and no error.",
+    "requests": "A request is ok when it was answered with a status of success (2xx), a token, "
+    "and a finish reason or [DONE], and no error.",
     "ttft": "Time to first token: {clock} until the first event with tokens.",
     "ttfo": "Time to first output: {clock} until the first event of the answer itself, after any "
     "reasoning. It is "

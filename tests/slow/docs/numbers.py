@@ -29,11 +29,7 @@ GROUPS = {
             "sent",
             f"{SENT.capitalize()}, by the kernel's stamp; without one, just before it is written.",
         ),
-        (
-            "ok",
-            "A request is ok when it was answered with a status of success (2xx), a token, and a "
-            "finish reason or `[DONE]`, and no error.",
-        ),
+        ("ok", ABOUT["requests"]),
         (
             "error rate",
             "Requests that failed on the server, divided by all requests that ended. Turns that "
