@@ -11,10 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 SPARE_FILES = 64  # file descriptors kept free for everything except connections
 # Share of the time of all cores that a hypervisor may take. The loop runs on one core, which may
@@ -29,8 +30,7 @@ MAX_FILES_OF_MACOS = 10_240  # OPEN_MAX: macOS refuses more, also below its hard
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTimes:
+class CpuTimes(Struct, frozen=True):
     """CPU time since the machine started, in seconds summed over all cores.
 
     Attributes:
