@@ -4,8 +4,9 @@ A part of group E.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Self
+
+from msgspec import Struct
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.config.load import AS_IS, CACHE, COLD, SALTED, WARM
@@ -31,8 +32,7 @@ ADVICE_BY_PROTOCOL = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BestHits:
+class BestHits(Struct, frozen=True):
     """What a prefix cache could give back at best, if it kept all that it has seen of a run.
 
     Attributes:

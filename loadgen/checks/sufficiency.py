@@ -5,10 +5,10 @@ The load is steady unless requests, or sessions, pile up in front of the server 
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.checks.targets import alike
@@ -34,8 +34,7 @@ PILE_UP = "requests pile up"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
 
 
-@dataclass(frozen=True, slots=True)
-class Backlog:
+class Backlog(Struct, frozen=True):
     """Requests due and not ended, or sessions, along a straight line fitted to the steady part of a
     run.
 

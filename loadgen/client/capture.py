@@ -13,8 +13,9 @@ import contextlib
 import gzip
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from msgspec import Struct, field
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -73,8 +74,7 @@ class End(StrEnum):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedResponse:
+class CapturedResponse(Struct, frozen=True):
     """One response. `due_ns` and `sent_ns` count from the run's start, all other times from sent.
 
     Attributes:
@@ -98,8 +98,7 @@ class CapturedResponse:
     target: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """The content of a capture file.
 
     Attributes:
@@ -111,8 +110,7 @@ class Recording:
     responses: tuple[CapturedResponse, ...]
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Struct):
     record: Record
     reads: list[tuple[int, bytes]] = field(default_factory=list)
     cost: int = 0

@@ -4,8 +4,9 @@ have those it needs.
 
 import logging
 import math
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from loadgen.client.keep_alive import SAFE_AGE_NS
 from loadgen.config.option import flag
@@ -27,8 +28,7 @@ MAX_WARM = 4096
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class ConnectionBudget:
+class ConnectionBudget(Struct, frozen=True):
     """The connections of one worker.
 
     Attributes:

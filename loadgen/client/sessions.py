@@ -5,8 +5,9 @@ and their users.
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.user_behavior import ThinkTime
@@ -27,8 +28,7 @@ SET_COOKIE = "set-cookie"
 COOKIE = "Cookie"
 
 
-@dataclass(slots=True)
-class _Join:
+class _Join(Struct):
     """A request that follows several, some of which have ended.
 
     Attributes:

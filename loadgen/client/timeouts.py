@@ -4,8 +4,9 @@ all, and who ends it.
 
 import asyncio
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
@@ -19,8 +20,7 @@ MIN_PAUSE_NS = 20_000_000  # between two looks
 LOOKED_AT_ONCE = 200  # connections: a tenth of a millisecond
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """Limits in ns; 0 is no limit.
 
     Attributes:

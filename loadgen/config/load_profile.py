@@ -9,10 +9,11 @@ import csv
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, count, pairwise
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
@@ -25,8 +26,7 @@ _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _PHASE = re.compile(rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)")
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """What the values of a profile are.
 
     Attributes:
@@ -79,8 +79,7 @@ CONCURRENCY = Quantity(
 )
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """A part of a profile.
 
     Attributes:
@@ -151,8 +150,7 @@ class Phase:
         return (piece + (share if piece % 2 == 0 else 1 - share)) * self._piece_s
 
 
-@dataclass(frozen=True)
-class LoadProfile:
+class LoadProfile(Struct, frozen=True):
     """Phases, one after the other."""
 
     phases: tuple[Phase, ...]

@@ -12,8 +12,10 @@ import contextlib
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from loadgen.config import slo
 from loadgen.config.data import DataSettings
@@ -44,8 +46,7 @@ _PAIR = re.compile(r"\s*([a-z][a-z_-]*)\s*=(.*)", re.DOTALL)
 Values = dict[str, list[str]]  # the values of each key of a class, at least one each
 
 
-@dataclass(frozen=True)
-class RequestClass:
+class RequestClass(Struct, frozen=True):
     """A class of requests.
 
     Attributes:

@@ -16,8 +16,9 @@ it is not met.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput
@@ -45,8 +46,7 @@ _EXAMPLE = 'write for example "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
 _CONDITION = re.compile(r"\s*([a-z0-9]+_?[\w.]*)\s*(>=?)\s*([^\s>=]+)(?:\s+over\s+(\S+))?\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A limit of an SLO.
 
     Attributes:
@@ -196,8 +196,7 @@ def distribution(metric: str, clock: str) -> str:
     return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
 
 
-@dataclass(frozen=True, slots=True)
-class StopCondition:
+class StopCondition(Struct, frozen=True):
     """A condition that ends a run before its time.
 
     Attributes:

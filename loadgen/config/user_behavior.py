@@ -9,8 +9,9 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Self
+
+from msgspec import Struct
 
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
@@ -35,8 +36,7 @@ MAX_ATTEMPTS = 100
 _RETRY = re.compile(r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,18}))?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkTime:
+class ThinkTime(Struct, frozen=True):
     """A distribution of think times.
 
     Attributes:
@@ -104,8 +104,7 @@ class ThinkTime:
         return self.mean_s
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnect:
+class Disconnect(Struct, frozen=True):
     """Which share of users leaves, and when.
 
     Attributes:
@@ -156,8 +155,7 @@ class Disconnect:
         return cls(float(percent) / 100, after_s=after_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """When a request is sent again.
 
     Attributes:

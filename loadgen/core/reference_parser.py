@@ -8,10 +8,11 @@ one piece has the form of an event that says everything, with `message` for `del
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from loadgen.core import token_usage
 from loadgen.core.dialect import Delta, Dialect
@@ -150,8 +151,7 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PooledAnswer:
+class PooledAnswer(Struct, frozen=True):
     """The facts of an answer that is no stream.
 
     Attributes:

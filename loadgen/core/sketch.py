@@ -9,9 +9,10 @@ exactly: two merged ones equal that of all values.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Self
+
+from msgspec import Struct, field
 
 from loadgen.core.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
 
@@ -23,8 +24,7 @@ Cells = dict[int, int]  # counts above 0, by column * ROWS + row
 MAX_ERROR = 1 / 32  # relative error of a Sketch's percentile, besides that of the histogram itself
 
 
-@dataclass(frozen=True, slots=True)
-class Sketch:
+class Sketch(Struct, frozen=True):
     """How often values occurred, ns, to one sixteenth.
 
     A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64
@@ -110,8 +110,7 @@ class Sketch:
         return lowest, coarse_lowest(coarse_row(lowest) + 1) - 1
 
 
-@dataclass(frozen=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """How often each latency occurred in each column of time.
 
     Attributes:

@@ -4,8 +4,9 @@ own.
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from loadgen import report
 from loadgen.analysis.search.early_stop import StopRule

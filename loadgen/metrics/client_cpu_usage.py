@@ -2,19 +2,18 @@
 sampler that makes them.
 """
 
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
+
+from msgspec import Struct, structs
 
 from loadgen.engines.launch.processes import family, family_cpu_s
 from loadgen.util import machine
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClientUsage:
+class ClientUsage(Struct, frozen=True, kw_only=True):
     """Facts about one or several measuring processes, from the start of the clock to its end; None
     where unknown.
 
@@ -72,7 +71,7 @@ class ClientUsage:
         Raises:
             KeyError, TypeError: `data` holds other keys.
         """
-        return cls(**{field.name: data.get(field.name) for field in dataclasses.fields(cls)})
+        return cls(**{field.name: data.get(field.name) for field in structs.fields(cls)})
 
     @classmethod
     def together(cls, usages: Sequence[Self]) -> Self:
@@ -84,7 +83,7 @@ class ClientUsage:
             values = [value for usage in usages if (value := getattr(usage, name)) is not None]
             return _COMBINED[name](values) if values else None
 
-        return cls(**{field.name: combined(field.name) for field in dataclasses.fields(cls)})
+        return cls(**{field.name: combined(field.name) for field in structs.fields(cls)})
 
 
 class UsageSampler:

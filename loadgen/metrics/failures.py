@@ -3,8 +3,9 @@ lets anyone connect.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 
@@ -12,8 +13,7 @@ PATIENCE_S = 5.0  # a server that only refused for so long counts as gone
 SILENCE_NS = 60_000_000_000  # a stream without a token for so long is reported to the user
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Struct, frozen=True):
     """Failed requests, and those among which they count.
 
     A request that was cancelled because the run ended early counts nowhere: its end is unknown. Nor
@@ -75,8 +75,7 @@ def lost_text(cut_off: int, never_sent: int) -> str:
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
-@dataclass(frozen=True, slots=True)
-class Reachability:
+class Reachability(Struct, frozen=True):
     """What the connections to one target show. Times are seconds on the clock of the run.
 
     Attributes:

@@ -3,9 +3,11 @@
 Checks and report read it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
+
+from msgspec import Struct, structs
 
 from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
@@ -101,8 +103,7 @@ class RunData:
         return settings.strict or any(limit is not None for limit in slos)
 
 
-@dataclass(frozen=True)
-class Measurement:
+class Measurement(Struct, frozen=True):
     """The numbers of a run or of a part of it, with what only the measuring processes know; parts
     add up.
 
@@ -116,7 +117,7 @@ class Measurement:
 
     def merge(self, other: Self) -> Self:
         """Combine two parts of a run."""
-        return replace(
+        return structs.replace(
             self,
             snapshot=self.snapshot.merge(other.snapshot),
             trailer=self.trailer.merge(other.trailer),
@@ -124,4 +125,4 @@ class Measurement:
 
     def with_records_error(self, error: str | None) -> Self:
         """Return a copy that reports this error of the records, unless it reports one already."""
-        return replace(self, trailer=self.trailer.with_records_error(error))
+        return structs.replace(self, trailer=self.trailer.with_records_error(error))

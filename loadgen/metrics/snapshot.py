@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import Struct, structs
+
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import NO_FAILURES, Outcome
@@ -170,8 +172,7 @@ class Column:
         return column
 
 
-@dataclass(frozen=True)
-class Details:
+class Details(Struct, frozen=True):
     """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.rows`.
 
     Attributes:
@@ -185,19 +186,19 @@ class Details:
         errors: Why the request is not ok; empty if it is.
     """
 
-    input_lens: list[int] = field(default_factory=list)
-    output_lens: list[int] = field(default_factory=list)
-    ttfts: list[float] = field(default_factory=list)
-    itls: list[list[float]] = field(default_factory=list)
-    latencies: list[float] = field(default_factory=list)
-    start_times: list[float] = field(default_factory=list)
-    queue_times: list[float] = field(default_factory=list)
-    generated_texts: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    input_lens: list[int] = []
+    output_lens: list[int] = []
+    ttfts: list[float] = []
+    itls: list[list[float]] = []
+    latencies: list[float] = []
+    start_times: list[float] = []
+    queue_times: list[float] = []
+    generated_texts: list[str] = []
+    errors: list[str] = []
 
     def __add__(self, other: Details) -> Details:
         return Details(
-            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+            *(a + b for a, b in zip(structs.astuple(self), structs.astuple(other), strict=True))
         )
 
 
@@ -220,8 +221,7 @@ class SampledAnswer(NamedTuple):
     greatest_span_ns: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoopTotals:
+class LoopTotals(Struct, frozen=True, kw_only=True):
     """What a snapshot holds that its records do not.
 
     Attributes:
@@ -395,7 +395,9 @@ class Snapshot:
         details = self.details
         later_s = (start_ns - self.start_ns) / 1e9
         if details is not None:
-            details = replace(details, start_times=[at_s + later_s for at_s in details.start_times])
+            details = structs.replace(
+                details, start_times=[at_s + later_s for at_s in details.start_times]
+            )
         targets, classes = (
             tuple(part.on_clock(start_ns) for part in parts)
             for parts in (self.targets, self.classes)

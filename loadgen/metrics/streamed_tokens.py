@@ -3,8 +3,10 @@ usage counts.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.core.histogram import Histogram
 from loadgen.core.record import BY_USAGE, Record
@@ -72,8 +74,7 @@ def sampled(record: Record, streamed: int) -> SampledAnswer:
     return SampledAnswer(_to_stream(record), streamed, after_first, span_ns, *record.span_bounds_ns)
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Tokens by usage beside tokens in the text.
 
     Attributes:

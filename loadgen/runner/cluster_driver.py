@@ -11,9 +11,10 @@ import importlib.metadata
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
+
+from msgspec.structs import replace
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import check_share

@@ -7,9 +7,10 @@ clock.
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import Progress

@@ -12,6 +12,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from loadgen.config.settings import RunSettings
 from loadgen.config.slo import ERRORS, RATES, StopCondition
 from loadgen.core.sketch import Sketch
@@ -167,14 +169,14 @@ async def coordinate(
     telemetry = Telemetry.left_in(
         job.folder, start_ns, job.scraping.missing if job.scraping else ()
     )
-    trailer = replace(
+    trailer = structs.replace(
         trailer,
         telemetry=telemetry,
         calls=tuple(calls.made),
         no_answer_since_s=None if gone is None else gone.refused_s,
         stopped=stopped,
     )
-    measurement = replace(measurement, trailer=trailer)
+    measurement = structs.replace(measurement, trailer=trailer)
     if job.records is None or trailer.records_error:
         return measurement
     return measurement.with_records_error(

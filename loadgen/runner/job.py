@@ -3,8 +3,9 @@ it.
 """
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.records.header import RunHeader
@@ -15,8 +16,7 @@ from loadgen.workload.target import Target
 JOURNAL_BYTES = 1 << 28  # of all workers
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True):
     """What one participant has to do.
 
     Attributes:

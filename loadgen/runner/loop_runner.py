@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from typing import Self
+
+from msgspec.structs import replace
 
 from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture

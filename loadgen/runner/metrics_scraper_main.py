@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.engines.sim.prefix_cache import BLOCK
@@ -277,7 +278,7 @@ async def scrape(source: Source, moment: str) -> Scrape:
         asked_ns=asked_ns,
         answered_ns=answered_ns,
         failed=failed,
-        **(vars(reading) if reading else {}),
+        **(structs.asdict(reading) if reading else {}),
     )
 
 

@@ -5,9 +5,10 @@ with the same steps.
 import asyncio
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any, Literal, Protocol
+
+from msgspec.structs import replace
 
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress

@@ -15,9 +15,10 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from loadgen.config.load import SALTED
 from loadgen.config.settings import RunSettings, seed_of
@@ -49,8 +50,7 @@ BYTES_AHEAD = 1 << 26
 logger = logging.getLogger("loadgen")
 
 
-@dataclass(frozen=True)
-class PrepareOrder:
+class PrepareOrder(Struct, frozen=True):
     """Which requests to prepare.
 
     Attributes:

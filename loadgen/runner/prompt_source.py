@@ -10,9 +10,11 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct, structs
 
 from loadgen.config.request_class import CLASS, RequestClass
 from loadgen.config.settings import RunSettings, is_closed_loop, seed_of
@@ -28,8 +30,7 @@ from loadgen.workload.prompt_form import PromptForm
 from loadgen.workload.target import Target
 
 
-@dataclass(frozen=True)
-class PromptSource:
+class PromptSource(Struct, frozen=True):
     """The prompts of a data set, with what the server is expected to count of each.
 
     Attributes:
@@ -88,7 +89,7 @@ class PromptSource:
         form = PromptForm.of(dataset, settings, target)
         source = cls._of(dataset, settings, count)._salted(salt, dataset, settings)
         source = source._changed(form.apply, form.provenance)._asking(target)
-        return replace(source, ends=TokenEnds.of(dataset, settings, chat=target.chat))
+        return structs.replace(source, ends=TokenEnds.of(dataset, settings, chat=target.chat))
 
     @classmethod
     def named(
@@ -122,7 +123,8 @@ class PromptSource:
         source = cls._of(sized, settings, count)._salted(salt, dataset, settings)
         source = source._changed(form.apply, form.provenance)
         source = source._changed(prediction.predict, prediction.provenance)._asking(target)
-        return replace(source, ends=TokenEnds.of(dataset, settings, prediction, chat=target.chat))
+        ends = TokenEnds.of(dataset, settings, prediction, chat=target.chat)
+        return structs.replace(source, ends=ends)
 
     def _salted(self, salt: str | None, dataset: Dataset, settings: RunSettings) -> "PromptSource":
         if salt is None:
@@ -135,7 +137,7 @@ class PromptSource:
         facts: Callable[[], dict[str, Any]],
     ) -> "PromptSource":
         """Return a source of these prompts, changed, with further facts about their origin."""
-        return replace(
+        return structs.replace(
             self,
             prompts=change(self.prompts),
             origin=lambda: self.origin() | facts(),
@@ -172,7 +174,7 @@ class PromptSource:
         # The same prompts, each with a class that is drawn.
         numbers = ClassDraws.from_settings(settings).numbers()
         counts = ClassCounts(settings)
-        return replace(
+        return structs.replace(
             source,
             prompts=counts.counted(classed(prompts, numbers)),
             origin=lambda: source.origin() | counts.facts(),

@@ -11,6 +11,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from loadgen import checks, report
 from loadgen.config.option import check_type
 from loadgen.config.run_fields import python_names
@@ -183,7 +185,7 @@ def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
     if whole.snapshot.partial is None and file.trailer is None:
         of = "" if is_bounded_by_time(file.header.settings) else f" of {file.scheduled}"
         partial = f"{whole.snapshot.ended}{of} requests had ended when the records stopped"
-        whole = replace(whole, snapshot=replace(whole.snapshot, partial=partial))
+        whole = structs.replace(whole, snapshot=replace(whole.snapshot, partial=partial))
     return whole
 
 

@@ -6,9 +6,11 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import BALANCE
@@ -26,8 +28,7 @@ HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 OWNER = "loadgen-simulator"
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(Struct, frozen=True):
     """A server, or several that share the requests of a run.
 
     Attributes:

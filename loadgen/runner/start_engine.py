@@ -7,10 +7,12 @@ import contextlib
 import logging
 import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from loadgen.config.data import AGENTIC, TRACE
 from loadgen.config.request_class import RequestClass
@@ -114,8 +116,7 @@ def _simulator_flags(classes: Sequence[RequestClass]) -> list[str]:
     return flags
 
 
-@dataclass(frozen=True)
-class EngineSession:
+class EngineSession(Struct, frozen=True):
     """Ready replicas of an engine.
 
     Attributes:

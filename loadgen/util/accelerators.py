@@ -7,8 +7,9 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
+
+from msgspec import Struct
 
 from loadgen.util.machine import program_output
 
@@ -39,8 +40,7 @@ def installed() -> bool:
     return importlib.util.find_spec(PACKAGE) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(Struct, frozen=True):
     """Memory of one GPU, in bytes.
 
     Attributes:

@@ -10,8 +10,9 @@ import ctypes
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 NS_PER_S = 1_000_000_000
 # From <linux/time.h> and <sys/timerfd.h>; the numbers are part of the kernel's interface.
@@ -33,8 +34,7 @@ class AnyAlarm(Protocol):
         """Cancel the alarm for good. It may be closed twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """A source of time, with alarms.
 
     Attributes:

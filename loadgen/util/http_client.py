@@ -13,12 +13,12 @@ import os
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import orjson
+from msgspec import Struct
 
 from loadgen.errors import Unreachable
 
@@ -27,8 +27,7 @@ READ_BYTES = 1 << 16
 WAIT_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The response to a probe.
 
     Attributes:

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from loadgen.util.number_format import percent
 
@@ -34,8 +35,7 @@ MAX_FILES_OF_MACOS = 10_240  # OPEN_MAX: macOS refuses more, also below its hard
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTimes:
+class CpuTimes(Struct, frozen=True):
     """CPU time since the machine started, in seconds summed over all cores.
 
     Attributes:
@@ -58,7 +58,7 @@ class CpuTimes:
     def now(cls) -> "CpuTimes":
         """Read the CPU times; zeros where the system does not show them."""
         times = cls.of(read_system_file("/proc/stat"), time.monotonic(), time.process_time())
-        return replace(times, throttled_s=throttled_s())
+        return structs.replace(times, throttled_s=throttled_s())
 
     @classmethod
     def of(cls, stat: str, at_s: float, own_s: float) -> "CpuTimes":

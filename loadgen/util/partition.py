@@ -1,10 +1,9 @@
 """Partition of the requests of a run: the part that one of several workers carries out."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Partition:
+class Partition(Struct, frozen=True):
     """Every `count`-th session (or single request) of a run, starting with number `index`.
 
     Attributes:

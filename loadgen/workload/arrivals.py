@@ -21,11 +21,11 @@ before it is answered. The due times of a trace replace the arrival process.
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, Self
 
 import numpy as np
+from msgspec import Struct
 
 from loadgen.config.load_check import MAX_REQUESTS
 from loadgen.config.load_profile import LoadProfile
@@ -63,8 +63,7 @@ class Rate(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Flat:
+class Flat(Struct, frozen=True):
     """A constant rate, requests/s."""
 
     mean_rps: float
@@ -74,8 +73,7 @@ class Flat:
         return expected / self.mean_rps
 
 
-@dataclass(frozen=True)
-class LinearRamp:
+class LinearRamp(Struct, frozen=True):
     """A rate that changes linearly from `start_rps` to `end_rps`, of which at least one is above
     0.
     """
@@ -99,8 +97,7 @@ class LinearRamp:
         return at_s
 
 
-@dataclass(frozen=True)
-class ExponentialRamp:
+class ExponentialRamp(Struct, frozen=True):
     """A rate that grows exponentially, 0 < `start_rps` < `end_rps`."""
 
     start_rps: float
@@ -117,8 +114,7 @@ class ExponentialRamp:
         return np.log1p(expected * (growth / self.start_rps)) / growth
 
 
-@dataclass(frozen=True)
-class Wave:
+class Wave(Struct, frozen=True):
     """A rate that is a sine wave, from `start_rps` to `turn_rps` after half a period, and back."""
 
     start_rps: float
@@ -139,8 +135,7 @@ class Wave:
         return high
 
 
-@dataclass(frozen=True)
-class ProfileRate:
+class ProfileRate(Struct, frozen=True):
     """The rate of a `LoadProfile`; its window is as long as the profile."""
 
     profile: LoadProfile

@@ -10,8 +10,10 @@ import hashlib
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.config.request_class import IN_TURN
 from loadgen.config.settings import RunSettings, seed_of
@@ -38,8 +40,7 @@ def uniforms(count: int, seed: int, purpose: str, *of: int) -> list[float]:
     return [int.from_bytes(drawn[at : at + _BYTES]) / 2**48 for at in range(0, len(drawn), _BYTES)]
 
 
-@dataclass(frozen=True, slots=True)
-class ClassDraws:
+class ClassDraws(Struct, frozen=True):
     """Draws classes by their shares, each session by itself; or they take turns.
 
     Sessions that arrive as a Poisson process are then a Poisson process of each class, with its
@@ -92,8 +93,7 @@ def classed(prompts: Iterable[Prompt], numbers: Iterator[int]) -> Iterator[Promp
         yield replace(prompt, class_number=number)
 
 
-@dataclass(frozen=True, slots=True)
-class Departures:
+class Departures(Struct, frozen=True):
     """Users who leave: each request draws for itself, so that any number of workers draws the same.
 
     Attributes:

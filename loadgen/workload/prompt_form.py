@@ -5,8 +5,9 @@ them, as token ids.
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings
@@ -27,8 +28,7 @@ CHAT_REMEDY = "leave it out: the server of a chat applies the template"
 BATCH = 64  # prompts rendered and encoded at a time
 
 
-@dataclass(frozen=True, slots=True)
-class PromptForm:
+class PromptForm(Struct, frozen=True):
     """Renders and encodes prompts. Their lengths are then those of what is sent.
 
     Attributes:

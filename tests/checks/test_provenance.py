@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from msgspec import structs
 
 from loadgen.checks import examine, provenance
 from loadgen.config.settings import RunSettings
@@ -26,7 +27,7 @@ def without(part, name=None, **options):
         del known[part]
     else:
         known[part] = known[part] | {name: None}
-    return of(dataclasses.replace(made, header=dataclasses.replace(made.header, provenance=known)))
+    return of(dataclasses.replace(made, header=structs.replace(made.header, provenance=known)))
 
 
 def test_a_run_that_says_everything_is_green():

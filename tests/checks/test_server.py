@@ -1,9 +1,9 @@
 """Server metrics against measured values: a check fails where both cannot be true."""
 
-import dataclasses
 import math
 
 import pytest
+from msgspec import structs
 
 from loadgen.checks import GROUPS, examine
 from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
@@ -213,7 +213,7 @@ def test_metrics_are_not_compared_without_scrapes_around_run():
 
 
 def test_server_without_metrics_is_red_and_ends_comparison():
-    checks = of(dataclasses.replace(said(), missing=("http://b:2",)))
+    checks = of(structs.replace(said(), missing=("http://b:2",)))
     assert checks[ALL].ok is False
     assert "http://b:2" in checks[ALL].value
     assert "--server-metrics" in checks[ALL].advice

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
@@ -204,7 +205,7 @@ def in_order(snapshot: Snapshot) -> Snapshot:
     order = np.argsort(snapshot.index, kind="stable")
     rows = rows_of(**{name: getattr(snapshot, name)[order] for name, _ in ROW_COLUMNS})
     details = snapshot.details and Details(
-        *([column[i] for i in order] for column in vars(snapshot.details).values())
+        *([column[i] for i in order] for column in structs.astuple(snapshot.details))
     )
     return dataclasses.replace(
         snapshot, rows=rows, details=details, targets=tuple(map(in_order, snapshot.targets))
@@ -235,7 +236,7 @@ def heading(
 def shard(schedule: Schedule, number: int = 0, **client: Any) -> WorkerReport:
     """A worker that came to its end; `client` says what is unlike CLIENT."""
     return WorkerReport(
-        number=number, client=dataclasses.replace(CLIENT, **client), schedule_sha256=schedule.sha256
+        number=number, client=structs.replace(CLIENT, **client), schedule_sha256=schedule.sha256
     )
 
 

@@ -4,6 +4,8 @@ they come to.
 
 from typing import Any
 
+from msgspec import structs
+
 from loadgen.metrics.server.parser import Reading
 from loadgen.metrics.server.series import FIRST, LAST, TICK, PromHistogram, Scrape, SourceSeries
 from loadgen.metrics.server.telemetry import Telemetry
@@ -30,7 +32,7 @@ def scrape(
     )
     reading = Reading(dict(values), names, ttft)
     answered_ns = asked_ns + round(took_ms * 1e6)
-    facts: dict[str, Any] = {} if failed else vars(reading)
+    facts: dict[str, Any] = {} if failed else structs.asdict(reading)
     return Scrape(
         url=url,
         target=TARGET,

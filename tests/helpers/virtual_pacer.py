@@ -1,7 +1,8 @@
 """A pacer in virtual time, between a schedule and a server of which every send is known."""
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from loadgen.client.pacer import Pacer
 from loadgen.core.read_loop import SendHook

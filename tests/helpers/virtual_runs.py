@@ -6,10 +6,12 @@ Times that tests state are ns after the start of the run's clock.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from loadgen.client.load_loop import Load
 from loadgen.client.pacer import Pacer

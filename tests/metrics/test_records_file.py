@@ -1,11 +1,11 @@
 """Records on disk: one JSON line per request; what did not happen or was not reported is null."""
 
 import contextlib
-import dataclasses
 import math
 
 import orjson
 import pytest
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
@@ -220,7 +220,7 @@ def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path
 
 def test_secrets_are_not_in_the_file(tmp_path):
     path = tmp_path / "records.jsonl"
-    heading = dataclasses.replace(
+    heading = structs.replace(
         HEADING, settings=RunSettings(api_key="hunter2", header=("X-Key=hunter2",))
     )
     with RecordWriter.optional(path) as writer:
@@ -265,7 +265,7 @@ def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
 
 
 def test_answer_text_is_written_only_if_asked(tmp_path):
-    asked = dataclasses.replace(HEADING, settings=RunSettings(save_detailed=True))
+    asked = structs.replace(HEADING, settings=RunSettings(save_detailed=True))
     for heading, found in ((HEADING, [None]), (asked, ["xyz"])):
         path = tmp_path / "records.jsonl"
         with RecordWriter.optional(path) as writer:
@@ -346,7 +346,7 @@ def test_a_file_is_read_up_to_where_its_writing_was_cut_off(tmp_path):
 
 def shown(heading):
     """A heading as a file can hold it: without secrets, and with lists where JSON has no tuples."""
-    return dataclasses.replace(heading, settings=heading.settings.replace(header=("A=(given)",)))
+    return structs.replace(heading, settings=heading.settings.replace(header=("A=(given)",)))
 
 
 def test_a_file_tells_what_the_run_ended_with(tmp_path):

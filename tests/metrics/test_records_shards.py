@@ -1,10 +1,10 @@
 """The record files of several workers are joined into one, with the trailer at its end."""
 
-import dataclasses
 import errno
 import os
 
 import pytest
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.records import shards
@@ -100,7 +100,7 @@ def test_the_others_are_one_file_where_one_was_never_begun(paths, number):
 
 def test_the_end_of_the_run_takes_the_place_of_another(paths):
     for partial in ("alone", "together"):
-        write_trailer(paths[0], TRAILER, dataclasses.replace(TOTALS, partial=partial))
+        write_trailer(paths[0], TRAILER, structs.replace(TOTALS, partial=partial))
     assert RecordFile(paths[0]).totals.partial == "together"
     assert indices(paths[0]) == [0, 2, 4]
 

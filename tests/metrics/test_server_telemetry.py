@@ -1,10 +1,10 @@
 """Telemetry of several servers as one, and what a run leaves in its folder."""
 
-import dataclasses
 import math
 
 import orjson
 import pytest
+from msgspec import structs
 
 from loadgen.metrics.server.series import FIRST, LAST, PromHistogram
 from loadgen.metrics.server.telemetry import FILE_NAME, Gpu, Telemetry
@@ -50,7 +50,7 @@ def test_several_servers_sum_counts_and_take_the_highest_share():
 
 def test_value_unknown_to_a_server_is_unknown_in_total():
     said = two()
-    silent = dataclasses.replace(said.sources[1], series={"running": [None, None, None]}, names={})
+    silent = structs.replace(said.sources[1], series={"running": [None, None, None]}, names={})
     said = Telemetry((said.sources[0], silent))
     assert said.levels("running") == []
     assert said.increase("requests") is None

@@ -1,9 +1,9 @@
 """Server metrics in the result and on the console, printed only if reported."""
 
-import dataclasses
 import math
 
 import orjson
+from msgspec import structs
 
 from loadgen.metrics.server.series import FIRST, LAST, PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
@@ -152,9 +152,9 @@ def test_gpus_are_summed_up_in_a_line():
         sm_clock_mhz=[1500.0, 1700.0],
         memory_bytes=[1e9, 2e9],
     )
-    both = Telemetry(SAID.sources, (one, dataclasses.replace(one)))
+    both = Telemetry(SAID.sources, (one, structs.replace(one)))
     assert below(both)[-1] == "GPUs (2): 800 W on average, 60% busy, 1600 MHz, 4.0 GB in use"
     assert below(Telemetry((), (gpu(),))) == ["GPUs (1): n/a"]
     said = result(RUN, telemetry=both)["loadgen"]["server"]
     assert said["gpu_levels"][0]["power_w"] == {"mean": 400.0, "max": 500.0}
-    assert said["gpus"][0] == dataclasses.asdict(one)
+    assert said["gpus"][0] == structs.asdict(one)

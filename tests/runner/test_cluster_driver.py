@@ -3,10 +3,10 @@
 import asyncio
 import functools
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError, WorkerDied

@@ -4,11 +4,11 @@ lost.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError, Unreachable, WorkerDied

@@ -1,10 +1,10 @@
 """Several targets: how they are named, what is refused, and what the probe finds."""
 
 import base64
-import dataclasses
 import logging
 
 import pytest
+from msgspec import structs
 
 from loadgen.cli import flags, run_settings
 from loadgen.config.settings import RunSettings, public
@@ -133,7 +133,7 @@ async def test_where_one_is_simulated_so_are_the_numbers_of_all(probed, monkeypa
     answers |= {A: (["m"], "1.0"), B: (["m"], "1.0")}
 
     async def of_which_b_is_simulated(settings, on_progress):
-        return dataclasses.replace(
+        return structs.replace(
             await probe_one(settings, on_progress), simulated=settings.urls == (B,)
         )
 

@@ -5,13 +5,13 @@ adds up anything.
 """
 
 import copy
-import dataclasses
 import json
 import warnings
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -75,9 +75,7 @@ def made(plain, folder):
     """A data set of the folder's tokenizer, with lengths of its own."""
     tokenizer = copy.copy(plain.tokenizer)
     tokenizer.folder = folder
-    return dataclasses.replace(
-        plain, drawing=dataclasses.replace(plain.drawing, tokenizer=tokenizer)
-    )
+    return structs.replace(plain, drawing=structs.replace(plain.drawing, tokenizer=tokenizer))
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +116,8 @@ def sized(dataset, inputs, seed=0):
     from loadgen.workload.datasets.lengths import Lengths
 
     lengths = Lengths.parse("--random-input-len", inputs, less=dataset.tokenizer.special_tokens)
-    return dataclasses.replace(
-        dataset, inputs=lengths, drawing=dataclasses.replace(dataset.drawing, seed=seed)
+    return structs.replace(
+        dataset, inputs=lengths, drawing=structs.replace(dataset.drawing, seed=seed)
     )
 
 

@@ -115,9 +115,7 @@ def test_built_in_dataset_needs_no_scan_of_packages(monkeypatch):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    "module", ["tokenizers", "transformers", "huggingface_hub", "msgspec", "yaml"]
-)
+@pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "yaml"])
 def test_registry_and_presets_import_no_heavy_module(module):
     code = (
         f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} "

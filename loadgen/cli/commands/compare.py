@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -187,6 +186,8 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
     """Write the files that are asked for, with the outcome of the conditions before the numbers."""
     if not (arguments.markdown or arguments.junit or arguments.html or wants_step_summary()):
         return
+    from msgspec import structs
+
     from loadgen.analysis.compare import page
     from loadgen.report import gate
     from loadgen.report.ci_summary import gate_blocks
@@ -197,7 +198,7 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
     if demands:
         blocks = document.blocks
         place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
-        document = replace(
+        document = structs.replace(
             document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:])
         )
     suite = gate.Suite("compare", document.title, demands)

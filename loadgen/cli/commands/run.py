@@ -1,6 +1,5 @@
 """`loadgen run`: measure a server, once or as a sweep, print the report and save the files."""
 
-import dataclasses
 import logging
 import math
 import os
@@ -195,6 +194,8 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
     Raises:
         LoadgenError: The sweep ended before anything was measured.
     """
+    from msgspec import structs
+
     with single_threaded():
         from loadgen.cli.runs.run_series import SeriesRunner, with_numbered_files
         from loadgen.report import load_line
@@ -223,7 +224,7 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
             )
             level = getattr(requested, name)
             title = f"run {number} of {len(runs)}: {load or f'{level:g} {UNITS[name]}'}"
-            run_server = dataclasses.replace(server, settings=resolved)
+            run_server = structs.replace(server, settings=resolved)
             await series.run(run_server, with_numbered_files(requested, number), level, title=title)
             if series.interrupts.count:
                 series.data.partial = INTERRUPTED

@@ -5,9 +5,10 @@ tools differ in the meaning of a flag or in a default.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from loadgen.cli.compat import other_tools, sglang, vllm, vllm_rs
 from loadgen.cli.compat.shared_data import with_dataset_name
@@ -15,8 +16,7 @@ from loadgen.cli.compat.tool_flags import MARK, Settings, ToolFlag, translated
 from loadgen.workload import vllm_load
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool whose command lines `loadgen run` can read.
 
     Attributes:

@@ -3,8 +3,9 @@
 import argparse
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from loadgen.config.option import flag as spelled
 from loadgen.errors import BadInput
@@ -19,8 +20,7 @@ MARK = "_"
 DEST = "tool_flags"  # the attribute of a namespace that holds such flags
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFlag:
+class ToolFlag(Struct, frozen=True):
     """A flag of another tool.
 
     Attributes:

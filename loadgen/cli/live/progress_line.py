@@ -5,9 +5,10 @@ elsewhere.
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TextIO
+
+from msgspec import Struct
 
 from loadgen.metrics.failures import lost_text
 from loadgen.metrics.progress import Progress
@@ -104,8 +105,7 @@ class ProgressLine:
         self._stream.flush()
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """Requests and tokens per second between two moments of a run.
 
     Attributes:

@@ -6,8 +6,9 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from loadgen.cli.output import say
 from loadgen.metrics.records import shards
@@ -17,8 +18,7 @@ MAX_KEPT = 10
 PATTERN = "*.jsonl"
 
 
-@dataclass
-class Journal:
+class Journal(Struct):
     """The journal of one run.
 
     Attributes:

@@ -4,11 +4,12 @@ the series as a whole.
 
 import asyncio
 import contextlib
-import dataclasses
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from loadgen import report
 from loadgen.analysis.search.algorithm import End
@@ -265,7 +266,7 @@ class SearchSeries:
             requested = self._requested.replace(**differences(server.settings, resolved))
             level = self._search.level_of(resolved)
             title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
-            run_server = dataclasses.replace(server, settings=resolved)
+            run_server = structs.replace(server, settings=resolved)
             return await self._series.run(
                 run_server, requested, level, title=title, stop=stop, reports=False
             )

@@ -3,8 +3,9 @@
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
+
+from msgspec import Struct
 
 from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from loadgen.runner.server import Server
 
 
-@dataclass(frozen=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True):
     """A finished run.
 
     Attributes:

@@ -6,12 +6,13 @@ search leaves its records, and each load a summary.
 """
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from loadgen.analysis.search.algorithm import End
 from loadgen.analysis.search.early_stop import StopRule
@@ -121,7 +122,7 @@ class SearchRuns:
                 raise InconclusiveRun(OUT_OF_TIME)
             level = self._search.level_of(settings)
             title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
-            run_server = dataclasses.replace(server, settings=settings)
+            run_server = structs.replace(server, settings=settings)
 
             def stop_in_time(progress: Progress) -> str | None:
                 runs = len(self._series.data.points)

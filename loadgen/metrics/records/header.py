@@ -3,10 +3,10 @@
 First line of a records file.
 """
 
-import dataclasses
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
+
+from msgspec import Struct, structs
 
 from loadgen.config.load import SEEDS
 from loadgen.config.serialize import restored
@@ -19,8 +19,7 @@ DATE_FORMAT = "%Y%m%d-%H%M%S"
 PACKAGES = ("aiohttp", "uvloop", "orjson", "numpy", "tokenizers")  # that a run measures with
 
 
-@dataclass(frozen=True)
-class RunHeader:
+class RunHeader(Struct, frozen=True):
     """Facts that are known before the clock starts, so that a report can be made from records that
     outlive their run.
 
@@ -46,16 +45,16 @@ class RunHeader:
             schedule: The provenance of the due times, as JSON.
         """
         origins = {"prompts": prompts, "schedule": schedule}
-        return dataclasses.replace(self, provenance=self.provenance | origins)
+        return structs.replace(self, provenance=self.provenance | origins)
 
     def with_engine(self, **facts: Any) -> Self:
         """Return a copy with more facts about the engine."""
         engine = self.provenance["engine"] | facts
-        return dataclasses.replace(self, provenance=self.provenance | {"engine": engine})
+        return structs.replace(self, provenance=self.provenance | {"engine": engine})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, without secrets."""
-        return vars(self) | {"settings": public(self.settings)}
+        return structs.asdict(self) | {"settings": public(self.settings)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -65,7 +64,7 @@ class RunHeader:
             KeyError, TypeError, ValueError: `data` is no header.
         """
         return cls(
-            **{field.name: data[field.name] for field in dataclasses.fields(cls)}
+            **{field.name: data[field.name] for field in structs.fields(cls)}
             | {"settings": restored(data["settings"])}
         )
 

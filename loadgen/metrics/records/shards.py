@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
+from msgspec import structs
 
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile, last_line
@@ -93,7 +94,9 @@ def write_trailer(path: Path, trailer: RunTrailer, totals: LoopTotals) -> str | 
     if error is None and path.is_file():
         try:
             with open(path, "ab") as file:
-                file.write(TRAILER + orjson.dumps(trailer.to_dict(totals)) + b"}\n")
+                file.write(
+                    TRAILER + orjson.dumps(trailer.to_dict(totals), default=structs.asdict) + b"}\n"
+                )
         except OSError as wrong:
             error = wrong.strerror or str(wrong)
     return error

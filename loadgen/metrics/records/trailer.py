@@ -1,8 +1,10 @@
 """The trailer of a run: what only the measuring processes know. Last line of a records file."""
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
+
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from loadgen.config.slo import STOP_WHEN, StopCondition
 from loadgen.core.histogram import Histogram
@@ -13,8 +15,7 @@ from loadgen.metrics.snapshot import OF_LOOP, LoopTotals
 Moment = Literal["before", "during", "after"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkerReport:
+class WorkerReport(Struct, frozen=True, kw_only=True):
     """What one worker, a process or a loop, reports of its own partition of the run.
 
     Attributes:
@@ -45,8 +46,7 @@ class WorkerReport:
         return cls(**data | {"client": ClientUsage.from_dict(data["client"])})
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCall:
+class ServerCall(Struct, frozen=True):
     """A call to a server beside the load, of its profiler or to empty its caches: one POST, and how
     it ended.
 
@@ -63,8 +63,7 @@ class ServerCall:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StopEvent:
+class StopEvent(Struct, frozen=True):
     """The condition of --stop-when that ended a run.
 
     Attributes:
@@ -90,8 +89,7 @@ class StopEvent:
         return condition.with_unit(self.value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunTrailer:
+class RunTrailer(Struct, frozen=True, kw_only=True):
     """Facts that are known once all requests have ended, and that no record holds.
 
     With the header, the records and `LoopTotals` they make the whole result. The last line of a
@@ -168,7 +166,7 @@ class RunTrailer:
             totals: What the snapshot of the run holds and its records do not; the same line holds
                 it.
         """
-        facts = vars(self) | vars(totals)
+        facts = structs.asdict(self) | structs.asdict(totals)
         del facts["workers"]
         return facts | {
             "shards": self.workers,

@@ -3,10 +3,10 @@
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 
 import orjson
+from msgspec import Struct, field
 
 from loadgen.metrics.server.names import (
     ABORTED,
@@ -32,8 +32,7 @@ _TYPED_LINE = re.compile(rb"^(?:# TYPE )?([\w:]+).*|^# EOF$", re.MULTILINE)
 _OF_ITERATIONS = ("numActiveRequests", "numQueuedRequests")
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The quantities in one answer.
 
     Attributes:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from msgspec import Struct, structs
+
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
@@ -36,8 +38,7 @@ class Source:
     verify_tls: bool = True
 
 
-@dataclass(frozen=True)
-class ScrapeOrder:
+class ScrapeOrder(Struct, frozen=True):
     """What to scrape during a run.
 
     Attributes:
@@ -58,8 +59,7 @@ class ScrapeOrder:
     cache_block: CacheBlock | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class WithTtft:
+class WithTtft(Struct, frozen=True, kw_only=True):
     """Values with a server's histogram of TTFT, to JSON and back.
 
     Attributes:
@@ -70,7 +70,7 @@ class WithTtft:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return vars(self) | {"ttft": self.ttft and self.ttft.to_dict()}
+        return structs.asdict(self) | {"ttft": self.ttft and self.ttft.to_dict()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -82,8 +82,7 @@ class WithTtft:
         return cls(**data | {"ttft": data["ttft"] and PromHistogram.from_dict(data["ttft"])})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scrape(WithTtft):
+class Scrape(WithTtft, frozen=True, kw_only=True):
     """One answer of one source, or its failure.
 
     Attributes:
@@ -101,12 +100,11 @@ class Scrape(WithTtft):
     asked_ns: int
     answered_ns: int
     failed: str | None = None
-    values: dict[str, float] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    values: dict[str, float] = {}
+    names: dict[str, str] = {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceSeries(WithTtft):
+class SourceSeries(WithTtft, frozen=True, kw_only=True):
     """Metrics of one source over a run. Lists have an item for each scrape.
 
     Attributes:
@@ -230,8 +228,7 @@ def by_source(scrapes: Iterable[Scrape]) -> list[list[Scrape]]:
     return list(groups.values())
 
 
-@dataclass(frozen=True)
-class PromHistogram:
+class PromHistogram(Struct, frozen=True):
     """A Prometheus histogram, values counted by upper bound: its sum is exact, and every percentile
     is an interval.
 

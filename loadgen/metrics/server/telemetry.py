@@ -5,13 +5,13 @@ meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import orjson
+from msgspec import Struct, structs
 
 from loadgen.metrics.server.names import ACCEPTED_AT, HIGHEST, SUMMED, together
 from loadgen.metrics.server.series import (
@@ -31,8 +31,7 @@ T = TypeVar("T")
 FILE_NAME = "telemetry.jsonl"
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """Readings of one GPU over time.
 
     Attributes:
@@ -46,8 +45,7 @@ class Gpu:
     series: dict[str, Series]
 
 
-@dataclass(frozen=True)
-class Telemetry:
+class Telemetry(Struct, frozen=True):
     """Metrics of all servers of a run, as if they were one server: they were scraped at the same
     times.
 
@@ -184,7 +182,7 @@ class Telemetry:
         """Return what orjson writes of the metrics."""
         return {
             "sources": [source.to_dict() for source in self.sources],
-            "gpus": self.gpus,
+            "gpus": [structs.asdict(gpu) for gpu in self.gpus],
             "missing": self.missing,
         }
 
@@ -231,8 +229,7 @@ class Telemetry:
         return cls(with_metrics, tuple(gpus), missing)
 
 
-@dataclass(frozen=True)
-class SpecDecode:
+class SpecDecode(Struct, frozen=True):
     """What servers drafted and accepted, all together. Unknown values are None.
 
     Attributes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from loadgen.report.html.charts.chart import Chart
@@ -23,8 +25,7 @@ class Tone(StrEnum):
     QUIET = "quiet"  # neither
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A piece of a line, with nothing escaped.
 
     Attributes:
@@ -63,8 +64,7 @@ def cell(*lines: Line | Span | str) -> Cell:
     return tuple(part if isinstance(part, tuple) else line(part) for part in lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A heading.
 
     Attributes:
@@ -77,8 +77,7 @@ class Heading:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """A paragraph.
 
     Attributes:
@@ -94,8 +93,7 @@ class Paragraph:
         return cls(line(*parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(Struct, frozen=True):
     """A list.
 
     Attributes:
@@ -113,8 +111,7 @@ class Items:
         return cls(tuple(line(text.strip()) for text in texts))
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """Lines that are shown as they are.
 
     Attributes:
@@ -129,8 +126,7 @@ class Code:
     copyable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table with a line of headings.
 
     Attributes:
@@ -167,8 +163,7 @@ class Table:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One of the main numbers of a page.
 
     Attributes:
@@ -182,8 +177,7 @@ class Fact:
     beside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The main numbers of a page, side by side at its top.
 
     Attributes:
@@ -194,8 +188,7 @@ class Facts:
     facts: tuple[Fact, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A chart.
 
     Attributes:
@@ -208,8 +201,7 @@ class Drawing:
     chart: Chart
 
 
-@dataclass(frozen=True, slots=True)
-class Badge:
+class Badge(Struct, frozen=True):
     """The answer of a page in one line, on a coloured background.
 
     Attributes:
@@ -222,8 +214,7 @@ class Badge:
     text: Line
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Blocks set apart, as MkDocs' admonitions are.
 
     Attributes:
@@ -243,8 +234,7 @@ class Note:
 Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Badge | Note
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A page.
 
     Attributes:

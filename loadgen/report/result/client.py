@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.fields import from_json_values
@@ -90,7 +90,7 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
             "warm_connections": counters["warm_connections"] if usage.known else None,
             **{name: counters[name] for name in ("late_connections", "by_reader", "early")},
         }
-        return from_json_values(vars(usage) | counts, cls)
+        return from_json_values(structs.asdict(usage) | counts, cls)
 
 
 class Worker(Struct, frozen=True, kw_only=True):

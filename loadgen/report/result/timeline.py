@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Self
 
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from loadgen.core import sketch
 from loadgen.core.histogram import coarse_lowest
@@ -259,7 +259,8 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
             return None
         order = sorted(range(len(snapshot.index)), key=snapshot.index.__getitem__)
         columns: dict[str, Any] = {
-            name: [items[i] for i in order] for name, items in vars(snapshot.details).items()
+            name: [items[i] for i in order]
+            for name, items in structs.asdict(snapshot.details).items()
         }
         absent = () if streams else TIME_COLUMNS if generates else TOKEN_COLUMNS
         columns = {name: items for name, items in columns.items() if name not in absent}

@@ -1,7 +1,8 @@
 """Page: results as one page of HTML that needs no other file; a pure function of them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from loadgen.report.html import Block, Document, Heading, Table, writer
 from loadgen.report.result import RunResult

@@ -3,7 +3,8 @@ of sessions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from loadgen.report.html import Block, Heading, Paragraph, Table
 from loadgen.report.result import RunResult
@@ -15,8 +16,7 @@ from loadgen.util.number_format import duration, fixed, percent
 MAX_TURNS = 20  # rows of the table of turns on the console
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTable:
+class GroupTable(Struct, frozen=True):
     """A table with a row for each group.
 
     Attributes:

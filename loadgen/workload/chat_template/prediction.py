@@ -6,8 +6,9 @@ import asyncio
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
+
+from msgspec import Struct, field
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -60,8 +61,7 @@ class SizedToServer(Dataset, Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class TokenPrediction:
+class TokenPrediction(Struct, frozen=True):
     """Predicts how many input tokens the server counts.
 
     Attributes:

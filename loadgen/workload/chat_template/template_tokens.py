@@ -1,9 +1,9 @@
 """Template tokens: tokens that the chat template adds to a message, as the server counts them."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from loadgen.errors import BadInput, Unreachable
 from loadgen.util import http_client
@@ -18,8 +18,7 @@ OPTIONS = (KWARGS, "tools", GENERATION_PROMPT)
 INPUT_LEN_COUNTS = "--input-len-counts"
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateTokens:
+class TemplateTokens(Struct, frozen=True):
     """Tokens of a chat with one message beyond those of its text with the tokenizer's special
     tokens.
 

@@ -3,11 +3,12 @@
 import hashlib
 import math
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from loadgen.config import data
@@ -29,8 +30,7 @@ FORMS = (
 INPUT_LEN = "--random-input-len"
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
+class Lengths(Struct, frozen=True):
     """Whole numbers of tokens from `low` to `high`, by default uniformly distributed.
 
     Attributes:

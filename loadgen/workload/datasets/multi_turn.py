@@ -4,10 +4,11 @@ before it.
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from msgspec.structs import replace
 
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.settings import RunSettings, seed_of

@@ -3,11 +3,11 @@ has.
 """
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from loadgen.config.data import PREFIX_REPETITION, DataSettings
@@ -23,8 +23,7 @@ REPLACED = ("prefix_repetition_num_prefixes", "prefix_repetition_prefix_len")  #
 _BUCKET = re.compile(r"([0-9]{1,6})x([0-9]{1,7})(?:-([0-9]{1,7}))?(?::([0-9]{1,6}))?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixBucket:
+class PrefixBucket(Struct, frozen=True):
     """Prefixes of similar length.
 
     Attributes:
@@ -40,8 +39,7 @@ class PrefixBucket:
     weight: int = 1
 
 
-@dataclass(frozen=True)
-class PrefixGroups:
+class PrefixGroups(Struct, frozen=True, dict=True):
     """The prefixes of a data set: one of all prompts, then one of each group of prompts.
 
     Attributes:

@@ -12,13 +12,13 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 import orjson
+from msgspec import Struct
 
 from loadgen.config.data import DataSettings
 from loadgen.config.settings import RunSettings, seed_of
@@ -46,8 +46,7 @@ DAMAGED = (ValueError, KeyError, TypeError)  # errors of a damaged entry
 logger = logging.getLogger("loadgen")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True, dict=True):
     """The cached prompts of one data set.
 
     Attributes:

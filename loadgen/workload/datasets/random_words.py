@@ -6,13 +6,14 @@ those of a run.
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from loadgen.config.data import parse_ratios
@@ -37,8 +38,7 @@ FURTHER_ROWS = 1024  # minimum rows made at a time beyond those of a run
 FIRST_ROW = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class RandomDataset:
+class RandomDataset(Struct, frozen=True):
     """Prompts of random words: the prefix of a group, then `inputs` tokens of its own.
 
     A prompt is the text of a row r. Its words, its length and that of its answer are functions of

@@ -1,13 +1,12 @@
 """`CacheBlock`: the unit in which a prefix cache keeps and finds prompts."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 DEFAULT_TOKENS = 16  # vLLM's
 BY_DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class CacheBlock:
+class CacheBlock(Struct, frozen=True):
     """A block of a prefix cache.
 
     Attributes:

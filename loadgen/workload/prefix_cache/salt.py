@@ -4,9 +4,11 @@ from an earlier run.
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
+
+from msgspec import Struct
 
 from loadgen.config.load import CACHE
 from loadgen.config.settings import RunSettings
@@ -23,8 +25,7 @@ WINDOW_TOKENS = 16  # after the head: the end of a head must not depend on the t
 REMEDY = "give --cache cold, or another data set"
 
 
-@dataclass(frozen=True)
-class Salt:
+class Salt(Struct, frozen=True, dict=True):
     """Replaces the first tokens of each prompt by as many words of one token.
 
     Word i is a function of the salt and of the first i tokens. So texts that begin alike still do,

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from loadgen.config.load import AS_IS
@@ -25,8 +26,7 @@ ANSWER_TOKEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizedPrompt:
+class TokenizedPrompt(Struct, frozen=True):
     """The text of a prompt, and where its tokens end.
 
     Attributes:

@@ -12,8 +12,9 @@ are then several tokens; 52 of Qwen3's words join with a preceding `>`.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from loadgen.errors import BadInput
 from loadgen.workload.files import cache
@@ -29,8 +30,7 @@ WORD = re.compile("[ Ġ▁]?([A-Za-z]{2,14})")
 ACROSS = re.compile("[A-Za-z][ Ġ▁]+[A-Za-z]")  # a token that spans two words
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """The words of one tokenizer.
 
     Attributes:

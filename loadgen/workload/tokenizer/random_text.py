@@ -5,11 +5,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings, seed_of
@@ -40,8 +40,7 @@ class Prefix(NamedTuple):
 NO_PREFIX = Prefix("", 0)
 
 
-@dataclass(frozen=True)
-class RandomText:
+class RandomText(Struct, frozen=True, dict=True):
     """Draws texts of the words of a tokenizer.
 
     Attributes:

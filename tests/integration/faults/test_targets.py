@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from loadgen.client import capture
 from loadgen.core.outcome import Outcome

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from msgspec import structs
 
 from loadgen.core.outcome import Outcome
 from tests.helpers.fault_requests import Sender
@@ -78,7 +79,7 @@ async def test_connections_are_opened_before_the_first_request_is_due(
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     async with serving(script, tls) as url:
         work = job(url, tmp_path, 40, request_rate=400.0, base_url=url)
-        work = replace(
+        work = structs.replace(
             work, targets=tuple(replace(target, verify_tls=False) for target in work.targets)
         )
         found = await run(work)
