@@ -17,7 +17,7 @@ from loadgen.core.c.events cimport (
     mark_silent_runs, may_bear_token, put, put_read, put_source, reserve,
 )
 from loadgen.core.event_flags cimport (
-    CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OTHER, REASONING, ROLE, SILENT, TOKENS,
+    BARE, CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OTHER, REASONING, ROLE, SILENT, TOKENS,
 )
 
 import json
@@ -104,12 +104,12 @@ cdef class Answer:
             return False
         if tokens > 0:
             return True
-        if completion <= self.counted or flags & ROLE:
+        if completion <= self.counted or flags & (ROLE | BARE) == ROLE:
             return False
         if flags & CUMULATIVE:
             return True
         if self.first_token == 0:  # the usage of a whole answer may come with its end
-            return flags & (EMPTY | FINISH) == EMPTY
+            return flags & (EMPTY | BARE) and not flags & FINISH
         return self.counted_by == BY_USAGE and self.get_first_tokens() > 0
 
     cdef int _add_maybe(self, int64_t flags, int64_t at_ns) except -1:

@@ -22,3 +22,5 @@ cpdef enum:
     DONE = 1024          # it is [DONE]
     # its text and its counts are those of the answer so far: an event of SGLang's /generate
     CUMULATIVE = 2048
+    # its delta has no text and names no role, and neither EMPTY nor FINISH alone says so
+    BARE = 16384

@@ -16,6 +16,7 @@ OLD_REASONING: int
 TOOL: int
 DONE: int
 CUMULATIVE: int
+BARE: int
 NAMES: dict[str, int]
 
 def names_json(flags: int) -> bytes:

@@ -19,6 +19,7 @@ NAMES = {
     "tool": TOOL,
     "done": DONE,
     "so_far": CUMULATIVE,
+    "bare": BARE,
 }
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from loadgen.core import token_usage
 from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import (
+    BARE,
     CHOICE,
     CONTENT,
     CUMULATIVE,
@@ -69,6 +70,8 @@ NO_TEXT = frozenset(
 )
 # Where a result has its embedding or score.
 RESULT_KEYS = ("embedding", "data", "relevance_score", "score")
+NO_RESULT_KEYS = {"index", "object"}
+UNKNOWN_EVENT = "event"  # the name of one that says nothing that a rule takes
 ABORTED = "abort"  # the finish reason of an answer of /generate that the server gave up
 
 
@@ -131,7 +134,11 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
         stop = _stop(choice)
         matched_stop = matched_stop if stop is None else stop
     usage = token_usage.find(event)
+    if usage is None and "choices" not in event:
+        return _of_unknown(event, has_nan)
     says |= FINISH * (finish_reason is not None) | USAGE * (usage is not None)
+    if kinds or (says & (EMPTY | FINISH) and not says & ROLE):
+        says &= ~BARE
     counts = token_usage.counts(usage or {})
     return Delta(
         kinds,
@@ -196,7 +203,9 @@ def parse_pooled(body: bytes) -> PooledAnswer:
 def _is_empty(result: Any) -> bool:
     """Return whether an embedding or score has no number."""
     if not isinstance(result, dict):
-        return False
+        return result is None
+    if result.keys() <= NO_RESULT_KEYS:
+        return True
     values = [result[key] for key in RESULT_KEYS if key in result]
     return any(
         value in (None, [], "") or (isinstance(value, list) and value[0] is None)
@@ -225,10 +234,14 @@ def _in_dialect(event: dict[str, Any], dialect: Dialect) -> Delta:
     name = event.get(dialect.type_key)
     name = name if isinstance(name, str) else ""
     where = dialect.texts.get(name)
-    if any(event.get(key) is not None and event[key] is not False for key in dialect.decisive):
-        return dialect.read(event)
+    is_decisive = any(
+        event.get(key) is not None and event[key] is not False for key in dialect.decisive
+    )
+    if is_decisive or (where is None and name not in dialect.silent):
+        delta = dialect.read(event)
+        return _of_unknown(event) if delta == Delta() else delta
     if where is None:
-        return Delta() if name in dialect.silent else dialect.read(event)
+        return Delta()
     kinds = 0
     says = CHOICE
     texts = list[str]()
@@ -247,6 +260,15 @@ def _in_dialect(event: dict[str, Any], dialect: Dialect) -> Delta:
             texts.append(text)
             answers += [text] if kind == CONTENT else []
     return Delta(kinds, says, text="".join(texts), answer="".join(answers))
+
+
+def _of_unknown(event: dict[str, Any], has_nan: bool = False) -> Delta:
+    """Read an event that says nothing that a rule takes: an error by its type, or an event to be
+    named.
+    """
+    if event.get("type") == "error":
+        return Delta(error=to_json(event))
+    return Delta(has_nan=has_nan, unknown=(UNKNOWN_EVENT,) if event else ())
 
 
 def _cumulative(event: dict[str, Any], has_nan: bool) -> Delta:
@@ -324,17 +346,17 @@ def _stop(choice: dict[str, Any]) -> int | str | None:
 
 
 def _error_of(event: dict[str, Any]) -> str | None:
-    """Return an error of an event or of one of its choices, as JSON text; None: it has none."""
+    """Return an error of an event, one of its choices or `x_groq`, as JSON text; None: it has
+    none.
+    """
     if event.get("error") is not None or event.get("object") == "error":
         return to_json(event.get("error") or event)
     choices = event.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
-        if not isinstance(choice, dict):
-            continue
-        delta = choice.get("delta")
-        for holder in (choice, delta if isinstance(delta, dict) else {}):
-            if holder.get("error") is not None:
-                return to_json(holder["error"])
+    choices = choices if isinstance(choices, list) else []
+    deltas = [choice.get("delta") for choice in choices if isinstance(choice, dict)]
+    for holder in (event.get("x_groq"), *choices, *deltas):
+        if isinstance(holder, dict) and holder.get("error") is not None:
+            return to_json(holder["error"])
     return None
 
 
@@ -408,7 +430,9 @@ def _says(choice: dict[str, Any]) -> int:
     empty = delta.get("content") == "" or choice.get("text") == ""
     old = delta.get("reasoning_content") is not None
     tool = bool(delta.get("tool_calls") or delta.get("function_call"))
-    return CHOICE | ROLE * ("role" in delta) | EMPTY * empty | OLD_REASONING * old | TOOL * tool
+    bare = choice.get("delta") is not None and delta.get("role") is None
+    says = CHOICE | ROLE * ("role" in delta) | EMPTY * empty | BARE * bare
+    return says | OLD_REASONING * old | TOOL * tool
 
 
 def _tokens(choice: dict[str, Any]) -> int | None:

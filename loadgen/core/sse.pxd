@@ -20,7 +20,7 @@ cdef class SseReader:
     cdef bint skips_lf  # the last line ended with CR: an LF that follows belongs to it
     cdef bint has_data, at_first_line, at_end
     cdef bint is_no_chat  # events are not those of chat: they are of a dialect, or [DONE] has come
-    cdef bint names_error  # the event that comes next is named an error; is_no_chat is then set, too
+    cdef bint names_error  # the event that comes next is named an error; then is_no_chat is set
     cdef Buffer partial_line, event
     cdef Buffer unread  # the first bytes of what no rule has taken
     cdef int begin(self, Record record) except -1
@@ -30,7 +30,7 @@ cdef class SseReader:
     cdef int _read_other_line(self, const char *p, Py_ssize_t n) except -1
     cdef void _set_name(self, bint is_error) noexcept
     cdef int _leave_unread(self, str what, const char *p, Py_ssize_t n) except -1
-    cdef int _keep_empty(self, const char *p, Py_ssize_t n) except -1
+    cdef int _keep_empty(self, int says, const char *p, Py_ssize_t n) except -1
     cdef int forget_rest(self) except -1
     cdef str quote(self)
     cdef int _read_event(self, const char *p, Py_ssize_t n) except -1

@@ -15,20 +15,18 @@ from loadgen.core.answer cimport BY_EVENTS
 from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
 from loadgen.core.c.repeated_text cimport add_text
 from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event, scan_results
-from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, RESULT, USAGE
+from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, FINISH, RESULT, ROLE, USAGE
 from loadgen.core.record cimport Record
 
 import json
 
 from loadgen.core import reference_parser
-from loadgen.core.dialect import Delta
 from loadgen.core.outcome import Outcome
 from loadgen.util.number_format import plural
 
 cdef enum:
     MAX_UNREAD = 200  # bytes of what no rule takes that are kept as an example
 
-NOTHING = Delta()
 MAX_LINE = 64 * 1024 * 1024
 MAX_SAMPLE = 1024  # bytes of a message from the server that are kept
 cdef Py_ssize_t max_line = MAX_LINE, max_sample = MAX_SAMPLE
@@ -234,12 +232,14 @@ cdef class SseReader:
             return self._read_done()
         if not scan_event(p, n, &delta):
             return self._parse_event(p[:n])
-        if delta.says == 0:
-            self._keep_empty(p, n)
+        if delta.kinds == 0:
+            self._keep_empty(delta.says, p, n)
         return put_delta(self.record, &delta, self.at_ns)
 
-    cdef int _keep_empty(self, const char *p, Py_ssize_t n) except -1:
+    cdef int _keep_empty(self, int says, const char *p, Py_ssize_t n) except -1:
         """Keep the first bytes of an event that says nothing, in case that none says more."""
+        if says & (ROLE | FINISH | USAGE):
+            return 0
         if self.unread.size == 0 and self.record.events == 0:
             append_bytes(&self.unread, p, min(n, MAX_UNREAD))
         return 0
@@ -286,8 +286,8 @@ cdef class SseReader:
                               payload[:max_sample].decode("utf-8", "replace"))
         for name in delta.unknown:
             self.record.note_unread(name, payload)
-        if delta == NOTHING:
-            self._keep_empty(payload, len(payload))
+        if delta.kinds == 0:
+            self._keep_empty(delta.says, payload, len(payload))
         return self._add(delta)
 
     cdef int read_whole(self, bytes payload, int64_t at_ns) except -1:

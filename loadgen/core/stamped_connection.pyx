@@ -69,8 +69,9 @@ cdef class Connection:
     Args:
         owner: Has `ended(connection)`, called once per response; `finished(connection,
             is_complete)`, called when more of the end of an answer has come and its response is
-            still open; `reader(connection)`, called when aiohttp's reader must decode a response; and `dropped(connection, error)`,
-            called when the peer or the network has ended the connection.
+            still open; `reader(connection)`, called when aiohttp's reader must decode a response;
+            and `dropped(connection, error)`, called when the peer or the network has ended the
+            connection.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` after its handshake; None: the connection has no TLS.

@@ -146,6 +146,14 @@ def test_early_end_under_ignore_eos_names_its_stop_reason():
     assert "--ignore-eos" not in check.advice
 
 
+def test_answers_cut_at_a_length_of_the_servers_own_advise_the_other_key():
+    short = reply(0, events=2, tokens=2)
+    short.output_tokens, short.finish_reason = 3, "length"
+    settings = RunSettings(ignore_eos=True, backend="openai-chat")
+    check = of([short], settings)["output length off"]
+    assert """--extra-body '{"max_tokens": 3}'""" in check.advice
+
+
 def test_hidden_tokens_are_no_tokens_of_events():
     counts = {"completion_tokens": 510, "completion_tokens_details": {"reasoning_tokens": 500}}
     told = answered(tokens=list(range(20, 120, 10)), counts=counts)

@@ -66,6 +66,32 @@ def test_silent_events_that_usage_does_not_count_are_no_tokens() -> None:
     assert (record.first_token, record.silent_events) == (3 * MS, 0)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"content": None},
+        {"reasoning_content": ""},
+        {"role": None, "content": "", "tool_calls": None},
+        {"role": None, "content": None, "reasoning_content": None, "tool_calls": None},
+    ],
+    ids=["nothing", "null", "empty reasoning", "null role", "all null"],
+)
+def test_event_without_text_and_role_is_a_token_where_usage_needs_it(
+    fields: dict[str, object],
+) -> None:
+    silent = delta(**fields)
+    record = record_of(ROLES, A, silent, A, silent, delta("length", **fields), counts(5), DONE)
+    assert (record.outcome, record.stamps) == (Outcome.OK, ms(2, 3, 4, 5, 6))
+    assert (record.tpot_ns, record.silent_events) == (MS, 3)
+
+
+def test_choice_without_a_delta_is_no_token() -> None:
+    annotation = event(choices=[{"index": 0, "content_filter_results": {}, "finish_reason": None}])
+    record = record_of(A, annotation, A, delta("stop"), counts(3), DONE)
+    assert record.stamps == ms(1, 3, 4)
+
+
 def test_silent_events_without_usage_are_no_tokens() -> None:
     record = record_of(SAYS_NOTHING, A, SAYS_NOTHING, delta("stop"), DONE)
     assert (record.stamps, record.outcome) == (ms(2), Outcome.OK)
@@ -214,10 +240,24 @@ def test_done_without_a_finish_reason_completes() -> None:
     assert (record.outcome, record.finish_reason) == (Outcome.OK, None)
 
 
-def test_error_inside_a_choice_fails() -> None:
-    broken = event(choices=[{"index": 0, "delta": {}, "error": {"code": 502}}])
-    record = record_of(A, broken, DONE)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"choices": [{"index": 0, "delta": {}, "error": {"code": 502}}]},
+        {"choices": [{"index": 0, "delta": {"error": {"code": 502}}}]},
+        {"choices": [], "x_groq": {"error": {"code": 502}}},
+    ],
+    ids=["choice", "delta", "Groq"],
+)
+def test_error_at_any_level_fails(fields: dict[str, object]) -> None:
+    record = record_of(A, event(**fields), DONE)
     assert (record.outcome, record.detail) == (Outcome.STREAM_ERROR, '{"code":502}')
+
+
+def test_event_of_the_type_error_fails() -> None:
+    record = record_of(A, event(type="error", message="out of memory"), DONE)
+    assert record.outcome is Outcome.STREAM_ERROR
+    assert record.detail == '{"type":"error","message":"out of memory"}'
 
 
 @pytest.mark.parametrize(
@@ -312,6 +352,19 @@ def test_usage_of_other_servers_is_read(fields: dict[str, object]) -> None:
 def test_count_of_no_prompt_tokens_is_no_count() -> None:
     record = record_of(A, delta("stop"), usage(prompt_tokens=0, completion_tokens=1), DONE)
     assert record.prompt_tokens == -1
+
+
+def test_event_that_no_rule_takes_is_named() -> None:
+    record = record_of(A, event(detail="out of memory"), event(), event(choices=[]), DONE)
+    assert record.outcome is Outcome.OK
+    assert record.unread == {"event": (1, '{"detail":"out of memory"}')}
+
+
+def test_empty_answer_quotes_an_event_that_no_rule_takes() -> None:
+    told = event(choices=[{"index": 0, "message": {"content": "a"}}])
+    record = record_of(ROLES, told, delta("stop"), DONE)
+    assert record.outcome is Outcome.EMPTY
+    assert '{"content":"a"}' in str(record.detail)
 
 
 def test_lines_that_no_rule_takes_are_kept_and_quoted() -> None:

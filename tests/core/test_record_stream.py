@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from loadgen.core.event_flags import (
+    BARE,
     CHOICE,
     CONTENT,
     DONE,
@@ -63,10 +64,11 @@ def test_stream_holds_flags_and_stamps_of_every_event() -> None:
     ("one", "says"),
     [
         (delta(role=None, content="a"), CHOICE | ROLE | CONTENT),
-        (delta(content=None), CHOICE),
+        (delta(content=None), CHOICE | BARE),
+        (delta(role=None, content=""), CHOICE | ROLE | EMPTY | BARE),
         (delta(content=""), CHOICE | EMPTY),
         (delta(reasoning_content="hm"), CHOICE | REASONING | OLD_REASONING),
-        (delta(reasoning_content=""), CHOICE | OLD_REASONING),
+        (delta(reasoning_content=""), CHOICE | OLD_REASONING | BARE),
         (delta(reasoning_content=None, content="a"), CHOICE | CONTENT),
         (delta(refusal="no"), CHOICE | OTHER),
         (
@@ -74,7 +76,7 @@ def test_stream_holds_flags_and_stamps_of_every_event() -> None:
             CHOICE | TOOL | OTHER,
         ),
         (delta(tool_calls=[{"index": 0, "function": {"arguments": "{"}}]), CHOICE | TOOL | OTHER),
-        (delta(tool_calls=[]), CHOICE),
+        (delta(tool_calls=[]), CHOICE | BARE),
         (delta("length", content="a"), CHOICE | CONTENT | FINISH),
         (event(choices=[{"text": "a"}]), CHOICE | CONTENT),
         (event(choices=[{"text": ""}]), CHOICE | EMPTY),

@@ -7,6 +7,7 @@ import pytest
 
 from loadgen.core import event_flags
 from loadgen.core.reference_parser import parse_pooled, parse_text
+from tests.helpers import wire_reference
 from tests.helpers.captured_responses import (
     FACTS,
     FOLDER,
@@ -14,6 +15,7 @@ from tests.helpers.captured_responses import (
     goldens,
     parsed,
     payloads,
+    recorded,
     told,
     usage,
 )
@@ -70,6 +72,22 @@ def test_captured_events_read_the_same_with_a_parser(golden: Golden) -> None:
         ),
     }
     assert found == {name: golden.facts[name] for name in found}
+
+
+@pytest.mark.parametrize(
+    "golden", [g for g in GOLDENS if "past_end" in g.file], ids=lambda golden: golden.name
+)
+def test_tokens_past_the_end_token_have_the_times_of_their_events(golden: Golden) -> None:
+    record = recorded(golden)
+    arrivals = [at_ns for at_ns, data in golden.response.reads for _ in data]
+    said = wire_reference.read(golden.wire)
+    assert record.stamps == [arrivals[offset] for offset in said.stamps]
+    choices = [json.loads(payload)["choices"] for payload in payloads(golden)]
+    tokens = [choice for choice in choices if choice and "role" not in choice[0].get("delta", {})]
+    assert (len(record.stamps), record.silent_events > 0) == (len(tokens), True)
+    answered = record.completion_tokens
+    assert answered == golden.response.output_tokens
+    assert record.tpot_ns == (record.last_token - record.first_token) // (answered - 1)
 
 
 @pytest.mark.parametrize(

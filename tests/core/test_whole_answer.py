@@ -97,6 +97,8 @@ def test_an_answer_without_usage_leaves_the_input_unknown() -> None:
         (response(b'{"object":"error","message":"too long"}'), Outcome.STREAM_ERROR),
         (response(b'{"error":"no"}', status="400 Bad Request"), Outcome.STATUS),
         (response(b'{"data":[]}'), Outcome.EMPTY),
+        (response(b'{"data":[{"index":0,"object":"embedding"}]}'), Outcome.PROTOCOL_ERROR),
+        (response(b'{"data":[null]}'), Outcome.PROTOCOL_ERROR),
         (response(b'{"choices":[]}'), Outcome.PROTOCOL_ERROR),
         (response(b"data: {}\n\n", kind="text/event-stream"), Outcome.PROTOCOL_ERROR),
         (response(b""), Outcome.PROTOCOL_ERROR),
@@ -125,7 +127,7 @@ def test_an_embedding_of_a_stream_is_refused_as_before() -> None:
     "answer",
     [
         {"data": [1, 2, 3], "usage": USAGE},
-        {"results": [{}], "usage": USAGE | {"prompt_tokens_details": {"cached_tokens": 4}}},
+        {"results": [{"a": 1}], "usage": USAGE | {"prompt_tokens_details": {"cached_tokens": 4}}},
         {"data": [{"embedding": 'AB"\\'}], "usage": None},
         {"data": [[]], "error": None},
     ],

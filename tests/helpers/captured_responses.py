@@ -142,6 +142,15 @@ def told(golden: Golden, parts: Iterable[bytes]) -> dict[str, Any]:
     } | results
 
 
+def recorded(golden: Golden) -> Record:
+    """The record of a whole response of chat or completions, whose parts come when they came."""
+    response, record = Response(), golden.asked
+    response.begin(record)
+    for at_ns, data in golden.response.reads:
+        response.feed(data, at_ns)
+    return record
+
+
 def payloads(golden: Golden) -> list[bytes]:
     """The data of every event but [DONE], cut out in the plainest way; nothing where the body is
     no stream.

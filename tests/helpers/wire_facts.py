@@ -69,13 +69,14 @@ class Facts:
             return False
         if delta.tokens > 0:
             return True
-        if delta.says & event_flags.ROLE or delta.completion_tokens <= sum(self.tokens):
+        names_role = delta.says & event_flags.ROLE and not delta.says & event_flags.BARE
+        if names_role or delta.completion_tokens <= sum(self.tokens):
             return False
         if delta.says & event_flags.CUMULATIVE:
             return True
         if not self.kinds:
-            empty = event_flags.EMPTY
-            return delta.says & (empty | event_flags.FINISH) == empty
+            empty = event_flags.EMPTY | event_flags.BARE
+            return bool(delta.says & empty) and not delta.says & event_flags.FINISH
         # An event before the first one with a token makes it unclear whether usage lags.
         heads = self.maybe and self.maybe[0] < self.places[0]
         return self.counted_by == BY_USAGE and self.tokens[0] > 0 and not heads

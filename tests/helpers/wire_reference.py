@@ -255,11 +255,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
         facts.stream.append((kinds | delta.says, at))
         if kinds:
             facts.bear(kinds, delta, at)
-        elif (
-            not delta.says & (event_flags.ROLE | event_flags.CUMULATIVE)
-            and delta.says & event_flags.CHOICE
-            and delta.says & (event_flags.EMPTY | event_flags.FINISH)
-        ):
+        elif _may_bear_token(delta.says):
             facts.maybe.append(len(facts.stream) - 1)
         for name in delta.unknown:
             facts.leave_unread(name, payload)
@@ -272,6 +268,13 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
                 setattr(facts, name, getattr(delta, name))
     if body.whole is not None:
         _settled(facts, body.whole)
+
+
+def _may_bear_token(says: int) -> bool:
+    if says & event_flags.CUMULATIVE or not says & event_flags.CHOICE:
+        return False
+    plain = says & (event_flags.EMPTY | event_flags.FINISH) and not says & event_flags.ROLE
+    return bool(says & event_flags.BARE or plain)
 
 
 def _is_success(status: int) -> bool:

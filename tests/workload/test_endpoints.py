@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from loadgen.config.settings import RunSettings
+from loadgen.core.reference_parser import parse
 from loadgen.errors import BadInput
 from loadgen.util import packages
 from loadgen.workload import endpoints
@@ -198,7 +199,7 @@ def test_a_response_ends_for_the_reason_that_its_last_event_names(
 )
 def test_a_response_may_end_as_an_error(event: dict[str, Any], error: str) -> None:
     assert RESPONSES.dialect is not None
-    assert RESPONSES.dialect.read(event).error == error
+    assert parse(orjson.dumps(event), RESPONSES.dialect).error == error
 
 
 # -- Messages
@@ -295,7 +296,7 @@ def test_a_message_may_end_at_a_stop_sequence_or_as_an_error() -> None:
         "delta": {"stop_reason": "stop_sequence", "stop_sequence": "END"},
     }
     assert MESSAGES.dialect.read(stopped).matched_stop == "END"
-    assert MESSAGES.dialect.read({"type": "error"}).error == '{"type":"error"}'
+    assert parse(b'{"type":"error"}', MESSAGES.dialect).error == '{"type":"error"}'
 
 
 def test_no_choice_is_named_twice() -> None:

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from loadgen.core.c.memory cimport count_freed, resized
 from loadgen.core.event_flags cimport (
-    CHOICE, CUMULATIVE, EMPTY, FINISH, ROLE, SILENT, TOKENS
+    BARE, CHOICE, CUMULATIVE, EMPTY, FINISH, ROLE, SILENT, TOKENS
 )
 
 cdef enum:
@@ -212,7 +212,9 @@ cdef inline int append_event(EventRuns *runs, int64_t flags, int64_t at_ns) exce
 
 cdef inline bint may_bear_token(int64_t flags) noexcept:
     """Return whether an event without text may yet prove to bear a token."""
-    return not flags & (TOKENS | ROLE | CUMULATIVE) and flags & CHOICE and flags & (EMPTY | FINISH)
+    if flags & (TOKENS | CUMULATIVE) or not flags & CHOICE:
+        return False
+    return flags & BARE or (flags & (EMPTY | FINISH) and not flags & ROLE)
 
 
 cdef inline void mark_silent_runs(EventRuns *runs, const int64_t *tokens,

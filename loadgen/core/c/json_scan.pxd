@@ -16,7 +16,7 @@ from loadgen.core.c.json_cursor cimport (
     skip_value, take_char, take_integer, take_null, take_string, text_is,
 )
 from loadgen.core.event_flags cimport (
-    CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, USAGE
+    BARE, CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, USAGE
 )
 
 cdef struct Delta:
@@ -71,7 +71,7 @@ cdef inline bint may_hold_text(Cursor *c) noexcept nogil:
 cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
     """Scan the delta of a choice: the texts that bear tokens."""
     cdef Text key
-    cdef bint ok
+    cdef bint ok, names_role = False
     cdef int step, seen_keys = 0
     step = first_key(c, &key)
     while step == AT_VALUE:
@@ -87,11 +87,16 @@ cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
             ok = is_new_key(&seen_keys, 16) and take_null(c)
         else:
             if text_is(&key, b"role", 4):
+                ok = is_new_key(&seen_keys, 32)
                 out.says |= ROLE
-                ok = skip_value(c)
+                if ok and not take_null(c):
+                    names_role = True
+                    ok = skip_value(c)
             else:
                 ok = not may_hold_text(c) and skip_value(c)
         step = next_key(c, &key, ok)
+    if not names_role:
+        out.says |= BARE
     return step == AT_END
 
 
@@ -131,6 +136,7 @@ cdef inline bint count_results(Cursor *c, int64_t *count) noexcept nogil:
     """Step over a list of results and count them; a real parser must read one that is empty."""
     cdef Text key
     cdef int step
+    cdef bint has_value
     if not take_char(c, b"["):
         return False
     count[0] = 0
@@ -138,12 +144,15 @@ cdef inline bint count_results(Cursor *c, int64_t *count) noexcept nogil:
         return True
     while c.p < c.end:
         if c.p[0] == b"{":
+            has_value = False
             step = first_key(c, &key)
             while step == AT_VALUE:
+                if not text_is(&key, b"index", 5) and not text_is(&key, b"object", 6):
+                    has_value = True
                 step = next_key(c, &key, not is_empty_result(c, &key) and skip_value(c))
-            if step != AT_END:
+            if step != AT_END or not has_value:
                 return False
-        elif not skip_value(c):
+        elif c.p[0] == b"n" or not skip_value(c):
             return False
         count[0] += 1
         skip_space(c)
@@ -390,6 +399,10 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
         else:
             ok = skip_value(&c)
         step = next_key(&c, &key, ok)
+    if out.kinds or (out.says & (EMPTY | FINISH) and not out.says & ROLE):
+        out.says &= ~BARE
+    if out.says == 0 and not seen_keys & 1:  # an event that may be unknown
+        return False
     if out.says & CUMULATIVE:
         if seen_keys & 1:  # choices, too: two dialects in one event
             return False

@@ -37,7 +37,7 @@ MESSAGE_TEXTS = {
 # Input tokens that were in the cache are not among `input_tokens`.
 CACHED = "cache_read_input_tokens"
 INPUT = ("input_tokens", "cache_creation_input_tokens", CACHED)
-RESPONSE_ENDS = ("response.completed", "response.incomplete")
+RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.cancelled")
 RESPONSE_TEXTS = {
     "response.output_text.delta": CONTENT,
     "response.reasoning_text.delta": REASONING,
@@ -86,7 +86,7 @@ def _response_body(prompt: Prompt, model: str, fields: Fields) -> Fields:
 
 def _read_response_event(event: dict[str, Any]) -> Delta:
     name, answer = event.get("type"), object_of(event, "response")
-    if name == "error" or name == "response.failed":
+    if name == "response.failed":
         return Delta(error=to_json(answer.get("error") or event))
     if name not in RESPONSE_ENDS:
         return Delta()
@@ -122,8 +122,6 @@ def _message_body(prompt: Prompt, model: str, fields: Fields) -> Fields:
 
 def _read_message_event(event: dict[str, Any]) -> Delta:
     name = event.get("type")
-    if name == "error":
-        return Delta(error=to_json(event))
     if name not in (MESSAGE_START, MESSAGE_END):
         return Delta()
     message, ended = (
