@@ -6,8 +6,10 @@ in-flight requests and the median TTFT over time, in columns of equal length.
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from loadgen.checks.sufficiency import FIRST, MIN_BEGUN, MIN_SOJOURNS, Backlog
 from loadgen.cli.live.progress_line import Pace
