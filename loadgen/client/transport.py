@@ -3,15 +3,15 @@
 `Connector` opens connections. Each is given the compiled protocol of
 `loadgen.core.stamped_connection`, and kept in a `Pool`, so that a send is a pop and a write in
 place: no task, future or coroutine per request. A request that finds no connection waits until one
-has been opened or is free. aiohttp's reader decodes compressed bodies.
+has been opened or is free.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loadgen.client.capture import TappedReader
 from loadgen.client.connector import CannotConnect, Connector
+from loadgen.client.decoder import Decoder
 from loadgen.client.keep_alive import MARGIN_NS, REST_NS
 from loadgen.client.open_ends import OpenEnds
 from loadgen.client.pacer import AlarmQueue
@@ -84,9 +84,7 @@ class Transport:
         self._watch_alarm: asyncio.Handle | None = None
         # what reached no server, until it is handed on
         self._pausing: dict[Record, asyncio.Handle] = {}
-        # connections whose responses aiohttp's reader reads
-        self._reading: dict[Connection, asyncio.Task[None]] = {}
-        self._tap: Tap | None = None
+        self._decoder = Decoder(self._decoded)
         self._is_open = False
         self._connector = Connector(
             target.url,
@@ -145,7 +143,7 @@ class Transport:
 
     def tap(self, tap: "Tap") -> None:
         """Have `tap` capture all traffic from now on; call while nothing is in flight."""
-        self._tap = tap
+        self._decoder.tap = tap
         for connection in self._pool:
             connection.tap = tap
 
@@ -199,7 +197,8 @@ class Transport:
     async def close(self) -> None:
         """Close every connection; nothing is left open afterwards."""
         self.abandon(Outcome.CANCELLED, "the run ended")
-        await asyncio.gather(*self._opening, *self._reading.values(), return_exceptions=True)
+        await asyncio.gather(*self._opening, return_exceptions=True)
+        await self._decoder.close()
         # A connection may have been opened in the same turn.
         self.abandon(Outcome.CANCELLED, "the run ended")
         self._departures.close()
@@ -251,20 +250,7 @@ class Transport:
         """Have aiohttp's own reader take a response over whose body the compiled path does not
         decode.
         """
-        from aiohttp.client_proto import ResponseHandler
-
-        connection.record.by_reader = True
-        handler = ResponseHandler(asyncio.get_running_loop())
-        handler.connection_made(connection.transport)
-        tapped = (
-            handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
-        )
-        connection.forward = tapped
-        handler.set_response_params(read_until_eof=True, auto_decompress=True)
-        handler.data_received(connection.raw())
-        task = asyncio.get_running_loop().create_task(self._read(connection, handler))
-        self._reading[connection] = task
-        task.add_done_callback(lambda _: self._reading.pop(connection))
+        self._decoder.begin(connection)
 
     # -- connecting
     # --------------------------------------------------------------------------------------
@@ -285,7 +271,7 @@ class Transport:
         except BaseException:
             transport.abort()
             raise
-        connection.tap = self._tap
+        connection.tap = self._decoder.tap
         self.opened += 1
         if tls is not None:
             self._tracker.answered(now_ns())
@@ -410,45 +396,16 @@ class Transport:
     # ------------------------------------------------------------------
 
     def _abandon(self, connection: Connection, outcome: Outcome, detail: str) -> None:
-        if (reading := self._reading.get(connection)) is not None:
-            reading.cancel()
+        self._decoder.abandon(connection)
         connection.abandon(outcome, detail, now_ns())
         self.ended(connection)
+
+    def _decoded(self, connection: Connection) -> None:
+        """End a response that was decoded, unless it has been abandoned."""
+        if connection in self._active:
+            self.ended(connection)
 
     def _end_open(self, connection: Connection) -> None:
         """End a response that its server leaves open after the last event of its answer."""
         if connection in self._active:
             self._abandon(connection, Outcome.STALLED, "no end in time")
-
-    async def _read(self, connection: Connection, handler: Any) -> None:
-        try:
-            _, payload = await handler.read()
-            async for data in payload.iter_any():
-                connection.feed_body(data, now_ns())
-                if connection.complete:
-                    break
-        except asyncio.CancelledError:
-            return  # abandoned: the record has its outcome already
-        except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
-            detail = " ".join(str(failure).split()) or type(failure).__name__
-            connection.abandon(_outcome_of(failure), detail, now_ns())
-        if not connection.complete:
-            connection.eof(now_ns())
-        connection.lost = True
-        if connection in self._active:
-            self.ended(connection)
-
-
-def _outcome_of(error: Exception) -> Outcome:
-    """Return the outcome of a response that aiohttp's reader could not read to its end."""
-    from aiohttp.http_exceptions import (
-        ContentLengthError,
-        HttpProcessingError,
-        TransferEncodingError,
-    )
-
-    cause = error.__cause__ or error
-    # Less came than the framing promised.
-    cut_off = isinstance(cause, ContentLengthError | TransferEncodingError)
-    broken = isinstance(cause, HttpProcessingError) and not cut_off
-    return Outcome.PROTOCOL_ERROR if broken else Outcome.TRUNCATED

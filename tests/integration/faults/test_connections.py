@@ -317,7 +317,7 @@ class TestAbandon:
     async def test_responses_read_by_aiohttp_are_cancelled(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             (waiting,) = sender.start(1, "endless-gzip")
-            await until(lambda: sender.transport._reading)
+            await until(lambda: sender.transport._decoder._reading)
             sender.transport.abandon(Outcome.CANCELLED, "enough")
             assert (await waiting).outcome is Outcome.CANCELLED
 
