@@ -65,6 +65,7 @@ TOKENS = (
     "inexact_events",  # token-bearing events of ok requests that may have come before their stamp
     "user_stamped_events",  # those of them without a stamp of the kernel's
     "reordered_events",  # those read only after segments came that were lost or overtaken
+    "late_events",  # of the inexact events, those that were read late, by stamps of the kernel's
     "unbounded_events",  # those of them from a file that does not say how late their stamps may be
     "content_events",
     "reasoning_events",
