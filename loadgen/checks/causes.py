@@ -7,6 +7,12 @@ from loadgen.metrics.statistic import client_error_ms
 from loadgen.util.number_format import ms, percent, plural
 
 
+GROUPED = (
+    "the server, or a proxy, sends several tokens one right after the other, and the client read "
+    "them at once: only the last of them has an exact time; read TPOT and E2EL"
+)
+
+
 def cause_of(metric: str, statistic: str, error_ms: float, run: RunData) -> str:
     """Say what adds most to the error of a figure, and what helps.
 
@@ -34,12 +40,6 @@ def cause_of(metric: str, statistic: str, error_ms: float, run: RunData) -> str:
         GROUPED: rest_ms * grouped,
     }
     return max(parts_ms, key=parts_ms.__getitem__)
-
-
-GROUPED = (
-    "the server, or a proxy, sends several tokens one right after the other, and the client read "
-    "them at once: only the last of them has an exact time; read TPOT and E2EL"
-)
 
 
 def _left_late(run: RunData) -> str:
