@@ -6,7 +6,6 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.statistic import client_error_ms
 from loadgen.util.number_format import ms, percent, plural
 
-
 GROUPED = (
     "the server, or a proxy, sends several tokens one right after the other, and the client read "
     "them at once: only the last of them has an exact time; read TPOT and E2EL"
