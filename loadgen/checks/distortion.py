@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from loadgen.checks.causes import cause_of
 from loadgen.checks.check import UNKNOWN, Check, explanation, inapplicable
 from loadgen.checks.sending import because, is_local, relief
 from loadgen.config import slo
@@ -140,16 +141,15 @@ def client_error(run: RunData) -> list[Check]:
         if counters["unbounded_events"]:
             why = "the records do not say how late tokens were read"
         return [inapplicable(CLIENT_ERROR, why), inapplicable(OTHER_ERROR, why)]
-    advice = because(_advice(run), run)
     deciding = [figure for figure in printed if figure.decides]
     others = [figure for figure in printed if not figure.decides]
     return [
-        _within(CLIENT_ERROR, deciding, advice),
-        replace(_within(OTHER_ERROR, others, advice), counts=False),
+        _within(CLIENT_ERROR, deciding, run),
+        replace(_within(OTHER_ERROR, others, run), counts=False),
     ]
 
 
-def _within(name: str, ranked: list[Figure], advice: str) -> Check:
+def _within(name: str, ranked: list[Figure], run: RunData) -> Check:
     """Check that figures, the worst first, are within what is allowed."""
     if not ranked:
         return inapplicable(name, "the run has none")
@@ -157,6 +157,8 @@ def _within(name: str, ranked: list[Figure], advice: str) -> Check:
     shown = beyond[:NAMED] or [max(ranked, key=lambda figure: figure.error_ms)]
     more = len(beyond) - len(shown)
     value = ", ".join(map(str, shown)) + (f", and {more} more" if more > 0 else "")
+    worst = shown[0]
+    advice = cause_of(worst.metric, worst.statistic, worst.error_ms, run)
     return Check(name, not beyond, value, ALLOWED, advice)
 
 
@@ -200,28 +202,6 @@ def most_stall_ns(gap: float | None) -> float:
         if gap is None
         else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
     )
-
-
-def _advice(run: RunData) -> str:
-    """Say why stamps are not exact, and what helps."""
-    counters = run.snapshot.counters
-    events, by_user = counters["token_events"], counters["user_stamped_events"]
-    if 2 * counters["reordered_events"] > counters["inexact_events"]:
-        share = percent(counters["reordered_events"] / events) if events else "all"
-        return (
-            f"{share} of the tokens waited for segments that the network lost or delayed; when "
-            "these came is known no better than when they were read"
-        )
-    if 2 * by_user > counters["inexact_events"]:
-        share = percent(by_user / events) if events else "all"
-        return (
-            f"{share} of the tokens have no stamp of the kernel's, only the time at which they "
-            "were read"
-        )
-    lag = run.snapshot.histograms["lag"]
-    if run.settings.latency_from == "due" and 100 * counters["inexact_events"] <= events:
-        return f"requests left late (lag p99 {ms(lag.percentile(99))}): {relief(run)}"
-    return f"tokens that came one after the other were read together: {relief(run)}"
 
 
 def _window(snapshot: Snapshot) -> Check:

@@ -185,7 +185,7 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     if few:
         value += f", and {', '.join(f'{percentile(p)} needs {least_samples(p)}' for p in few)}"
     needed = max(map(least_samples, few or seen))
-    advice = "send more requests, or read the intervals with the values"
+    advice = "send more requests"
     return Check(name, not few, value, f"at least {needed}", advice, counts_too)
 
 

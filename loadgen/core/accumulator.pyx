@@ -220,7 +220,7 @@ cdef class Tally:
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
     cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
-    cdef readonly int64_t reordered_events
+    cdef readonly int64_t reordered_events, late_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal, results
     cdef readonly int64_t silent_events, late_ends, tail_ns, unnamed_ends
@@ -334,6 +334,7 @@ cdef class Tally:
         self.token_events += record.events
         self.token_reads += record.reads
         self.inexact_events += record.get_inexact()
+        self.late_events += record.get_late()
         # aiohttp's reader decodes when it gets to it: how late that is is not known
         is_unbounded = record.by_reader or record.user_stamped == UNBOUNDED
         self.user_stamped_events += record.events if is_unbounded else record.user_stamped

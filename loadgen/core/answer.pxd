@@ -88,5 +88,6 @@ cdef class Answer:
     cdef bint has_all_runs(self) noexcept
     cdef int64_t get_first_tokens(self) noexcept
     cdef int64_t get_inexact(self) noexcept
+    cdef int64_t get_late(self) noexcept
     cpdef int64_t earliest_at(self, Py_ssize_t event) noexcept
     cdef int64_t stamped_span_ns(self) noexcept

@@ -13,8 +13,8 @@ from loadgen.core.c.memory cimport (
 )
 from loadgen.core.c.events cimport (
     MAYBE, MAYBE_LAST, REORDERED, USER, append_event, append_run, copy_of_stamps, count_inexact,
-    drop_tokens, earliest, free_arrays, is_complete, keep_events, mark_last_run, mark_maybe_last,
-    mark_silent_runs, may_bear_token, put, put_read, put_source, reserve,
+    count_late, drop_tokens, earliest, free_arrays, is_complete, keep_events, mark_last_run,
+    mark_maybe_last, mark_silent_runs, may_bear_token, put, put_read, put_source, reserve,
 )
 from loadgen.core.event_flags cimport (
     BARE, CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OTHER, REASONING, ROLE, SILENT, TOKENS,
@@ -432,6 +432,10 @@ cdef class Answer:
     cdef int64_t get_inexact(self) noexcept:
         """How many events may have come before their stamp."""
         return count_inexact(&self.arrays, self.events)
+
+    cdef int64_t get_late(self) noexcept:
+        """How many of the events that may have come before their stamp were read late."""
+        return count_late(&self.arrays, self.events)
 
     cpdef int64_t earliest_at(self, Py_ssize_t event) noexcept:
         """When the event of this number can have come at the earliest, ns."""

@@ -34,6 +34,8 @@ class ClientUsage(Struct, frozen=True, kw_only=True):
         idle_share: Share of all cores' time in which no process ran.
         throttled_s: Time for which a CPU limit held the process back.
         disturbance: What else kept the machine busy, in words; empty where nothing did.
+        clock_width_ns: The longest time that a pair of readings took by which stamps of the kernel
+            were converted; a stamp may be off by half of it.
         connections_reused: Whether the server lets a connection carry more than one request.
         starved_requests: Requests that waited for a thread of the server that an idle connection of
             the client held.
@@ -54,6 +56,7 @@ class ClientUsage(Struct, frozen=True, kw_only=True):
     idle_share: float | None = None
     throttled_s: float | None = None
     disturbance: str | None = None
+    clock_width_ns: int | None = None
     connections_reused: bool | None = None
     starved_requests: int | None = None
     records_error: str | None = None
@@ -179,6 +182,7 @@ _COMBINED: dict[str, Callable[[Iterable[Any]], Any]] = {
     "idle_share": min,
     "throttled_s": max,
     "disturbance": _first,
+    "clock_width_ns": max,
     "connections_reused": all,
     "starved_requests": sum,
     "records_error": _first,

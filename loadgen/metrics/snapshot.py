@@ -67,6 +67,7 @@ TOKENS = (
     "inexact_events",  # token-bearing events of ok requests that may have come before their stamp
     "user_stamped_events",  # those of them without a stamp of the kernel's
     "reordered_events",  # those read only after segments came that were lost or overtaken
+    "late_events",  # those of the others that were read late
     # those of them whose times are those of reading, without a bound: of compressed answers, or of
     # a file that does not say how late they were read
     "unbounded_events",
@@ -443,8 +444,7 @@ class Snapshot:
 
 def first_examples(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the few that are kept: the first of the schedule, not the first to end."""
-    # So parts merge into what the whole would have kept, and records make the report of the run, in
-    # which requests that were never sent were the first to end.
+    # So parts merge into what the whole, and its records, would have kept.
     return sorted(examples, key=lambda example: int(example["index"]))[: Snapshot.EXAMPLES]
 
 

@@ -217,6 +217,7 @@ class LoopRunner(Participant):
                     await self._probe.finish()
         client = replace(
             usage.so_far(),
+            clock_width_ns=self._read_loop.kernel_clock.max_width_ns,
             connections_reused=self._transport.reuses,
             starved_requests=self._transport.starved,
         )

@@ -1,4 +1,5 @@
-"""Circular block bootstrap of ratios of sums over a series of dependent observations.
+"""Circular block bootstrap of ratios of sums, and of percentiles, over a series of dependent
+observations.
 
 Observations that follow each other depend on each other, so blocks of neighbours are resampled
 instead of single observations (Kuensch, Ann. Stat. 17, 1989), from the series taken as a circle
@@ -9,9 +10,12 @@ import math
 
 import numpy as np
 
+from loadgen.stats import distributions
+from loadgen.stats.percentile_confidence_interval import CONFIDENCE, least_samples
 from loadgen.util.arrays import Floats
 
 RESAMPLES = 400
+MIN_SAMPLE_SIZE = 100  # effective, for any interval
 MIN_BLOCKS = 5  # fewer blocks show too little of how they vary
 ROUNDING = 1e-12  # relative differences up to this are rounding errors
 
@@ -142,6 +146,35 @@ def effective_sample_size(count: float, independent_variance: float, replicates:
     if variance <= (ROUNDING * float(replicates.mean())) ** 2:  # all observations are equal
         return count
     return count * min(1.0, independent_variance / variance)
+
+
+def percentile_bounds(values: Floats, p: float, length: int) -> tuple[float, float] | None:
+    """Return between which percentiles of a series its true `p`-th percentile lies, with
+    CONFIDENCE.
+
+    The share of values up to the percentile is resampled in blocks, and the bounds of that share
+    are the percentiles (Woodruff, J. Am. Stat. Assoc. 47, 1952).
+
+    Args:
+        values: The series, in order, shape (n,); its values may depend on those before.
+        p: 0 to 100.
+        length: The length of a block (`block_length`).
+
+    Returns:
+        Percentiles, 0 to 100; None if the series is worth too few independent values or blocks.
+    """
+    count = len(values)
+    if not 0 < p < 100 or not enough_blocks(count, length):
+        return None
+    within: Floats = (values <= np.percentile(values, p)).astype(float)
+    share = float(within.mean())
+    shares = resample_ratio(within, np.ones(count), length)
+    worth = effective_sample_size(count, share * (1 - share) / count, shares)
+    if worth < max(MIN_SAMPLE_SIZE, least_samples(p)):
+        return None
+    error, df = standard_error(shares, count, length)
+    margin = 100 * error * distributions.student_two_sided_quantile(1 - CONFIDENCE, df)
+    return max(0.0, p - margin), min(100.0, p + margin)
 
 
 def _block_sums(values: Floats, length: int) -> Floats:

@@ -1,12 +1,12 @@
 """Order statistics: the sample size that a percentile needs, and the confidence interval of a
 percentile.
 
-Both follow from the binomial distribution of how many of n independent values lie below a
+For independent values both follow from the binomial distribution of how many of them lie below a
 percentile, whatever the distribution of the values is (e.g. David and Nagaraja, Order Statistics,
 2003, section 7.1). Requests that wait in one queue are not independent: for 1,000 requests to the
-simulator's scheduler with 8 slots, the interval of the p99 TTFT holds in 97 % of runs at 30 % of
-capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not independent either, because
-all streams share the engine's steps.
+simulator's scheduler with 8 slots, such an interval of the p99 TTFT holds in 97 % of runs at 30 %
+of capacity, in 73 % at 60 %, in 38 % at 80 %. So theirs comes from
+`block_bootstrap.percentile_bounds`.
 """
 
 import math

@@ -1,5 +1,6 @@
 """Sufficiency notes: too few values, an unsteady load, requests given up."""
 
+import numpy as np
 import pytest
 
 from loadgen.checks import PILE_UP, sufficiency, verdict
@@ -220,13 +221,15 @@ def test_percentiles_of_gaps_have_no_interval():
 
 
 def test_intervals_stand_beside_the_numbers_which_stay_numbers():
-    own = result(run(100), OPEN)["loadgen"]
-    assert isinstance(own["latency_ms"]["e2el_due"]["p99"], float)
-    low, high = own["intervals_ms"]["e2el_due"]["p99"]
-    assert low == pytest.approx(40)
-    assert high is None
-    low, high = own["intervals_ms"]["e2el_due"]["p50"]
-    assert low <= own["latency_ms"]["e2el_due"]["p50"] <= high
+    ttfts_ms = np.random.default_rng(0).exponential(100, 400)
+    records = [steady(i, due=i * 50, ttft=ttft) for i, ttft in enumerate(ttfts_ms)]
+    own = result(measured(records), OPEN)["loadgen"]
+    low, high = own["intervals_ms"]["ttft_due"]["p50"]
+    assert low < own["latency_ms"]["ttft_due"]["p50"] < high
+    assert own["intervals_ms"]["ttfo_due"] == own["intervals_ms"]["ttft_due"]
+    # of few requests, and of the other clock
+    assert own["intervals_ms"]["ttft_due"]["p99"] == [None, None]
+    assert own["intervals_ms"]["ttft_sent"]["p50"] == [None, None]
 
 
 def test_every_check_has_one_line_value_limit_and_advice():

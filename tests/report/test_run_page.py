@@ -187,7 +187,15 @@ def test_every_latency_is_a_row_with_its_meaning() -> None:
     ]
     assert found["TTFT from due"][-1] == "60"
     assert all(row[0][0][0].about for row in table.rows)
-    assert has("if requests are independent, in ms: ", result)
+    assert has("* few requests: p90 needs 64, p99 needs 662", result)
+
+
+def test_row_that_the_client_may_have_moved_is_marked() -> None:
+    result = ran()
+    result["loadgen"]["client_error_ms"]["e2el_sent"] = {"mean": 0.1, "p90": 9.0}
+    assert has("E2EL from sent ~", result)
+    assert has("~ E2EL from sent: client at most 9 at p90", result)
+    assert not has("E2EL from due ~", result)
 
 
 def test_six_numbers_stand_for_the_run() -> None:

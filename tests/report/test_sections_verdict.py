@@ -1,7 +1,5 @@
 """The text of missed limits: the limit, the value and its certainty."""
 
-import re
-
 import pytest
 
 from loadgen.core.outcome import Outcome
@@ -19,12 +17,9 @@ def test_met_limits_have_no_text():
     assert said("ttft_p99<25ms,error_rate<1%", [steady(n, due=n) for n in range(10)]) == []
 
 
-def test_a_percentile_of_few_values_says_how_few_and_has_no_upper_end():
+def test_a_percentile_of_few_values_says_how_few():
     (line,) = said("ttft_p99<19ms", [steady(n, due=n) for n in range(20)])
-    assert line.startswith(
-        "ttft_p99<19ms is missed: ttft_p99 is 20.000 ms of 20 values (p99 needs 662), at 99 %"
-    )
-    assert line.endswith("confidence 20.000 ms or more if requests were independent")
+    assert line == "ttft_p99<19ms is missed: ttft_p99 is 20.000 ms of 20 values (p99 needs 662)"
 
 
 def test_limit_within_the_client_error_cannot_be_told():
@@ -33,25 +28,12 @@ def test_limit_within_the_client_error_cannot_be_told():
     assert line.endswith("with a client error of at most 0.062 ms")
 
 
-def test_a_percentile_of_gaps_says_of_how_many_requests_and_has_no_interval():
+def test_a_percentile_of_gaps_says_of_how_many_requests():
     (line,) = said("icl_p99<1ms", [steady(n, due=n, n=100) for n in range(20)])
     assert line.endswith("ms of 1980 values of 20 requests (p99 needs 662)")
 
 
-def test_a_percentile_of_many_values_has_its_interval():
-    (line,) = said("ttft_p50<20ms", [steady(n, due=n, ttft=10 + n) for n in range(100)])
-    told = re.fullmatch(
-        r"(.*) is (.*) ms of 100 values, at 99 % confidence (.*) ms to (.*) ms if requests .*", line
-    )
-    assert told is not None
-    assert told[1] == "ttft_p50<20ms is missed: ttft_p50"
-    # Ranks 36 and 63.
-    assert [float(number) for number in told.groups()[1:]] == pytest.approx(
-        [59.5, 46, 73], rel=1e-3
-    )
-
-
-def test_a_mean_and_a_maximum_have_none():
+def test_a_mean_and_a_maximum_need_no_number_of_requests():
     lines = said("e2el_mean<1ms,e2el_max<1ms", [steady(n, due=n) for n in range(3)])
     assert lines == [
         "e2el_mean<1ms is missed: e2el_mean is 40.000 ms of 3 values",

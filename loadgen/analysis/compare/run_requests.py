@@ -20,12 +20,15 @@ from loadgen.core.record import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap
-from loadgen.stats.block_bootstrap import effective_sample_size, resample_ratio
+from loadgen.stats.block_bootstrap import (
+    MIN_SAMPLE_SIZE,
+    effective_sample_size,
+    resample_ratio,
+)
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import to_ms
 
-MIN_SAMPLE_SIZE = 100  # effective, for any interval
 _OUTCOME_WIDTH = 8
 
 

@@ -21,6 +21,8 @@ cdef enum:
     KERNEL = 0
     USER = 1  # when it was read: the kernel gave none
     REORDERED = 2  # when it was read, after segments that were lost or overtaken
+    # So long after the stamp of its last segment a read is late: one in time takes a tenth of it.
+    LATE_NS = 200000
 
 
 cdef struct EventArrays:
@@ -110,6 +112,18 @@ cdef inline int64_t count_inexact(const EventArrays *arrays, Py_ssize_t events) 
     if arrays.earliest_ns != NULL:
         for i in range(events):
             count += arrays.earliest_ns[i] < arrays.stamps_ns[i]
+    return count
+
+
+cdef inline int64_t count_late(const EventArrays *arrays, Py_ssize_t events) noexcept:
+    """Count the events that may have come before their stamp, and that were read late."""
+    cdef int64_t count = 0
+    if arrays.earliest_ns != NULL and arrays.reads_ns != NULL:
+        for i in range(events):
+            count += (
+                arrays.earliest_ns[i] < arrays.stamps_ns[i]
+                and arrays.reads_ns[i] - arrays.stamps_ns[i] > LATE_NS
+            )
     return count
 
 

@@ -55,6 +55,11 @@ class ProcessUsage(Struct, frozen=True, kw_only=True):
     ] = None
     throttled_s: Annotated[float | None, "Time for which a CPU limit held the processes back, s."]
     disturbance: Annotated[str | None, "What else kept the machine busy; empty: nothing."]
+    clock_width_ns: Annotated[
+        int | None,
+        "Longest time that a pair of readings took by which stamps of the kernel were converted, "
+        "ns; a stamp may be off by half of it.",
+    ] = None
     connections_reused: Annotated[
         bool | None, "Whether the server lets a connection carry more than one request."
     ]

@@ -15,8 +15,8 @@ from msgspec import Struct
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms
-from loadgen.stats.percentile_confidence_interval import interval
-from loadgen.util.arrays import Int64s
+from loadgen.stats.block_bootstrap import block_length, percentile_bounds
+from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percentile, to_ms
 
 if TYPE_CHECKING:
@@ -217,10 +217,12 @@ class Distributions(Latencies, frozen=True, kw_only=True):
 
 
 class LatencyIntervals(Struct, frozen=True, kw_only=True):
-    """The 99 % confidence intervals of the percentiles if requests were independent, ms.
+    """The 99 % confidence intervals of the percentiles, ms, by a bootstrap of blocks of requests.
 
-    By percentile (`p99`), between which two values the true one lies; null: the sample does not
-    bound it. Gaps between tokens have none: those of all streams share the engine's steps.
+    By percentile (`p99`), between which two values the true one lies; null: the requests are worth
+    too few independent ones, or it was not computed: for latencies on the other clock than that of
+    `latency_from`, and for TTFO if answers begin with reasoning. Gaps between tokens have none:
+    those of all streams share the engine's steps.
     """
 
     ttft_due: Annotated[Intervals, "Of `ttft_due`."]
@@ -233,24 +235,68 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
     e2el_sent: Annotated[Intervals, "Of `e2el_sent`."]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
-        """Compute the intervals of these percentiles, 0 to 100."""
+    def of(cls, snapshot: Snapshot, percentiles: Iterable[float], clock: Clock) -> Self:
+        """Compute the intervals.
+
+        Args:
+            snapshot: The snapshot of the run.
+            percentiles: Those that are summarized, 0 to 100.
+            clock: From which the latencies of its rows count.
+        """
         percentiles = list(percentiles)
-
-        def of_latency(histogram: Histogram) -> Intervals:
-            return {
-                percentile(p): [to_ms(bound) for bound in interval(histogram, p)]
-                for p in percentiles
-            }
-
+        order = np.argsort(snapshot.index, kind="stable")
+        ttft, tpot = f"ttft_{clock}", "tpot"
+        columns = {ttft: snapshot.ttft, f"e2el_{clock}": snapshot.e2el, tpot: snapshot.tpot}
+        in_flight = _in_flight(snapshot)
+        bounds = {
+            name: _bounds(column[order].astype(float), percentiles, in_flight)
+            for name, column in columns.items()
+        }
+        bounds["tpot_n1"] = bounds[tpot]
+        if not snapshot.counters["reasoning_events"]:
+            bounds[f"ttfo_{clock}"] = bounds[ttft]
+        unknown: list[tuple[float, float] | None] = [None] * len(percentiles)
         return cls(
-            **{name: of_latency(snapshot.histograms[name]) for name in cls.__struct_fields__}
+            **{
+                name: {
+                    percentile(p): _between(of_p, snapshot.histograms[name])
+                    for p, of_p in zip(percentiles, bounds.get(name, unknown), strict=True)
+                }
+                for name in cls.__struct_fields__
+            }
         )
 
     def named(self, name: str) -> Intervals:
         """Look up the intervals of a distribution; empty where it has none."""
         intervals: Intervals = getattr(self, name, {})
         return intervals
+
+
+def _bounds(
+    column: Floats, percentiles: Iterable[float], in_flight: float
+) -> list[tuple[float, float] | None]:
+    """Between which percentiles each of these truly lies; None: unknown."""
+    values = column[column >= 0]
+    if not len(values):
+        return [None for _ in percentiles]
+    length = block_length(len(values), in_flight, values)
+    return [percentile_bounds(values, p, length) for p in percentiles]
+
+
+def _between(bounds: tuple[float, float] | None, histogram: Histogram) -> list[float | None]:
+    """The values at two percentiles, ms; None for one that is beyond the sample."""
+    return [
+        to_ms(histogram.percentile(bound)) if 0 < bound < 100 else None
+        for bound in bounds or (0, 100)
+    ]
+
+
+def _in_flight(snapshot: Snapshot) -> float:
+    """Requests in flight, on average from the first one that was sent to the last end."""
+    was_sent = snapshot.sent >= 0
+    sent, closed = snapshot.sent[was_sent], snapshot.closed[was_sent]
+    wall_ns = int(closed.max(initial=0) - sent.min(initial=0)) if len(sent) else 0
+    return float((closed - sent).sum()) / wall_ns if wall_ns > 0 else 0.0
 
 
 class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):

@@ -157,7 +157,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     latency_ms: Distributions
     intervals_ms: Annotated[
         LatencyIntervals,
-        "The 99 % confidence intervals of the percentiles if requests were independent, ms.",
+        "The 99 % confidence intervals of the percentiles, ms.",
     ]
     client_error_ms: Annotated[
         ClientErrors | None,
@@ -387,7 +387,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             sessions=SessionTimes.of(run),
             turns=Turn.each(run),
             latency_ms=latencies,
-            intervals_ms=LatencyIntervals.of(snapshot, percentiles),
+            intervals_ms=LatencyIntervals.of(snapshot, percentiles, settings.latency_from),
             client_error_ms=ClientErrors.of(snapshot, percentiles),
             unfinished=Unfinished.of(run),
             tpot_token_weighted_ms=to_ms(

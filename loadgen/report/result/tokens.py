@@ -111,6 +111,11 @@ class Tokens(Struct, frozen=True, kw_only=True):
         "Of these events, those that were readable only after segments had come that the network "
         "had lost or delayed.",
     ] = 0
+    late_events: Annotated[
+        int,
+        "Events that may have arrived before their time stamp and that the client read more than "
+        "0.2 ms after it.",
+    ] = 0
     unbounded_events: Annotated[
         int,
         "Those of them whose times are those of reading, without a bound: of compressed answers, "

@@ -18,7 +18,8 @@ TITLES = {metric: metric.upper() for metric in LATENCY_METRICS}
 TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
-FEW_REQUESTS = "* few requests; 99 % confidence interval if requests are independent, in ms"
+FEW_REQUESTS = "* few requests"
+INEXACT = "~"  # the mark of a row
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
@@ -30,7 +31,7 @@ def rows(result: RunResult) -> Iterator[str]:
     for name, title in distributions(result):
         distribution = result.latency_ms.named(name)
         requests = request_count(name, result)
-        line = f"{title:<18}"
+        line = f"{title + _inexact_mark(name, result, columns):<18}"
         star = ""
         for column in columns:
             # The mark stands in the space before the next column.
@@ -46,12 +47,9 @@ def notes(result: RunResult) -> Iterator[str]:
     named = list(distributions(result))
     for name, title in named:
         if error := large_client_errors(name, result, columns):
-            yield f"{title}: {error}"
-    intervals: list[str] = []
-    for name, title in named:
-        intervals += _interval_text(name, title, result)
-    if intervals:
-        yield f"{FEW_REQUESTS}: {', '.join(intervals)}"
+            yield f"{INEXACT} {title}: {error}"
+    if few := _few_text(result):
+        yield few
     if not result.streams:
         return
     yield (
@@ -90,13 +88,16 @@ def blocks(result: RunResult) -> Iterator[Block]:
             f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}"
             for column in columns
         ]
-        rows.append([term(name, title), *cells, str(distribution.count)])
+        marked = title + _inexact_mark(name, result, names)
+        rows.append([term(name, marked), *cells, str(distribution.count)])
         intervals += _interval_text(name, title, result)
         if error := large_client_errors(name, result, names):
-            errors.append(f"{title}: {error}")
+            errors.append(f"{INEXACT} {title}: {error}")
     yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
+    if few := _few_text(result):
+        yield Paragraph.of(f"{few}.")
     if intervals:
-        yield Paragraph.of(f"{FEW_REQUESTS}: {', '.join(intervals)}.")
+        yield Paragraph.of(f"99 % confidence intervals, in ms: {', '.join(intervals)}.")
     if errors:
         yield Items.of(errors)
 
@@ -169,14 +170,28 @@ def few_mark(column: str, requests: int) -> str:
     return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
 
 
+def _inexact_mark(name: str, result: RunResult, statistics: Sequence[str]) -> str:
+    """Mark a row of which the client may have moved a number by more than the verdict allows."""
+    return f" {INEXACT}" if large_client_errors(name, result, statistics) else ""
+
+
+def _few_text(result: RunResult) -> str:
+    """Say what the stars mean: how many requests each percentile needs that has one."""
+    counts = [request_count(name, result) for name, _ in distributions(result)]
+    needs = [
+        f"{column} needs {least_samples(float(column[1:])):,}"
+        for column in statistics(result)
+        if any(few_mark(column, count) for count in counts)
+    ]
+    return f"{FEW_REQUESTS}: {', '.join(needs)}" if needs else ""
+
+
 def _interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
-    """Write the interval of the highest marked percentile in a row; of one clock alone, and not
-    of waits.
+    """Write the intervals of a row that are known of p50 and p99; not of TTFO, which has those of
+    TTFT.
     """
-    if name.endswith(("_due", "_sent")) and not name.endswith(result.latency_from):
-        return
     intervals = result.intervals_ms.named(name)
-    marked = [column for column in intervals if few_mark(column, request_count(name, result))]
-    for column in marked[-1:]:
-        low, high = intervals[column]
-        yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"
+    for column in HEADLINE_COLUMNS:
+        low, high = intervals.get(column, (None, None))
+        if (low, high) != (None, None) and not name.startswith("ttfo"):
+            yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"

@@ -26,10 +26,9 @@ from loadgen.report.html import (
 )
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import judge_limits
-from loadgen.stats.percentile_confidence_interval import interval, least_samples
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import (
     UNKNOWN,
-    bounds,
     four_digits,
     ms,
     percent,
@@ -180,13 +179,9 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
         return shown
     needed = least_samples(p)
     requests = snapshot.requests_of(slo.distribution(limit.metric, clock))
+    of_requests = f" of {plural(requests, 'request')}" if limit.metric in slo.GAPS else ""
     few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
-    if limit.metric in slo.GAPS:
-        return f"{shown} of {plural(requests, 'request')}{few}"
-    return (
-        f"{shown}{few}, at 99 % confidence {bounds(*interval(histogram, p), ms)} if requests "
-        "were independent"
-    )
+    return f"{shown}{of_requests}{few}"
 
 
 def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
