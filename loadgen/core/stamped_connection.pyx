@@ -220,9 +220,7 @@ cdef class Connection:
         self, bytes data not None, int64_t read_ns, int64_t on_real_ns, bint emptied,
         bint reordered=False
     ):
-        """Read bytes as if the read loop had read them, with a stamp on CLOCK_REALTIME; for
-        tests.
-        """
+        """For tests: read bytes as the read loop would, with a stamp on CLOCK_REALTIME."""
         self.segments.was_reordered = self.segments.was_reordered or reordered
         self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns,
                        emptied)

@@ -68,9 +68,7 @@ TOKENS = (
     "user_stamped_events",  # those of them without a stamp of the kernel's
     "reordered_events",  # those read only after segments came that were lost or overtaken
     "late_events",  # those of the others that were read late
-    # those of them whose times are those of reading, without a bound: of compressed answers, or of
-    # a file that does not say how late they were read
-    "unbounded_events",
+    "unbounded_events",  # those whose times may be wrong by an unknown amount
     "content_events",
     "reasoning_events",
     "other_events",
@@ -101,13 +99,10 @@ REQUESTS = (
     "never_due",  # turns whose session had failed before
     # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
     "repeated_prompts",
-    # later turns that had no token to send back, although --session-token asks for it
-    "turns_without_token",
+    "turns_without_token",  # later turns without the token that --session-token sends back
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
-    # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL
-    # say
-    "unequal",
+    "unequal",  # ok requests whose first and last stamps do not agree with TTFT and E2EL
     "sojourn_ns",  # sent to closed, of all requests that were sent
     # so much of whose answer was unread at once that the server may have had to wait
     "window_filled",
