@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(shell find loadgen engines -name "*.p[yx][xid]")
 
 ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycache__/,$(wildcard tests/*/))
+# Where tests are marked slow or real_data: to collect all others too takes each worker longer than most of these tests.
+MARKED = $(sort $(shell grep -rlE 'real_data|mark\.slow' --include='test_*.py' tests/integration $(filter-out tests/workload/,$(ROOMS)))) tests/workload/
 # What is measured or tried by hand before a release: never by `make test` or `make test-all`.
 RELEASE := accuracy or browser or engines or rehearsal
 BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
@@ -25,15 +27,15 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 
 # Where Python is told to keep no bytecode, each process would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-unit: $(VENV)/.test  ## the inner loop: every room's unit tests, without a process or a socket; prints their CPU time
-	$(BIN)/python -m tests.helpers.cpu_time $(BIN)/python -m pytest -n 2 --dist each -q -o console_output_style=classic --hypothesis-profile unit \
+unit: $(VENV)/.test  ## the inner loop: every room's unit tests, a few cases of each, without a process or a socket; prints their CPU time
+	$(BIN)/python -m tests.helpers.cpu_time $(BIN)/python -m pytest -q -o console_output_style=classic --hypothesis-profile unit \
 		-m 'not slow and not integration and not real_data' $(ROOMS)
 
 test: $(VENV)/.test  ## what every change must pass: unit tests, and integration tests with a real engine
 	$(BIN)/python -m pytest $(WAITING) -q -m 'not slow' tests/integration $(ROOMS)
 
 test-all: test $(VENV)/.all  ## all tests: also docs pages, packaging, clusters, simulations, real data
-	$(BIN)/python -m pytest $(WAITING) -q -m 'slow or real_data' tests/slow tests/integration $(ROOMS)
+	$(BIN)/python -m pytest $(WAITING) -q -m 'slow or real_data' tests/slow $(MARKED)
 
 qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other targets that belong to one
 	$(BIN)/python -m pytest -m 'not ($(RELEASE))' --timeout 1800 --ignore tests/qa/browser tests/qa

@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from loadgen.core import accumulator, answer, histogram, http1, record, record_json, sse
 from loadgen.engines.sim import emit, outlet, planned
-from tests.helpers.thinning import UNIT_EXAMPLES
+from tests.helpers.thinning import UNIT_EXAMPLES, few_cases, is_thinned
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 
@@ -57,11 +57,43 @@ platform.platform()  # starts `uname` the first time; later calls return the sam
 sys.addaudithook(_stay_inside)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies in tests/slow and tests/qa."""
+def pytest_sessionstart() -> None:
+    """Refuse a build with other switches than those that were asked for."""
+    for module in COUNTING:
+        sanitized = b"__asan_init" in Path(module.__file__).read_bytes()
+        build = (module.live() is not None, sanitized)
+        switches = (_is_set("LOADGEN_DEBUG"), _is_set("LOADGEN_SANITIZE"))
+        if build != switches:
+            raise pytest.UsageError(
+                f"{module.__file__}: LOADGEN_DEBUG and LOADGEN_SANITIZE are {switches}, "
+                f"and it was built with {build}: build again"
+            )
+
+
+def _is_set(switch: str) -> bool:
+    return os.environ.get(switch) == "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Mark what lies in tests/slow and tests/qa; in `make unit`, run some cases of each test."""
     for item in items:
         if item.path.is_relative_to(TESTS / "slow") or item.path.is_relative_to(TESTS / "qa"):
             item.add_marker("slow")
+    yield
+    if is_thinned():
+        kept = few_cases(items)
+        config.hook.pytest_deselected(items=[*{*items}.difference(kept)])
+        items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """In `make unit`, keep what was collected out of every garbage collection."""
+    if is_thinned():
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -70,24 +102,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     from tests.helpers.scheduling import FileScheduling
 
     return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """Tell a worker whether it collects its share of the files alone."""
-    node.workerinput["collects_share"] = node.config.getoption("dist") == "each"
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--dist each`, leave files out that another worker collects: to import all files and to
-    collect all tests takes longer than many of the tests.
-    """
-    worker = getattr(config, "workerinput", None)
-    if worker is None or not worker["collects_share"]:
-        return None
-    from tests.helpers.scheduling import is_of_another_worker
-
-    return is_of_another_worker(collection_path, worker) or None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -125,28 +139,18 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _the_build_that_was_asked_for() -> None:
-    for module in COUNTING:
-        assert (module.live() is not None) == (os.environ.get("LOADGEN_DEBUG") == "1"), (
-            module.__file__
-        )
-        sanitized = b"__asan_init" in Path(module.__file__).read_bytes()
-        assert sanitized == (os.environ.get("LOADGEN_SANITIZE") == "1"), module.__file__
-
-
-@pytest.fixture(autouse=True)
 def _no_handle_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """In a debug build, a test leaves no object of the compiled modules and none of their bytes."""
-    if not DEBUG:
-        yield
-        return
     before = _live()
     yield
     request.node.funcargs.clear()  # what other fixtures gave the test
     if _live() != before:
         gc.collect()
     assert _live() == before
+
+
+if DEBUG:
+    pytest.fixture(_no_handle_is_left, autouse=True)
 
 
 def _live() -> list[object]:

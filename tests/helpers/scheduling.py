@@ -2,11 +2,6 @@
 one that shares none.
 """
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-from zlib import crc32
-
 from xdist.scheduler import LoadFileScheduling
 
 # Long tests that share no fixture: as one file, they would keep a worker busy for minutes after the
@@ -17,7 +12,6 @@ ALONE = (
     "tests/slow/commands/test_search.py",
     "tests/slow/docs/test_pages.py",
     "tests/slow/gpustack/test_searches.py",  # whose servers start in a moment
-    "tests/slow/statistics/test_stages.py",
 )
 
 
@@ -26,14 +20,3 @@ class FileScheduling(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if nodeid.startswith(ALONE) else super()._split_scope(nodeid)
-
-
-def is_of_another_worker(path: Path, worker: Mapping[str, Any]) -> bool:
-    """Tell whether a file of tests belongs to the share of another worker.
-
-    Args:
-        path: A file or a folder.
-        worker: The `workerinput` of pytest-xdist.
-    """
-    share = crc32(path.name.encode()) % worker["workercount"]
-    return path.name.startswith("test_") and worker["workerid"] != f"gw{share}"

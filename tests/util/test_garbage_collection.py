@@ -10,6 +10,7 @@ from loadgen.util import garbage_collection
 @pytest.fixture(autouse=True)
 def _thawed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(garbage_collection, "_frozen_for_good", False)
+    gc.unfreeze()  # what tests/conftest.py froze
     yield
     gc.unfreeze()
 

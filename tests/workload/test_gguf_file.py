@@ -4,7 +4,6 @@ import importlib.util
 import json
 from pathlib import Path
 
-import gguf
 import pytest
 
 from loadgen.errors import BadInput
@@ -27,6 +26,8 @@ def written(
     """A .gguf file without a model, with the vocabulary, merges and special tokens of a
     tokenizer.json.
     """
+    import gguf  # takes a second, which tests that write no such file need not wait for
+
     told = json.loads(source.read_text())
     vocabulary = told["model"]["vocab"] | {
         token["content"]: token["id"] for token in told["added_tokens"]
@@ -105,6 +106,7 @@ def test_unknown_gguf_kind_is_refused_with_known_ones(
         tokenizer.load(str(path))
 
 
+@pytest.mark.integration  # it imports gguf
 def test_invalid_gguf_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "no.gguf"
     path.write_bytes(b"GGML" + bytes(100))

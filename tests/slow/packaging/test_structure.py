@@ -33,6 +33,19 @@ def test_every_target_of_the_makefile_that_is_no_file_has_a_rule() -> None:
         assert re.search(rf"^{name}:", text, re.MULTILINE), name
 
 
+def test_marks_of_slow_tests_are_in_their_files() -> None:
+    """`make test-all` collects the files that have such marks, and tests/workload."""
+    tests = ROOT / "tests"
+    elsewhere = [
+        str(path.relative_to(tests))
+        for path in tests.rglob("*.py")
+        if not path.name.startswith("test_")
+        and path.relative_to(tests).parts[0] not in ("slow", "qa")
+        and re.search(r"real_data|mark\.slow", path.read_text())
+    ]
+    assert elsewhere == ["workload/conftest.py"]
+
+
 def test_documents_have_no_merge_markers() -> None:
     places = [
         ROOT.glob("*.md"),
