@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings
-from loadgen.core.event_flags import SILENT, TOKENS
+from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import BROKEN_AFTER_END, NO_FINISH_REASON, Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
@@ -37,7 +37,7 @@ def event_selection(predicate: Callable[[Int64s], Bools | Int64s]) -> bytes:
     Args:
         predicate: Takes all sets of flags at once; 0 and False select no event.
     """
-    return predicate(np.arange(2 * SILENT)).astype(np.bool_).tobytes()
+    return predicate(np.arange(sum(NAMES.values()) + 1)).astype(np.bool_).tobytes()
 
 
 TOKEN = event_selection(lambda flags: flags & TOKENS)
