@@ -6,7 +6,6 @@ import html as escapes
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from loadgen.report.html.charts import svg
 from loadgen.report.html.charts.chart import Chart

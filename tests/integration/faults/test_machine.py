@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.client import pool
+from loadgen.client import keep_alive
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.runner.loop_runner import LoopRunner
@@ -123,7 +123,7 @@ async def test_more_connections_than_one_address_has_ports_come_from_several(
     monkeypatch.setattr(SourceAddresses, "socket", watched)
     # On a slow machine connections would grow too old during the run, and others would be opened in
     # their place.
-    monkeypatch.setattr(pool, "SAFE_AGE_NS", 3600 * NS_PER_S)
+    monkeypatch.setattr(keep_alive, "SAFE_AGE_NS", 3600 * NS_PER_S)
     measured = await run(job(faulty.url, tmp_path, 500, warm_connections="500", **settings))
     assert measured.snapshot.outcomes == {"ok": 500}
     assert measured.snapshot.counters["warm_connections"] == len(seen) == 500
