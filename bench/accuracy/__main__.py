@@ -30,9 +30,8 @@ def heading() -> str:
     """Where and with what it was measured."""
     about = machine.describe()
     return (
-        f"loadgen {__version__}; {about['cpu']}, "
-        f"{about['usable_cores']} cores, shared with the server; {about['system']}; Python "
-        f"{about['python']}."
+        f"loadgen {__version__}; {about['cpu']}, {about['usable_cores']} cores, shared with the "
+        f"server; {about['system']}; Python {about['python']}."
     )
 
 

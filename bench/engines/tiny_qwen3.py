@@ -26,8 +26,7 @@ SURE = 24.0  # logit of what follows, where all others are near 0
 REASONING = "Okay, let me think about this question step by careful way."
 ANSWER = (
     "The answer is that a ship sails across the wide blue ocean toward some distant island while "
-    "sailors sing old songs"
-    " under bright stars every night!"
+    "sailors sing old songs under bright stars every night!"
 )
 TEMPLATE = """\
 {%- for message in messages %}

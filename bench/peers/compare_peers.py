@@ -233,10 +233,8 @@ def report(
     about = machine.describe()
     heading = (
         f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with "
-        "the server; "
-        f"{about['system']}. A run beside which others used more than {DISTURBED_S:g} CPU s is no "
-        "part of a median; "
-        f"{MARK}: all were."
+        f"the server; {about['system']}. A run beside which others used more than {DISTURBED_S:g} "
+        f"CPU s is no part of a median; {MARK}: all were."
     )
     parts = [heading]
     if START in loads:

@@ -117,11 +117,10 @@ def section(compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept
     about = machine.describe()
     heading = (
         f"{time.strftime('%Y-%m-%d')}, SGLang {recipes.version(recipes.sglang)}, {about['cpu']}, "
-        f"{about['usable_cores']} cores for server and client. {len(theirs)} runs of each tool, "
-        "in turn, with "
-        f"`{' '.join(words(FLAGS))}`. Medians are of runs beside which others used at most "
-        f"{DISTURBED_S:g} CPU s"
-        f"{', or of all where none was' if all_disturbed(theirs) or all_disturbed(ours) else ''}."
+        f"{about['usable_cores']} cores for server and client. {len(theirs)} runs of each tool, in "
+        f"turn, with `{' '.join(words(FLAGS))}`. Medians are of runs beside which others used at "
+        f"most {DISTURBED_S:g} CPU "
+        f"s{', or of all where none was' if all_disturbed(theirs) or all_disturbed(ours) else ''}."
     )
     head = ("", "bench_serving", "loadgen", "loadgen - SGLang", "definitions")
     others = "; ".join(

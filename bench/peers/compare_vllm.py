@@ -273,11 +273,9 @@ def main() -> int:
             about = machine.describe()
             parts.append(
                 f"{time.strftime('%Y-%m-%d')}, vLLM {real_recipes.VLLM} (server and client), "
-                f"{about['cpu']}, "
-                f"{about['usable_cores']} cores for server and client. {options.rounds} runs of "
-                "each tool, in turn; "
-                f"a run beside which others used more than {DISTURBED_S:g} CPU s is no part of "
-                "the medians."
+                f"{about['cpu']}, {about['usable_cores']} cores for server and client. "
+                f"{options.rounds} runs of each tool, in turn; a run beside which others used more "
+                f"than {DISTURBED_S:g} CPU s is no part of the medians."
             )
             for scenario in scenarios(options.requests):
                 theirs, ours = pair.turns(scenario, options.rounds)

@@ -125,8 +125,8 @@ def report(found: Mapping[tuple[str, str], Sequence[float]], load: Load, rounds:
     return "\n".join(
         [
             f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared "
-            "with the server; "
-            f"{load}; us of CPU time per request without the start-up, medians of {rounds} rounds.",
+            f"with the server; {load}; us of CPU time per request without the start-up, medians of "
+            f"{rounds} rounds.",
             "",
             table(["process", *(name for name, _ in PARTS), "all"], _rows(found)),
         ]

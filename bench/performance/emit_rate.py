@@ -100,9 +100,8 @@ async def main(count: int, seconds: float) -> None:
             ]
             print(
                 f"{count} streams, {len(EVENT)} bytes: emit {emitted:,.0f}/CPU s "
-                f"({1e6 / emitted:.2f} us); "
-                f"one raw write each {1e6 / raw:.2f} us; "
-                f"socket.send {1e6 / bare:.2f} us; emit/send {bare / emitted:.2f}"
+                f"({1e6 / emitted:.2f} us); one raw write each {1e6 / raw:.2f} us; socket.send "
+                f"{1e6 / bare:.2f} us; emit/send {bare / emitted:.2f}"
             )
     finally:
         for transport, each in zip(transports, sockets, strict=True):

@@ -293,9 +293,8 @@ def report(runs: Sequence[Run], before: Sequence[Run] | None = None) -> str:
         "# How often an ordinary run is VALID",
         "",
         f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores; "
-        f"{about['system']}. "
-        "The load average is that of the minute before; other CPU is what processes outside the "
-        "run used.",
+        f"{about['system']}. The load average is that of the minute before; other CPU is what "
+        "processes outside the run used.",
         "",
     ]
     earlier = {run.name: run.cells for run in before or ()}

@@ -81,8 +81,7 @@ COMMANDS = (
             f"{slots} slots, 20/s",
             ORDINARY,
             f"--engine sim --engine-arg max_seqs={slots} --rate 20 --num-prompts 300 "
-            "--random-input-len 256 "
-            "--random-output-len 32",
+            "--random-input-len 256 --random-output-len 32",
         )
         for slots in (8, 16)
     ),

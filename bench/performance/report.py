@@ -39,22 +39,17 @@ def _heading(found: Findings) -> str:
             "# What the client costs",
             "",
             f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
-            "shared with the "
-            f"server; {about['system']}; Python {about['python']}.",
+            f"shared with the server; {about['system']}; Python {about['python']}.",
             "",
             f"{loads}. Prompts of {PROMPT_TOKENS} tokens, constant arrivals, a token every "
-            f"{found.plan.step_ms:g} ms "
-            "for all streams at once. All clients speak to the same simulator and open as many "
-            "connections before they "
-            "start.",
+            f"{found.plan.step_ms:g} ms for all streams at once. All clients speak to the same "
+            "simulator and open as many connections before they start.",
             "",
             "CPU is user and system time, of the measuring process alone and between the first "
-            "send and the last end "
-            f"unless a row says otherwise. An answer of n tokens is n + {EVENTS_BESIDE_TOKENS} "
-            "events on the wire. "
-            "Cells are medians over rounds, with the least and the most; ratios are taken within "
-            "each round. Only "
-            "ratios can be compared between machines.",
+            "send and the last end unless a row says otherwise. An answer of n tokens is n + "
+            f"{EVENTS_BESIDE_TOKENS} events on the wire. Cells are medians over rounds, with the "
+            "least and the most; ratios are taken within each round. Only ratios can be compared "
+            "between machines.",
             "",
             *(f"{note}\n" for note in found.notes),
         ]

@@ -252,17 +252,14 @@ def report(found: dict[Case, Findings]) -> str:
             "# What the kernel's receive stamps are worth",
             "",
             f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
-            "shared with the "
-            f"server; {about['system']}. A client in C, {plural(rounds, 'run')} each with stamps "
-            "and without, in turn; "
-            f"a token every {STEP_MS:g} ms for each stream.",
+            f"shared with the server; {about['system']}. A client in C, {plural(rounds, 'run')} "
+            f"each with stamps and without, in turn; a token every {STEP_MS:g} ms for each stream.",
             "",
             *(f"{note}\n" for note in notes),
-            "From the server's write to the stamp, us: p50 / p99 / p99.9 of all runs together. "
-            "The user stamp is when "
-            "the client read the token. The kernel's stamp is of tokens that ended a read which "
-            "emptied the socket. "
-            "The last columns show the tokens for which that does not hold.",
+            "From the server's write to the stamp, us: p50 / p99 / p99.9 of all runs together. The "
+            "user stamp is when the client read the token. The kernel's stamp is of tokens that "
+            "ended a read which emptied the socket. The last columns show the tokens for which "
+            "that does not hold.",
             "",
             table(
                 [

@@ -170,10 +170,9 @@ def report(found: Findings) -> str:
             "# What reading over TLS costs",
             "",
             f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
-            "shared with the "
-            f"server; {about['system']}. {load.count:,} requests, {load}, "
-            f"{len(found.load_averages)} rounds in turn; "
-            f"load average before a round {spread(found.load_averages)}.",
+            f"shared with the server; {about['system']}. {load.count:,} requests, {load}, "
+            f"{len(found.load_averages)} rounds in turn; load average before a round "
+            f"{spread(found.load_averages)}.",
             "",
             table(["CPU time of the measuring process", "us per event"], _costs(found)),
             f"The interval of the median has a confidence of {CONFIDENCE:.0%} (order statistics).",

@@ -220,29 +220,24 @@ class Deployment:
             tried = model.hidden * model.intermediate * self.weights.bytes / self.tensor_parallel
             raise StartFailed(
                 "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
-                f"{tried / 2**20:.2f} MiB. GPU 0 has a "
-                f"total capacity of {gpu.memory_bytes / GIB:.2f} GiB of which {tried / 2**21:.2f} "
-                "MiB is free."
+                f"{tried / 2**20:.2f} MiB. GPU 0 has a total capacity of "
+                f"{gpu.memory_bytes / GIB:.2f} GiB of which {tried / 2**21:.2f} MiB is free."
             )
         free = gpu.memory_bytes * self.utilization - self.weight_bytes - RUNTIME_BYTES - activations
         if free <= 0:
             raise StartFailed(
                 "ValueError: No available memory for the cache blocks. Try increasing "
-                "`gpu_memory_utilization` when "
-                "initializing the engine."
+                "`gpu_memory_utilization` when initializing the engine."
             )
         tokens = int(free / self.kv_token_bytes)
         if tokens < max_model_len:
             raise StartFailed(
                 "ValueError: To serve at least one request with the models's max seq len "
-                f"({max_model_len}), "
-                f"({max_model_len * self.kv_token_bytes / GIB:.2f} GiB KV cache is needed, which "
-                "is larger than the "
-                f"available KV cache memory ({free / GIB:.2f} GiB). Based on the available "
-                "memory, the estimated "
-                f"maximum model length is {tokens}. Try increasing `gpu_memory_utilization` or "
-                "decreasing "
-                "`max_model_len` when initializing the engine."
+                f"({max_model_len}), ({max_model_len * self.kv_token_bytes / GIB:.2f} GiB KV cache "
+                f"is needed, which is larger than the available KV cache memory ({free / GIB:.2f} "
+                "GiB). Based on the available memory, the estimated maximum model length is "
+                f"{tokens}. Try increasing `gpu_memory_utilization` or decreasing `max_model_len` "
+                "when initializing the engine."
             )
         return tokens
 

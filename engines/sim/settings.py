@@ -287,22 +287,18 @@ UNAVAILABLE = "unavailable"
 # Messages of vLLM and its libraries; the keys are kinds of `loadgen.engines.launch.crash_cause`.
 CRASHES = {
     "oom": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
-    "total capacity of "
-    "79.11 GiB of which 1.02 GiB is free.",
+    "total capacity of 79.11 GiB of which 1.02 GiB is free.",
     "oom_kv": "ValueError: No available memory for the cache blocks. Try increasing "
-    "`gpu_memory_utilization` when "
-    "initializing the engine.",
+    "`gpu_memory_utilization` when initializing the engine.",
     "leaked_memory": "ValueError: Free memory on device (20.11/79.11 GiB) on startup is less than "
-    "desired GPU memory "
-    "utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by "
-    "other processes.",
+    "desired GPU memory utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU "
+    "memory used by other processes.",
     "bad_checkpoint": "KeyError: 'layers.0.mlp.down_proj.weight'",
     "model_missing": "OSError: nowhere/model is not a local folder and is not a valid model "
     "identifier",
     "unsupported_hw": "RuntimeError: Unsupported SM version for FP8 block scaling GEMM",
     "unsupported_combo": "ValueError: Selected backend AttentionBackendEnum.CUTLASS_MLA is not "
-    "valid for this "
-    "configuration. Reason: ['head_size not supported']",
+    "valid for this configuration. Reason: ['head_size not supported']",
     "distributed": "RuntimeError: NCCL error: unhandled system error",
     "killed": "Worker proc VllmWorker-0 died unexpectedly, shutting down executor.",
 }

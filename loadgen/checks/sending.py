@@ -75,9 +75,8 @@ def _session_tokens(run: RunData) -> Iterator[Check]:
         not missing,
         f"{plural(missing, 'later turn')} of sessions had no {header} to send back",
         "0",
-        "the router did not return it, so it may have scattered these turns over its servers: "
-        "give --session-token the "
-        "name of the header that it returns",
+        "the router did not return it, so it may have scattered these turns over its servers: give "
+        "--session-token the name of the header that it returns",
     )
 
 

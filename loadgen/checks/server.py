@@ -31,9 +31,8 @@ def distortion(run: RunData) -> list[Check]:
     limit = max(SLACK_NS, SLACK_SHARE * theirs) + 1e6 * (run.telemetry.fastest_ms or 0.0)
     value = f"mean TTFT {ms(ours)} from sent, {ms(theirs)} by the server"
     advice = (
-        "the difference arises in the network, in a proxy, or in the server before its TTFT "
-        "starts (HTTP, tokenizing): "
-        "how far this client can be off is its client error"
+        "the difference arises in the network, in a proxy, or in the server before its TTFT starts "
+        "(HTTP, tokenizing): how far this client can be off is its client error"
     )
     return [Check(TTFT, ours - theirs <= limit, value, f"{ms(limit)} apart", advice, counts=False)]
 

@@ -119,8 +119,7 @@ def _advice_on_input(run: RunData, predicted: bool) -> str:
     if not predicted:
         return (
             "--tokenizer is not the server's, or its chat template adds tokens: name the folder "
-            "with the server's own "
-            "tokenizer and template, or plan for the difference"
+            "with the server's own tokenizer and template, or plan for the difference"
         )
     added = (
         ""
@@ -130,8 +129,7 @@ def _advice_on_input(run: RunData, predicted: bool) -> str:
     source = prediction.get("source") or "the data set"
     return (
         f"the server's count differs from the prediction ({source}{added}): name the folder with "
-        "the server's own "
-        "tokenizer and template"
+        "the server's own tokenizer and template"
     )
 
 
@@ -211,8 +209,7 @@ def _events(run: RunData) -> Check:
         f"{tokens / events:.2f} tokens per event",
         f"{MIN_TOKENS_PER_EVENT} to {MAX_TOKENS_PER_EVENT}, the end tokens apart",
         "gaps between events are not gaps between tokens: compare no ICL with that of a server "
-        "that sends each token; "
-        "--continuous-usage requests the number of tokens in each event",
+        "that sends each token; --continuous-usage requests the number of tokens in each event",
         run.relied_on,
     )
 
@@ -255,7 +252,6 @@ _CHEAPER = "a prefix cache makes them cheaper:"
 _MORE = f"{_CHEAPER} give more prompts, or ask for fewer requests"
 _MORE_WHILE_IT_RUNS = (
     f"{_CHEAPER} the data set has no more prompts, or they were not made as fast as they were "
-    "sent; "
-    "give a larger one, or bound the run with --num-prompts"
+    "sent; give a larger one, or bound the run with --num-prompts"
 )
 _OTHER_WARM_UPS = f"{_CHEAPER} ask for more requests, or warm up with --warmup-prompt other"

@@ -20,20 +20,16 @@ STOPPED = 9
 INTERRUPTED = 130
 
 WHEN = {
-    DONE: "done; the verdict is VALID or SUSPECT; `loadgen tune run`: also if the budget is "
-    "spent, as its last lines "
-    "say",
+    DONE: "done; the verdict is VALID or SUSPECT; `loadgen tune run`: also if the budget is spent, "
+    "as its last lines say",
     INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen "
-    "audit`: inconsistent "
-    "numbers were found; `loadgen import`: a result was not placed",
+    "audit`: inconsistent numbers were found; `loadgen import`: a result was not placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
     INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the "
-    "requests; "
-    "`loadgen compare --fail-if`: the runs cannot decide a condition",
+    "requests; `loadgen compare --fail-if`: the runs cannot decide a condition",
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
     ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or "
-    "the server refused "
-    "every connection for 5 s",
+    "the server refused every connection for 5 s",
     SLO_MISSED: "a limit of --slo was missed, or the client error does not let it be told",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
     CHANGED: "a condition of `loadgen compare --fail-if` holds",

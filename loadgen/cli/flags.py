@@ -19,8 +19,7 @@ from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, shar
 
 RUN = (
     "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 "
-    "s. The flags of "
-    "`vllm bench serve` work, too."
+    "s. The flags of `vllm bench serve` work, too."
 )
 MAIN_FLAGS = (
     *("--base-url", "--rate", "--max-concurrency", "--duration"),

@@ -56,8 +56,7 @@ class Warmup:
             if time.monotonic() >= deadline:
                 raise Unreachable(
                     f"--ready-check-timeout-sec: no success in {limit_s:g} s at "
-                    f"{self._transport.target.url}: "
-                    f"{_named(record)} {record.detail or ''}".strip()
+                    f"{self._transport.target.url}: {_named(record)} {record.detail or ''}".strip()
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
 

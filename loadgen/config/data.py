@@ -48,10 +48,8 @@ class DataSettings:
         "random",
         DATA,
         "name of the data set; random, random-mm, random-rerank, prefix_repetition, multi_turn, "
-        "sharegpt, trace, "
-        "agentic, prose, sonnet, jsonl, csv, custom, custom_image, hf, spec_bench, speed_bench, "
-        "or one of an installed "
-        "package",
+        "sharegpt, trace, agentic, prose, sonnet, jsonl, csv, custom, custom_image, hf, "
+        "spec_bench, speed_bench, or one of an installed package",
         metavar="NAME",
     )
     dataset_path: str | None = option(
@@ -76,8 +74,7 @@ class DataSettings:
         1024,
         DATA,
         "tokens of a random prompt; a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], "
-        "lognormal:..., a list such as "
-        "10,20, or @FILE with a list",
+        "lognormal:..., a list such as 10,20, or @FILE with a list",
         metavar="TOKENS",
     )
     random_output_len: int | str = option(
@@ -98,8 +95,7 @@ class DataSettings:
         0,
         DATA,
         "tokens of a prefix shared by all prompts of random, multi_turn and prefix_repetition; "
-        "prefixes of groups "
-        "follow it",
+        "prefixes of groups follow it",
         metavar="TOKENS",
     )
     random_batch_size: int = option(
@@ -118,9 +114,8 @@ class DataSettings:
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
         DATA,
-        "what a length of random, prefix_repetition and prose counts: the tokens of the text "
-        "alone (raw), or all "
-        "tokens that the server counts, with its chat template (server)",
+        "what a length of random, prefix_repetition and prose counts: the tokens of the text alone "
+        "(raw), or all tokens that the server counts, with its chat template (server)",
     )
     images: int | str = option(
         1, DATA, "images of a prompt of random-mm; a number, or MIN:MAX", metavar="N|MIN:MAX"
@@ -129,8 +124,7 @@ class DataSettings:
         "256x256,720x1280",
         DATA,
         "sizes of images in pixels: HEIGHTxWIDTH, a range such as 256x256-1024x1024, or several, "
-        "each with :SHARE if "
-        "they are not equally frequent",
+        "each with :SHARE if they are not equally frequent",
         metavar="SIZES",
     )
     image_format: str = option(
@@ -161,33 +155,29 @@ class DataSettings:
         None,
         DATA,
         "turns of a session: a number, MIN:MAX with multi_turn and prefix_repetition, or all of a "
-        "conversation "
-        "of sharegpt, jsonl and csv (multi_turn 3, others 1)",
+        "conversation of sharegpt, jsonl and csv (multi_turn 3, others 1)",
         metavar="N|MIN:MAX|all",
     )
     prefix_buckets: str | None = option(
         None,
         DATA,
-        "prefixes of multi_turn (its system messages) and prefix_repetition: how many, of how "
-        "many tokens, and how "
-        "often each kind is drawn",
+        "prefixes of multi_turn (its system messages) and prefix_repetition: how many, of how many "
+        "tokens, and how often each kind is drawn",
         metavar="COUNTxTOKENS:WEIGHT,...",
         listed=True,
     )
     prefix_zipf: float | None = option(
         None,
         DATA,
-        "draw the prefixes of multi_turn and prefix_repetition by Zipf's law: prefix k has a "
-        "share proportional to "
-        "1/k^ALPHA",
+        "draw the prefixes of multi_turn and prefix_repetition by Zipf's law: prefix k has a share "
+        "proportional to 1/k^ALPHA",
         metavar="ALPHA",
     )
     think_time: str = option(
         "0",
         DATA,
         "seconds from the end of an answer to the next turn, or with --users to a user's next "
-        "request: a number, "
-        "MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV",
+        "request: a number, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV",
         metavar="SECONDS",
     )
     history: Literal["real", "recorded"] = option(
@@ -237,8 +227,7 @@ class DataSettings:
         "0",
         DATA,
         "share of the calls of each recorded session that is left out at its beginning, as if it "
-        "had begun before the "
-        "run; drawn from MIN to MAX",
+        "had begun before the run; drawn from MIN to MAX",
         metavar="SHARE|MIN:MAX",
     )
     prefix_repetition_prefix_len: int = option(
@@ -267,9 +256,8 @@ class DataSettings:
     custom_output_len: int = option(
         256,
         DATA,
-        "maximum tokens of answers to rows of jsonl, csv, custom and custom_image, and to calls "
-        "of agents, that do not "
-        "have their own (256; -1: all must have it)",
+        "maximum tokens of answers to rows of jsonl, csv, custom and custom_image, and to calls of "
+        "agents, that do not have their own (256; -1: all must have it)",
         metavar="TOKENS",
     )
     custom_ensure_client_side_data: bool = option(
@@ -287,8 +275,7 @@ class DataSettings:
         False,
         DATA,
         "send the rows of custom, custom_image, hf, spec_bench and speed_bench in the file's "
-        "order, and those of "
-        "prefix_repetition prefix by prefix",
+        "order, and those of prefix_repetition prefix by prefix",
     )
     hf_name: str | None = option(
         None,
@@ -332,8 +319,7 @@ class DataSettings:
         None,
         DATA,
         "put the model's chat template around each prompt before it is sent, for completions; "
-        "without-bos "
-        "leaves out its beginning-of-sequence token, which the server adds",
+        "without-bos leaves out its beginning-of-sequence token, which the server adds",
     )
     prompt_token_ids: bool = option(
         False,

@@ -93,8 +93,7 @@ class LoadSettings:
         None,
         LOAD,
         "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or "
-        "a CSV file of "
-        "seconds and rates",
+        "a CSV file of seconds and rates",
         metavar="PHASES|FILE",
         listed=True,
     )
@@ -102,8 +101,7 @@ class LoadSettings:
         None,
         LOAD,
         "a number of requests in flight that changes: phases such as 16@60s,64@30s,16@60s, ramps "
-        "and waves as of "
-        "--rate-profile, or a CSV file of seconds and numbers",
+        "and waves as of --rate-profile, or a CSV file of seconds and numbers",
         metavar="PHASES|FILE",
         listed=True,
     )
@@ -111,8 +109,7 @@ class LoadSettings:
         None,
         LOAD,
         "number of users, each of whom sends a request, waits for the answer, and thinks for "
-        "--think-time before the "
-        "next one",
+        "--think-time before the next one",
         alias="--num-users",
         metavar="N",
     )
@@ -120,8 +117,8 @@ class LoadSettings:
         (),
         LOAD,
         "a class of requests, such as chat:share=0.8,priority=0,random_input_len=200; repeat it "
-        "for each; keys: share "
-        "or rate, priority, model, header, slo, goodput, and flags of the data set",
+        "for each; keys: share or rate, priority, model, header, slo, goodput, and flags of the "
+        "data set",
         alias="--class",
         metavar="NAME:KEY=VALUE,...",
     )
@@ -129,16 +126,15 @@ class LoadSettings:
         None,
         LOAD,
         "share of requests whose client closes the connection early, after tokens or a time: "
-        "5%@tokens=10 or "
-        "5%@after=200ms; they count in no latency and no error rate",
+        "5%@tokens=10 or 5%@after=200ms; they count in no latency and no error rate",
         metavar="SHARE@WHEN",
     )
     retry: str | None = option(
         None,
         LOAD,
         "HTTP statuses upon which a request is sent again, such as 429,503 or 429@attempts=5 (3 "
-        "attempts); waits as "
-        "Retry-After says, else 0.5 s and longer each time; latencies from due include it",
+        "attempts); waits as Retry-After says, else 0.5 s and longer each time; latencies from due "
+        "include it",
         metavar="STATUSES",
         listed=True,
     )
@@ -149,8 +145,7 @@ class LoadSettings:
         "other",
         LOAD,
         "prompts of warm-up and test requests: others than those of the run, or always its first "
-        "prompt, as in "
-        "`vllm bench serve`",
+        "prompt, as in `vllm bench serve`",
     )
     probe_request_rate: float = option(
         0.0,
@@ -266,8 +261,8 @@ class CacheSettings:
         "as-is",
         LOAD,
         "state of the server's prefix cache when the clock starts; cold: emptied by the engine's "
-        "own call; salted: no "
-        "prompt begins as in an earlier run; warm: each distinct prefix, or prompt, was sent once",
+        "own call; salted: no prompt begins as in an earlier run; warm: each distinct prefix, or "
+        "prompt, was sent once",
     )
     cache_block_size: int | None = option(
         None,

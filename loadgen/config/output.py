@@ -32,8 +32,7 @@ class OutputSettings:
         "ttft,tpot,itl",
         OUTPUT,
         "latencies to report: ttft,tpot,itl,e2el; with --max-concurrency also client_queue_time "
-        "and "
-        "e2el_including_client_queue",
+        "and e2el_including_client_queue",
         metavar="LIST",
     )
     metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
@@ -55,8 +54,7 @@ class OutputSettings:
         None,
         OUTPUT,
         "print SGLang's block, and write its keys into the result; --compat sglang gives it the "
-        "arguments that the "
-        "result repeats",
+        "arguments that the result repeats",
         metavar="JSON",
     )
     metadata: tuple[str, ...] = option(

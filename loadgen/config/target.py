@@ -45,8 +45,7 @@ class TargetSettings:
         None,
         TARGET,
         "URL of the server, such as http://host:8000; replaces --host and --port; repeat it to "
-        "share the load among "
-        "several servers",
+        "share the load among several servers",
         metavar="URL",
     )
     balance: Balance | None = option(
@@ -63,10 +62,8 @@ class TargetSettings:
         None,
         TARGET,
         "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; "
-        "those of embeddings, "
-        "pooling and rerank; openai for completions, as vllm and others mean, too; or one that a "
-        "package adds (openai; "
-        "the simulator: openai-chat)",
+        "those of embeddings, pooling and rerank; openai for completions, as vllm and others mean, "
+        "too; or one that a package adds (openai; the simulator: openai-chat)",
         metavar="NAME",
     )
     model: str | None = option(None, TARGET, "model name (the first model of the server)")
@@ -83,8 +80,7 @@ class TargetSettings:
         None,
         TARGET,
         "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times "
-        "as often as the next "
-        "(random)",
+        "as often as the next (random)",
         metavar="RULE",
     )
     tokenizer: str | None = option(
@@ -117,8 +113,7 @@ class TargetSettings:
         None,
         TARGET,
         "response header whose value the later turns of the session send back, for routers that "
-        "choose a server at the "
-        "first turn, such as x-session-token; set-cookie: cookies",
+        "choose a server at the first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
     )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")

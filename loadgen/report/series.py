@@ -17,8 +17,7 @@ UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"
 REPEATED = (
     "several runs had the same prompts, since the data set has no others: where the server has a "
-    "prefix cache, the "
-    "later ones were helped by it"
+    "prefix cache, the later ones were helped by it"
 )
 
 

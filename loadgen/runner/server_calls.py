@@ -27,8 +27,7 @@ SLOTS = "/slots"  # of llama.cpp: each keeps its last prompt
 UNKNOWN_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 NO_FLUSH_REMEDY = (
     "start vLLM with VLLM_SERVER_DEV_MODE=1, or llama.cpp with --slot-save-path FOLDER "
-    "--cache-ram 0, or give "
-    f"{CACHE} salted"
+    f"--cache-ram 0, or give {CACHE} salted"
 )
 BUSY_REMEDY = f"wait until the server is idle, or give {CACHE} salted"
 START = "/start_profile"

@@ -60,8 +60,7 @@ SGLANG = [
     (
         {"speculative": {**MTP, "method": "eagle3", "model": "org/draft"}},
         "--speculative-algorithm EAGLE3 --speculative-draft-model-path org/draft "
-        "--speculative-num-steps 3 "
-        "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
+        "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
     ),
     (
         {"speculative": {**MTP, "method": "ngram"}},

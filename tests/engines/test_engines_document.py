@@ -121,8 +121,7 @@ def test_the_engine_that_is_shown_can_be_installed_and_launched(package: Path) -
     told = run("-c", ASK, PYTHONPATH=str(package))
     assert " ".join(json.loads(told)) == (
         "lmdeploy serve api_server Qwen/Qwen3-8B --tp 2 --enable-prefix-caching --log-level INFO "
-        "--enable-metrics "
-        "--server-name 127.0.0.1 --server-port 8001 --model-name Qwen/Qwen3-8B"
+        "--enable-metrics --server-name 127.0.0.1 --server-port 8001 --model-name Qwen/Qwen3-8B"
     )
 
 

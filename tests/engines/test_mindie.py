@@ -171,8 +171,7 @@ def test_hub_name_is_refused_with_the_remedy(model: str) -> None:
         launch({}, model=model)
     assert str(refused.value) == (
         f"model: MindIE downloads nothing, and {model} is not a folder; download it, and name its "
-        "folder, such as "
-        "./Qwen3-30B-A3B or /models/Qwen3-30B-A3B"
+        "folder, such as ./Qwen3-30B-A3B or /models/Qwen3-30B-A3B"
     )
 
 

@@ -228,9 +228,8 @@ class TestConsecutiveIds:
             ),
             (
                 {"random_input_len": 3, "random_range_ratio": "0.5"},
-                "--random-range-ratio: 0.5 of --random-input-len 3 leaves no token after 2 "
-                "special tokens; "
-                "lower it, or give more tokens",
+                "--random-range-ratio: 0.5 of --random-input-len 3 leaves no token after 2 special "
+                "tokens; lower it, or give more tokens",
             ),
             (
                 {"random_input_len": "9:11"},

@@ -147,10 +147,9 @@ def test_the_console_says_who_left_and_whether_the_server_stopped() -> None:
     assert console(servers(requests=9, aborted=2, generation_tokens=24, **IDLE)) == [
         "Users who left (--disconnect 40%@tokens=2): 2, in no latency and no error rate; "
         "of 3 drawn, 1 ended before that; 1 further turn not sent",
-        "  Did the server stop for them? Yes: it counts 2 aborted requests, "
-        "it counts no answers as complete beyond those that were read, it generated 3 tokens that "
-        "nobody read, "
-        "it was idle 1.0 s after the last request ended",
+        "  Did the server stop for them? Yes: it counts 2 aborted requests, it counts no answers "
+        "as complete beyond those that were read, it generated 3 tokens that nobody read, it was "
+        "idle 1.0 s after the last request ended",
     ]
     assert console(None)[1].startswith("  Did the server stop for them? Not known")
 

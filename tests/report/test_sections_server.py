@@ -34,8 +34,7 @@ def ran(
 def test_hits_stand_beside_what_was_possible() -> None:
     assert list(cache_lines(ran())) == [
         "Prefix cache: as it was; 25.0% of the input came from it, by usage; at best: 25.0% in "
-        "blocks of 16 tokens "
-        "(vllm:cache_config_info)"
+        "blocks of 16 tokens (vllm:cache_config_info)"
     ]
 
 

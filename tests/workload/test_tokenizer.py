@@ -182,8 +182,7 @@ class TestBadInput:
         message = self.refusal("nobody/has-this-model")
         assert message.startswith(
             "--tokenizer: nobody/has-this-model is not a path, not in the cache of the hub, and "
-            "the hub cannot be "
-            "reached (https://a.hub does not answer: timed out); "
+            "the hub cannot be reached (https://a.hub does not answer: timed out); "
         )
         assert "served model's tokenizer.json, or of its .gguf file (pip install gguf)" in message
 

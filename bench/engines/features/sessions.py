@@ -122,8 +122,7 @@ def cache_problems(run: MeasuredRun) -> Iterator[str]:
         if not least <= turn["cached_tokens"] <= most:
             yield (
                 f"turn {turn['turn']} of session {turn['session']} has {turn['cached_tokens']} "
-                "tokens from the cache, "
-                f"not {least} to {most}"
+                f"tokens from the cache, not {least} to {most}"
             )
 
 

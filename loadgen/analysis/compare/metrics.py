@@ -235,8 +235,7 @@ DEFAULT_METRICS = (
 # All names, for people.
 NAMES_TEXT = (
     f"{', '.join(metric.name for metric in (*TOTALS, *SERVER))}, or a latency "
-    f"({', '.join(LATENCIES)}) with a "
-    "statistic (mean, median, p99), such as ttft_p99"
+    f"({', '.join(LATENCIES)}) with a statistic (mean, median, p99), such as ttft_p99"
 )
 
 

@@ -149,10 +149,9 @@ def explanations(
     bases = candidate.bases
     if Basis.WITHIN in bases:
         yield (
-            f"Intervals are at {CONFIDENCE_TEXT}, from the variation within the run "
-            f"(blocks of {candidate.block_length} requests). "
-            f"The variation between starts is unknown: give {MIN_STARTS} starts of each side, or "
-            "--noise."
+            f"Intervals are at {CONFIDENCE_TEXT}, from the variation within the run (blocks of "
+            f"{candidate.block_length} requests). The variation between starts is unknown: give "
+            f"{MIN_STARTS} starts of each side, or --noise."
         )
     if Basis.STARTS in bases:
         yield (

@@ -133,9 +133,8 @@ class LoadSearch:
                 start = FIRST_CONCURRENCY if self._axis.name == "concurrency" else None
             if start is None:  # the throughput of a run that sends everything at once
                 say(
-                    f"up to {levels.runs_left} runs; "
-                    f"the first sends {levels.min_requests} requests at once, to choose the first "
-                    "rate"
+                    f"up to {levels.runs_left} runs; the first sends {levels.min_requests} "
+                    "requests at once, to choose the first rate"
                 )
                 try:
                     start = await levels.run_burst()

@@ -59,12 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="loadgen compare",
         description="Compare runs with those of the first side, the baseline, and show each "
-        "difference with its "
-        "confidence interval. A side is a result of `loadgen run` (--save-result, --json), of "
-        "`vllm bench serve` or of "
-        "SGLang's bench_serving, a file of --records, or a folder of such files. Several results "
-        "in one file "
-        "(--append-result) count as several starts of the server. See docs/compare.md.",
+        "difference with its confidence interval. A side is a result of `loadgen run` "
+        "(--save-result, --json), of `vllm bench serve` or of SGLang's bench_serving, a file of "
+        "--records, or a folder of such files. Several results in one file (--append-result) count "
+        "as several starts of the server. See docs/compare.md.",
     )
     parser.add_argument(
         "sides", metavar="FILE|FOLDER", nargs="+", help="the sides, the baseline first"

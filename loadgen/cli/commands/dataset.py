@@ -102,8 +102,8 @@ def fetch(argv: list[str]) -> int:
     parser = OneLineParser(
         "loadgen dataset fetch",
         description="Download a published data file from the Hugging Face hub, or from the mirror "
-        "in HF_ENDPOINT. "
-        "An interrupted download is resumed; a complete file is not downloaded again.",
+        "in HF_ENDPOINT. An interrupted download is resumed; a complete file is not downloaded "
+        "again.",
     )
     parser.add_argument(
         "name",

@@ -33,8 +33,7 @@ def main(argv: list[str]) -> int:
     parser = OneLineParser(
         "loadgen doctor",
         description="Show the limits of this machine and the commands that raise them. Then "
-        "measure for about 15 s how "
-        "much load one loadgen process can generate here.",
+        "measure for about 15 s how much load one loadgen process can generate here.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.add_argument("--no-measure", action="store_true", help="show only the limits")

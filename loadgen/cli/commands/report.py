@@ -117,9 +117,8 @@ def _parser() -> OneLineParser:
         metavar="FILE",
         nargs="*",
         help="a result of `loadgen run` or `loadgen search` (--save-result, --json), a file of "
-        "--records, or a result "
-        "of `vllm bench serve` or SGLang's bench_serving; without FILE: the records of the last "
-        "run that ended early",
+        "--records, or a result of `vllm bench serve` or SGLang's bench_serving; without FILE: the "
+        "records of the last run that ended early",
     )
     parser.add_argument(
         "--as",

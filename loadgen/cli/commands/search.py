@@ -14,8 +14,7 @@ from loadgen.util import terminal_text
 
 TEXT = (
     "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, "
-    "by a series of runs. "
-    "If no server is named, loadgen's own simulator is measured."
+    "by a series of runs. If no server is named, loadgen's own simulator is measured."
 )
 MAIN_FLAGS = (
     *("--slo", "--over", "--base-url", "--rate", "--duration"),

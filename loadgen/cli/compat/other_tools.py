@@ -24,10 +24,9 @@ GENAI_PERF = {  # AIPerf's predecessor, where its flags differ
 }
 PROFILES = (
     "`constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, "
-    "`concurrent` and "
-    "`synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` is `loadgen "
-    "search`, which "
-    "chooses the rates itself, or `--request-rate 1,2,4` with your own rates"
+    "`concurrent` and `synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` "
+    "is `loadgen search`, which chooses the rates itself, or `--request-rate 1,2,4` with your own "
+    "rates"
 )
 GUIDELLM_PROFILES = ("constant", "poisson", "concurrent", "synchronous", "throughput", "sweep")
 NOT_NEEDED = "not needed: "  # the prefix of notes on flags that loadgen does not need
@@ -41,8 +40,7 @@ GUIDELLM = {
     "--rate": "`--request-rate`, or `--max-concurrency` for concurrent; several values, as 1,2,4, "
     "make one run each",
     "--constraint": "`--num-prompts N` for kind=max_requests,count=N, `--duration S` for "
-    "kind=max_duration,seconds=S, "
-    "`--stop-when` with `errors>=N` or `error_rate>SHARE` for errors",
+    "kind=max_duration,seconds=S, `--stop-when` with `errors>=N` or `error_rate>SHARE` for errors",
     "--max-requests": "`--num-prompts`",
     "--max-seconds": "`--duration`",
     "--max-errors": '`--stop-when "errors>=N"`',
@@ -52,10 +50,9 @@ GUIDELLM = {
     "--cooldown": "not needed: the steady rate excludes the tail",
     "--rampup": "`--ramp-up-strategy linear --ramp-up-start-rps A --ramp-up-end-rps B`",
     "--data": "`--dataset-name random --random-input-len N --random-output-len M` for "
-    "prompt_tokens=N,output_tokens=M, "
-    "and `normal:MEAN:STDEV:MIN:MAX` as a length for its stdev, min and max; "
-    "a file with `--dataset-name jsonl|csv --dataset-path FILE`; a name on the hub with "
-    "`--dataset-name hf`",
+    "prompt_tokens=N,output_tokens=M, and `normal:MEAN:STDEV:MIN:MAX` as a length for its stdev, "
+    "min and max; a file with `--dataset-name jsonl|csv --dataset-path FILE`; a name on the hub "
+    "with `--dataset-name hf`",
     "--data-args": "`--hf-subset`, `--hf-split`",
     "--data-column-mapper": "`--hf-column`",
     "--data-samples": "`--num-prompts`",
@@ -147,8 +144,7 @@ AIPERF = {
     "--shared-system-prompt-length": "`--random-prefix-len`",
     "--input-file": "`--dataset-path`",
     "--custom-dataset-type": "`--dataset-name`: jsonl for single_turn, multi_turn, trace for "
-    "mooncake_trace, agentic "
-    "for weka_trace and tracelab_trace",
+    "mooncake_trace, agentic for weka_trace and tracelab_trace",
     "--public-dataset": "`--dataset-name sharegpt`",
     "--random-seed": "`--seed`",
     "--goodput": "`--goodput ttft:200 tpot:50 e2el:5000`",

@@ -50,8 +50,7 @@ def files(root: Path) -> Limit:
     )
     remedy = (
         "ulimit -n 65536, as root; permanently: /etc/security/limits.conf, LimitNOFILE= of "
-        "systemd, or "
-        "docker run --ulimit nofile=65536:65536"
+        "systemd, or docker run --ulimit nofile=65536:65536"
     )
     if not hard.isdecimal():
         return Limit(

@@ -13,18 +13,15 @@ def main(argv: list[str]) -> int:
     parser = OneLineParser(
         prog="loadgen audit",
         description="Find inconsistent numbers in published results, and print a line for each "
-        "cause, the worst first: "
-        "which numbers, and why they contradict each other. Several files are also held against "
-        "each other. See "
-        "docs/audit.md.",
+        "cause, the worst first: which numbers, and why they contradict each other. Several files "
+        "are also held against each other. See docs/audit.md.",
     )
     parser.add_argument(
         "files",
         metavar="FILE",
         nargs="+",
         help="a Markdown page or a text that contains benchmark output; or a JSON result of "
-        "loadgen, "
-        "vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm",
+        "loadgen, vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm",
     )
     parser.add_argument(
         "--json",

@@ -15,9 +15,8 @@ def main(argv: list[str]) -> int:
     parser = OneLineParser(
         prog="loadgen import",
         description="Import published results into a store of a study. Each becomes a run of the "
-        "arm that its serving "
-        "command matches. The files are not changed, and no result is imported twice. See "
-        "docs/studies.md.",
+        "arm that its serving command matches. The files are not changed, and no result is "
+        "imported twice. See docs/studies.md.",
     )
     parser.add_argument("study", metavar="STUDY", help="the study's file")
     parser.add_argument(
@@ -25,9 +24,8 @@ def main(argv: list[str]) -> int:
         metavar="FILE[#N]",
         nargs="+",
         help="a Markdown page or a text that contains benchmark output; or a JSON result of "
-        "loadgen, "
-        "vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm; #N: only its N-th "
-        "result",
+        "loadgen, vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm; #N: only its "
+        "N-th result",
     )
     parser.add_argument(
         "--store",

@@ -56,8 +56,8 @@ def plan(argv: list[str]) -> int:
     """Print what a study would start."""
     description = (
         "Print what a study would start, in which order, and how long it may take. Nothing is "
-        "started, written or "
-        "requested. Later stages assume that the expected arms win the earlier ones."
+        "started, written or requested. Later stages assume that the expected arms win the earlier "
+        "ones."
     )
     arguments = _parsed(argv, "plan", description, FILE, JSON)
     from loadgen.lab.study.plan import plan_text
@@ -80,9 +80,8 @@ def plan(argv: list[str]) -> int:
 def run(argv: list[str]) -> int:
     """Run a study."""
     description = (
-        "Run a study: start each arm, run its workloads, decide, go on. A store keeps the "
-        "results; if there is one of "
-        "this study, the study resumes from it."
+        "Run a study: start each arm, run its workloads, decide, go on. A store keeps the results; "
+        "if there is one of this study, the study resumes from it."
     )
     folder = "folder of the results (NAME.store, with the study's name)"
     arguments = _parsed(
@@ -113,8 +112,7 @@ def report(argv: list[str]) -> int:
     """Write the report of a study."""
     description = (
         "Write the report of a study, from its store alone: a page in Markdown with its charts, "
-        "one in HTML, and a "
-        "script that repeats the measurement."
+        "one in HTML, and a script that repeats the measurement."
     )
     folder = "folder of the report (NAME.report, with the study's name)"
     to: Flag = "-o --output", {"metavar": "DIR", "type": Path, "help": folder}

@@ -177,8 +177,7 @@ class ToolResult:
         """Say what it is, and how its latencies were measured."""
         return (
             f"a result of {self.tool}: latencies are as that tool measures them, from send and "
-            "between chunks; "
-            "there is no verdict, and nothing is known of the client's error"
+            "between chunks; there is no verdict, and nothing is known of the client's error"
         )
 
     @property

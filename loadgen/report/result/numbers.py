@@ -72,8 +72,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     duration: Annotated[
         float,
         "Seconds from the first send until the last request has ended, including a request that "
-        "found no server; 0 "
-        "if nothing was sent.",
+        "found no server; 0 if nothing was sent.",
     ]
     completed: Annotated[int, "Requests that succeeded."]
     failed: Annotated[int, "Requests that failed, without cancelled ones."]
@@ -112,8 +111,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     max_output_tokens_per_s: Annotated[
         float | None,
         "Output tokens per second of the peak second, or of a run shorter than a second; null: "
-        "answers came in one "
-        "piece.",
+        "answers came in one piece.",
     ]
     max_concurrent_requests: Annotated[int, "Peak number of requests in flight."]
     rtfx: Annotated[float, "Always 0: vLLM's inverse real-time factor of audio."] = 0.0

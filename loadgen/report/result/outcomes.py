@@ -138,8 +138,7 @@ class Stop(Struct, frozen=True, kw_only=True):
     value: Annotated[
         float | None,
         "What was found: ms of a latency, a share of an error rate, a number of errors; null: it "
-        "falls among "
-        "requests that failed.",
+        "falls among requests that failed.",
     ]
 
 
@@ -339,8 +338,7 @@ class LimitResult(Struct, frozen=True, kw_only=True):
     value: Annotated[
         float | None,
         "Measured value, ms, or a share from 0 to 1 for error_rate; null: it was not measured, or "
-        "falls on failed "
-        "requests (`beyond`).",
+        "falls on failed requests (`beyond`).",
     ]
     client_error_ms: Annotated[
         float | None,

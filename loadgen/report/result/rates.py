@@ -68,8 +68,7 @@ class Rates(Struct, frozen=True, kw_only=True):
     answers_per_s: Annotated[
         float | None,
         "Ok answers per second from the end of the first to the end of the last; null with fewer "
-        "than 10 of them, "
-        "and where all requests were due at once or in a closed loop.",
+        "than 10 of them, and where all requests were due at once or in a closed loop.",
     ] = None
     steady_output_tokens_per_s: Annotated[
         float | None,
@@ -291,8 +290,7 @@ class Efficiency(Struct, frozen=True, kw_only=True):
     energy_j: Annotated[
         float | None,
         "Energy of the GPUs that NVML read, J: their power integrated from the first send until "
-        "the last request "
-        "ended; null: no power was read.",
+        "the last request ended; null: no power was read.",
     ]
     energy_coverage: Annotated[
         float | None,

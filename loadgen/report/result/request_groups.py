@@ -88,10 +88,9 @@ class PhaseResult(RequestGroup, frozen=True, kw_only=True):
     recovered_after_s: Annotated[
         float | None,
         "After a burst, a phase with a higher mean load than those before and after it: seconds "
-        "from its end until "
-        "the backlog, the requests that are due and not ended, is at most the largest of the "
-        "phase before the "
-        "burst; null: no burst came before, or the run ended first.",
+        "from its end until the backlog, the requests that are due and not ended, is at most the "
+        "largest of the phase before the burst; null: no burst came before, or the run ended "
+        "first.",
     ]
 
     @classmethod

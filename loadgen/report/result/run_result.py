@@ -108,11 +108,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ] = {}
     error_rate: Annotated[
         float | None,
-        "Share of the ended requests that failed on the server. Turns after a failed turn count "
-        "as failed; "
-        "requests that the end of the run cancelled, and those whose users left, do not count. "
-        "Null if no request "
-        "ended.",
+        "Share of the ended requests that failed on the server. Turns after a failed turn count as "
+        "failed; requests that the end of the run cancelled, and those whose users left, do not "
+        "count. Null if no request ended.",
     ]
     client_error_rate: Annotated[
         float | None,
@@ -122,8 +120,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     no_answer_since_s: Annotated[
         float | None,
         "If the run ended because the server refused every connection for 5 s: time of the first "
-        "of these "
-        "refusals, seconds on the clock; null: it did not end for this reason.",
+        "of these refusals, seconds on the clock; null: it did not end for this reason.",
     ] = None
     stopped: Annotated[
         Stop | None, "The condition of `--stop-when` that ended the run; null: none did."
@@ -187,8 +184,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     slo: Annotated[
         list[LimitResult],
         "Each limit of --slo, and of each class, which begins with its name: "
-        "`chat:ttft_p99<500ms`. error_rate<1% "
-        "is added if all limits are on means or gaps.",
+        "`chat:ttft_p99<500ms`. error_rate<1% is added if all limits are on means or gaps.",
     ]
     client: ClientTotals
     workers: Annotated[list[Worker], "How each worker ended."] = []

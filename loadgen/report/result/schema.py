@@ -67,10 +67,9 @@ def schema() -> Node:
     definitions = {
         "run": _flat(
             "One run: the keys of `vllm bench serve` with their meaning there, and loadgen's own "
-            "under `loadgen`. "
-            "With --save-detailed, lists with an item for each request, in the order of the "
-            "schedule. With "
-            "--sglang-result, keys of SGLang. Further keys are those of --metadata.",
+            "under `loadgen`. With --save-detailed, lists with an item for each request, in the "
+            "order of the schedule. With --sglang-result, keys of SGLang. Further keys are those "
+            "of --metadata.",
             columns["properties"]
             | sglang["properties"]
             | {"loadgen": _reference("loadgen", "loadgen's own findings.")},

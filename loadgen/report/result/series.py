@@ -231,8 +231,7 @@ class Series(Struct, kw_only=True):
     knee: Annotated[
         Rate | None,
         "In a sweep of three or more levels, the level with the highest ratio of output tokens/s "
-        "to mean E2EL; "
-        "null: none, or the last level.",
+        "to mean E2EL; null: none, or the last level.",
     ] = None
     points: Annotated[list[Point], "The runs in the order in which they ended."] = []
     levels: Annotated[

@@ -63,13 +63,10 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     series: Annotated[
         dict[str, Readings],
         "By quantity, the reported values: levels as read, counts since the first scrape; null: "
-        "none. Levels: running "
-        "and waiting requests, share of the KV cache in use (0 to 1), share of drafted tokens "
-        "that were accepted in "
-        "the last batch, and the tokens of one of its steps. Counts: requests that ended, those "
-        "that the server gave "
-        "up, prompt and output tokens, preemptions, prompt tokens looked up in the prefix cache "
-        "with hits and misses, "
+        "none. Levels: running and waiting requests, share of the KV cache in use (0 to 1), share "
+        "of drafted tokens that were accepted in the last batch, and the tokens of one of its "
+        "steps. Counts: requests that ended, those that the server gave up, prompt and output "
+        "tokens, preemptions, prompt tokens looked up in the prefix cache with hits and misses, "
         "drafts, drafted and accepted tokens, accepted tokens at each position of a draft.",
         Meta(extra_json_schema={"propertyNames": {"anyOf": [{"enum": [*QUANTITIES]}, PATTERN]}}),
     ]
@@ -303,16 +300,14 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
     block_size_from: Annotated[str | None, "Where that is from: a flag, a metric, or the default."]
     best_hit_rate: Annotated[
         float | None,
-        "Share of the input that a cache could give back which keeps all it has seen of the run, "
-        "0 to 1; null: "
-        "unknown.",
+        "Share of the input that a cache could give back which keeps all it has seen of the run, 0 "
+        "to 1; null: unknown.",
     ]
     unpredicted_share: Annotated[
         float | None,
         "Share of the input that the server counted beyond the prediction, and that "
-        "`best_hit_rate` does not "
-        "cover: a chat template that is unknown here; null: there is no prediction, or not all "
-        "requests succeeded.",
+        "`best_hit_rate` does not cover: a chat template that is unknown here; null: there is no "
+        "prediction, or not all requests succeeded.",
     ]
     best_unknown: Annotated[str | None, "Why that is unknown; null: it is known."]
     hit_rate: Annotated[

@@ -235,8 +235,7 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
     generated_texts: Annotated[
         list[str] | UnsetType,
         "The text of the answer, without reasoning; empty where the request failed. Missing where "
-        "answers have no "
-        "tokens.",
+        "answers have no tokens.",
     ] = UNSET
     errors: Annotated[list[str], "Why the request failed; empty where it did not."]
     targets: Annotated[

@@ -131,8 +131,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     hidden_tokens: Annotated[
         int,
         "Of the unseen tokens, those that usage calls reasoning, in answers that streamed no "
-        "reasoning. They count "
-        "in throughput and not in TPOT.",
+        "reasoning. They count in throughput and not in TPOT.",
     ] = 0
     surplus_events: Annotated[
         int, "Events in excess of the tokens that usage, or a tokenizer, counts."
@@ -182,17 +181,14 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ] = None
     tpot_over: Annotated[
         TpotOver,
-        "The divisor of TPOT: the tokens counted, all or without hidden ones. If a sample of "
-        "texts shows that "
-        "more tokens were counted than streamed, it is the tokens of that sample; TPOT then "
-        "covers only the "
-        "answers of the sample.",
+        "The divisor of TPOT: the tokens counted, all or without hidden ones. If a sample of texts "
+        "shows that more tokens were counted than streamed, it is the tokens of that sample; TPOT "
+        "then covers only the answers of the sample.",
     ] = TOKENS_COUNTED
     text_sample: Annotated[
         TextSample | None,
         "At most 200 answers whose text was tokenized after the run, because usage counted more "
-        "tokens "
-        "than there were events; null: not needed, or no tokenizer.",
+        "tokens than there were events; null: not needed, or no tokenizer.",
     ] = None
 
     @classmethod

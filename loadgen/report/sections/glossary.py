@@ -12,40 +12,30 @@ ABOUT = {  # where a text says {clock}, the number is counted from due and from 
     "and a finish reason or [DONE], and no error.",
     "ttft": "Time to first token: {clock} until the first event with tokens.",
     "ttfo": "Time to first output: {clock} until the first event of the answer itself, after any "
-    "reasoning. It is "
-    "printed if the model sent reasoning.",
+    "reasoning. It is printed if the model sent reasoning.",
     "tpot": "Time per output token of a request: the time from its first to its last event with "
-    "tokens, divided by the "
-    "number of output tokens after the first event. Tokens that were never streamed are not "
-    "counted. A request "
-    "whose tokens came in one event has no TPOT.",
+    "tokens, divided by the number of output tokens after the first event. Tokens that were never "
+    "streamed are not counted. A request whose tokens came in one event has no TPOT.",
     "itl": "Inter-token latency: the gap between two tokens. If an event has k tokens, the gap "
-    "before it is divided "
-    "into k equal gaps; the report says how many gaps were imputed in this way. ITL is printed if "
-    "any event had "
-    "several tokens.",
+    "before it is divided into k equal gaps; the report says how many gaps were imputed in this "
+    "way. ITL is printed if any event had several tokens.",
     "icl": "Inter-chunk latency: the measured gap between two events with tokens. vLLM calls it "
     "ITL.",
     "e2el": "End-to-end latency: {clock} until the last event with tokens.",
     "lag": "How late loadgen itself sent a request: sent minus due, minus the wait for a slot, "
-    "minus the time to "
-    "connect.",
+    "minus the time to connect.",
     "pool_wait": "From due until --max-concurrency allows the request to be sent.",
     "connect": "The time to open a connection; 0 if a connection was already open.",
     "request_throughput": "Ok requests per second of the duration.",
     "output_throughput": "Output tokens per second of the duration.",
     "answer_rate": "Ok answers per second from the end of the first to the end of the last: (n - "
-    "1) / the time between "
-    "them. It is near the asked rate if the server keeps up, and the server's capacity if it does "
-    "not, since the time "
-    "in which the last answers are awaited does not lower it. The page and the last line of a "
-    "run, and the table "
-    "of a sweep or search over rates, show it. Below 10 ok answers there is none. In closed loops "
-    "and bursts it "
-    "would be wrong, since answers end in waves; there the request throughput is shown.",
+    "1) / the time between them. It is near the asked rate if the server keeps up, and the "
+    "server's capacity if it does not, since the time in which the last answers are awaited does "
+    "not lower it. The page and the last line of a run, and the table of a sweep or search over "
+    "rates, show it. Below 10 ok answers there is none. In closed loops and bursts it would be "
+    "wrong, since answers end in waves; there the request throughput is shown.",
     "loop_stall": "How late the client's event loop read data that had arrived. Tokens without a "
-    "stamp of the kernel's "
-    "may be late by as much.",
+    "stamp of the kernel's may be late by as much.",
     "gc_pause": "How long Python's garbage collector stopped the client.",
 }
 

@@ -83,8 +83,7 @@ def body_lines(result: RunResult) -> Iterator[str]:
     ):
         yield (
             "No repetition_penalty was sent, so the model's own applied; vllm bench serve sends "
-            "1.0 with completions "
-            "(--repetition-penalty 1)."
+            "1.0 with completions (--repetition-penalty 1)."
         )
 
 

@@ -133,8 +133,7 @@ def _count_differences(result: RunResult) -> Iterator[str]:
     if tokens.unseen_tokens or tokens.surplus_events:
         yield (
             f"  usage and stream differ: {plural(tokens.unseen_tokens, 'token')} counted but not "
-            "seen as events, "
-            f"{plural(tokens.surplus_events, 'event')} beyond the count"
+            f"seen as events, {plural(tokens.surplus_events, 'event')} beyond the count"
         )
     if tokens.silent_events:
         yield (
@@ -155,9 +154,8 @@ def _count_differences(result: RunResult) -> Iterator[str]:
         yield f"  {prompts} without a planned length: only the server counted them"
     if tokens.imputed_gaps:
         yield (
-            f"  gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap "
-            "before an event "
-            f"of several tokens, counted by {tokens.itl_counted_by}"
+            f"  gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap before "
+            f"an event of several tokens, counted by {tokens.itl_counted_by}"
         )
     if result.tpot_token_weighted_ms is not None:
         yield f"TPOT weighted by tokens: {fixed(result.tpot_token_weighted_ms, unit='ms')}"
@@ -172,9 +170,8 @@ def _hidden(tokens: Tokens) -> Iterator[str]:
     if (sample := tokens.text_sample) is not None:
         yield (
             f"  text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} "
-            "were counted "
-            f"(medians of {plural(sample.answers, 'answer')}; {sample.difference:g} per answer "
-            "were not streamed)"
+            f"were counted (medians of {plural(sample.answers, 'answer')}; {sample.difference:g} "
+            "per answer were not streamed)"
         )
     if tokens.tpot_over == OVER_SAMPLE:
         yield (

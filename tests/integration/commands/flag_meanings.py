@@ -14,8 +14,7 @@ VLLM = {
     "--input-len": "`--random-input-len`",
     "--logprobs": "`--extra-body '{\"logprobs\": N}'`, only with completions",
     "--max-model-len": "no effect if random prompts and their answers are not longer; else "
-    "refused: nothing is left "
-    "out",
+    "refused: nothing is left out",
     "--multi-turn": "`--dataset-name multi_turn`; --num-prompts is then the number of sessions",
     "--multi-turn-concurrency": "`--max-concurrency`",
     "--multi-turn-delay-ms": "`--think-time`, ms",
@@ -26,14 +25,12 @@ VLLM = {
     "--no-steady-state": "`--steady-state-threshold 0`",
     "--no-stream": "no effect: rows are shuffled as in a stream, which is the same for fewer than "
     "1000 rows",
-    "--num-runs": "N runs at the same rate or concurrency, each with prompts of its own, and "
-    "their mean, deviation "
-    "and range",
+    "--num-runs": "N runs at the same rate or concurrency, each with prompts of its own, and their "
+    "mean, deviation and range",
     "--output-len": "the output length of the chosen data set",
     "--per-turn-input-len": "`--random-input-len FIRST,FURTHER,FURTHER`, with --multi-turn",
     "--plot-timeline": "`--html NAME.timeline.html`, with the name of --result-filename: the run "
-    "over time, and each "
-    "request as a dot",
+    "over time, and each request as a dot",
     "--random-mm-base-items-per-request": "`--images N`, the mean number",
     "--random-mm-bucket-config": "`--image-sizes`; buckets of several frames, which are videos, "
     "are refused",
@@ -68,13 +65,11 @@ VLLM = {
 }
 SGLANG = {
     "--apply-chat-template": "`--render-chat-template without-bos`; no effect on other data sets "
-    "than sharegpt and "
-    "custom",
+    "than sharegpt and custom",
     "--backend": "sglang: its own API; sglang-oai, vllm, lmdeploy: completions; with -chat: chat; "
     "others are refused",
     "--cache-report": "`--extra-body` with return_cached_tokens_details, with sglang-oai and "
-    "sglang-oai-chat; cached "
-    "tokens are read anyway",
+    "sglang-oai-chat; cached tokens are read anyway",
     "--dataset-name": f"{', '.join(DATASETS)}; others are refused",
     "--disable-ignore-eos": "`--no-ignore-eos`",
     "--extra-request-body": "`--extra-body`",
@@ -115,8 +110,7 @@ SGLANG = {
     "--profile-decode-url": "`--profile-url`",
     "--profile-num-steps": "`--profile-body` with num_steps",
     "--profile-output-dir": "`--profile-body` with output_dir; the traces lie in this folder "
-    "itself, not in one "
-    "named by the time",
+    "itself, not in one named by the time",
     "--profile-prefill-url": "`--profile-url`",
     "--profile-prefix": "`--profile-body` with profile_prefix",
     "--profile-stages": "`--profile-body` with profile_stages",

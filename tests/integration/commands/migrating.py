@@ -18,10 +18,9 @@ DOCUMENT = ROOT / "docs/migrating.md"
 DATA = ROOT / "tests/data/flags"
 # Remarks on flags of the same name that do less or more here.
 VLLM_NOTES = {
-    "--backend": "openai-chat; openai-responses; openai, also as vllm, lmdeploy, scalellm, "
-    "sglang, llama.cpp; "
-    "openai-embeddings, openai-embeddings-chat, infinity-embeddings, vllm-pooling, vllm-rerank; "
-    "others are refused",
+    "--backend": "openai-chat; openai-responses; openai, also as vllm, lmdeploy, scalellm, sglang, "
+    "llama.cpp; openai-embeddings, openai-embeddings-chat, infinity-embeddings, vllm-pooling, "
+    "vllm-rerank; others are refused",
     "--base-url": "repeat it for several servers",
     "--burstiness": "also inf: evenly spaced",
     "--custom-ensure-client-side-data": "files are sent as they are, and images on the network "
@@ -40,9 +39,8 @@ VLLM_NOTES = {
     "--num-prompts": "1000, unless --duration is given; -1: all prompts of a file",
     "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as "
     "in vLLM",
-    "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run "
-    "at --rate inf does not "
-    "have: it is due when a slot is free",
+    "--percentile-metrics": "client_queue_time is the wait for a slot, which a request of a run at "
+    "--rate inf does not have: it is due when a slot is free",
     "--probe-request-rate": "of several servers the first is probed",
     "--profile": "a server that refuses to start its profiler ends the run; in vLLM the run goes "
     "on without",
@@ -50,9 +48,8 @@ VLLM_NOTES = {
     "--random-range-ratio": "prompts have exactly the drawn lengths",
     "--sonnet-input-len": "from loadgen's own text",
     "--temperature": "the server's default, as in vLLM 0.32; 0 with `--compat vllm-0.11`",
-    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; also the "
-    "time to "
-    "wait for a server that does not listen yet",
+    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; also the time "
+    "to wait for a server that does not listen yet",
     "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
     "--request-rate": "also `--rate`; several values, as 1,2,4, make one run each",
     "--max-concurrency": "several values, as 1,2,4, make one run each",

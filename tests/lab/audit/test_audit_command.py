@@ -31,8 +31,7 @@ def test_a_finding_is_a_line_with_its_place_and_its_reason(
     lines = capsys.readouterr().out.splitlines()
     percent = (
         f"{page}:23: percent: -13.8%, should be -12.13 %: Very Long Prompt: 1580.36 / 1798.45 - 1 "
-        "= -12.13 %; "
-        "-13.8% is the inverse ratio, 1798.45 / 1580.36 - 1, with another sign"
+        "= -12.13 %; -13.8% is the inverse ratio, 1798.45 / 1580.36 - 1, with another sign"
     )
     assert percent in lines
     assert lines[-1].startswith("2 files: ")

@@ -252,8 +252,7 @@ def test_a_candidate_is_not_compared_with_itself(tmp_path: Path) -> None:
 def test_a_ratio_of_tpot_that_is_no_time_between_tokens_is_found(tmp_path: Path) -> None:
     line = (
         "`A` Mean Latency = 1.10s, `B` Mean Latency = 2.10s. `A` is faster by 1.00s (1.91x "
-        "faster). "
-        "TPOT = {} ms vs 20.00 ms, reduced by {} ms ({}x faster)."
+        "faster). TPOT = {} ms vs 20.00 ms, reduced by {} ms ({}x faster)."
     )
     slow = block(duration=40.2, e2el=2_100, tpot=20)
     true = block(duration=20.1, e2el=1_100)

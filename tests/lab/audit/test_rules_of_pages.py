@@ -420,8 +420,7 @@ def test_summary_lines_are_held_to_their_numbers_and_to_the_blocks(tmp_path: Pat
     )
     line = (
         "- Summary: `B` Total TPS = 1200.00, `A` Total TPS = 1000.00. `B` is faster by 200.00 "
-        "tok/s (20.00%); "
-        "Mean TPOT = 20.00 ms vs 10.00 ms, increased by 10.00 ms (100.00% slower)."
+        "tok/s (20.00%); Mean TPOT = 20.00 ms vs 10.00 ms, increased by 10.00 ms (100.00% slower)."
     )
     page = f"### A\n\n{fence(slow)}\n### B\n\n{fence(fast)}\n"
     assert found(tmp_path, page + line) == []

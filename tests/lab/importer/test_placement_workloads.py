@@ -118,8 +118,7 @@ def test_a_capped_result_is_not_of_a_workload_without_a_cap() -> None:
     talk = workloads(talk=WORKLOADS["talk"])
     assert unplaced(talk, told(1000, 217_393, 201_648, cap=4)) == (
         "no workload of the study is 1000 requests, at most 4 in flight, 217393 tokens in, 201648 "
-        "out: "
-        "talk has no cap on those in flight"
+        "out: talk has no cap on those in flight"
     )
 
 

@@ -449,10 +449,9 @@ def test_arm_has_its_published_verdict(
         ),
         (
             QWEN_30B,
-            ":176: its command names the unknown model vllm-ascend/Qwen3-8B-W8A8; "
-            "taken for ./Qwen3-30B-A3B-W8A8; its command does not say tensor_parallel, "
-            "context_len, which every server "
-            "of the study has",
+            ":176: its command names the unknown model vllm-ascend/Qwen3-8B-W8A8; taken for "
+            "./Qwen3-30B-A3B-W8A8; its command does not say tensor_parallel, context_len, which "
+            "every server of the study has",
         ),
         (QWEN_9B, "(block 14, Batch Token 32k and Seqs 512): left out: it has the same numbers as"),
         (QWEN_9B, "(block 1, vLLM): Engine/vLLM, sharegpt: 11389.66 tok/s (printed: 11527.14)"),

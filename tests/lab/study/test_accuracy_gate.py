@@ -118,8 +118,7 @@ class TestTheLimit:
         assert out
         assert said == (
             "answers 51 of 60 questions right, the baseline 57: a loss of 10.0%, at most 1.0% is "
-            "allowed; "
-            "chance alone loses as much in 1.6% of cases"
+            "allowed; chance alone loses as much in 1.6% of cases"
         )
         out, said = self.judged(answered(56), answered(57))
         assert not out

@@ -163,8 +163,7 @@ def test_misprints_are_of_commands_that_the_page_has(page: str) -> None:
         (
             "qwen3.5-9b",
             "vllm serve Qwen/Qwen3.5-9B --max-model-len 32768 --max-num-seqs 512 "
-            "--reasoning-parser qwen3 "
-            "--performance-mode throughput",
+            "--reasoning-parser qwen3 --performance-mode throughput",
         ),
         (
             "qwen3-30b-a3b",

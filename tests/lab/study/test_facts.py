@@ -68,8 +68,7 @@ def test_other_accelerators_than_the_study_names() -> None:
     here = {"host": {"gpus": ["NVIDIA A100-SXM4-80GB"]}, "accelerators_from": "NVML"}
     assert refusal(NOBODY | here, hardware={"name": "NVIDIA H100 SXM 80GB", "devices": 1}) == (
         "hardware.name: is NVIDIA H100 SXM 80GB, but NVML finds NVIDIA A100-SXM4-80GB on this "
-        "machine; run it on the "
-        "machine it names, or correct the name"
+        "machine; run it on the machine it names, or correct the name"
     )
 
 

@@ -43,8 +43,7 @@ def test_undisturbed_step_says_so() -> None:
             5,
             lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
             "disturbed by others and not repeated: 2 of 10 starts; what lost cores cost is "
-            "estimated for each arm and "
-            "taken out",
+            "estimated for each arm and taken out",
         ),
         (
             3,
@@ -55,8 +54,7 @@ def test_undisturbed_step_says_so() -> None:
             2,
             lambda request: request.arm == "fp8",
             "disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain "
-            "has only one bound "
-            "if its arm and the reference were disturbed unequally often",
+            "has only one bound if its arm and the reference were disturbed unequally often",
         ),
     ],
     ids=["slopes", "left out", "open bounds"],

@@ -80,9 +80,8 @@ def test_start_that_a_full_disk_lost_can_be_stored_again(store: Store) -> None:
     with pytest.raises(NotKept) as refused:
         store.end(number, large)
     assert str(refused.value) == (
-        f"{store.folder}/study.db cannot be written (database or disk is full); make room, and "
-        "run the same "
-        "command again"
+        f"{store.folder}/study.db cannot be written (database or disk is full); make room, and run "
+        "the same command again"
     )
     assert store.trials() == {}
     store._database.execute("PRAGMA max_page_count = 100000")

@@ -19,11 +19,9 @@ GROUPS = {
     "Requests": [
         (
             "due",
-            f"{DUE.capitalize()}. All due times are drawn before the clock starts. A later turn "
-            "of a session is due "
-            "one think time after the previous answer. In a closed loop a request is due when a "
-            "slot is free, "
-            "or when its user has thought.",
+            f"{DUE.capitalize()}. All due times are drawn before the clock starts. A later turn of "
+            "a session is due one think time after the previous answer. In a closed loop a "
+            "request is due when a slot is free, or when its user has thought.",
         ),
         (
             "sent",
@@ -33,20 +31,15 @@ GROUPS = {
         (
             "error rate",
             "Requests that failed on the server, divided by all requests that ended. Turns that "
-            "were not sent because "
-            "an earlier turn had failed count as failed. Requests cancelled at the end of the "
-            "run, and those whose "
-            "users left, are not counted. Requests that the client failed to send have their own "
-            "rate, "
-            "client_error_rate in JSON.",
+            "were not sent because an earlier turn had failed count as failed. Requests cancelled "
+            "at the end of the run, and those whose users left, are not counted. Requests that the "
+            "client failed to send have their own rate, client_error_rate in JSON.",
         ),
         (
             "output tokens",
             "Tokens of ok requests. They are counted by the first of these that is available: the "
-            "server's usage, the "
-            "token ids or logprobs of the events, --tokenizer (after the run), one token per "
-            "event. The report says "
-            "which.",
+            "server's usage, the token ids or logprobs of the events, --tokenizer (after the run), "
+            "one token per event. The report says which.",
         ),
     ],
     "Latencies": [
@@ -59,8 +52,7 @@ GROUPS = {
         (
             "TPOT weighted by tokens",
             "TPOT of all requests together: the sum of their times divided by the sum of their "
-            "tokens. A long answer "
-            "has more weight than a short one.",
+            "tokens. A long answer has more weight than a short one.",
         ),
     ],
     "Waits in the client": [
@@ -72,8 +64,7 @@ GROUPS = {
         (
             "duration",
             "From the first send until the last request has ended, successful or not. Every "
-            "throughput is divided by "
-            "it, so every throughput includes ramp and tail.",
+            "throughput is divided by it, so every throughput includes ramp and tail.",
         ),
         ("request throughput", ABOUT["request_throughput"]),
         ("output throughput", ABOUT["output_throughput"]),
@@ -90,14 +81,13 @@ GROUPS = {
         (
             "steady output throughput",
             "Output tokens per second without ramp and tail: tokens that arrive between (first "
-            "send + p99 of E2EL) and "
-            "the last send. It is n/a if that interval is shorter than a second.",
+            "send + p99 of E2EL) and the last send. It is n/a if that interval is shorter than a "
+            "second.",
         ),
         (
             "peak output throughput",
-            "The maximum number of output tokens in any one second that begins at a multiple of "
-            "10 ms. In a run "
-            "shorter than a second it is the output throughput of the run.",
+            "The maximum number of output tokens in any one second that begins at a multiple of 10 "
+            "ms. In a run shorter than a second it is the output throughput of the run.",
         ),
         (
             "peak concurrent requests",
@@ -107,17 +97,15 @@ GROUPS = {
         (
             "goodput",
             "Ok requests that meet every --goodput limit, per second of the duration; and their "
-            "share of all scheduled "
-            "requests. A request without a TPOT is judged by the other limits.",
+            "share of all scheduled requests. A request without a TPOT is judged by the other "
+            "limits.",
         ),
         (
             "SLO",
             "The limits that --slo sets for the whole run. A failed request misses every limit on "
-            "a latency "
-            "percentile: ttft_p99<500ms means that 99 % of all requests have a TTFT below 500 ms. "
-            "Means and gaps are "
-            "computed from ok requests; if no other limit counts failed requests, error_rate<1% "
-            "is required too.",
+            "a latency percentile: ttft_p99<500ms means that 99 % of all requests have a TTFT "
+            "below 500 ms. Means and gaps are computed from ok requests; if no other limit counts "
+            "failed requests, error_rate<1% is required too.",
         ),
     ],
     "The client itself": [

@@ -275,10 +275,9 @@ def noise(study: PublishedStudy) -> Findings:
         ratio = (after[0].result.tokens_per_second() / before[0].result.tokens_per_second()).value
         if total and (total.change is None or total.change.ratio.value > 1) and 1 < ratio < least:
             why = (
-                f"{row.name}: {sum(map(len, values))} arms are of {kinds_of}, and differ within "
-                f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain "
-                f"below {change(least)}, "
-                f"and this is {change(ratio)}"
+                f"{row.name}: {sum(map(len, values))} arms are of {kinds_of}, and differ within by "
+                f"SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below "
+                f"{change(least)}, and this is {change(ratio)}"
             )
             says, at = (
                 (total.change.text, total.change.at)

@@ -259,8 +259,8 @@ def repeats(study: PublishedStudy) -> Findings:
                 weight = abs(gain.value - 1)
                 why = (
                     f"{first.name} ({first.where}) has {_judged(study, first)} with the same "
-                    "printed command: "
-                    f"a difference of {plain(100 * weight)} % that no setting explains"
+                    f"printed command: a difference of {plain(100 * weight)} % that no setting "
+                    "explains"
                 )
                 says = f"{later.name}: {_judged(study, later)}"
                 yield Finding(later.result.place, "repeat", says, "", why, True, weight=weight)

@@ -329,9 +329,8 @@ class Store:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 self._database.execute(
-                    "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, "
-                    "ready_s = ?, failure = ?,"
-                    " told = ?, answered = ? WHERE id = ?",
+                    "UPDATE starts SET state = 'ended', began = ?, build = ?, seconds = ?, ready_s "
+                    "= ?, failure = ?, told = ?, answered = ? WHERE id = ?",
                     start,
                 )
                 self._database.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", rows)

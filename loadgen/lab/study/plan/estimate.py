@@ -160,8 +160,7 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     if at_rate[0] > times[0]:
         basis = (
             f"{requests} requests at {settings.request_rate:g} a second and the last answer of "
-            f"{lengths[1]} tokens, 5 "
-            "to 80 ms a token, more if the server does not keep up"
+            f"{lengths[1]} tokens, 5 to 80 ms a token, more if the server does not keep up"
         )
     return Span(max(at_rate[0], times[0]), max(at_rate[1], times[1]), basis)
 

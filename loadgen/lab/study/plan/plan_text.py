@@ -74,10 +74,9 @@ def _lines(plan: Plan) -> Iterator[str]:
     repeats = decision.repeats
     yield (
         f"  better is  {percent(decision.min_effect, 1)} or more with "
-        f"{percent(decision.confidence, 1)} confidence, "
-        f"in {value_range(repeats.least, repeats.most)} starts of each arm, in blocks whose order "
-        f"seed {decision.seed} "
-        "draws"
+        f"{percent(decision.confidence, 1)} confidence, in "
+        f"{value_range(repeats.least, repeats.most)} starts of each arm, in blocks whose order "
+        f"seed {decision.seed} draws"
     )
     for number, step in enumerate(plan.steps):
         yield ""
@@ -149,9 +148,8 @@ def _total(plan: Plan) -> Iterator[str]:
         before = "block and round" if plan.study.decision.rounds > 1 else "start"
         yield (
             f"Not in these times: up to {duration(wait_s)} before each {before} for a quiet "
-            "machine, in all up to "
-            f"{duration(plan.max_quiet_wait_s)}; and what is repeated because it failed or others "
-            "disturbed it"
+            f"machine, in all up to {duration(plan.max_quiet_wait_s)}; and what is repeated "
+            "because it failed or others disturbed it"
         )
     for name, spent, allowed in (
         ("hours", (low_s / 3600, high_s / 3600), plan.study.budget.hours),

@@ -30,9 +30,9 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
     if model.published:
         text = (
-            "These results are imported, one run of each arm on each workload. Differences have "
-            "no bounds, and nothing "
-            "was confirmed: that the author adopted an arm is what the study says (`expect`)."
+            "These results are imported, one run of each arm on each workload. Differences have no "
+            "bounds, and nothing was confirmed: that the author adopted an arm is what the study "
+            "says (`expect`)."
         )
         remarks: list[Block] = [Paragraph(prose(text))]
         if assumed := tuple(assumptions(model)):
@@ -85,14 +85,11 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     if not model.published:
         yield line(
             "A difference with bounds compares starts in the same blocks, so it may differ from "
-            "the ratio of the "
-            "two means beside it. Bounds of the deciding workload allow for every look and every "
-            "arm of the stage: a "
-            f"stage adopts an arm that is not {percent(decision.min_effect, 1)} better with a "
-            "probability of at most "
+            "the ratio of the two means beside it. Bounds of the deciding workload allow for "
+            "every look and every arm of the stage: a stage adopts an arm that is not "
+            f"{percent(decision.min_effect, 1)} better with a probability of at most "
             f"{percent(1 - decision.confidence, 1)}, if its noise is that of the steps before. "
-            "Bounds of other "
-            "workloads are of one look."
+            "Bounds of other workloads are of one look."
         )
         yield line(
             "In a result, > stands between arms that differ, and ≈ between arms of which no "
@@ -101,13 +98,11 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     if model.confirmation is not None and model.winner is not None and not model.published:
         yield line(
             "The gain of the winner is that of the confirmation, in fresh starts beside the "
-            "baseline. Its gain in a "
-            "stage, by which it was chosen, is of other starts."
+            "baseline. Its gain in a stage, by which it was chosen, is of other starts."
         )
     yield line(
         "Stages were tried in turn, so a combination that no stage tried may be better. The "
-        "results hold for this "
-        "hardware, these versions and these workloads."
+        "results hold for this hardware, these versions and these workloads."
     )
     results = itertools.chain.from_iterable(arm.workloads.values() for arm in model.arms)
     if any(result.estimated for result in results):

@@ -32,9 +32,8 @@ TEXTS: Mapping[Adjustment, str] = {
     Adjustment.NONE: "compared by undisturbed starts alone",
     Adjustment.SLOPES: "what lost cores cost is estimated for each arm and taken out",
     Adjustment.LEFT_OUT: "these are left out",
-    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and "
-    "the reference were "
-    "disturbed unequally often",
+    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and the "
+    "reference were disturbed unequally often",
 }
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author adopted"
 REMEDIES = {

@@ -163,12 +163,11 @@ def benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
     yield Heading(3, "Benchmark Script")
     how = (
         "These results are imported: the study started no server. With `loadgen`, these commands "
-        "run its workloads on "
-        "the baseline's"
+        "run its workloads on the baseline's"
         if model.published
         else "In a stage `loadgen` runs the deciding workload and those that the stage names, in "
-        "the confirmation all "
-        "workloads. It empties the engine's caches in between. These commands use the baseline's"
+        "the confirmation all workloads. It empties the engine's caches in between. These commands "
+        "use the baseline's"
     )
     yield Paragraph(
         prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:")

@@ -199,8 +199,8 @@ def provenance(model: ReportModel) -> Table:
     when = f"{began[0]} to {began[-1]}" if began else "not yet"
     decided = (
         f"a gain of {percent(decision.min_effect, 1)} or more with "
-        f"{percent(decision.confidence, 1)} confidence, "
-        f"{repeats.least} to {repeats.most} starts of each arm, seed {decision.seed}"
+        f"{percent(decision.confidence, 1)} confidence, {repeats.least} to {repeats.most} starts "
+        f"of each arm, seed {decision.seed}"
     )
     rows = {
         "imported" if model.published else "first and last start": when,

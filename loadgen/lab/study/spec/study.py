@@ -280,8 +280,7 @@ class Study(Strict, frozen=True):
         dict[str, Any],
         Meta(
             description="flags of all workloads, below their own: e.g. compat, dataset_rule, "
-            "metric_percentiles; "
-            "compat is the tool whose defaults they have"
+            "metric_percentiles; compat is the tool whose defaults they have"
         ),
     ] = field(default_factory=dict)
     keep: Annotated[int, Meta(ge=1, le=8, description="best arms that go on to the next stage")] = 1

@@ -42,8 +42,7 @@ EMPTY_IS_TOKEN = Rule(
 IGNORES = Rule(
     "ignores",
     "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with "
-    "reasoning only has its "
-    "last token in its first chunk; loadgen counts them",
+    "reasoning only has its last token in its first chunk; loadgen counts them",
 )
 WITH_TTFT = Rule(
     "with_ttft",
@@ -56,15 +55,13 @@ WEIGHTED = Rule(
 STEPS = Rule("steps", "its percentiles are observed values; loadgen interpolates, as numpy does")
 EVENLY = Rule(
     "evenly",
-    "it keeps the first and last token of a request and spreads the others evenly between them, "
-    "or all at one instant "
-    "if it saw no second; loadgen keeps the time of each event",
+    "it keeps the first and last token of a request and spreads the others evenly between them, or "
+    "all at one instant if it saw no second; loadgen keeps the time of each event",
 )
 RECIPROCAL = Rule(
     "reciprocal",
     "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to "
-    "what came before and "
-    "after, as little as 0.05 ms; loadgen's is the busiest second",
+    "what came before and after, as little as 0.05 ms; loadgen's is the busiest second",
 )
 TOKEN_SPAN = Rule(
     "token_span",

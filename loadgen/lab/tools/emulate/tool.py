@@ -55,8 +55,7 @@ FROM_SENT = Rule(
 CONNECTING = Rule(
     "connecting",
     "its clock starts before a connection is opened; loadgen counts connecting separately (the "
-    "time is unknown, "
-    "and not counted here, if the connection was open before)",
+    "time is unknown, and not counted here, if the connection was open before)",
 )
 MEAN_ITL = Rule(
     "mean_itl",
@@ -72,8 +71,7 @@ EVENT_IS_TOKEN = Rule(
 SPREAD = Rule(
     "spread",
     "its peak counts the tokens of an event evenly over the gap before it, and those of the first "
-    "event as one; "
-    "loadgen counts them when they arrive",
+    "event as one; loadgen counts them when they arrive",
 )
 WHOLE_SECONDS = Rule(
     "whole_seconds",

@@ -50,8 +50,7 @@ from loadgen.util.arrays import Int64s
 IGNORES = Rule(
     "ignores",
     "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also "
-    "in `reasoning` would "
-    "be, but the records do not distinguish it); loadgen counts them",
+    "in `reasoning` would be, but the records do not distinguish it); loadgen counts them",
 )
 ROLE_CHUNK = Rule("role", "the chunk with the role counts as a token; loadgen does not count it")
 TOKENLESS = Rule(
@@ -78,12 +77,9 @@ RULES = (
 STEADY = Rule(
     "steady",
     "its steady state lasts from the first to the last time that 95 % of the maximum concurrency "
-    "were in flight; in it "
-    "chunks with choices count as tokens, also role and finish, and prompts count as a whole if "
-    "their request began in "
-    "it; its TTFT and TPOT are of these requests, of which some end after it; loadgen's window is "
-    "the same, and it "
-    "counts tokens alone",
+    "were in flight; in it chunks with choices count as tokens, also role and finish, and prompts "
+    "count as a whole if their request began in it; its TTFT and TPOT are of these requests, of "
+    "which some end after it; loadgen's window is the same, and it counts tokens alone",
 )
 RUST_PREMISES = (
     "for streams without comments, such as `: ping`: it loses all that follows one that arrives "
