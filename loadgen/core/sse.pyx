@@ -20,7 +20,7 @@ from loadgen.core.record cimport Record
 
 import json
 
-from loadgen.core import reference_parser
+from loadgen.core import pooled_answer, reference_parser
 from loadgen.core.outcome import Outcome
 from loadgen.util.number_format import plural
 
@@ -310,7 +310,7 @@ cdef class SseReader:
             prompt_tokens, cached_tokens = delta.prompt_tokens, delta.cached_tokens
         else:
             try:
-                answer = reference_parser.parse_pooled(p[:n] if n else b"")
+                answer = pooled_answer.parse_pooled(p[:n] if n else b"")
             except ValueError as wrong:
                 return self._fail(Outcome.PROTOCOL_ERROR,
                                   f"no JSON of an answer in one piece ({wrong})")

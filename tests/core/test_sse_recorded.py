@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from loadgen.core import event_flags
-from loadgen.core.reference_parser import parse_pooled, parse_text
+from loadgen.core.pooled_answer import parse_pooled
+from loadgen.core.reference_parser import parse_text
 from tests.helpers import wire_reference
 from tests.helpers.captured_responses import (
     FACTS,

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from loadgen.core import reference_parser
+from loadgen.core import pooled_answer
 from loadgen.core.event_flags import RESULT
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
@@ -134,7 +134,7 @@ def test_an_embedding_of_a_stream_is_refused_as_before() -> None:
 )
 def test_the_scanner_reads_what_the_parser_reads(answer: dict[str, Any]) -> None:
     body = orjson.dumps(answer)
-    parsed = reference_parser.parse_pooled(body)
+    parsed = pooled_answer.parse_pooled(body)
     _, record = read(response(body))
     assert (record.results, record.prompt_tokens, record.cached_tokens) == (
         parsed.results,
