@@ -14,7 +14,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from loadgen.core.answer cimport BY_EVENTS
 from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
 from loadgen.core.c.repeated_text cimport add_text
-from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event, scan_results
+from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event
+from loadgen.core.c.results_scan cimport scan_results
 from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, FINISH, RESULT, ROLE, USAGE
 from loadgen.core.record cimport Record
 
