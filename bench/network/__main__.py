@@ -1,4 +1,4 @@
-"""The table of networks: `python -m bench.network [--write] [--runs N] [NAMES...]`, or
+"""The table of networks: `python -m bench.network [--write] [--runs N] [NUMBERS...]`, or
 `make network`.
 
 Runs over each network, and prints in how many of them every bound held. Exit code 1: in fewer than

@@ -8,7 +8,7 @@ from loadgen.util.number_format import ms, percent, plural
 
 GROUPED = (
     "the server, or a proxy, sends several tokens one right after the other, and the client read "
-    "them at once: only the last of them has an exact time; read TPOT and E2EL"
+    "them at once: only the last of them has an exact time; read the E2EL, which ends with it"
 )
 
 

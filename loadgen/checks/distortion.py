@@ -246,7 +246,7 @@ def _taken(run: RunData) -> Check:
     others, stolen = run.client.others_cores, run.client.stolen_share
     cores, idle = run.client.cores, run.client.idle_share
     if others is None or stolen is None or cores is None or idle is None:
-        return inapplicable(TAKEN, "no server was seen on this machine")
+        return inapplicable(TAKEN, "no server was seen on this machine, or not its CPU time")
     most = max_others_cores(cores)
     is_free = others <= most or idle >= ENOUGH_IDLE
     value = taken_text(others, stolen, cores) or f"{others:.1f} of {cores} cores"

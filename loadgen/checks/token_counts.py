@@ -2,7 +2,7 @@
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.metrics.run_data import RunData
-from loadgen.util.number_format import percent
+from loadgen.util.number_format import percent, plural
 
 COUNTS_DISAGREE = "token counts disagree"
 EVENTS_BEYOND = "more events than tokens"
@@ -21,14 +21,14 @@ def _totals(run: RunData) -> Check:
     counters, ok = run.snapshot.counters, run.snapshot.ok
     if not counters["usage_requests"]:
         return inapplicable(COUNTS_DISAGREE, "the server counts no output tokens")
-    wrong, apart = counters["disagreeing_counts"], counters["disagreeing_tokens"]
+    wrong, difference = counters["disagreeing_counts"], counters["disagreeing_tokens"]
     counted = counters["input_tokens"] + counters["output_tokens"]
-    factor = (counted + apart) / max(counted, 1)
+    factor = (counted + difference) / max(counted, 1)
     return Check(
         COUNTS_DISAGREE,
         wrong <= MAX_DISAGREEING * ok,
         f"prompt and completion tokens are not the total in {percent(wrong / ok, 1)} of answers "
-        f"({apart} tokens apart, a factor of {factor:.2f})",
+        f"({plural(difference, 'token')}, a factor of {factor:.2f})",
         f"at most {percent(MAX_DISAGREEING)}",
         "token counts and throughput may be wrong by this factor: see what the server counts",
     )

@@ -6,7 +6,7 @@ from loadgen.checks import prefix_cache
 from loadgen.checks.check import Check, inapplicable
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import is_bounded_by_time
-from loadgen.core.finish_reasons import CUT
+from loadgen.core.finish_reasons import is_cut
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
@@ -147,17 +147,17 @@ def _output(run: RunData) -> Check:
     if early := snapshot.early_stops:
         ends = f"{sum(early.values())} ended early: {_listed(early)}"
     longer = counters["output_tokens"] > counters["planned_output_tokens"]
-    is_cut = bool(early) and CUT.issuperset(early)
+    was_cut = bool(early) and all(map(is_cut, early))
     advice = "add --ignore-eos where every answer is to have its full length"
     if run.settings.ignore_eos:
         advice = (
             "the server ended answers early although ignore_eos was sent: see the finish reasons"
         )
-    if is_cut:
+    if was_cut:
         advice = "the server cut answers at a length of its own"
     if longer:
         advice = "the server does not respect the requested length"
-    if (is_cut or longer) and endpoints.find(run.settings) is CHAT:
+    if (was_cut or longer) and endpoints.find(run.settings) is CHAT:
         tokens = round(counters["planned_output_tokens"] / ok)
         body = f'{{"max_tokens": {tokens}}}'
         advice += f": one that reads max_tokens alone needs --extra-body '{body}'"

@@ -4,9 +4,9 @@ are opened.
 - The newest rested connection is used, after the kernel was asked whether the peer has closed it
   (`keep_alive` has the rules of their age). Of those that have carried no request, the oldest is.
 - There are no more connections than requests were in flight at once, and one more: the one that
-  rests, or the witness. A quarter more may rest until the server has shown that it keeps them.
+  rests, or the witness. An eighth more may rest until the server has shown that it keeps them.
 - None is opened ahead of its request, unless `peak` was raised for it, or the server has shown that
-  it keeps connections and answers several at once: then as many may wait as may be open.
+  it keeps connections and answers several at once: then an eighth of the peak, and one more.
 - A request that finds no connection waits. One is opened in OPENING_NS, AT_ONCE at once: this takes
   the event loop some 0.4 ms, in 3 ms no other request becomes late (5 ms), and the loop keeps most
   of its time. A limit on how many are being opened would be too few where the network is slow, and
@@ -33,7 +33,7 @@ AT_ONCE = 8
 OPENING_NS = 1_250_000
 LATE_NS = 50_000_000
 LATE_OPENING_NS = 20_000_000
-SPARE = 8  # of so many connections another one
+SPARE = 8  # connections, beside which one more may be open
 
 
 class Pool:

@@ -301,8 +301,8 @@ class Transport:
             self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self._serve)
 
     async def _connect_for_waiting(self) -> None:
-        """Open a connection, and send on it at once: a peer that closes them at once is a fact
-        about a request.
+        """Open a connection, and send on it at once: if the peer closes it at once, that must show
+        as the outcome of a request.
         """
         connection = await self._connect()
         at_ns = now_ns()
@@ -313,7 +313,7 @@ class Transport:
             self._pool.opened(connection, at_ns)
 
     def _send_waiting(self, connection: Connection, at_ns: int) -> None:
-        """Send the request that has waited longest."""
+        """Send the next of the requests that wait for a connection."""
         record, request, since_ns = self._pool.next_waiting()
         self._read_loop.loop_users -= 1
         record.connect_ns = at_ns - since_ns
@@ -334,7 +334,7 @@ class Transport:
             self._serve()
 
     def _end_waiting(self, outcome: Outcome, detail: str) -> None:
-        """End the request that has waited longest for a connection."""
+        """End the next of the requests that wait for a connection."""
         record, _, _ = self._pool.next_waiting()
         self._read_loop.loop_users -= 1
         record.end(outcome, detail, now_ns())
@@ -391,6 +391,12 @@ class Transport:
             transport.abort()
         else:
             transport.close()
+        # The event loop closes the socket at its next turn, and a server may wait for that.
+        self._read_loop.loop_users += 1
+        asyncio.get_running_loop().call_soon(self._closed)
+
+    def _closed(self) -> None:
+        self._read_loop.loop_users -= 1
 
     # -- ends that are not the server's
     # ------------------------------------------------------------------

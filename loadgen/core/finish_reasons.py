@@ -25,6 +25,7 @@ FAILED = frozenset(
 )
 # Its content was held back: a failure if no token came.
 FILTERED = frozenset(("content_filter", "safety", "refusal", "recitation", "sensitive", "blocked"))
+KNOWN = COMPLETE | CUT | FAILED | FILTERED
 NO_REASON = ("", "null", "none")  # of servers that write a missing reason as a word
 
 
@@ -43,4 +44,9 @@ def is_failure(reason: str | None, has_tokens: bool) -> bool:
 
 def is_known(reason: str) -> bool:
     """Return whether the meaning of a finish reason is known."""
-    return reason.lower() in COMPLETE | CUT | FAILED | FILTERED
+    return reason.lower() in KNOWN
+
+
+def is_cut(reason: str) -> bool:
+    """Return whether a finish reason says that a limit ended the answer."""
+    return reason.lower() in CUT

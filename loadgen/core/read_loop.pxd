@@ -49,7 +49,7 @@ cdef class ReadLoop:
     cdef int64_t run_delay_ns  # of this thread, when it was asked last; -1: not known
     cdef int64_t delay_asked_ns
     cdef int schedstat  # file of the run delay; -1: there is none
-    # whether a read of this server's ever ended between the data of a chunk and its end
+    # whether a read of any server's ever ended between the data of a chunk and its end
     cdef bint splits_chunks
     cdef int fd  # of the epoll set; -1: not open, or there is no epoll
     cdef int users

@@ -184,14 +184,17 @@ cdef class SseReader:
         """Read a line that is no data: an error, the name of an event, or what no rule takes."""
         cdef const char *colon = <const char *>memchr(p, b":", n)
         cdef Py_ssize_t k = n if colon == NULL else colon - p
+        cdef const char *value = p + min(n, k + 1)
+        if k == 5 and memcmp(p, b"event", 5) == 0:  # of each token in some dialects
+            if p + n > value and value[0] == b" ":
+                value += 1
+            self._set_name(p + n - value == 5 and memcmp(value, b"error", 5) == 0)
+            return 0
         if k == 0 or (k == 2 and p[:2] == b"id") or (k == 5 and p[:5] == b"retry"):
             return 0
-        value = p[k + 1:min(n, k + 1 + max_sample)].strip() if k < n else b""
-        if k == 5 and p[:5] == b"event":
-            self._set_name(value == b"error")
-            return 0
         if k == 5 and p[:5] == b"error":
-            return self._fail(Outcome.STREAM_ERROR, value.decode("utf-8", "replace"))
+            message = value[:min(p + n - value, max_sample)].strip()
+            return self._fail(Outcome.STREAM_ERROR, message.decode("utf-8", "replace"))
         return self._leave_unread("line", p, n)
 
     cdef void _set_name(self, bint is_error) noexcept:
@@ -323,7 +326,7 @@ cdef class SseReader:
             return self._fail(Outcome.EMPTY, "the answer has no embedding or score")
         if record.texts > 0 and results != record.texts:
             return self._fail(Outcome.PROTOCOL_ERROR,
-                              f"{plural(results, 'result')} for {record.texts} texts")
+                              f"{plural(results, 'result')} for {plural(record.texts, 'text')}")
         record.results = results
         record.add_event(RESULT, 0, -1, at_ns)
         record.counted_by = BY_EVENTS

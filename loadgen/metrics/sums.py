@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-MAX_UNREAD = 8  # names of what no rule took: any beyond these are counted together
+MAX_UNREAD_NAMES = 8  # names of what no rule took: any beyond these are counted together
 
 
 def add_unread(
@@ -16,7 +16,7 @@ def add_unread(
     """
     total = dict(counts)
     for name, (count, sample) in further.items():
-        key = name if name in total or len(total) < MAX_UNREAD else "others"
+        key = name if name in total or len(total) < MAX_UNREAD_NAMES else "others"
         before, first = total.get(key, (0, sample))
         total[key] = (before + count, first)
     return total

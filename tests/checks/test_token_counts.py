@@ -27,7 +27,7 @@ def test_counts_that_add_up_are_green():
 def test_counts_that_do_not_add_up_are_suspect():
     check = of([reply(i, total=26) for i in range(9)])[COUNTS_DISAGREE]
     assert check.ok is False
-    assert "100.0% of answers (117 tokens apart, a factor of 2.00)" in check.value
+    assert "100.0% of answers (117 tokens, a factor of 2.00)" in check.value
 
 
 def test_few_counts_that_do_not_add_up_are_green():

@@ -439,7 +439,7 @@ def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
 @pytest.mark.parametrize(("reused", "told"), [(False, True), (True, False), (None, False)])
 def test_unused_connection_reuse_is_printed_if_known(reused, told):
     lines = below(client={"connections_reused": reused})
-    assert any("none was used twice" in line for line in lines) is told
+    assert any("No connection was used twice" in line for line in lines) is told
 
 
 def test_a_ramp_under_a_cap_is_no_closed_loop():

@@ -295,7 +295,7 @@ def _in_flight(snapshot: Snapshot) -> float:
     """Requests in flight, on average from the first one that was sent to the last end."""
     was_sent = snapshot.sent >= 0
     sent, closed = snapshot.sent[was_sent], snapshot.closed[was_sent]
-    wall_ns = int(closed.max(initial=0) - sent.min(initial=0)) if len(sent) else 0
+    wall_ns = int(closed.max() - sent.min()) if len(sent) else 0
     return float((closed - sent).sum()) / wall_ns if wall_ns > 0 else 0.0
 
 

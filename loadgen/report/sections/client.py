@@ -45,7 +45,7 @@ def lines(result: RunResult) -> Iterator[str]:
             "not asked to."
         )
     if client.connections_reused is False and not result.outcomes.get("refused"):
-        yield "The server closes its connections soon after each response: none was used twice."
+        yield "No connection was used twice: each request opened its own."
     if client.records_error:
         yield f"The records are not complete: {client.records_error}"
     if (capture := client.capture) is not None:
