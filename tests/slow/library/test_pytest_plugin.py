@@ -101,7 +101,7 @@ def test_it(loadgen_run):
 # -- what fails
 
 
-def test_missed_limit_fails_with_value_interval_and_report(project: Project) -> None:
+def test_missed_limit_fails_with_value_and_report(project: Project) -> None:
     done = project.tests("""
 def test_it(loadgen_run):
     loadgen_run(LOAD).assert_slo("ttft_p99<1us,error_rate<1%")
@@ -111,7 +111,7 @@ def test_it(loadgen_run):
         [
             r">       loadgen_run\(LOAD\)\.assert_slo\(.*",
             r"E       AssertionError: ttft_p99<1us is missed: ttft_p99 is [\d.]+ ms of 20 values "
-            r"\(p99 needs 662\), .*",
+            r"\(p99 needs 662\)",
             r"-+ Captured loadgen call -+",
             r"=+ Serving Benchmark Result =+",
             r"Verdict: .*",
