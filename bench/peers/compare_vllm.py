@@ -16,8 +16,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from bench.engines import recipes as real_recipes
 from bench.engines.engines import vllm_on_cpu
 from bench.engines.environments import made
@@ -27,6 +25,7 @@ from bench.peers.peer import words
 from bench.peers.quiet import DISTURBED_S, all_disturbed, quiet
 from bench.table import figure
 from loadgen.engines import Server
+from loadgen.engines.launch.processes import family, family_cpu_s
 from loadgen.util import machine
 from tests.helpers.command_line import LOADGEN, environment
 from tests.helpers.documents import between, table
@@ -105,9 +104,10 @@ class Pair:
             *more,
             *words(scenario.flags),
         ]
-        before_s = family_cpu_s(self.server)
+        before_s = family_cpu_s(family([self.server.pid]))
         cost, said = metered(command, folder=self.folder, env=offline(), timeout_s=MAX_S, name=tool)
-        others_s = max(0.0, cost.elsewhere_s - (family_cpu_s(self.server) - before_s))
+        server_s = family_cpu_s(family([self.server.pid])) - before_s
+        others_s = max(0.0, cost.elsewhere_s - server_s)
         if cost.code:
             raise RuntimeError(f"{' '.join(command)} ended with {cost.code}: {said[-2000:]}")
         result = json.loads(written.read_text())
@@ -155,14 +155,6 @@ def offline() -> dict[str, str]:
         "TRANSFORMERS_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
     }
-
-
-def family_cpu_s(server: Server) -> float:
-    """Processor time of all processes of a server."""
-    leader = psutil.Process(server.pid)
-    return sum(
-        machine.process_cpu_s(each.pid) for each in [leader, *leader.children(recursive=True)]
-    )
 
 
 def write_prompts(tokenizer: str, folder: Path, count: int) -> None:

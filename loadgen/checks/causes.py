@@ -12,7 +12,7 @@ GROUPED = (
 )
 
 
-def cause_of(metric: str, statistic: str, error_ms: float, run: RunData) -> str:
+def cause_of(metric: str, statistic: str, error_ms: float, run: RunData, failed: int = 0) -> str:
     """Say what adds most to the error of a figure, and what helps.
 
     Args:
@@ -20,9 +20,10 @@ def cause_of(metric: str, statistic: str, error_ms: float, run: RunData) -> str:
         statistic: mean, median, max or a percentile such as p99.
         error_ms: How far the figure can be from the truth, ms.
         run: The run.
+        failed: How many failed requests the figure counts as slower than all others.
     """
     snapshot, counters = run.snapshot, run.snapshot.counters
-    from_sent = client_error_ms(snapshot, slo.distribution(metric, "sent"), statistic)
+    from_sent = client_error_ms(snapshot, slo.distribution(metric, "sent"), statistic, failed)
     is_due = run.settings.latency_from == "due"
     lag_ms = error_ms - from_sent if is_due and from_sent is not None else 0.0
     clock_ms = (run.client.clock_width_ns or 0) / 1e6

@@ -56,6 +56,7 @@ class Figure(NamedTuple):
         value_ms: Its value.
         error_ms: How far it can be from the truth because of the client.
         decides: Whether the verdict rests on it: it is of the headline, or the SLO limits it.
+        failed: How many failed requests count as slower than all others.
     """
 
     metric: str
@@ -63,6 +64,7 @@ class Figure(NamedTuple):
     value_ms: float
     error_ms: float
     decides: bool = True
+    failed: int = 0
 
     @property
     def excess(self) -> float:
@@ -158,7 +160,7 @@ def _within(name: str, ranked: list[Figure], run: RunData) -> Check:
     more = len(beyond) - len(shown)
     value = ", ".join(map(str, shown)) + (f", and {more} more" if more > 0 else "")
     worst = shown[0]
-    advice = cause_of(worst.metric, worst.statistic, worst.error_ms, run)
+    advice = cause_of(worst.metric, worst.statistic, worst.error_ms, run, worst.failed)
     return Check(name, not beyond, value, ALLOWED, advice)
 
 
@@ -190,7 +192,7 @@ def figures(run: RunData) -> Iterator[Figure]:
             == snapshot.histograms[slo.distribution(twin, settings.latency_from)]
         ):
             continue
-        yield Figure(metric, statistic, value, error, (metric, statistic) in deciding)
+        yield Figure(metric, statistic, value, error, (metric, statistic) in deciding, failed)
 
 
 def most_stall_ns(gap: float | None) -> float:

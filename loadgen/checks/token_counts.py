@@ -8,7 +8,7 @@ COUNTS_DISAGREE = "token counts disagree"
 EVENTS_BEYOND = "more events than tokens"
 MAX_DISAGREEING = 0.01
 # A few events may hold a part of a token, or repeat one.
-MAX_EVENTS_PER_TOKEN = 1.1
+MAX_SURPLUS = 0.1
 
 
 def token_counts(run: RunData) -> list[Check]:
@@ -40,12 +40,12 @@ def _events(run: RunData) -> Check:
     tokens, surplus = counters["output_tokens"], counters["surplus_events"]
     if not tokens or counters["event_requests"] == run.snapshot.ok:
         return inapplicable(EVENTS_BEYOND, "nothing but events counts the tokens")
-    factor = (tokens + surplus) / tokens
     return Check(
         EVENTS_BEYOND,
-        factor <= MAX_EVENTS_PER_TOKEN,
-        f"{factor:.2f} events with text per counted token",
-        f"at most {MAX_EVENTS_PER_TOKEN}",
+        surplus <= MAX_SURPLUS * tokens,
+        f"{plural(surplus, 'event')} beyond the counted tokens ({percent(surplus / tokens, 1)} of "
+        "them)",
+        f"at most {percent(MAX_SURPLUS)}",
         "each event with text bears a token: the count is too low (--tokenizer is not the "
         "server's?), or the server sends text twice; ICL is by event, TPOT by the count",
     )

@@ -6,6 +6,9 @@ from loadgen.core.c.memory cimport Buffer
 from loadgen.core.c.events cimport EventArrays, EventRuns
 from loadgen.core.c.repeated_text cimport TextSoFar
 
+cdef enum:
+    MAX_UNREAD = 200  # bytes of an example of what no rule took
+
 cpdef enum:
     # What tells how many tokens the events of an answer bear.
     BY_EVENTS = 0  # nothing does: each event counts as one token

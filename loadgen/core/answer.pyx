@@ -23,7 +23,6 @@ from loadgen.core.event_flags cimport (
 import json
 
 cdef enum:
-    MAX_UNREAD = 200  # bytes of an example of what no rule took
     MAX_UNREAD_NAMES = 8
 
 
@@ -267,29 +266,24 @@ cdef class Answer:
 
     cdef int _promote(self, int64_t missing) except -1:
         """Let so many events without text bear a token: those after the first text in order, then
-        those before it from the last back. The one with the finish reason bears the one that is
-        left.
+        those before it from the last back. The one with the finish reason bears one if exactly
+        one is left.
         """
         cdef int64_t *tokens = self.arrays.tokens
-        cdef Py_ssize_t i, first = 0
+        cdef Py_ssize_t i, first = 0, number
         while first < self.events and tokens[first] < 0:
             first += 1
         if first == self.events:
             first = 0
-        for i in range(first, self.events):
-            if tokens[i] == MAYBE and missing > 0:
-                tokens[i] = 1
-                missing -= 1
-                self.counted += 1
-        for i in range(first - 1, -1, -1):
-            if tokens[i] == MAYBE and missing > 0:
-                tokens[i] = 1
+        for i in range(self.events):
+            number = first + i if first + i < self.events else self.events - 1 - i
+            if tokens[number] == MAYBE and missing > 0:
+                tokens[number] = 1
                 missing -= 1
                 self.counted += 1
         for i in range(self.events):
             if tokens[i] == MAYBE_LAST and missing == 1:
                 tokens[i] = 1
-                missing -= 1
                 self.counted += 1
         return 0
 
@@ -297,9 +291,12 @@ cdef class Answer:
         """Take an event that bears no token out of the counts of events; the last one first."""
         if event < self.events_before:
             self.events_before -= 1
-        if self.arrays.sources != NULL:
-            self.user_stamped -= self.arrays.sources[event] == USER
-            self.reordered -= self.arrays.sources[event] == REORDERED
+        if self.arrays.sources == NULL:
+            return
+        if self.arrays.sources[event] == USER:
+            self.user_stamped -= 1
+        elif self.arrays.sources[event] == REORDERED:
+            self.reordered -= 1
 
     cdef int _read_ends(self) except -1:
         """Take the first and last token and the reads from the stamps of the events."""
@@ -308,7 +305,8 @@ cdef class Answer:
         self.reads = 0
         self.first_token = self.last_token = 0
         for i in range(self.events):
-            self.reads += at_ns != self.arrays.stamps_ns[i]
+            if at_ns != self.arrays.stamps_ns[i]:
+                self.reads += 1
             at_ns = self.arrays.stamps_ns[i]
         if self.events:
             self.first_token, self.last_token = self.arrays.stamps_ns[0], at_ns
@@ -334,7 +332,8 @@ cdef class Answer:
             tokens[self.events - 1] = self.completion_tokens - self.counted
             self.counted = self.completion_tokens
         for i in range(self.events):
-            empty_events += tokens[i] == 0
+            if tokens[i] == 0:
+                empty_events += 1
         if 2 * empty_events > self.events:
             drop_tokens(&self.arrays)
             self.counted, self.counted_by = self.events, BY_EVENTS

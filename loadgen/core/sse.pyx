@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from loadgen.core.answer cimport BY_EVENTS
+from loadgen.core.answer cimport BY_EVENTS, MAX_UNREAD
 from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
 from loadgen.core.c.repeated_text cimport add_text
 from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event
@@ -24,9 +24,6 @@ import json
 from loadgen.core import pooled_answer, reference_parser
 from loadgen.core.outcome import Outcome
 from loadgen.util.number_format import plural
-
-cdef enum:
-    MAX_UNREAD = 200  # bytes of what no rule takes that are kept as an example
 
 MAX_LINE = 64 * 1024 * 1024
 MAX_SAMPLE = 1024  # bytes of a message from the server that are kept

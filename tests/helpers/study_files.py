@@ -25,6 +25,50 @@ SMALL: dict[str, Any] = {
     "baseline": {"engine": "vllm", "model": "bf16"},
     "stages": [{"name": "seqs", "grid": {"max_seqs": [64, 128]}}],
 }
+# Every key that a study may have.
+WHOLE: dict[str, Any] = SMALL | {
+    "hardware": {"name": "a box", "devices": 4, "gpu_hour_price": 1.5},
+    "engines": {
+        "vllm": {"version": "1", "host": "h", "knobs": {"a": 1}, "raw": ["--a"], "env": {"A": "b"}}
+    },
+    "objective": {
+        "metric": "goodput",
+        "workload": "short",
+        "slo": "ttft_p99<500ms",
+        "success_rate": 0.9,
+        "accuracy": {"file": "x", "max_loss": 0.01},
+    },
+    "baseline": {"engine": "vllm", "model": "bf16", "replicas": 1, "devices": ["0"]},
+    "stages": [
+        {
+            "name": "a",
+            "from": "baseline",
+            "workloads": ["short"],
+            "expect": ["x"],
+            "choice": {"x": {}},
+        },
+        {"name": "b", "grid": {"max_seqs": [1, 2]}, "where": "max_seqs > 1"},
+        {
+            "name": "c",
+            "joint": {
+                "a": {"log2": [2, 4]},
+                "b": {"int": [1, 3], "step": 1},
+                "c": {"choice": [1, 2]},
+            },
+        },
+        {"name": "d", "trials": 3, "sampler": "tpe", "joint": {"a": {"log2": [2, 4]}}},
+        {"name": "e", "interactions": ["a", "b"]},
+    ],
+    "keep": 1,
+    "decision": {
+        "min_effect": 0.01,
+        "confidence": 0.9,
+        "repeats": {"least": 2, "most": 3},
+        "seed": 1,
+    },
+    "budget": {"hours": 1, "gpu_hours": 2, "start_timeout": 3},
+    "report": {"title": "x", "formats": ["html"], "layout": "stages"},
+}
 
 
 def study(*stages: dict[str, Any], **parts: Any) -> Study:

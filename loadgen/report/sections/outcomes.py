@@ -38,7 +38,8 @@ def end_lines(result: RunResult) -> Iterator[str]:
         yield (
             f"Responses that stayed open after the last token: {ends.late}, for "
             f"{fixed(ends.mean_late_ms, 1, 'ms')} on average. No latency contains this time; "
-            "loadgen closes a response 50 ms after its last event"
+            "loadgen itself closes a response 50 ms after its last event, or 1 s after a finish "
+            "reason without usage"
         )
     if ends.unnamed:
         yield f"{plural(ends.unnamed, 'answer')} ended with [DONE] and without a finish reason"

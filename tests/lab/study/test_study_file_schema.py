@@ -8,8 +8,7 @@ from jsonschema import Draft202012Validator
 
 from loadgen.lab.study.spec.study_file import DIALECT, schema
 from tests.helpers.source import ROOT
-from tests.helpers.study_files import SMALL, study
-from tests.lab.study.test_study_file import WHOLE
+from tests.helpers.study_files import SMALL, WHOLE, study
 
 VALIDATOR = Draft202012Validator(schema())
 EXAMPLES = sorted((ROOT / "examples" / "studies").glob("*.yaml"))
