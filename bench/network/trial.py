@@ -21,6 +21,7 @@ from bench.network.conditions import Network
 from bench.network.namespaces import FAR_ADDRESS, enter, set_receive_buffer, two_hosts
 from bench.network.readable import with_readable_times
 from loadgen.testing.process import Process, started
+from tests.helpers.source import ROOT
 
 RATE, SECONDS, TOKENS = 50, 1.0, 20
 PLAN = {"first_ms": 20.0, "gap_ms": 10.0}
@@ -108,7 +109,7 @@ def connected(network: Network, near: str, far: str, log: Path) -> Iterator[Proc
     of_link = [f"--{name}={value}" for name, value in flags.items()]
     of_server = [f"--host={FAR_ADDRESS}", f"--text-bytes={network.text_bytes}"]
     with (
-        started("bench.network.link", *of_link),
-        started("bench.network.far_server", far, *of_server) as server,
+        started("bench.network.link", *of_link, folder=ROOT),
+        started("bench.network.far_server", far, *of_server, folder=ROOT) as server,
     ):
         yield server

@@ -1,11 +1,13 @@
 """Process: a test server in its own process."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from loadgen.errors import LoadgenError
 
@@ -27,16 +29,27 @@ class Process:
 
 
 @contextlib.contextmanager
-def started(module: str, *flags: str) -> Iterator[Process]:
+def started(module: str, *flags: str, folder: Path | None = None) -> Iterator[Process]:
     """Run `python -m MODULE FLAGS...` for the length of a `with` block, which begins when the
     server listens.
+
+    Args:
+        module: The module of the server.
+        flags: Its flags.
+        folder: Where the module is, if it is in no installed package.
 
     Raises:
         LoadgenError: The server ended without listening; the message has its first line of output.
     """
     command = [sys.executable, "-P", "-m", module, *flags]
+    env = None if folder is None else os.environ | {"PYTHONPATH": str(folder)}
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=env,
     ) as process:
         try:
             assert process.stdout is not None
