@@ -1,7 +1,8 @@
 """Link: carries the packets between two namespaces, late, and not all of them.
 
 It logs when it gave the client's kernel each byte that the server sent, in the order in which an
-application can read them: a byte behind a missing one counts as given when the missing one is.
+application can read them: a byte behind a missing one counts as given when the missing one is. A
+segment that the kernel refused, since one that was sent later had come before, was not given.
 """
 
 import argparse
@@ -31,6 +32,7 @@ MAX_PACKET = 65536
 HALF, WHOLE = 1 << 31, 1 << 32
 TCP = 6
 SYN = 2
+END_OF_OPTIONS, PADDING, TIMESTAMP = 0, 1, 8  # kinds of options in a TCP header
 
 
 @dataclass
@@ -39,10 +41,12 @@ class Stream:
 
     Attributes:
         next: The sequence number of the first byte that has not been delivered in order.
+        sent: The latest timestamp of its segments so far.
         waiting: Segments behind a missing one, by their sequence numbers.
     """
 
     next: int
+    sent: int = 0
     waiting: dict[int, bytes] = field(default_factory=dict)
 
     def deliver(self, sequence: int, data: bytes) -> bytes:
@@ -72,12 +76,14 @@ class Segment:
     Attributes:
         port: The receiver's.
         sequence: The number of its first byte.
+        sent: The sender's timestamp of it (RFC 7323); 0: it has none.
         is_first: Whether it opens a connection.
         data: Its bytes.
     """
 
     port: int
     sequence: int
+    sent: int
     is_first: bool
     data: bytes
 
@@ -86,24 +92,58 @@ class Segment:
         """Read an IPv4 packet."""
         tcp = packet[(packet[0] & 15) * 4 :]
         port, sequence = struct.unpack(">2xHI", tcp[:8])
-        return cls(port, sequence, bool(tcp[13] & SYN), tcp[(tcp[12] >> 4) * 4 :])
+        begin = (tcp[12] >> 4) * 4
+        return cls(port, sequence, timestamp(tcp[20:begin]), bool(tcp[13] & SYN), tcp[begin:])
+
+
+def timestamp(options: bytes) -> int:
+    """Return the sender's timestamp in the options of a TCP header; 0: there is none."""
+    while options and options[0] != END_OF_OPTIONS:
+        if options[0] == TIMESTAMP:
+            return int.from_bytes(options[2:6])
+        options = options[1 if options[0] == PADDING else options[1] :]
+    return 0
+
+
+class Refusals:
+    """Counts the segments that the kernel of the namespace in which it was made refused, since one
+    that was sent later had come before (PAWS in RFC 7323).
+    """
+
+    def __init__(self) -> None:
+        self._file = os.open("/proc/thread-self/net/netstat", os.O_RDONLY)
+        self._count = self._counted()
+
+    def grew(self) -> bool:
+        """Return whether it refused any since this was asked before."""
+        count, self._count = self._count, self._counted()
+        return self._count != count
+
+    def _counted(self) -> int:
+        names, values = os.pread(self._file, MAX_PACKET, 0).split(b"\n")[:2]
+        return int(values.split()[names.split().index(b"PAWSEstab")])
 
 
 class Log:
     """Logs the bytes that the client can read, a line of JSON for each packet that brought any."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, refusals: Refusals) -> None:
         self._file = file
+        self._refusals = refusals
         self._streams: dict[int, Stream] = {}
 
     def add(self, packet: bytes, before_ns: int, after_ns: int) -> None:
         """Add a packet that was given to the client's kernel between two times."""
         segment = Segment.of(packet)
         if segment.is_first:
-            self._streams[segment.port] = Stream((segment.sequence + 1) % WHOLE)
+            self._streams[segment.port] = Stream((segment.sequence + 1) % WHOLE, segment.sent)
             self._write(segment.port, before_ns, after_ns, None)
-        elif segment.data and segment.port in self._streams:
-            readable = self._streams[segment.port].deliver(segment.sequence, segment.data)
+        elif segment.port in self._streams:
+            stream = self._streams[segment.port]
+            if segment.sent < stream.sent and self._refusals.grew():
+                return
+            stream.sent = max(stream.sent, segment.sent)
+            readable = stream.deliver(segment.sequence, segment.data) if segment.data else b""
             if readable:
                 self._write(segment.port, before_ns, after_ns, readable.decode("latin-1"))
 
@@ -174,11 +214,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--log", required=True, help="file of what the client can read")
     flags = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
-    near = interface(flags.near, NEAR_ADDRESS)
     far = interface(flags.far, FAR_ADDRESS)
+    near = interface(flags.near, NEAR_ADDRESS)
+    refusals = Refusals()
     print(f"{LISTENING}{FAR_ADDRESS}", flush=True)
     with open(flags.log, "w", buffering=1) as file:
-        carry(near, far, Log(file), flags)
+        carry(near, far, Log(file, refusals), flags)
     return 0
 
 

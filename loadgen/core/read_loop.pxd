@@ -43,9 +43,10 @@ cdef class ReadLoop:
     # and before that: what is read now had not come by then; 0: not known
     cdef int64_t asked_before_ns
     cdef int64_t longest_delay_ns  # from the stamp of a segment until its socket had it
+    cdef int64_t longest_wake_ns  # from a stamp until the thread ran, less its run delay; 0: not known
     # when the wait ended that reported what is read now; 0: it had been there before that wait
     cdef int64_t woken_ns
-    cdef int64_t ready_ns  # when that became readable at the earliest; 0: not computed yet
+    cdef int64_t ready_ns  # the same, less the run delay; 0: not computed yet
     cdef int64_t run_delay_ns  # of this thread, when it was asked last; -1: not known
     cdef int64_t delay_asked_ns
     cdef int schedstat  # file of the run delay; -1: there is none
@@ -62,4 +63,6 @@ cdef class ReadLoop:
     cdef int look_again(self, int fd) except -1
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept
     cdef int64_t ready_since_ns(self, int64_t read_ns) noexcept
+    cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept
+    cdef bint _ready(self) noexcept
     cdef int _wait(self, void *events) except -2

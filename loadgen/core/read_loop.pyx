@@ -216,24 +216,45 @@ cdef class ReadLoop:
         """Return when a socket that is read now became readable at the earliest, ns.
 
         Where that woke this thread, the kernel says for how long the thread then waited for a
-        processor, though not for how long a signal stopped it: an alarm would be overdue. Else the
-        loop was as late as to the alarms of its probe, between two of which it may have stalled.
+        processor, though not for how long a signal stopped it: an alarm would be overdue. Nor does
+        it say how long a sleeping processor took to wake: the longest such time is allowed for.
+        Else the loop was as late as to the alarms of its probe, between two of which it may have
+        stalled.
 
         Args:
             read_ns: When the socket was read.
         """
         cdef SendHook hook = self.hook
-        cdef int64_t before_ns = self.run_delay_ns
         hook.loop_bounded_reads += 1
         if hook.is_sparse or read_ns - hook.alarm_ns > STALL_NS:
             return hook.handled_ns
+        if self.longest_wake_ns and self._ready():
+            return self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)
+        return min(read_ns - hook.late_ns, hook.alarm_ns)
+
+    cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept:
+        """Learn how long a processor takes to wake, by a segment that came alone.
+
+        Args:
+            at_ns: The stamp of the segment.
+            read_ns: When it was read.
+        """
+        if (
+            self.woken_ns - at_ns > self.longest_wake_ns
+            and read_ns - self.hook.alarm_ns <= STALL_NS
+            and self._ready()
+        ):
+            self.longest_wake_ns = max(self.longest_wake_ns, self.ready_ns - at_ns)
+        return 0
+
+    cdef bint _ready(self) noexcept:
+        """Set when the thread was woken for what is read now, and return whether that is known."""
+        cdef int64_t before_ns = self.run_delay_ns
         if self.woken_ns and self.ready_ns == 0 and before_ns >= 0:
             self.run_delay_ns = run_delay_ns(self.schedstat)
             if self.run_delay_ns >= 0:
                 self.ready_ns = self.woken_ns - (self.run_delay_ns - before_ns)
-        if self.ready_ns:
-            return self.ready_ns - self.longest_delay_ns
-        return min(read_ns - hook.late_ns, hook.alarm_ns)
+        return self.ready_ns != 0
 
     cdef int _wait(self, void *events) except -2:
         """Wait for files that can be read, and return their number."""

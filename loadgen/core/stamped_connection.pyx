@@ -436,6 +436,8 @@ cdef class Connection:
             or ask_segments(&self.segments, self.socket_fd)
         ):
             exact_from = first
+            if self.read_loop.woken_ns:
+                self.read_loop.learn_wake(at_ns, read_ns)
         else:
             exact_from = record.events - ends_read
         if exact_from > first:

@@ -51,16 +51,18 @@ cdef inline bint ask_segments(Segments *segments, int fd) noexcept:
     segments.was_asked, segments.came_together = True, False
     if not count_received(fd, &counted, &bytes_counted, &reordered):
         return False
-    # The kernel counts a segment that has come since: then the bytes do not agree.
+    if reordered != segments.reordered_counted or reordered < 0:
+        segments.was_reordered = True
+    segments.reordered_counted = reordered
+    # The kernel counts a segment that has come since: then the bytes do not agree. Of segments that
+    # came before an earlier one it counts no bytes: then the segments were counted too soon.
     segments.count_agreed = bytes_counted == segments.bytes_read
     segments.came_together = (
         has_agreed
         and segments.count_agreed
         and segments.all_emptied
+        and not segments.was_reordered
         and counted - segments.counted == <uint64_t>segments.reads
     )
     segments.counted, segments.reads, segments.all_emptied = counted, 0, True
-    if reordered != segments.reordered_counted or reordered < 0:
-        segments.was_reordered = True
-    segments.reordered_counted = reordered
     return segments.came_together
