@@ -210,7 +210,7 @@ class Distributions(Latencies, frozen=True, kw_only=True):
 
     lag: Annotated[Distribution, "From when a request could be sent until it was sent."]
     pool_wait: Annotated[Distribution, "Wait for a slot under --max-concurrency."]
-    connect: Annotated[Distribution, "Time to open a connection; 0 if one was open."]
+    connect: Annotated[Distribution, "Wait for a connection; 0 if one was ready."]
     loop_stall: Annotated[Distribution, "Time by which the event loop was late to read."]
     gc_pause: Annotated[Distribution, "Pauses of Python's garbage collector."]
     unfinished: Annotated[Distribution, "From due to the end of requests that were given up."]

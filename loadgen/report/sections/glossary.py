@@ -25,7 +25,7 @@ ABOUT = {  # where a text says {clock}, the number is counted from due and from 
     "lag": "How late loadgen itself sent a request: sent minus due, minus the wait for a slot, "
     "minus the time to connect.",
     "pool_wait": "From due until --max-concurrency allows the request to be sent.",
-    "connect": "The time to open a connection; 0 if a connection was already open.",
+    "connect": "The time that a request waited for a connection; 0 if one was ready.",
     "request_throughput": "Ok requests per second of the duration.",
     "output_throughput": "Output tokens per second of the duration.",
     "answer_rate": "Ok answers per second from the end of the first to the end of the last: (n - "
