@@ -390,13 +390,8 @@ class Transport:
         if transport.get_write_buffer_size() or self._connector.uses_tls:
             transport.abort()
         else:
+            connection.shut()
             transport.close()
-        # The event loop closes the socket at its next turn, and a server may wait for that.
-        self._read_loop.loop_users += 1
-        asyncio.get_running_loop().call_soon(self._closed)
-
-    def _closed(self) -> None:
-        self._read_loop.loop_users -= 1
 
     # -- ends that are not the server's
     # ------------------------------------------------------------------

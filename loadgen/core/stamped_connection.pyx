@@ -12,8 +12,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
 from loadgen.core.c.events cimport REORDERED, USER
 from loadgen.core.c.kernel cimport (
-    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, ask_for_stamps, now_ns, receive, receive_buffer, recv,
-    send, stamp_of_sent,
+    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_RDWR, ask_for_stamps, now_ns, receive, receive_buffer, recv,
+    send, shutdown, stamp_of_sent,
 )
 from loadgen.core.c.segments cimport add_read, ask_segments, begin_segments
 from loadgen.core.http1 cimport CHUNK_END, CHUNK_SIZE, IDLE, READER, Response
@@ -136,6 +136,13 @@ cdef class Connection:
             self.fd = -1
         self.read_loop.loop_users -= self.uses_loop
         self.uses_loop = self.is_readable = False
+
+    def shut(self):
+        """Tell the peer at once that the connection ends: the event loop closes the socket only at
+        its next turn, and a server may wait for that.
+        """
+        if not self.lost and not self.transport.is_closing():
+            shutdown(self.socket_fd, SHUT_RDWR)
 
     def is_open(self):
         """Ask the kernel whether the peer has neither closed the connection nor sent what no

@@ -21,12 +21,14 @@ class ThreadServer(HTTPServer):
 
     Attributes:
         connections: How many it has accepted.
+        ended: Set when a connection has ended.
     """
 
     def __init__(self, threads: int, answer_s: float, *, closes: bool) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
         self.answer_s, self.closes = answer_s, closes
         self.connections = 0
+        self.ended = threading.Event()
         self._pool = ThreadPoolExecutor(threads)
 
     @property
@@ -40,6 +42,7 @@ class ThreadServer(HTTPServer):
     def _serve(self, request: Any, client_address: Any) -> None:
         with contextlib.suppress(ConnectionError):
             self.finish_request(request, client_address)
+        self.ended.set()
         self.shutdown_request(request)
 
     def server_close(self) -> None:

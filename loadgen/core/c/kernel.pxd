@@ -33,9 +33,10 @@ cdef extern from *:
     #define MSG_NOSIGNAL 0
     #endif
     """
-    enum: MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK
+    enum: MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_RDWR
     ssize_t recv(int fd, void *data, size_t size, int flags) nogil
     ssize_t send(int fd, const void *data, size_t size, int flags) nogil
+    int shutdown(int fd, int how) nogil
 
 
 cdef extern from *:
