@@ -30,7 +30,7 @@ RANGE_RATIO = "--random-range-ratio"
 RANGE_RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
 class DataSettings:
     """Fields of the data set, with the names and meanings of `vllm bench serve`.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
@@ -134,7 +134,7 @@ def read_times(settings: Any) -> None:
 @cache
 def types(settings: type) -> dict[str, Any]:
     """Return the type of each field, as declared."""
-    return get_type_hints(settings)
+    return {field.name: field.type for field in fields(settings)}
 
 
 @cache
@@ -160,6 +160,7 @@ def classes(settings: type) -> dict[str, tuple[Any, ...]]:
     return classes_of_fields
 
 
+@cache
 def choices(kinds: tuple[Any, ...]) -> list[str]:
     """Return the values of a field that is a choice among texts, else nothing."""
     literals = [kind for kind in kinds if get_origin(kind) is Literal]

@@ -39,7 +39,7 @@ class ScaleSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RunFields(
     ServerCallSettings,
     CacheSettings,

@@ -64,7 +64,7 @@ def _check_names(arguments: dict[str, Any]) -> None:
         raise BadInput(name, "is not a field of RunSettings", remedy)
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class RunSettings(RunFields):
     """What one run asks, of which server, how fast, and what is kept; names and meanings are `vllm
     bench serve`'s.
