@@ -52,12 +52,11 @@ T = TypeVar("T")
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def settings_class(fields_class: type[T]) -> type[T]:
-    """Make a class of options a part of `RunSettings`: a frozen dataclass without generated
-    methods.
+    """Make a class of options a part of `RunSettings`: a dataclass without generated methods.
 
     `RunSettings` has these methods. To generate them for its many fields takes 20 ms of CPU time.
     """
-    return dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)(fields_class)
+    return dataclass(kw_only=True, init=False, repr=False, eq=False)(fields_class)
 
 
 def option(

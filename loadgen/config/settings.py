@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from loadgen.config import load_check, validate
@@ -81,7 +82,7 @@ class RunSettings(RunFields):
     def __init__(self, **fields: Any) -> None:
         _check_names(fields)
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        vars(self).update(defaults | fields)  # they are frozen
+        vars(self).update(defaults | fields)
         self._convert()
 
     def _convert(self) -> None:
@@ -121,6 +122,12 @@ class RunSettings(RunFields):
         check_type("name", name, str, "give the name of a workload, or of a file")
         with python_names():
             return cls(**presets.resolve(name))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunSettings) and vars(self) == vars(other)
