@@ -1,10 +1,9 @@
 """Settings of the data set: which prompts are sent."""
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
-from loadgen.config.option import DATA, option
+from loadgen.config.option import DATA, option, settings_class
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_share
 
@@ -30,7 +29,7 @@ RANGE_RATIO = "--random-range-ratio"
 RANGE_RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class DataSettings:
     """Fields of the data set, with the names and meanings of `vllm bench serve`.
 

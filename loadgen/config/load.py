@@ -3,11 +3,10 @@ result, and prefix cache.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
-from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option
+from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option, settings_class
 
 SeedPurpose = Literal["arrivals", "prompts", "order"]
 SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
@@ -45,7 +44,7 @@ AS_IS, COLD, SALTED, WARM = get_args(CacheProtocol)
 CACHE = "--cache"
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class LoadSettings:
     """Fields of the load, with the names and meanings of `vllm bench serve`.
 
@@ -253,7 +252,7 @@ class LoadSettings:
         return None
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class CacheSettings:
     """Fields of the prefix cache."""
 

@@ -1,10 +1,10 @@
 """Settings of the output: what is reported of a run, and the files that are written."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal
 
-from loadgen.config.option import OUTPUT, option
+from loadgen.config.option import OUTPUT, option, settings_class
 from loadgen.errors import BadInput
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
@@ -24,7 +24,7 @@ SGLANG_ARGUMENTS = (
 SGLANG_PERCENTILES = (90.0, 95.0, 99.0)
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class OutputSettings:
     """Fields of the output, with the names and meanings of `vllm bench serve`."""
 

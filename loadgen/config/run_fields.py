@@ -3,11 +3,11 @@
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from loadgen.config.data import DataSettings
 from loadgen.config.load import CacheSettings, LoadSettings
-from loadgen.config.option import SCALE, flag, option
+from loadgen.config.option import SCALE, flag, option, settings_class
 from loadgen.config.output import OutputSettings
 from loadgen.config.target import ServerCallSettings, TargetSettings
 from loadgen.errors import BadInput, LoadgenError
@@ -15,7 +15,7 @@ from loadgen.errors import BadInput, LoadgenError
 _FLAG = re.compile(r"--[a-z][a-z0-9-]*[a-z0-9]")
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class ScaleSettings:
     """Fields of the scale.
 
@@ -39,7 +39,7 @@ class ScaleSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class RunFields(
     ServerCallSettings,
     CacheSettings,
@@ -62,9 +62,6 @@ class RunFields(
     def requests(self) -> int | None:
         """The number of requests that --num-prompts means; None if it is not given."""
         return None if self.num_prompts is None else self.requests_of(self.num_prompts)
-
-    def __post_init__(self) -> None:
-        """Do nothing; `RunSettings` converts and checks its values here."""
 
 
 @contextlib.contextmanager

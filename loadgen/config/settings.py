@@ -3,14 +3,14 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from loadgen.config import load_check, validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
 from loadgen.config.load import SeedPurpose
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
-from loadgen.config.option import check_type, check_types, read_times
+from loadgen.config.option import check_type, check_types, read_times, settings_class
 from loadgen.config.request_class import (
     RequestClass,
     class_texts,
@@ -64,7 +64,7 @@ def _check_names(arguments: dict[str, Any]) -> None:
         raise BadInput(name, "is not a field of RunSettings", remedy)
 
 
-@dataclass(frozen=True, kw_only=True, init=False)
+@settings_class
 class RunSettings(RunFields):
     """What one run asks, of which server, how fast, and what is kept; names and meanings are `vllm
     bench serve`'s.
@@ -81,9 +81,12 @@ class RunSettings(RunFields):
     @_with_fields_of(RunFields)
     def __init__(self, **fields: Any) -> None:
         _check_names(fields)
-        super().__init__(**fields)
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        vars(self).update(defaults | fields)
+        self._convert()
 
-    def __post_init__(self) -> None:
+    def _convert(self) -> None:
+        """Convert values that may be written in several ways, and check the types of all."""
         if isinstance(self.base_url, list | tuple):
             # A single URL gives the same settings from a flag, a file and a program.
             urls = tuple(self.base_url)
@@ -119,6 +122,18 @@ class RunSettings(RunFields):
         check_type("name", name, str, "give the name of a workload, or of a file")
         with python_names():
             return cls(**presets.resolve(name))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunSettings) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
 
     def __repr__(self) -> str:
         default = public(RunSettings())

@@ -7,11 +7,10 @@ Server calls are those beside the load: to the profiler, and what is called befo
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
+from loadgen.config.option import ENGINE, SAMPLING, TARGET, option, settings_class
 from loadgen.errors import BadInput
 
 Balance = Literal["round-robin", "least-outstanding"]
@@ -34,7 +33,7 @@ PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
 MAX_CREDENTIAL_LENGTH = 65536  # characters; no header may be longer
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class TargetSettings:
     """Fields of the target, with the names and meanings of `vllm bench serve`.
 
@@ -200,7 +199,7 @@ class TargetSettings:
         return self.endpoint is None or not self.endpoint.endswith(tuple(endings))
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # a part of RunSettings
+@settings_class
 class ServerCallSettings:
     """Fields of the calls, with the names and meanings of `vllm bench serve` and `vllm-rs bench
     serve`.

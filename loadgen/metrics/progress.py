@@ -4,10 +4,11 @@ that of the run.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from operator import add, or_
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
@@ -23,8 +24,7 @@ COUNTS = (
 )
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a run is. While prompts are prepared, `ended` counts the requests that are ready.
 
     Attributes:
@@ -82,7 +82,6 @@ class Progress:
     output_tokens: int = 0
     note: str = ""
     usual_s: float | None = None
-    _: KW_ONLY
     sent: int = 0
     never_due: int = 0
     never_sent: int = 0

@@ -9,7 +9,6 @@ import math
 from collections import deque
 from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -111,7 +110,7 @@ async def coordinate(
 
     def progress_now() -> Progress:
         progress = participant.progress()
-        return progress if metrics is None else replace(progress, server=metrics.latest())
+        return progress if metrics is None else structs.replace(progress, server=metrics.latest())
 
     def running() -> float | None:
         return progress_now().server.get("running")
@@ -153,7 +152,7 @@ async def coordinate(
             and all(contact.refusing for contact in progress.contacts)
         ):
             gone = max(progress.contacts, key=lambda contact: contact.refused_s or 0.0)
-        on_progress(replace(progress, phase=DONE))
+        on_progress(structs.replace(progress, phase=DONE))
     if stopped is None and conditions.never_judged:
         names = ", ".join(conditions.never_judged)
         logger.warning(

@@ -282,11 +282,13 @@ async def scrape(source: Source, moment: str) -> Scrape:
     )
 
 
-async def carry_out(order: ScrapeOrder) -> bool:
-    """Carry out an order, upon the commands on standard input; returns whether it was carried
-    out to its end.
+async def carry_out(order: ScrapeOrder, lines: child_process.InputLines) -> bool:
+    """Carry out an order, upon the commands on standard input, which follow its line; returns
+    whether it was carried out to its end.
     """
     commands = asyncio.StreamReader(limit=1 << 20)
+    commands.feed_data(lines.rest)
+    lines.rest = b""
     stdin = os.fdopen(os.dup(0), "rb", 0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(commands), stdin
@@ -343,13 +345,14 @@ def run() -> None:
 
     child_process.name_process("scraper")
     niceness = os.nice(0) + NICENESS
-    for line in child_process.lines():
+    lines = child_process.InputLines()
+    for line in lines:
         order = child_process.decode(line)
         if not isinstance(order, ScrapeOrder):
             child_process.answer(asyncio.run(answer(order)))
             continue
         os.nice(niceness - os.nice(0))
-        if not asyncio.run(carry_out(order)):
+        if not asyncio.run(carry_out(order, lines)):
             return
 
 

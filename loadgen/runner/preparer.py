@@ -12,7 +12,6 @@ import errno
 import logging
 import os
 import secrets
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
@@ -321,7 +320,8 @@ def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -
 def run() -> None:
     """Run the process: carry out the orders on standard input."""
     child_process.name_process("prepare")
-    for line in child_process.lines():
+    lines = child_process.InputLines()
+    for line in lines:
         order: PrepareOrder = child_process.decode(line)
         terminal_text.log_to_stderr(order.settings.log_level)
         logging.getLogger().setLevel(order.settings.log_level.upper())
@@ -335,7 +335,7 @@ def run() -> None:
             # Once further requests cannot be written, the run repeats prompts.
             os.nice(NICENESS)
             try:
-                for row in sys.stdin.buffer:
+                for row in lines:
                     further.write_ahead(child_process.decode(row))
             except (OSError, LoadgenError) as error:
                 logger.warning("no further prompts can be made (%s)", error)

@@ -166,7 +166,9 @@ def percentile_bounds(values: Floats, p: float, length: int) -> tuple[float, flo
     count = len(values)
     if not 0 < p < 100 or not enough_blocks(count, length):
         return None
-    within: Floats = (values <= np.percentile(values, p)).astype(float)
+    # np.percentile would import numpy.ma
+    percentile = np.interp(p / 100 * (count - 1), np.arange(count), np.sort(values))
+    within: Floats = (values <= percentile).astype(float)
     share = float(within.mean())
     shares = resample_ratio(within, np.ones(count), length)
     worth = effective_sample_size(count, share * (1 - share) / count, shares)

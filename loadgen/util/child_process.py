@@ -1,7 +1,7 @@
 """Child processes of our own, and the one framing of messages between them: a pickled object in
 base64 on each line.
 
-A parent uses `ChildProcess`. A child uses `decode` for each of its `lines`, and `answer` or
+A parent uses `ChildProcess`. A child uses `decode` for each of its `InputLines`, and `answer` or
 `PipeWriter` for stdout. Unpickling runs code. So messages travel only through the pipes of our own
 processes, and nothing that a server or a file contains is ever unpickled.
 
@@ -31,6 +31,7 @@ from loadgen.util import forked_child
 from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
+READ_BYTES = 1 << 16
 MAX_MESSAGE_BYTES = 1 << 32  # a snapshot has some 40 bytes for each request
 MIN_POLL_S = (
     0.001  # between two looks whether a child has ended; each is twice as long as the one before
@@ -280,24 +281,39 @@ def name_process(role: str) -> None:
         file.write(f"loadgen-{role}")
 
 
-def lines() -> Iterator[bytes]:
-    """Yield the lines of standard input, in a child, as long as its parent lives.
+class InputLines:
+    """The lines of standard input, in a child, as long as its parent lives.
 
     The end of the pipe alone does not show that: a process that the parent has forked holds it
     open, too.
+
+    Attributes:
+        rest: What was read beyond the last line, for whoever reads on in another way.
     """
-    stdin = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - unbuffered: what follows an order is read elsewhere
-    descriptors = [stdin.fileno()]
-    with contextlib.suppress(
-        OSError, AttributeError
-    ):  # only Linux has it; there may be no parent any more
-        descriptors.append(os.pidfd_open(os.getppid()))
-    while select.select(descriptors, (), ())[0] == descriptors[:1]:
-        os.set_blocking(0, True)  # an event loop has set it otherwise
-        line = stdin.readline()
-        if not line:
-            return
-        yield line
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self._descriptors = [sys.stdin.fileno()]
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # only Linux has it; there may be no parent any more
+            self._descriptors.append(os.pidfd_open(os.getppid()))
+
+    def __iter__(self) -> Iterator[bytes]:
+        stdin = self._descriptors[0]
+        while True:
+            line, end, rest = self.rest.partition(b"\n")
+            if end:
+                self.rest = rest
+                yield line
+                continue
+            if select.select(self._descriptors, (), ())[0] != [stdin]:
+                return
+            os.set_blocking(stdin, True)  # an event loop has set it otherwise
+            part = os.read(stdin, READ_BYTES)
+            if not part:
+                return
+            self.rest += part
 
 
 def encode(message: Any) -> bytes:

@@ -73,6 +73,8 @@ def display_width(text: str) -> int:
 
 def fit_width(text: str, room: int) -> str:
     """Return the beginning of a printable text that fits into `room` columns."""
+    if text.isascii():
+        return text[: max(0, room)]
     return text[: bisect.bisect_right(list(accumulate(map(_character_width, text))), room)]
 
 

@@ -1,8 +1,7 @@
 """A frame of the live view: its rows, and what it leaves out on a small terminal."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from loadgen.cli.live.frame import MAX_CHART_HEIGHT
 from loadgen.cli.live.progress_line import OVERLOADED
@@ -370,7 +369,7 @@ def test_the_lower_it_is_the_more_is_left_out_of_what_matters_less() -> None:
 
 
 def test_columns_stay_where_they_are_however_large_the_numbers_grow() -> None:
-    grown = dataclasses.replace(
+    grown = structs.replace(
         running(3600.0),
         scheduled=10**8,
         ended=10**7,

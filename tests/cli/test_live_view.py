@@ -1,8 +1,7 @@
 """The lines of the live view: the progress of a run, and the time left for preparing prompts."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from loadgen.cli.live.progress_line import Pace, describe
 from loadgen.cli.live.view import LineView
@@ -39,7 +38,7 @@ def test_a_run_is_described_by_its_requests():
         failures={"refused": 1},
     )
     assert describe(running) == "running 5 s: 3 of 10 answered, 3 in flight, 1 failed, 70 tokens"
-    cut_short = replace(
+    cut_short = structs.replace(
         running, in_flight=0, ended=7, never_sent=2, failures={"refused": 1, "cancelled": 5}
     )
     assert describe(cut_short).endswith(

@@ -179,6 +179,21 @@ def test_settings_are_frozen_and_replace_makes_a_copy():
     assert (settings.replace(seed=1).seed, settings.seed) == (1, 0)
 
 
+def test_settings_refuse_names_that_are_no_fields_and_deletion():
+    settings = RunSettings()
+    with pytest.raises(dataclasses.FrozenInstanceError, match="'rate'"):
+        settings.rate = 4  # type: ignore[attr-defined]
+    with pytest.raises(dataclasses.FrozenInstanceError, match="'seed'"):
+        del settings.seed  # type: ignore[misc]
+    assert settings == RunSettings()
+
+
+def test_settings_with_equal_fields_are_equal_and_have_one_hash():
+    settings = RunSettings(seed=3)
+    assert settings == RunSettings(seed=3) != RunSettings(seed=4)
+    assert hash(settings) == hash(RunSettings(seed=3))
+
+
 def test_every_field_has_a_group_and_a_help_text():
     for field in dataclasses.fields(RunSettings):
         assert field.metadata["group"], field.name

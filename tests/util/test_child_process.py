@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.util import machine
-from loadgen.util.child_process import ChildProcess, PipeWriter, decode, encode
+from loadgen.util.child_process import ChildProcess, InputLines, PipeWriter, decode, encode
 
 
 @pytest.fixture
@@ -177,3 +177,16 @@ def test_messages_to_a_closed_pipe_are_dropped() -> None:
     writer.send("a")
     writer.try_send("b")
     os.close(writing)
+
+
+def test_lines_of_input_keep_what_was_read_beyond_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", 0) as writer:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        lines = InputLines()
+        writer.write(b"order\nfirst\nla")
+        assert next(iter(lines)) == b"order"
+        assert lines.rest == b"first\nla"
+        writer.write(b"st\ncut off")
+        writer.close()
+        assert list(lines) == [b"first", b"last"]

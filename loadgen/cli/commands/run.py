@@ -87,19 +87,18 @@ def fork_children(settings: RunSettings) -> None:
     """Fork the processes that a run with these settings needs, each once what it shares with the
     command is imported.
 
-    The event loop has not started yet. The scraper is first: it imports aiohttp while this process
-    imports the rest, and is then ready to probe the server. A measuring process needs no NumPy, and
-    is forked before it is imported; so is the process that parses a tokenizer.
+    The event loop has not started yet. A measuring process needs no NumPy, and is forked before it
+    is imported; so is the process that parses a tokenizer. The scraper is forked beside them: it
+    imports aiohttp while this process imports NumPy, and is then ready to probe the server. The
+    next fork is far away, since after each this process copies the pages that it writes to.
     """
     if settings.ray is not None:
         return
-    from loadgen.runner import metrics_scraper, metrics_scraper_main  # noqa: F401 - what the scraper needs
-
-    fork_ahead(metrics_scraper.MODULE)
-    from loadgen.metrics import parted_recorder  # noqa: F401 - what workers and the command need
-    from loadgen.runner import facts_main, workers
+    from loadgen.metrics import parted_recorder  # noqa: F401 - what these processes and the command need
+    from loadgen.runner import facts_main, metrics_scraper, metrics_scraper_main, workers  # noqa: F401 - the same
     from loadgen.workload import draws, request_store  # noqa: F401 - the same
 
+    fork_ahead(metrics_scraper.MODULE)
     if (path := facts_main.unknown_file(settings)) is not None:
         fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")
     for _ in range(workers.worker_count(settings)):

@@ -2,7 +2,7 @@
 exact they are.
 """
 
-import dataclasses
+from msgspec import structs
 
 from loadgen.core.sketch import MAX_ERROR
 from loadgen.metrics.progress import Progress
@@ -17,7 +17,7 @@ def test_the_page_names_every_attribute_of_a_progress() -> None:
         .partition("\n## ")[0]
     )
     properties = [name for name, value in vars(Progress).items() if isinstance(value, property)]
-    names = [*(field.name for field in dataclasses.fields(Progress)), *properties]
+    names = [*(field.name for field in structs.fields(Progress)), *properties]
     assert len(properties) >= 3
     assert [name for name in names if f"`{name}`" not in told] == []
 
