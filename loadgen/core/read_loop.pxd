@@ -64,5 +64,5 @@ cdef class ReadLoop:
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept
     cdef int64_t ready_since_ns(self, int64_t read_ns) noexcept
     cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept
-    cdef bint _ready(self) noexcept
+    cdef bint _set_ready(self) noexcept
     cdef int _wait(self, void *events) except -2

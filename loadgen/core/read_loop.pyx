@@ -70,8 +70,8 @@ cdef class SendHook:
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        loop_bounded_reads: Reads with tokens of whose arrival no stamp of the kernel's tells: it is
-            bounded by how late the loop may have come to them.
+        loop_bounded_reads: Reads with tokens of whose arrival no stamp of the kernel's tells: their
+            bounds need frequent alarms of the probe.
     """
 
     def __init__(self):
@@ -91,7 +91,7 @@ cdef int call_target(object target) except -1:
 
 
 cdef epoll_event edge_of(int fd) noexcept:
-    """Ask for each moment at which more can be read from a file, or its end has come."""
+    """Return the request to report each moment at which a file has more to read, or has ended."""
     cdef epoll_event event
     event.events, event.data.fd = EPOLLIN | EPOLLRDHUP | EPOLLET, fd
     return event
@@ -228,7 +228,7 @@ cdef class ReadLoop:
         hook.loop_bounded_reads += 1
         if hook.is_sparse or read_ns - hook.alarm_ns > STALL_NS:
             return hook.handled_ns
-        if self.longest_wake_ns and self._ready():
+        if self.longest_wake_ns and self._set_ready():
             return self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)
         return min(read_ns - hook.late_ns, hook.alarm_ns)
 
@@ -241,14 +241,15 @@ cdef class ReadLoop:
         """
         if (
             self.woken_ns - at_ns > self.longest_wake_ns
+            and not self.hook.is_sparse
             and read_ns - self.hook.alarm_ns <= STALL_NS
-            and self._ready()
+            and self._set_ready()
         ):
             self.longest_wake_ns = max(self.longest_wake_ns, self.ready_ns - at_ns)
         return 0
 
-    cdef bint _ready(self) noexcept:
-        """Set when the thread was woken for what is read now, and return whether that is known."""
+    cdef bint _set_ready(self) noexcept:
+        """Set `ready_ns` of what is read now; returns whether that is known."""
         cdef int64_t before_ns = self.run_delay_ns
         if self.woken_ns and self.ready_ns == 0 and before_ns >= 0:
             self.run_delay_ns = run_delay_ns(self.schedstat)
@@ -259,13 +260,14 @@ cdef class ReadLoop:
     cdef int _wait(self, void *events) except -2:
         """Wait for files that can be read, and return their number."""
         cdef int64_t woken_ns
-        cdef int n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, 0)
+        cdef int n
+        if self.asked_ns - self.delay_asked_ns > DELAY_AGE_NS:  # before: it counts from here
+            self.run_delay_ns = run_delay_ns(self.schedstat)
+            self.delay_asked_ns = self.asked_ns
+        n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, 0)
         if n != 0:
             return n
         self.asked_before_ns = self.asked_ns
-        if self.asked_ns - self.delay_asked_ns > DELAY_AGE_NS:
-            self.run_delay_ns = run_delay_ns(self.schedstat)
-            self.delay_asked_ns = self.asked_ns
         with nogil:
             n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, WAIT_MS)
             woken_ns = now_ns()

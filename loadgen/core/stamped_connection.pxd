@@ -29,6 +29,8 @@ cdef class Connection:
     # read later had come by then
     cdef int64_t emptied_ns
     cdef bint was_emptied  # by the last read
+    # so many unread bytes may close the window: a read that brings many may enlarge it
+    cdef int64_t most_unread
     cdef Segments segments
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
@@ -38,4 +40,4 @@ cdef class Connection:
                        bint emptied) except -1
     cdef int _bound(self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped,
                     bint is_uncertain, bint emptied) except -1
-    cdef int64_t _most_unread(self) noexcept
+    cdef int _learn_window(self) except -1

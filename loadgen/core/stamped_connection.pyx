@@ -93,6 +93,8 @@ cdef class Connection:
         self.response.keep_alive = True
         self.fd = -1
         self.was_emptied = True
+        self.socket_fd = -1
+        self._learn_window()
         begin_segments(&self.segments, 0 if tls is None else tls.bytes_read)
 
     @property
@@ -118,6 +120,7 @@ cdef class Connection:
     def begin_reading(self):
         """Start to read; from now on the transport belongs to this connection."""
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
+        self._learn_window()
         self.is_readable = self.read_loop.fd >= 0
         if self.tls is not None:
             # from now on it compares with the segments of the handshake
@@ -165,6 +168,9 @@ cdef class Connection:
         self.requests += 1
         record.sent = self.emptied_ns = now_ns()
         self.was_emptied = True
+        if self.segments.was_reordered:  # those that were lost since belong to the last response
+            self.segments.was_asked = False
+            ask_segments(&self.segments, self.socket_fd)
         self.segments.was_reordered = False
         self.hook.sends += 1
         if self.fd >= 0:
@@ -366,8 +372,10 @@ cdef class Connection:
             self.read_loop.splits_chunks = True
         if record is not None:
             self.hook.tokens += record.counted - counted
-            if read_ns - at_ns > LATE_READ_NS and n >= self._most_unread():
+            if read_ns - at_ns > LATE_READ_NS and n >= self.most_unread:
                 record.window_filled = True
+            if 4 * n >= self.most_unread:
+                self._learn_window()
             if record.events > record.events_before:
                 self._bound(record, at_ns, read_ns, is_stamped, is_uncertain, emptied)
         self.was_emptied = emptied
@@ -389,10 +397,11 @@ cdef class Connection:
             self.hook.callback()
         return 0
 
-    cdef int64_t _most_unread(self) noexcept:
-        """Return how many unread bytes may have closed the window: three quarters of it."""
+    cdef int _learn_window(self) except -1:
+        """Set how many unread bytes may close the window: three quarters of it."""
         cdef int64_t size = receive_buffer(self.socket_fd)
-        return min((size if size > 0 else RECEIVE_BUFFER) * 3 // 8, READ_BYTES)
+        self.most_unread = min((size if size > 0 else RECEIVE_BUFFER) * 3 // 8, READ_BYTES)
+        return 0
 
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n):
         """Decrypt bytes of a TLS session, send what it answers itself, and close after its end."""

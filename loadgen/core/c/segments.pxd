@@ -37,8 +37,8 @@ cdef inline void add_read(Segments *segments, Py_ssize_t n, bint emptied) noexce
 
 
 cdef inline bint ask_segments(Segments *segments, int fd) noexcept:
-    """Ask the kernel once for each read whether it was of one segment, as each read since it was
-    asked before, and whether segments of this response may have been reordered.
+    """Ask the kernel, once for each read, whether every read since it was asked before was of one
+    segment, and whether segments of this response may have been reordered.
 
     Returns:
         Whether the last read was of one segment.

@@ -103,6 +103,22 @@ async def test_read_loop_reads_and_stamps_without_the_event_loop() -> None:
         assert not pair.read_by_loop
 
 
+async def test_window_was_filled_though_the_read_enlarges_it() -> None:
+    async with connected(ReadLoop()) as pair:
+        record = Record()
+        pair.connection.send(b"request", record)
+        await pair.takes(len(b"request"))
+        pair.server.send(CHUNKED)
+        token = chunk(delta(content="x" * 12_000))
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                pair.server.send(token)
+        time.sleep(0.005)  # the client reads late
+        while not record.events:
+            await asyncio.sleep(0)
+        assert record.window_filled
+
+
 async def test_a_reader_that_fails_keeps_no_other_from_reading() -> None:
     """The kernel reports each socket only once: what one batch skips would never be read."""
     loop, faults, read = asyncio.get_running_loop(), [], []
