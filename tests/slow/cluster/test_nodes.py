@@ -1,8 +1,10 @@
-"""Two nodes send the requests of one, start together, and give one result."""
+"""Two nodes send the requests of one, start together, and give one result.
+
+`make qa` also tries caps, fewer nodes, errors and interrupts (tests/qa/cluster).
+"""
 
 import asyncio
 import json
-import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +17,13 @@ from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import further_shards
 from loadgen.runner import cluster_driver
-from tests.helpers.command_line import SHORT, TOKENIZER, ended, hear, served, start
 from tests.helpers.command_line import loadgen as command
+from tests.helpers.command_line import served
 from tests.helpers.run_facts import in_order
-from tests.slow.cluster.nodes import HEAD, OTHER, Cluster, running
+from tests.slow.cluster.nodes import COUNT, HEAD, OTHER, Cluster, running, short_load
 
 ray = pytest.importorskip("ray", reason="pip install ray")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]  # Ray's own
-
-COUNT = 60
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,7 @@ def cluster() -> Iterator[Cluster]:
 def settings() -> Iterator[loadgen.RunSettings]:
     """Of a run against a simulator that all nodes can reach."""
     with served() as (url, _):
-        yield loadgen.RunSettings(
-            base_url=url,
-            tokenizer=TOKENIZER,
-            random_input_len=16,
-            random_output_len=4,
-            request_rate=100,
-            num_prompts=COUNT,
-        )
+        yield short_load(url)
 
 
 def told(path: Path) -> list[tuple[int, int, str | None, int]]:
@@ -67,55 +60,31 @@ def exact(result: loadgen.Result) -> list[Any]:
     return [own["outcomes"], own["finish_reasons"], sorted(result.snapshot.index.tolist()), *totals]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_two_nodes_ask_what_one_worker_asks(
-    cluster: Cluster, settings: loadgen.RunSettings, tmp_path: Path, workers: int
+def test_two_nodes_of_two_workers_ask_what_one_worker_asks(
+    cluster: Cluster, settings: loadgen.RunSettings, tmp_path: Path
 ) -> None:
+    """And each node measures latencies on its own clock."""
     alone = loadgen.run_sync(settings.replace(records=str(tmp_path / "alone.jsonl")))
     path = tmp_path / "shared.jsonl"
-    shared = loadgen.run_sync(
-        settings.replace(records=str(path), ray=cluster.address, workers=workers)
-    )
+    saving = settings.replace(save_detailed=True, result_dir=str(tmp_path))
+    shared = loadgen.run_sync(saving.replace(records=str(path), ray=cluster.address, workers=2))
     assert exact(shared) == exact(alone)
     assert told(path) == told(tmp_path / "alone.jsonl")
     own = shared.data["loadgen"]
-    assert sorted(worker["host"] for worker in own["workers"]) == sorted([HEAD, OTHER] * workers)
+    assert sorted(worker["host"] for worker in own["workers"]) == sorted([HEAD, OTHER] * 2)
     assert {worker["schedule_sha256"] for worker in own["workers"]} == {
         own["provenance"]["schedule"]["sha256"]
     }
     assert own["latency_ms"]["ttft_due"]["count"] == COUNT
     assert str(loadgen.from_records(path)) == str(shared)
     assert not list(further_shards(path))
-
-
-def test_latencies_are_measured_on_each_nodes_own_clock(
-    cluster: Cluster, settings: loadgen.RunSettings, tmp_path: Path
-) -> None:
-    saving = settings.replace(save_detailed=True, result_dir=str(tmp_path))
-    result = loadgen.run_sync(saving.replace(ray=cluster.address))
-    assert (result.snapshot.sent >= 0).all()
-    assert (result.snapshot.closed > result.snapshot.sent).all()
-    first = min(result.data["start_times"])
-    sent = in_order(result.snapshot).sent / 1e9
-    assert [at - first for at in result.data["start_times"]] == pytest.approx(
+    assert (shared.snapshot.sent >= 0).all()
+    assert (shared.snapshot.closed > shared.snapshot.sent).all()
+    first = min(shared.data["start_times"])
+    sent = in_order(shared.snapshot).sent / 1e9
+    assert [at - first for at in shared.data["start_times"]] == pytest.approx(
         sent - sent.min(), abs=1e-6
     )
-
-
-def test_fewer_nodes_are_used_where_fewer_are_asked_for(
-    cluster: Cluster, settings: loadgen.RunSettings
-) -> None:
-    result = loadgen.run_sync(settings.replace(ray=cluster.address, ray_nodes=1, num_prompts=10))
-    assert [worker["host"] for worker in result.data["loadgen"]["workers"]] == [HEAD]
-    assert result.data["completed"] == 10
-
-
-def test_a_cap_is_shared(cluster: Cluster, settings: loadgen.RunSettings) -> None:
-    closed = settings.replace(ray=cluster.address, request_rate=float("inf"), max_concurrency=4)
-    result = loadgen.run_sync(closed)
-    assert result.data["completed"] == COUNT
-    with pytest.raises(BadInput, match="2 machines of 3 processes cannot share 4 requests"):
-        loadgen.run_sync(closed.replace(workers=3))
 
 
 def test_too_few_nodes_are_refused_with_those_that_are_there(cluster: Cluster) -> None:
@@ -132,50 +101,6 @@ async def test_a_node_with_another_version_is_refused_by_its_name(
     monkeypatch.setattr(cluster_driver.importlib.metadata, "version", lambda name: "99.0")
     with pytest.raises(BadInput, match=rf"node {HEAD} has loadgen [\d.]+, and here is 99.0"):
         await loadgen.run(settings.replace(ray=cluster.address))
-
-
-def test_an_error_on_a_node_is_an_error_here(
-    cluster: Cluster, settings: loadgen.RunSettings
-) -> None:
-    wrong = settings.replace(
-        ray=cluster.address,
-        ready_check_timeout_sec=0.5,
-        extra_body={"model": "another"},
-        num_prompts=4,
-    )
-    with pytest.raises(loadgen.LoadgenError, match=r"no success in 0\.5 s"):
-        loadgen.run_sync(wrong)
-
-
-def test_an_interrupt_reaches_every_node(cluster: Cluster, tmp_path: Path) -> None:
-    with served() as (url, _):
-        run = start(
-            "run",
-            "--base-url",
-            url,
-            "--tokenizer",
-            TOKENIZER,
-            "--duration",
-            "60",
-            "--rate",
-            "50",
-            *SHORT,
-            "--ray",
-            cluster.address,
-            "--save-result",
-            "--result-filename",
-            "r.json",
-            cwd=tmp_path,
-        )
-        hear(run, lambda line: ended(line) > 50)
-        run.send_signal(signal.SIGINT)
-        out, err = run.communicate(timeout=60)
-    assert run.returncode == 130, err
-    assert "PARTIAL: interrupted" in out
-    assert "Traceback" not in err
-    result = json.loads((tmp_path / "r.json").read_text())
-    assert sum(result["loadgen"]["outcomes"].values()) == result["num_prompts"]
-    assert [worker["lost"] for worker in result["loadgen"]["workers"]] == [None, None]
 
 
 def test_a_node_that_is_lost_makes_the_run_invalid_and_is_named(

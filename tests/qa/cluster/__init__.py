@@ -1,0 +1,1 @@
+"""Runs from several machines: what `make test-all` does not try of them."""
