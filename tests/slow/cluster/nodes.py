@@ -12,12 +12,8 @@ from pathlib import Path
 
 import psutil
 
-import loadgen
-from tests.helpers.command_line import TOKENIZER
-
 HEAD, OTHER = "127.0.0.2", "127.0.0.3"
 START_S = 60.0
-COUNT = 60  # requests of a short load
 
 
 class Cluster:
@@ -106,18 +102,6 @@ def running() -> Iterator[Cluster]:
     finally:
         cluster.end()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def short_load(url: str) -> loadgen.RunSettings:
-    """Return the settings of `COUNT` requests to a server that all nodes can reach."""
-    return loadgen.RunSettings(
-        base_url=url,
-        tokenizer=TOKENIZER,
-        random_input_len=16,
-        random_output_len=4,
-        request_rate=100,
-        num_prompts=COUNT,
-    )
 
 
 def _free_port() -> int:

@@ -1,10 +1,12 @@
 """Two nodes send the requests of one, start together, and give one result.
 
-`make qa` also tries caps, fewer nodes, errors and interrupts (tests/qa/cluster).
+`make test-all` compares their requests with those of one worker, refuses clusters, and loses a
+node; `make qa` tries the rest.
 """
 
 import asyncio
 import json
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +19,15 @@ from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import further_shards
 from loadgen.runner import cluster_driver
+from tests.helpers.command_line import SHORT, TOKENIZER, ended, hear, served, start
 from tests.helpers.command_line import loadgen as command
-from tests.helpers.command_line import served
 from tests.helpers.run_facts import in_order
-from tests.slow.cluster.nodes import COUNT, HEAD, OTHER, Cluster, running, short_load
+from tests.slow.cluster.nodes import HEAD, OTHER, Cluster, running
 
 ray = pytest.importorskip("ray", reason="pip install ray")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]  # Ray's own
+
+COUNT = 60
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,14 @@ def cluster() -> Iterator[Cluster]:
 def settings() -> Iterator[loadgen.RunSettings]:
     """Of a run against a simulator that all nodes can reach."""
     with served() as (url, _):
-        yield short_load(url)
+        yield loadgen.RunSettings(
+            base_url=url,
+            tokenizer=TOKENIZER,
+            random_input_len=16,
+            random_output_len=4,
+            request_rate=100,
+            num_prompts=COUNT,
+        )
 
 
 def told(path: Path) -> list[tuple[int, int, str | None, int]]:
@@ -87,6 +98,24 @@ def test_two_nodes_of_two_workers_ask_what_one_worker_asks(
     )
 
 
+@pytest.mark.sweep
+def test_fewer_nodes_are_used_where_fewer_are_asked_for(
+    cluster: Cluster, settings: loadgen.RunSettings
+) -> None:
+    result = loadgen.run_sync(settings.replace(ray=cluster.address, ray_nodes=1, num_prompts=10))
+    assert [worker["host"] for worker in result.data["loadgen"]["workers"]] == [HEAD]
+    assert result.data["completed"] == 10
+
+
+@pytest.mark.sweep
+def test_a_cap_is_shared(cluster: Cluster, settings: loadgen.RunSettings) -> None:
+    closed = settings.replace(ray=cluster.address, request_rate=float("inf"), max_concurrency=4)
+    result = loadgen.run_sync(closed)
+    assert result.data["completed"] == COUNT
+    with pytest.raises(BadInput, match="2 machines of 3 processes cannot share 4 requests"):
+        loadgen.run_sync(closed.replace(workers=3))
+
+
 def test_too_few_nodes_are_refused_with_those_that_are_there(cluster: Cluster) -> None:
     done = command(
         "run", "--base-url", "http://127.0.0.1:1", "--ray", cluster.address, "--ray-nodes", "3"
@@ -101,6 +130,52 @@ async def test_a_node_with_another_version_is_refused_by_its_name(
     monkeypatch.setattr(cluster_driver.importlib.metadata, "version", lambda name: "99.0")
     with pytest.raises(BadInput, match=rf"node {HEAD} has loadgen [\d.]+, and here is 99.0"):
         await loadgen.run(settings.replace(ray=cluster.address))
+
+
+@pytest.mark.sweep
+def test_an_error_on_a_node_is_an_error_here(
+    cluster: Cluster, settings: loadgen.RunSettings
+) -> None:
+    wrong = settings.replace(
+        ray=cluster.address,
+        ready_check_timeout_sec=0.5,
+        extra_body={"model": "another"},
+        num_prompts=4,
+    )
+    with pytest.raises(loadgen.LoadgenError, match=r"no success in 0\.5 s"):
+        loadgen.run_sync(wrong)
+
+
+@pytest.mark.sweep
+def test_an_interrupt_reaches_every_node(cluster: Cluster, tmp_path: Path) -> None:
+    with served() as (url, _):
+        run = start(
+            "run",
+            "--base-url",
+            url,
+            "--tokenizer",
+            TOKENIZER,
+            "--duration",
+            "60",
+            "--rate",
+            "50",
+            *SHORT,
+            "--ray",
+            cluster.address,
+            "--save-result",
+            "--result-filename",
+            "r.json",
+            cwd=tmp_path,
+        )
+        hear(run, lambda line: ended(line) > 50)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert "PARTIAL: interrupted" in out
+    assert "Traceback" not in err
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert sum(result["loadgen"]["outcomes"].values()) == result["num_prompts"]
+    assert [worker["lost"] for worker in result["loadgen"]["workers"]] == [None, None]
 
 
 def test_a_node_that_is_lost_makes_the_run_invalid_and_is_named(

@@ -1,1 +1,0 @@
-"""Runs from several machines: what `make test-all` does not try of them."""
