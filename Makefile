@@ -39,7 +39,7 @@ test-all: test $(VENV)/.all  ## all tests: also docs pages, packaging, clusters,
 
 qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other targets that belong to one
 	$(BIN)/python -m pytest -m 'not ($(RELEASE))' --timeout 1800 --ignore tests/qa/browser tests/qa
-	$(BIN)/python -m pytest $(WAITING) -q -m sweep tests/slow
+	$(BIN)/python -m pytest $(WAITING) -q -m sweep tests/slow tests/core
 	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
