@@ -13,7 +13,7 @@ BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers be
 
 # Tests that run servers and commands mostly wait for them, so more of them than there are cores go on at once. Their files
 # begin in the order of the folders: the longest first, and the unit tests, which need the cores, at the end.
-WAITING := -n 3 --dist loadfile --no-loadscope-reorder
+WAITING := -n 4 --dist loadfile --no-loadscope-reorder
 
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := $(ROOMS) tests/integration/faults
@@ -35,10 +35,11 @@ test: $(VENV)/.test  ## what every change must pass: unit tests, and integration
 	$(BIN)/python -m pytest $(WAITING) -q -m 'not slow' tests/integration $(ROOMS)
 
 test-all: test $(VENV)/.all  ## all tests: also docs pages, packaging, clusters, simulations, real data
-	$(BIN)/python -m pytest $(WAITING) -q -m 'slow or real_data' tests/slow $(MARKED)
+	$(BIN)/python -m pytest $(WAITING) -q -m '(slow or real_data) and not sweep' tests/slow $(MARKED)
 
 qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other targets that belong to one
 	$(BIN)/python -m pytest -m 'not ($(RELEASE))' --timeout 1800 --ignore tests/qa/browser tests/qa
+	$(BIN)/python -m pytest $(WAITING) -q -m sweep tests/slow tests/core
 	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
@@ -130,9 +131,9 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# Installs $(1), and says how long that took.
+# Installs $(1), and says how long that took. Python compiles what is imported, a tenth of what pip would compile.
 define installed
-start=$$(date +%s); $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1) \
+start=$$(date +%s); $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(1) \
 	&& echo "Installed $(1) in $$(($$(date +%s) - start)) s"
 endef
 

@@ -58,21 +58,23 @@ extensions = [
     for name in COMPILED
 ]
 
-setup(
-    options={"build_ext": {"parallel": os.cpu_count()}},
-    ext_modules=cythonize(
-        extensions,
-        annotate=switched("LOADGEN_ANNOTATE"),
-        compiler_directives={
-            "language_level": "3",
-            "boundscheck": debug,
-            "wraparound": False,
-            "cdivision": True,
-            "auto_pickle": False,  # a class that is pickled says itself how
-            # Functions are CPython's own: to call one from Python is quicker.
-            "binding": False,
-            "embedsignature": True,
-            "embedsignature.format": "clinic",
-        },
-    ),
-)
+if __name__ == "__main__":  # the processes that translate import this file again
+    setup(
+        options={"build_ext": {"parallel": os.cpu_count()}},
+        ext_modules=cythonize(
+            extensions,
+            nthreads=os.cpu_count(),
+            annotate=switched("LOADGEN_ANNOTATE"),
+            compiler_directives={
+                "language_level": "3",
+                "boundscheck": debug,
+                "wraparound": False,
+                "cdivision": True,
+                "auto_pickle": False,  # a class that is pickled says itself how
+                # Functions are CPython's own: to call one from Python is quicker.
+                "binding": False,
+                "embedsignature": True,
+                "embedsignature.format": "clinic",
+            },
+        ),
+    )

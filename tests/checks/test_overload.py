@@ -36,6 +36,7 @@ def lognormal(count, mean_ms, seed):
 # -- what is no overload
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", thinned(range(8), 4))
 def test_a_server_that_takes_all_at_once_is_steady_whatever_its_latencies(seed):
     schedule = Schedule.poisson(20, 1200, seed=seed)
@@ -43,6 +44,7 @@ def test_a_server_that_takes_all_at_once_is_steady_whatever_its_latencies(seed):
         assert backlog(served(schedule, service, servers=1200)).rising is False
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", thinned(range(4), 2))
 def test_a_queue_that_keeps_up_is_steady(seed):
     schedule = Schedule.poisson(20, 2000, seed=seed)
@@ -59,6 +61,7 @@ def test_the_ramp_at_the_start_of_a_run_is_left_out():
 # -- what is one
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("overload", [1.2, 1.5, 2, 5])
 @pytest.mark.parametrize("seconds", [30, 100])
 def test_growing_queue_is_rising_even_with_run_long_latencies(overload, seconds):

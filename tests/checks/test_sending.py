@@ -50,6 +50,7 @@ def test_a_schedule_met_to_the_nanosecond_is_green():
         assert all(check.ok for check in checks.values())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rate", [100, 1000, 5000])
 @pytest.mark.parametrize("burstiness", [1, math.inf])
 def test_jitter_of_40_us_passes_also_with_equal_gaps(rate, burstiness):

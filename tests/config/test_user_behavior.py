@@ -104,6 +104,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         ThinkTime.parse(text)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("text", "quantile"),
     [

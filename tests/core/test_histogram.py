@@ -306,6 +306,7 @@ def buckets(hdr):
     return [(item.value_iterated_to, item.count_added_in_this_iter_step) for item in hdr]
 
 
+@pytest.mark.integration
 @few
 @given(COUNTS)
 def test_hdrhistogram_counts_the_same(counts):
@@ -331,6 +332,7 @@ def test_hdrhistogram_has_the_same_encoding(counts):
     assert histogram.encode() == hdr.encode().decode()
 
 
+@pytest.mark.integration
 def test_a_histogram_of_many_values_is_the_same_in_hdrhistogram(lognormal):
     histogram = histogram_of(lognormal)
     for hdr in (histogram.to_hdr(), HdrHistogram.decode(histogram.encode())):

@@ -104,6 +104,7 @@ def spread(seed, longest_s):
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("longest_s", [1, 100, 40_000])
 def test_merged_parts_equal_the_whole(longest_s):
     records = spread(1, longest_s)
@@ -114,6 +115,7 @@ def test_merged_parts_equal_the_whole(longest_s):
     assert functools.reduce(lambda a, b: a.merge(b), reversed(parts)) == whole
 
 
+@pytest.mark.integration
 def test_parts_of_different_length_merge_to_the_whole():
     records = spread(1, 40_000)
     parts = [measured(records[:3]).timeline, measured(records[3:]).timeline]

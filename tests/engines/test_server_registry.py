@@ -35,6 +35,7 @@ def test_each_engine_and_each_model_has_its_own() -> None:
     assert times.usual_s("sglang", "a/model") is None
 
 
+@pytest.mark.integration
 def test_oldest_servers_are_forgotten() -> None:
     times = StartupHistory()
     for number in range(MAX_SERVERS + 1):

@@ -19,16 +19,10 @@ SHORT = ["--random-input-len", "16", "--random-output-len", "4"]
 def loadgen(
     *arguments: str, cwd: Path | None = None, timeout_s: float = 60.0
 ) -> subprocess.CompletedProcess[str]:
-    """Run `loadgen ARGUMENTS` to its end."""
-    return subprocess.run(
-        [*LOADGEN, *arguments],
-        cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    """Run `loadgen ARGUMENTS` to its end, in a process forked from one that has imported it."""
+    from tests.helpers.warm_command import called  # `served` and `start` do without its imports
+
+    return called(arguments, cwd, environment(), timeout_s)
 
 
 def start(*arguments: str, cwd: Path | None = None) -> "subprocess.Popen[str]":

@@ -1,12 +1,12 @@
 """A default install: what `pip install .` brings, and nothing else, in a process that sees no other
-package.
-
-`python -c LOADGEN_ALONE ...` is `loadgen ...` there. Processes that it starts see all packages
-again.
+package. Processes that it starts see all packages again.
 """
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from packaging.utils import canonicalize_name
 
 from tests.helpers.command_line import environment
 
-LOADGEN_ALONE = """
-import sys
+# `python -c SEVERAL_ALONE HIDDEN COMMANDS` prints the exit code of each command and its errors.
+SEVERAL_ALONE = """
+import contextlib, io, json, sys
 from importlib.machinery import PathFinder
 
-hidden = set(sys.argv.pop(1).split(","))
+hidden = set(sys.argv[1].split(","))
 
 class Alone(PathFinder):
     @classmethod
@@ -27,8 +28,18 @@ class Alone(PathFinder):
         return None if name.partition(".")[0] in hidden else PathFinder.find_spec(name, path, target)
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = Alone
-from loadgen.cli.main import main
-main()
+from loadgen.cli.main import dispatch
+
+ended = []
+for words in json.loads(sys.argv[2]):
+    errors = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        try:
+            code = dispatch(words)
+        except SystemExit as end:
+            code = end.code
+    ended.append((code, errors.getvalue()))
+print(json.dumps(ended))
 """  # noqa: E501
 
 
@@ -44,6 +55,7 @@ def installed_by_default(name: str = "loadgen", found: set[str] | None = None) -
     return found
 
 
+@cache
 def modules_of_others() -> set[str]:
     """The top-level modules that are installed here and would not be by default."""
     ours = installed_by_default()
@@ -53,14 +65,26 @@ def modules_of_others() -> set[str]:
     }
 
 
-def loadgen(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run `loadgen ARGUMENTS` as it is in a default install."""
-    return subprocess.run(
-        [sys.executable, "-c", LOADGEN_ALONE, ",".join(sorted(modules_of_others())), *arguments],
+def several(commands: Sequence[Sequence[str]], cwd: Path) -> list[tuple[int, str]]:
+    """Run `loadgen` with each of several lists of arguments, one after the other in one process, as
+    it is in a default install.
+
+    Args:
+        commands: The arguments of each.
+        cwd: The folder in which they run.
+
+    Returns:
+        The exit code of each, and what it printed on stderr.
+    """
+    hidden = ",".join(sorted(modules_of_others()))
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL_ALONE, hidden, json.dumps(commands)],
         cwd=cwd,
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    return [(code, errors) for code, errors in json.loads(done.stdout.splitlines()[-1])]

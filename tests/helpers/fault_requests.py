@@ -36,10 +36,12 @@ class Sender:
     request.
 
     Attributes:
+        prompt: What every request sends.
         leave: After how many tokens, and how long after it was sent (ns), the user of a request
             leaves: 0, -1 never.
     """
 
+    prompt = PROMPT
     leave = (0, -1)
 
     def __init__(
@@ -87,13 +89,13 @@ class Sender:
         return (await self.several(1, fault))[0]
 
     def _send(self) -> "asyncio.Future[Record]":
-        record = Record(self.sent, PROMPT.input_tokens, PROMPT.output_tokens, now_ns())
+        record = Record(self.sent, self.prompt.input_tokens, self.prompt.output_tokens, now_ns())
         record.ready = record.due
         record.disconnect_tokens, record.disconnect_ns = self.leave
         self.sent += 1
         self._waiting[record] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[record]
-        self.transport.send(record, self.target.body(PROMPT))
+        self.transport.send(record, self.target.body(self.prompt))
         return waiting
 
     def _ended(self, record: Record) -> None:

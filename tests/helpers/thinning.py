@@ -1,8 +1,10 @@
-"""How many of its cases a test tries: all of them, or in `make unit` only some."""
+"""How many of its cases a test tries: all of them, in `make unit` only some, and in `make
+test-all` those that are no sweep.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -21,6 +23,19 @@ def is_thinned() -> bool:
 def thinned(cases: Sequence[T], step: int) -> Sequence[T]:
     """Return all cases; in `make unit` only every `step`-th, from the first on."""
     return cases[::step] if is_thinned() else cases
+
+
+def sweep(cases: Sequence[Any], step: int) -> list[Any]:
+    """Return the cases of a parametrized test: `make test-all` runs every `step`-th from the first
+    on, and `make qa` the others.
+    """
+    return [case if number % step == 0 else _swept(case) for number, case in enumerate(cases)]
+
+
+def _swept(case: Any) -> Any:
+    if hasattr(case, "marks"):
+        return pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.sweep])
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.sweep)
 
 
 def few_cases(items: Sequence[pytest.Item]) -> list[pytest.Item]:

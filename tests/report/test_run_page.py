@@ -354,6 +354,7 @@ def test_a_run_of_100_000_requests_is_under_1_500_000_bytes() -> None:
     assert len(html([big()]).encode()) < 1_500_000
 
 
+@pytest.mark.integration
 def test_several_results_have_a_part_each_below_a_table() -> None:
     page = document([ran(), ran(None, INVALID), sweep((1.0, 20.0, True))])
     assert page.title == "3 results"

@@ -168,6 +168,7 @@ class TestCovariates:
 
 
 class TestBlocksNeeded:
+    @pytest.mark.integration
     def test_as_many_blocks_make_the_effect_detectable(self) -> None:
         noise, plan = Noise(0.05, 20), Plan(least_effect=0.05, last=30)
         effect = detectable_effect(noise, 1, plan)

@@ -55,6 +55,7 @@ class TestChoosing:
         assert HEADER in text
         assert faulty.played == {}
 
+    @pytest.mark.integration
     def test_a_plan_gives_each_fault_its_share_of_requests_by_number(self) -> None:
         shares = Shares.parse("reset=0.1,stall:3=0.2", seed=5)
         met = [shares.of(number) for number in range(20_000)]

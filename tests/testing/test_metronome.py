@@ -28,6 +28,7 @@ def test_a_longer_answer_begins_as_a_shorter_one(shape: str) -> None:
     assert np.array_equal(pace.offsets_ns(7, 20)[:5], pace.offsets_ns(7, 5))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", SHAPES)
 def test_times_have_their_means(shape: str) -> None:
     pace = Pace(shape=shape, first_ms=50.0, gap_ms=10.0)

@@ -124,6 +124,7 @@ def test_messages_arrive_in_order() -> None:
         assert read_all(pipe) == [{"a": 1}, ("b", 2)]
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(10)
 def test_try_send_never_waits_for_a_reader() -> None:
     with open_pipe() as (writer, pipe):

@@ -15,12 +15,14 @@ def _thawed(monkeypatch: pytest.MonkeyPatch):
     gc.unfreeze()
 
 
+@pytest.mark.integration
 def test_objects_are_frozen_in_the_block_alone() -> None:
     with garbage_collection.freeze():
         assert gc.get_freeze_count() > 0
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.integration
 def test_what_is_frozen_for_good_stays_so_with_what_was_made_since() -> None:
     garbage_collection.freeze_for_good()
     before = gc.get_freeze_count()

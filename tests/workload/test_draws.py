@@ -65,6 +65,7 @@ def test_all_leave_at_100_percent() -> None:
     assert drawn(SHARE.replace(disconnect="100%@tokens=1"), 100) == list(range(100))
 
 
+@pytest.mark.integration
 def test_the_same_seed_draws_the_same_and_another_draws_others() -> None:
     assert drawn(SHARE) == drawn(SHARE.replace(disconnect="20%@after=1s"))
     assert drawn(SHARE) != drawn(SHARE.replace(seed=8))

@@ -91,6 +91,7 @@ class TestSingleRuns:
             == "give the records instead of the result: a.jsonl, b.jsonl"
         )
 
+    @pytest.mark.integration
     def test_records_may_differ_but_are_never_better(self, tmp_path: Path) -> None:
         comparison = compared(
             recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=0.5, seed=1)
@@ -108,10 +109,12 @@ class TestSingleRuns:
         }
         assert comparison.candidates[0].block_length is not None
 
+    @pytest.mark.integration
     def test_equal_runs_have_no_significant_difference(self, tmp_path: Path) -> None:
         comparison = compared(recorded(tmp_path / "a"), recorded(tmp_path / "b", seed=1))
         assert row(comparison, "ttft_mean").conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE
 
+    @pytest.mark.integration
     def test_metric_without_variation_has_no_interval(self, tmp_path: Path, bases: str) -> None:
         within = compared(recorded(tmp_path / "a"), recorded(tmp_path / "b", seed=1))
         by_starts = compared(bases, starts(tmp_path / "new", 10.0, 10.1, 9.9))
@@ -124,6 +127,7 @@ class TestSingleRuns:
             )
             assert found.why_no_interval == "no variation was observed"
 
+    @pytest.mark.integration
     def test_percentiles_of_few_values_have_no_interval(self, tmp_path: Path) -> None:
         comparison = compared(recorded(tmp_path / "a"), recorded(tmp_path / "b", seed=1))
         assert row(comparison, "ttft_p99").why_no_interval == "too few values"

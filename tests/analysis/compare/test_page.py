@@ -104,6 +104,7 @@ def test_change_without_an_interval_is_an_open_dot() -> None:
     assert dots.labels[1] == "+25.0%"
 
 
+@pytest.mark.integration
 def test_wide_interval_does_not_squash_the_changes() -> None:
     chart = chart_of(
         page(compared(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))).all_blocks

@@ -171,6 +171,7 @@ def test_records_of_several_workers_are_one_run(tmp_path: Path) -> None:
     assert (len(requests.failed), requests.failed.sum(), requests.count) == (200, 0, 200)
 
 
+@pytest.mark.integration
 def test_memory_does_not_grow_with_answers(tmp_path: Path) -> None:
     """What is kept is of requests, not of their tokens."""
     most = []

@@ -3,16 +3,18 @@ unaffected.
 """
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from loadgen.client.timeouts import Timeouts
+from loadgen.core.http1 import EVENTS_PER_TOKEN, MAX_EVENTS
 from loadgen.core.outcome import Outcome
 from loadgen.testing.faults import FAULTS
 from loadgen.testing.faulty import Faulty
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import MARK
-from tests.helpers.fault_requests import TOKENS, S, Sender, assert_good, neighbours, until
+from tests.helpers.fault_requests import PROMPT, TOKENS, S, Sender, assert_good, neighbours, until
 from tests.helpers.source import ROOT
 
 # What the server plays; the outcome; how many token-bearing events came before it; what the record
@@ -95,7 +97,7 @@ ODDITIES = [
     ("many-events:100000", 100_000, 100_000),
     ("null-delta", TOKENS, TOKENS),
 ]
-LIMIT = S
+LIMIT = S // 2
 FIRST_TOKEN, STALL, WHOLE = (
     Timeouts(10 * S, **{name: LIMIT}) for name in ("first_token", "stall", "whole")
 )
@@ -110,7 +112,6 @@ SILENCES = [
     ("endless-pings", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("endless-interim", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("endless-gzip", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
-    ("endless", WHOLE, Outcome.TIMEOUT, None),
 ]
 
 
@@ -164,21 +165,41 @@ async def test_an_odd_answer_is_a_good_one(
     ids=[f"{row[0]}-{row[2]}" for row in SILENCES],
 )
 async def test_silence_and_endlessness_end_with_the_limit_that_they_passed(
-    faulty: Faulty, fault: str, timeouts: Timeouts, outcome: Outcome, events: int | None
+    faulty: Faulty, fault: str, timeouts: Timeouts, outcome: Outcome, events: int
 ) -> None:
     async with Sender(faulty.url, timeouts) as sender, Sender(faulty.url) as patient:
         async with neighbours(patient):
             record = await sender.one(fault)
-        assert record.outcome is outcome
-        assert record.events == events or (events is None and record.events > 0)
+        assert (record.outcome, record.events) == (outcome, events)
         assert record.closed - record.sent >= LIMIT
     assert faulty.requests == sender.sent + patient.sent
+
+
+@pytest.mark.slow
+async def test_endless_tokens_end_at_the_timeout_where_many_were_asked_for(faulty: Faulty) -> None:
+    """So many that the bound on events is beyond what any client reads in this time."""
+    async with Sender(faulty.url, WHOLE) as sender, Sender(faulty.url) as patient:
+        sender.prompt = replace(PROMPT, output_tokens=1_000_000_000)
+        async with neighbours(patient):
+            record = await sender.one("endless")
+        assert record.outcome is Outcome.TIMEOUT
+        assert record.events > 0
+        assert record.closed - record.sent >= LIMIT
+
+
+@pytest.mark.slow
+async def test_endless_tokens_end_at_the_bound_on_events_without_a_timeout(faulty: Faulty) -> None:
+    bound = MAX_EVENTS + TOKENS * EVENTS_PER_TOKEN
+    async with Sender(faulty.url) as sender:
+        record = await sender.one("endless")
+        assert record.outcome is Outcome.PROTOCOL_ERROR
+        assert record.detail == f"more than {bound} events"
+        assert record.events > bound
 
 
 async def test_a_stream_that_falls_silent_is_told_of_while_it_lasts(
     faulty: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loadgen.client.timeouts.SILENCE_NS", S // 10)
     monkeypatch.setattr("loadgen.client.timeouts.SILENCE_NS", S // 10)
     async with Sender(faulty.url) as sender:
         await sender.one()
@@ -256,6 +277,7 @@ async def test_a_mixture_of_faults_is_counted_as_it_was_played(faulty: Faulty) -
 def outcomes() -> dict[str, set[str]]:
     """The outcomes of each fault, by name, as tested above."""
     found: dict[str, set[str]] = {
+        "endless": {"protocol_error", "timeout"},
         "endless-error": {"status"},
         "rst-together": {"truncated"},
         "error-after-end": {"stream_error"},  # of a request with ignore_eos

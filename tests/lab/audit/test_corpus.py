@@ -24,6 +24,7 @@ def test_every_page_is_in_the_corpus_and_every_kind_is_a_rule() -> None:
     } <= set(ORDER)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", thinned([*EXPECTED], 4))
 def test_all_that_is_found_is_true(page: str) -> None:
     assert score([page]).surprises == []

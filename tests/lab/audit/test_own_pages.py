@@ -28,6 +28,7 @@ def test_the_study_of_a_real_engine_that_the_documentation_shows_is_consistent()
     assert [finding for finding in audit(str(page)) if not finding.note] == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("starts", [2, 3])
 def test_a_report_of_means_beside_the_block_of_one_start_has_no_finding(
     starts: int, tmp_path: Path
@@ -42,6 +43,7 @@ def test_a_report_of_means_beside_the_block_of_one_start_has_no_finding(
     assert rules.isdisjoint({"result-line", "cell", "unreported", "gain"})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", thinned(STUDIES, 5))
 def test_a_report_of_a_page_that_was_imported_is_consistent(page: str, tmp_path: Path) -> None:
     assert len(STUDIES) == 5

@@ -92,6 +92,7 @@ def test_tool_without_rules_has_loadgens_numbers(name: str, group: str) -> None:
     assert compared > 5
 
 
+@pytest.mark.integration
 def test_generate_without_rules_has_loadgens_numbers() -> None:
     records, asked = of_streams(GENERATE), {**ASKED, "backend": "sglang-native"}
     lines = explain(TOOLS["sglang"], run_of(records, **asked), result_of(records, **asked))

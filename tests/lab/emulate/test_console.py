@@ -10,6 +10,7 @@ from tests.helpers.compared_runs import recorded
 GOLDEN = Path(__file__).parent / "golden"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TOOLS)
 def test_rows_and_reasons_as_printed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

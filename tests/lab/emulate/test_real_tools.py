@@ -85,6 +85,7 @@ def test_generate_is_that_of_sglang() -> None:
     )
 
 
+@pytest.mark.integration
 def test_values_are_unknown_only_without_a_tokenizer() -> None:
     for name, group in CASES:
         records, chat = of_file(group)

@@ -96,6 +96,7 @@ def test_load_of_the_workload_is_not_remarked(
     assert load_difference(published(*result), settings) == ""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", LAB)
 def test_studies_of_the_lab_send_the_loads_of_its_pages(name: str) -> None:
     assert "another load" not in page(name).lines

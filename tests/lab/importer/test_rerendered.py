@@ -56,6 +56,7 @@ def test_report_has_the_derived_throughput_and_percentage(row: tuple) -> None:
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", thinned([QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B], 5))
 def test_a_report_of_published_results_claims_no_more_than_it_knows(name: str) -> None:
     assert "one run of each arm" in written(name)

@@ -12,6 +12,7 @@ from tests.helpers import imported_files
 from tests.helpers.study_reports import written
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("page", "wanted"),
     [

@@ -160,6 +160,7 @@ def objects(
             yield from objects(value, where)
 
 
+@pytest.mark.integration
 def test_schema_is_valid() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 

@@ -1,4 +1,8 @@
-"""Two nodes send the requests of one, start together, and give one result."""
+"""Two nodes send the requests of one, start together, and give one result.
+
+`make test-all` compares their requests with those of one worker, refuses clusters, and loses a
+node; `make qa` tries the rest.
+"""
 
 import asyncio
 import json
@@ -67,41 +71,34 @@ def exact(result: loadgen.Result) -> list[Any]:
     return [own["outcomes"], own["finish_reasons"], sorted(result.snapshot.index.tolist()), *totals]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_two_nodes_ask_what_one_worker_asks(
-    cluster: Cluster, settings: loadgen.RunSettings, tmp_path: Path, workers: int
+def test_two_nodes_of_two_workers_ask_what_one_worker_asks(
+    cluster: Cluster, settings: loadgen.RunSettings, tmp_path: Path
 ) -> None:
+    """And each node measures latencies on its own clock."""
     alone = loadgen.run_sync(settings.replace(records=str(tmp_path / "alone.jsonl")))
     path = tmp_path / "shared.jsonl"
-    shared = loadgen.run_sync(
-        settings.replace(records=str(path), ray=cluster.address, workers=workers)
-    )
+    saving = settings.replace(save_detailed=True, result_dir=str(tmp_path))
+    shared = loadgen.run_sync(saving.replace(records=str(path), ray=cluster.address, workers=2))
     assert exact(shared) == exact(alone)
     assert told(path) == told(tmp_path / "alone.jsonl")
     own = shared.data["loadgen"]
-    assert sorted(worker["host"] for worker in own["workers"]) == sorted([HEAD, OTHER] * workers)
+    assert sorted(worker["host"] for worker in own["workers"]) == sorted([HEAD, OTHER] * 2)
     assert {worker["schedule_sha256"] for worker in own["workers"]} == {
         own["provenance"]["schedule"]["sha256"]
     }
     assert own["latency_ms"]["ttft_due"]["count"] == COUNT
     assert str(loadgen.from_records(path)) == str(shared)
     assert not list(further_shards(path))
-
-
-def test_latencies_are_measured_on_each_nodes_own_clock(
-    cluster: Cluster, settings: loadgen.RunSettings, tmp_path: Path
-) -> None:
-    saving = settings.replace(save_detailed=True, result_dir=str(tmp_path))
-    result = loadgen.run_sync(saving.replace(ray=cluster.address))
-    assert (result.snapshot.sent >= 0).all()
-    assert (result.snapshot.closed > result.snapshot.sent).all()
-    first = min(result.data["start_times"])
-    sent = in_order(result.snapshot).sent / 1e9
-    assert [at - first for at in result.data["start_times"]] == pytest.approx(
+    assert (shared.snapshot.sent >= 0).all()
+    assert (shared.snapshot.closed > shared.snapshot.sent).all()
+    first = min(shared.data["start_times"])
+    sent = in_order(shared.snapshot).sent / 1e9
+    assert [at - first for at in shared.data["start_times"]] == pytest.approx(
         sent - sent.min(), abs=1e-6
     )
 
 
+@pytest.mark.sweep
 def test_fewer_nodes_are_used_where_fewer_are_asked_for(
     cluster: Cluster, settings: loadgen.RunSettings
 ) -> None:
@@ -110,6 +107,7 @@ def test_fewer_nodes_are_used_where_fewer_are_asked_for(
     assert result.data["completed"] == 10
 
 
+@pytest.mark.sweep
 def test_a_cap_is_shared(cluster: Cluster, settings: loadgen.RunSettings) -> None:
     closed = settings.replace(ray=cluster.address, request_rate=float("inf"), max_concurrency=4)
     result = loadgen.run_sync(closed)
@@ -134,6 +132,7 @@ async def test_a_node_with_another_version_is_refused_by_its_name(
         await loadgen.run(settings.replace(ray=cluster.address))
 
 
+@pytest.mark.sweep
 def test_an_error_on_a_node_is_an_error_here(
     cluster: Cluster, settings: loadgen.RunSettings
 ) -> None:
@@ -147,6 +146,7 @@ def test_an_error_on_a_node_is_an_error_here(
         loadgen.run_sync(wrong)
 
 
+@pytest.mark.sweep
 def test_an_interrupt_reaches_every_node(cluster: Cluster, tmp_path: Path) -> None:
     with served() as (url, _):
         run = start(

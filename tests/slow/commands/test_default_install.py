@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.command_line import SHORT, TOKENIZER
-from tests.helpers.default_install import installed_by_default, loadgen, modules_of_others
+from tests.helpers.default_install import installed_by_default, modules_of_others, several
 from tests.helpers.imported_files import PAGES, STUDIES
 from tests.helpers.source import lazy_packages, modules
 from tests.helpers.study_files import as_yaml
@@ -34,13 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "run.jsonl",
     ]
     other = ["--save-result", "--result-filename", "other.json"]
-    for words in (
+    commands = [
         ["run", *FEW, *saved],
         ["run", *FEW, *other],
         ["import", STUDY, PAGE, "--store", "theirs"],
-    ):
-        done = loadgen(*words, cwd=made)
-        assert done.returncode == 0, done.stderr
+    ]
+    assert [code for code, _ in several(commands, made)] == [0, 0, 0]
     return made
 
 
@@ -49,85 +48,80 @@ def test_packages_of_extras_are_hidden() -> None:
     assert {"numpy", "jinja2", "loadgen"}.isdisjoint(modules_of_others())
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["report", "run.json"],
-        ["report", "run.jsonl"],
-        ["report", "run.json", "--html", "again.html"],
-        ["report", "run.jsonl", "--as", "vllm-0.33"],
-        ["compare", "run.json", "other.json", "--html", "beside.html"],
-        ["audit", "run.json"],
-        ["dataset", "--num-prompts", "5"],
-        ["tune", "plan", STUDY],
-        ["tune", "status", "theirs"],
-        ["tune", "export", "theirs"],
-        ["tune", "report", "theirs"],
-        ["tune", "schema"],
-        ["engines"],
-        ["serve", "sim", "--dry-run"],
-    ],
-    ids=" ".join,
-)
-def test_a_command_needs_no_further_package(words: list[str], folder: Path) -> None:
-    done = loadgen(*words, cwd=folder)
-    assert done.returncode == 0, done.stderr
+COMPLETE = [
+    ["report", "run.json"],
+    ["report", "run.jsonl"],
+    ["report", "run.json", "--html", "again.html"],
+    ["report", "run.jsonl", "--as", "vllm-0.33"],
+    ["compare", "run.json", "other.json", "--html", "beside.html"],
+    ["audit", "run.json"],
+    ["dataset", "--num-prompts", "5"],
+    ["tune", "plan", STUDY],
+    ["tune", "status", "theirs"],
+    ["tune", "export", "theirs"],
+    ["tune", "report", "theirs"],
+    ["tune", "schema"],
+    ["engines"],
+    ["serve", "sim", "--dry-run"],
+]
+
+
+def test_commands_need_no_further_package(folder: Path) -> None:
+    ended = several(COMPLETE, folder)
+    assert [words for words, (code, _) in zip(COMPLETE, ended, strict=True) if code] == [], ended
 
 
 def test_a_study_runs_without_further_packages(folder: Path) -> None:
     budget = SIMULATED["budget"] | {"quiet_wait": 0}  # other tests run beside it
     twice = {"name": "twice", "decision": {"repeats": {"least": 2, "most": 2}}, "budget": budget}
     (folder / "study.yaml").write_text(as_yaml(**SIMULATED | twice))
-    done = loadgen("tune", "run", "study.yaml", "--no-live", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "Store: twice.store" in done.stdout + done.stderr
+    ((code, errors),) = several([["tune", "run", "study.yaml", "--no-live"]], folder)
+    assert code == 0, errors
+    assert (folder / "twice.store").is_dir()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["import", "none.yaml", PAGE],
-        ["import", STUDY, "none.md"],
-        ["tune", "run", "none.yaml"],
-        ["tune", "status", "none"],
-        ["tune", "report", "none"],
-        ["tune", "export", "none"],
-    ],
-    ids=" ".join,
-)
-def test_what_is_not_there_is_one_line(words: list[str], folder: Path) -> None:
-    done = loadgen(*words, cwd=folder)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"loadgen {words[0]}: ")
+ABSENT = [
+    ["import", "none.yaml", PAGE],
+    ["import", STUDY, "none.md"],
+    ["tune", "run", "none.yaml"],
+    ["tune", "status", "none"],
+    ["tune", "report", "none"],
+    ["tune", "export", "none"],
+]
 
 
-@pytest.mark.parametrize(
-    ("words", "field", "package"),
-    [
-        (["tune", "run", "joint.yaml"], "sampler tpe", "optuna"),
-        (
-            ["dataset", "--dataset-name", "hf", "--dataset-path", "rows.parquet"],
-            "--dataset-path",
-            "pyarrow",
-        ),
-        (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
-        (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
-        (["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"], "--ray", "ray"),
-        (["run", "--engine", "llamacpp", "--model", "./model.gguf"], "--model", "gguf"),
-    ],
-)
-def test_a_missing_package_is_one_line(
-    words: list[str], field: str, package: str, folder: Path
-) -> None:
+def test_what_is_not_there_is_one_line(folder: Path) -> None:
+    for words, (code, errors) in zip(ABSENT, several(ABSENT, folder), strict=True):
+        assert code == 2, words
+        (line,) = errors.splitlines()
+        assert line.startswith(f"loadgen {words[0]}: ")
+
+
+# The command, the field that needs a package, and the package.
+MISSING = [
+    (["tune", "run", "joint.yaml"], "sampler tpe", "optuna"),
+    (
+        ["dataset", "--dataset-name", "hf", "--dataset-path", "rows.parquet"],
+        "--dataset-path",
+        "pyarrow",
+    ),
+    (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
+    (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
+    (["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"], "--ray", "ray"),
+    (["run", "--engine", "llamacpp", "--model", "./model.gguf"], "--model", "gguf"),
+]
+
+
+def test_a_missing_package_is_one_line(folder: Path) -> None:
     (folder / "model.gguf").touch()
     (folder / "rows.parquet").touch()
     (folder / "joint.yaml").write_text(as_yaml(stages=[JOINT]))
-    done = loadgen(*words, cwd=folder)
-    assert done.returncode == 2, done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"loadgen {words[0]}: {field}: ")
-    assert f"; pip install {package}" in line
+    ended = several([words for words, _, _ in MISSING], folder)
+    for (words, field, package), (code, errors) in zip(MISSING, ended, strict=True):
+        assert code == 2, errors
+        (line,) = errors.splitlines()
+        assert line.startswith(f"loadgen {words[0]}: {field}: ")
+        assert f"; pip install {package}" in line
 
 
 def test_other_packages_are_imported_only_where_needed() -> None:

@@ -7,6 +7,7 @@ Each is made for real, in a folder of its own, against the servers of `servers`.
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from loadgen.util.machine import usable_cores
 from tests.helpers.command_line import TOKENIZER, environment, interrupt, served, start
 from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
+from tests.helpers.warm_command import called
 from tests.slow.docs.playing import MODEL, hub_cache
 
 DOCUMENT = ROOT / "docs" / "mistakes.md"
@@ -30,6 +32,7 @@ BEGIN, END = (
 )
 HEAD = ["what is wrong", "as it was typed", "what is printed", "exit code"]
 PROGRESS = re.compile(r"loadgen: (starting|preparing|connecting|warming up|waiting|\d|.*\bended\b)")
+SHELL = re.compile("[|&;<>]")  # what only a shell understands
 SERVER = "--base-url http://127.0.0.1:8000"
 FEW = "--num-prompts 10 --random-input-len 16 --random-output-len 4"
 PORTS = {"8000": "sim", "8001": "faulty", "8002": "guarded", "8009": "nobody"}
@@ -261,16 +264,24 @@ def _made(mistake: Mistake, typed: str, folder: Path) -> tuple[int, str, str]:
         run = start(*words, "--tokenizer", "tokenizer.json", cwd=folder)
         output, errors = interrupt(run, mistake.presses)
         return run.returncode, output, errors
-    done = subprocess.run(
-        ["bash", "-c", typed],
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    if SHELL.search(typed) or "ray.py" in mistake.files:  # which Python finds at its start
+        done = subprocess.run(
+            ["bash", "-c", typed],
+            cwd=folder,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+    else:
+        words = shlex.split(typed)
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            variables[name] = value
+        assert words[0] == "loadgen"
+        done = called(words[1:], folder, variables, timeout_s=100)
     return done.returncode, done.stdout, done.stderr
 
 

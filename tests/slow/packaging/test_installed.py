@@ -35,8 +35,22 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return building.wheel(sys.executable, source, tmp_path_factory.mktemp("wheel"))[0]
+def built(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The wheel, and what the build printed."""
+    return building.wheel(sys.executable, source, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def wheel(built: tuple[Path, str]) -> Path:
+    return built[0]
+
+
+@pytest.mark.timeout(400)
+def test_modules_of_the_wheel_are_built_without_a_warning(built: tuple[Path, str]) -> None:
+    """By Cython and the compiler, which name a line of a file."""
+    _, printed = built
+    place = re.compile(r"\.(?:c|p[yx][xid]):\d")
+    assert [line for line in wheels.warnings(printed) if place.search(line)] == []
 
 
 @pytest.mark.timeout(400)

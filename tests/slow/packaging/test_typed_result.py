@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -25,6 +24,7 @@ lag: float | None = result.latency_ms.lag.max_ms
 value: float | None = None if result.server is None else result.server.levels.running.mean
 sent: object = result.data["completed"]
 """
+BEGIN = RIGHT.strip().splitlines()
 WRONG = {
     "result.ttft.p99": "has no attribute",
     "result.latency_ms.tfft_due": "has no attribute",
@@ -38,39 +38,46 @@ WRONG = {
 }
 
 
-def checked(program: Path) -> "subprocess.CompletedProcess[str]":
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--cache-dir",
-        str(ROOT / ".mypy_cache"),
-        str(program),
-    ]
-    env = environment() | {"MYPYPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=380, check=False
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[str]]]:
+    """What mypy says of the programs, by their names: path, line, kind and text of each error."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "harness.py").write_text((ROOT / "tests/integration/library/harness.py").read_text())
+    (folder / "program.py").write_text("\n".join([*BEGIN, *WRONG]) + "\n")
+    programs = [str(folder / name) for name in ("harness.py", "program.py")]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--cache-dir",
+            str(ROOT / ".mypy_cache"),
+            *programs,
+        ],
+        cwd=ROOT,
+        env=environment() | {"MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=380,
+        check=False,
     )
+    assert "checked 2 source files" in done.stdout, done.stdout + done.stderr
+    lines = [line.split(":", 3) for line in done.stdout.splitlines() if "error:" in line]
+    return {
+        name: [parts for parts in lines if parts[0].endswith(name)]
+        for name in ("harness.py", "program.py")
+    }
 
 
 @pytest.mark.timeout(400)
-def test_mypy_accepts_a_harness(tmp_path: Path) -> None:
-    program = tmp_path / "harness.py"
-    program.write_text((ROOT / "tests/integration/library/harness.py").read_text())
-    done = checked(program)
-    assert done.returncode == 0, done.stdout
+def test_mypy_accepts_a_harness(errors: dict[str, list[list[str]]]) -> None:
+    assert errors["harness.py"] == []
 
 
 @pytest.mark.timeout(400)
-def test_mypy_sees_the_fields_of_a_result(tmp_path: Path) -> None:
-    begin = RIGHT.strip().splitlines()
-    program = tmp_path / "program.py"
-    program.write_text("\n".join([*begin, *WRONG]) + "\n")
-    done = checked(program)
-    found = [line.split(":", 3) for line in done.stdout.splitlines() if "error:" in line]
-    assert [int(each[1]) for each in found] == [
-        len(begin) + number for number in range(1, len(WRONG) + 1)
-    ], done.stdout
-    for each, expected in zip(found, WRONG.values(), strict=True):
-        assert expected in each[3]
+def test_mypy_sees_the_fields_of_a_result(errors: dict[str, list[list[str]]]) -> None:
+    lines = [int(parts[1]) for parts in errors["program.py"]]
+    assert lines == [len(BEGIN) + number for number in range(1, len(WRONG) + 1)]
+    for parts, expected in zip(errors["program.py"], WRONG.values(), strict=True):
+        assert expected in parts[3]
