@@ -13,7 +13,7 @@ BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers be
 
 # Tests that run servers and commands mostly wait for them, so more of them than there are cores go on at once. Their files
 # begin in the order of the folders: the longest first, and the unit tests, which need the cores, at the end.
-WAITING := -n 4 --dist loadfile --no-loadscope-reorder
+WAITING := -n 3 --dist loadfile --no-loadscope-reorder
 
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := $(ROOMS) tests/integration/faults

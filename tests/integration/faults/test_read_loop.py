@@ -113,7 +113,7 @@ async def test_window_was_filled_though_the_read_enlarges_it() -> None:
         with contextlib.suppress(BlockingIOError):
             while True:
                 pair.server.send(token)
-        time.sleep(0.005)  # the client reads late
+        time.sleep(0.005)  # noqa: ASYNC251 - so that the client reads late
         while not record.events:
             await asyncio.sleep(0)
         assert record.window_filled
