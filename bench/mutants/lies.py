@@ -39,7 +39,7 @@ LIES = (
     ),
     Mutant(
         "believe the stamp of a segment behind a lost one",
-        (Edit(CONNECTION, "is_uncertain = is_uncertain and ", "is_uncertain = False and "),),
+        (Edit(CONNECTION, "is_stamped and is_early(", "False and is_early("),),
         Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
     ),
     Mutant(

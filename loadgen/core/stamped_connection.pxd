@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from loadgen.core.c.segments cimport Segments
+from loadgen.core.c.window cimport Window
 from loadgen.core.http1 cimport Response
 from loadgen.core.record cimport Record
 from loadgen.core.read_loop cimport ReadLoop, SendHook
@@ -29,9 +30,8 @@ cdef class Connection:
     # read later had come by then
     cdef int64_t emptied_ns
     cdef bint was_emptied  # by the last read
-    # so many unread bytes may close the window: a read that brings many may enlarge it
-    cdef int64_t most_unread
     cdef Segments segments
+    cdef Window window
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1
@@ -39,5 +39,4 @@ cdef class Connection:
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                        bint emptied) except -1
     cdef int _bound(self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped,
-                    bint is_uncertain, bint emptied) except -1
-    cdef int _learn_window(self) except -1
+                    bint is_reordered, bint emptied) except -1

@@ -12,24 +12,17 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
 from loadgen.core.c.events cimport REORDERED, USER
 from loadgen.core.c.kernel cimport (
-    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_RDWR, ask_for_stamps, now_ns, receive, receive_buffer, recv,
-    send, shutdown, stamp_of_sent,
+    MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_RDWR, ask_for_stamps, now_ns, receive, recv, send, shutdown,
+    stamp_of_sent,
 )
-from loadgen.core.c.segments cimport add_read, ask_segments, begin_segments
+from loadgen.core.c.segments cimport add_read, ask_segments, begin_response, begin_segments, is_early
+from loadgen.core.c.window cimport fills_window, learn_window
 from loadgen.core.http1 cimport CHUNK_END, CHUNK_SIZE, IDLE, READER, Response
 from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, ReadLoop
 from loadgen.core.record cimport Record
 
 import os
-
-cdef enum:
-    # A stamp this much older than the reading is asked about: a smaller error is in FLOOR_MS.
-    PROMPT_NS = 50000
-    # A server waits for the client only where the window is full and the client reads late.
-    LATE_READ_NS = 1000000
-    RECEIVE_BUFFER = 128 << 10  # of a socket, where the kernel does not say
-
 
 cdef int read_and_stamp(object target) except -1:
     """Read what the socket of a Connection holds, and stamp it first: the `on_readable` of a
@@ -94,7 +87,7 @@ cdef class Connection:
         self.fd = -1
         self.was_emptied = True
         self.socket_fd = -1
-        self._learn_window()
+        learn_window(&self.window, self.socket_fd)
         begin_segments(&self.segments, 0 if tls is None else tls.bytes_read)
 
     @property
@@ -120,7 +113,7 @@ cdef class Connection:
     def begin_reading(self):
         """Start to read; from now on the transport belongs to this connection."""
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
-        self._learn_window()
+        learn_window(&self.window, self.socket_fd)
         self.is_readable = self.read_loop.fd >= 0
         if self.tls is not None:
             # from now on it compares with the segments of the handshake
@@ -168,10 +161,7 @@ cdef class Connection:
         self.requests += 1
         record.sent = self.emptied_ns = now_ns()
         self.was_emptied = True
-        if self.segments.was_reordered:  # those that were lost since belong to the last response
-            self.segments.was_asked = False
-            ask_segments(&self.segments, self.socket_fd)
-        self.segments.was_reordered = False
+        begin_response(&self.segments, self.socket_fd)
         self.hook.sends += 1
         if self.fd >= 0:
             sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -331,32 +321,26 @@ cdef class Connection:
         cdef int64_t counted = 0 if record is None else record.counted
         cdef int64_t at_ns = read_ns
         cdef Finish was_finished = UNFINISHED if record is None else record.finish
-        cdef bint is_uncertain
+        cdef bint is_reordered
+        cdef int64_t least_ns, most_ns
         if is_stamped:
             at_ns = clock.monotonic_ns(on_real_ns)
             if clock.slack_ns:  # the latest time that the stamp can mean
                 at_ns = min(at_ns + clock.slack_ns, read_ns)
         cdef bytes decrypted
         add_read(&self.segments, n, emptied)
-        # The stamp is that of the last segment. It may have come before one that was lost or
-        # overtaken, and be readable only since that one came.
-        is_uncertain = is_stamped and read_ns - at_ns > PROMPT_NS
-        if is_uncertain and not self.segments.was_reordered:
-            ask_segments(&self.segments, self.socket_fd)
-        is_uncertain = is_uncertain and self.segments.was_reordered
-        if is_uncertain:
+        is_reordered = is_stamped and is_early(&self.segments, self.socket_fd, read_ns - at_ns)
+        if is_reordered:
             at_ns = max(at_ns, self.emptied_ns)
         if record is not None:
             record.events_before = record.events
         # by the width of a pair of readings, or CLOCK_REALTIME was set
         if at_ns > read_ns or at_ns < self.emptied_ns:
-            is_stamped = (
-                self.emptied_ns - clock.max_width_ns <= at_ns
-                <= read_ns + clock.max_width_ns
-            )
+            least_ns, most_ns = self.emptied_ns - clock.max_width_ns, read_ns + clock.max_width_ns
+            is_stamped = least_ns <= at_ns <= most_ns
             at_ns = max(at_ns, self.emptied_ns) if is_stamped and at_ns <= read_ns else read_ns
         # the read before may have had no stamp, and so a later time
-        self.latest_ns = max(self.latest_ns, read_ns if is_uncertain else at_ns)
+        self.latest_ns = max(self.latest_ns, read_ns if is_reordered else at_ns)
         self.hook.reads += 1
         if self.tls is not None:
             decrypted = self._decrypt(p, n)
@@ -372,12 +356,10 @@ cdef class Connection:
             self.read_loop.splits_chunks = True
         if record is not None:
             self.hook.tokens += record.counted - counted
-            if read_ns - at_ns > LATE_READ_NS and n >= self.most_unread:
+            if fills_window(&self.window, self.socket_fd, n, read_ns - at_ns):
                 record.window_filled = True
-            if 4 * n >= self.most_unread:
-                self._learn_window()
             if record.events > record.events_before:
-                self._bound(record, at_ns, read_ns, is_stamped, is_uncertain, emptied)
+                self._bound(record, at_ns, read_ns, is_stamped, is_reordered, emptied)
         self.was_emptied = emptied
         if emptied:
             self.emptied_ns = at_ns - 2 * clock.slack_ns if is_stamped else self.read_loop.asked_ns
@@ -397,12 +379,6 @@ cdef class Connection:
             self.hook.callback()
         return 0
 
-    cdef int _learn_window(self) except -1:
-        """Set how many unread bytes may close the window: three quarters of it."""
-        cdef int64_t size = receive_buffer(self.socket_fd)
-        self.most_unread = min((size if size > 0 else RECEIVE_BUFFER) * 3 // 8, READ_BYTES)
-        return 0
-
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n):
         """Decrypt bytes of a TLS session, send what it answers itself, and close after its end."""
         cdef bytes decrypted = self.tls.decrypt(p[:n])
@@ -415,7 +391,7 @@ cdef class Connection:
         return decrypted
 
     cdef int _bound(
-        self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped, bint is_uncertain,
+        self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped, bint is_reordered,
         bint emptied
     ) except -1:
         """Store how early the events that one read has brought can have come.
@@ -429,7 +405,7 @@ cdef class Connection:
             at_ns: The stamp of the read.
             read_ns: When it was read.
             is_stamped: Whether the stamp is the kernel's.
-            is_uncertain: Whether what it stamps may have been readable only later.
+            is_reordered: Whether what it stamps may have been readable only later.
             emptied: Whether the read took all that the socket held.
         """
         # The end of a chunk belongs to its event, and may have come later.
@@ -439,14 +415,14 @@ cdef class Connection:
         cdef bint ends_read = emptied and self.response.events.tail == 0 and not may_end_later
         cdef Py_ssize_t first = record.events_before, exact_from
         cdef int64_t earliest_ns = self.emptied_ns
-        cdef int64_t seen_ns = read_ns if is_uncertain else at_ns  # all had come by then
+        cdef int64_t seen_ns = read_ns if is_reordered else at_ns  # all had come by then
         cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
         record.set_read(first, read_ns)
         if self.was_emptied and not self.uses_loop:
             earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(seen_ns))
-        if not is_stamped or is_uncertain:
+        if not is_stamped or is_reordered:
             exact_from = record.events
-            record.set_source(first, REORDERED if is_uncertain else USER)
+            record.set_source(first, REORDERED if is_reordered else USER)
         elif (
             ends_read and record.events - first == 1
             or ask_segments(&self.segments, self.socket_fd)
@@ -459,7 +435,7 @@ cdef class Connection:
         if exact_from > first:
             earliest_ns = min(max(earliest_ns, self.read_loop.ready_since_ns(read_ns)), seen_ns)
             record.set_earliest(first, exact_from, earliest_ns)
-            if is_uncertain and ends_read and at_ns > earliest_ns:
+            if is_reordered and ends_read and at_ns > earliest_ns:
                 record.set_earliest(exact_from - 1, exact_from, at_ns)
         # Their stamps are those of a read before that came late; or the clock is slow.
         if at_ns < self.latest_ns or slack_ns:

@@ -172,10 +172,6 @@ def _completed(result: Result) -> float:
     return float(result.numbers.completed)
 
 
-def _good(result: Result) -> float:
-    return (result.rates.goodput_requests_per_s or 0.0) * result.numbers.duration
-
-
 TOTALS = (
     Metric(
         "request_throughput",
@@ -207,7 +203,7 @@ TOTALS = (
         True,
         "Goodput",
         lambda result: result.rates.goodput_requests_per_s,
-        _good,
+        lambda result: (result.rates.goodput_requests_per_s or 0.0) * result.numbers.duration,
     ),
     Metric(ERROR_RATE, "%", False, "Error rate", lambda result: result.error_rate),
 )

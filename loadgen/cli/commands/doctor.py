@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -51,7 +51,9 @@ def main(argv: list[str]) -> int:
             )
         )
         return exit_codes.DONE
-    print("\n".join((*limit_lines(limits), *version_lines(versions()))), flush=True)
+    packages = ", ".join(f"{name} {version or 'missing'}" for name, version in versions().items())
+    version_lines = _wrapped(f"{'':<4}{'versions':<19}", packages)
+    print("\n".join((*limit_lines(limits), *version_lines)), flush=True)
     if runs:
         print("\n".join(("", *capacity_lines(_measure()))))
     elif not release_build:
@@ -93,12 +95,6 @@ def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
         yield from _wrapped(head, f"{limit.value}: {limit.bounds}")
         if limit.state is State.LOW:
             yield from _wrapped(" " * len(head) + "-> ", limit.remedy)
-
-
-def version_lines(packages: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield the versions on a line or two."""
-    text = ", ".join(f"{name} {version or 'missing'}" for name, version in packages.items())
-    yield from _wrapped(f"{'':<4}{'versions':<19}", text)
 
 
 def capacity_lines(capacity: "Capacity") -> Iterator[str]:

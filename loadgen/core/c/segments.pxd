@@ -6,6 +6,9 @@ from libc.stdint cimport int64_t, uint64_t
 
 from loadgen.core.c.kernel cimport count_received
 
+cdef enum:
+    PROMPT_NS = 50000  # the error of a stamp that is read sooner is in FLOOR_MS
+
 
 cdef struct Segments:
     uint64_t bytes_read  # in all reads
@@ -34,6 +37,26 @@ cdef inline void add_read(Segments *segments, Py_ssize_t n, bint emptied) noexce
     segments.reads += 1
     segments.all_emptied = segments.all_emptied and emptied
     segments.was_asked = False
+
+
+cdef inline bint is_early(Segments *segments, int fd, int64_t age_ns) noexcept:
+    """Return whether the stamp of a read, that of its last segment, may be too early: that segment
+    may have come before one that was lost or overtaken, and be readable only since that one came.
+
+    Args:
+        age_ns: How much older it is than the read.
+    """
+    if age_ns > PROMPT_NS and not segments.was_reordered:
+        ask_segments(segments, fd)
+    return age_ns > PROMPT_NS and segments.was_reordered
+
+
+cdef inline void begin_response(Segments *segments, int fd) noexcept:
+    """Begin to count the segments of the next response."""
+    if segments.was_reordered:  # those that were lost since belong to the last response
+        segments.was_asked = False
+        ask_segments(segments, fd)
+    segments.was_reordered = False
 
 
 cdef inline bint ask_segments(Segments *segments, int fd) noexcept:

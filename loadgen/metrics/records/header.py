@@ -3,7 +3,6 @@
 First line of a records file.
 """
 
-from functools import cache
 from typing import Any, Self
 
 from msgspec import Struct, structs
@@ -80,7 +79,7 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
     Returns:
         JSON.
     """
-    default = _public_default()
+    default = public(RunSettings())
     return {
         "settings": public(settings),
         "asked": {name: value for name, value in public(asked).items() if value != default[name]},
@@ -89,11 +88,6 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
         "machine": machine.describe(),
         "engine": engine,
     }
-
-
-@cache
-def _public_default() -> dict[str, Any]:
-    return public(RunSettings())
 
 
 def versions() -> dict[str, str | None]:
