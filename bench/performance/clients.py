@@ -88,9 +88,9 @@ class Limit:
 
     Args:
         folder: Where the program goes.
-        same_calls: Whether it makes the system calls that loadgen makes for a request: beside a
-            stamped read for each event, the stamp of what was sent, TCP_INFO, a peek before the
-            send, and a read of the body from a file.
+        same_calls: Whether it makes the system calls that loadgen makes: beside stamped reads, the
+            stamp of what was sent, TCP_INFO, a peek before the send, and a read of the body from a
+            file.
 
     Raises:
         RuntimeError: There is no compiler, or it refuses.

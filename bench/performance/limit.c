@@ -4,9 +4,10 @@
 //
 //     limit [-sipbe] PORT MODEL RATE COUNT TOKENS CONNECTIONS
 //
-// Each of -sipb adds a system call per request that an exact client makes:
+// Each of -sipb adds a system call that loadgen makes:
 //     -s  after a send, the kernel's stamp of what was sent is taken from the error queue
-//     -i  at the end of an answer, TCP_INFO tells how many segments it came in
+//     -i  after the last read of an answer, and after each that is late by LATE_NS, TCP_INFO tells in how many segments
+//         it came
 //     -p  before a send, a peek shows whether the server has closed the connection
 //     -b  before a send, the request is read from a file
 // -e sends embeddings, whose answers come in one piece without a token.
@@ -34,6 +35,7 @@
 #define AT_ONCE 1024
 #define MOST_SENDS 64   // late ones before it reads again: their answers free connections for those behind them
 #define GAP_BINS 65536  // of 2^14 ns each
+#define LATE_NS 50000   // after the stamp
 #define NICENESS -10    // as loadgen's, where the system allows it
 
 typedef struct {
@@ -136,14 +138,15 @@ static int64_t send_one(void) {
     return at;
 }
 
+static void ask_segments(int fd) {
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size)) fail("TCP_INFO");
+    segments += info.tcpi_data_segs_in;
+}
+
 static void end(Connection *c) {
     ttfts[done++] = c->first - c->sent;
-    if (asks_info) {
-        struct tcp_info info;
-        socklen_t size = sizeof info;
-        if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size)) fail("TCP_INFO");
-        segments += info.tcpi_data_segs_in;
-    }
     if (idle_count == MOST_CONNECTIONS) give_up("too many connections");
     idle[idle_count++] = c;
 }
@@ -157,14 +160,14 @@ static void receive(Connection *c) {
         return;
     }
     if (size <= 0) fail("recvmsg");
+    char *p = buffer, *stop = buffer + size;
+    int ends = embeds || (size >= 5 && !memcmp(stop - 5, END, 5));
+    if (asks_info && (ends || now_ns() - at > LATE_NS)) ask_segments(c->fd);
     if (!at) at = now_ns();
     if (embeds) {
         if (size < (ssize_t)sizeof OK || memcmp(buffer, OK, sizeof OK - 1)) give_up("an answer is not OK");
         c->first = at;
-        end(c);
-        return;
     }
-    char *p = buffer, *stop = buffer + size;
     while ((p = memmem(p, stop - p, TOKEN, sizeof TOKEN - 1))) {
         p += sizeof TOKEN - 1;
         if (p < stop && *p == '"') continue;
@@ -175,7 +178,7 @@ static void receive(Connection *c) {
             gaps[((at - c->last) >> 14) % GAP_BINS]++;
         c->last = at;
     }
-    if (size >= 5 && !memcmp(stop - 5, END, 5)) end(c);
+    if (ends) end(c);
 }
 
 static int ascending(const void *a, const void *b) {

@@ -52,7 +52,7 @@ def _heading(found: Findings) -> str:
             "with the least and the most; ratios are taken within each round. Only ratios can be "
             f"compared between machines. Both loops in C read with stamps of the kernel; "
             f"`{C_SAME_CALLS}` also takes the stamp of what it sent, asks for TCP_INFO, peeks "
-            "before a send and reads the body from a file, once per request, as loadgen does.",
+            "before a send and reads the body from a file, as loadgen does.",
             "",
             *(f"{note}\n" for note in found.notes),
         ]

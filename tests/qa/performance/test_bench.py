@@ -131,7 +131,7 @@ def test_one_load_alone_has_one_row_for_its_requests() -> None:
 @pytest.mark.skipif(
     not (shutil.which("cc") and shutil.which("strace")), reason="no C compiler, or no strace"
 )
-def test_the_loop_in_c_makes_the_calls_of_its_switches_once_a_request(tmp_path: Path) -> None:
+def test_the_loop_in_c_makes_the_calls_of_its_switches_for_each_request(tmp_path: Path) -> None:
     load = Load("few", rate=100, count=20, tokens=2)
     with serve(5.0) as server:
         bare, same = (
@@ -139,7 +139,8 @@ def test_the_loop_in_c_makes_the_calls_of_its_switches_once_a_request(tmp_path: 
             for limit in (Limit(tmp_path), Limit(tmp_path, same_calls=True))
         )
     further = same - bare
-    assert (further["getsockopt"], further["recvfrom"], further["pread64"]) == (20, 20, 20)
+    assert (further["recvfrom"], further["pread64"]) == (20, 20)
+    assert further["getsockopt"] >= 20, "after the last read of each answer, and after late ones"
     assert same["recvmsg"] >= 40, "at least one read of each answer, and one of its stamp"
 
 
