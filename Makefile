@@ -53,12 +53,12 @@ check: $(VENV)/.check  ## style, types and structure
 
 bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and loops in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m bench.performance.cost $(FLAGS)
-	$(BIN)/python -m bench.performance.rates $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.scaling $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.prompts $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.live $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.stamps $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.tls $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.rates $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.cpu_profile $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.instructions $(filter --quick,$(FLAGS))
 

@@ -97,8 +97,8 @@ static void accept_all(int listener) {
         Connection *c = malloc(sizeof *c);
         c->fd = fd;
         c->size = 0;
-        struct epoll_event wanted = {EPOLLIN, {.ptr = c}};
-        epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &wanted);
+        struct epoll_event event = {EPOLLIN, {.ptr = c}};
+        epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
     }
 }
 
@@ -114,8 +114,8 @@ int main(void) {
     printf("listening on http://127.0.0.1:%d\n", ntohs(here.sin_port));
     fflush(stdout);
     epoll = epoll_create1(0);
-    struct epoll_event wanted = {EPOLLIN, {.ptr = NULL}};
-    epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &wanted);
+    struct epoll_event event = {EPOLLIN, {.ptr = NULL}};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
     static struct epoll_event ready[AT_ONCE];
     for (;;) {
         int n = epoll_wait(epoll, ready, AT_ONCE, -1);

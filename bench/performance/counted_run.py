@@ -126,8 +126,8 @@ def main(
     if result.outcomes != {"ok": requests}:
         sys.exit(f"not all requests succeeded: {dict(result.outcomes)}")
     lag_ms = result.snapshot.histograms["lag"].percentile(99) / 1e6
-    told = {"package": str(PACKAGE), "lag_p99_ms": lag_ms, "calls": calls.by_function()}
-    print(json.dumps(told))
+    output = {"package": str(PACKAGE), "lag_p99_ms": lag_ms, "calls": calls.by_function()}
+    print(json.dumps(output))
 
 
 if __name__ == "__main__":

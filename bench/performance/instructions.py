@@ -135,28 +135,28 @@ class CountedRuns:
             "-q",
         ]
         run = [str(requests), str(RATE), str(tokens), str(self._library)]
-        told = self._run(checkout, callgrind, run)
+        output = self._run(checkout, callgrind, run)
         count = instructions_in(self._output.with_name(f"{self._output.name}.1").read_text())
         print(
             f"{checkout}: {requests} requests of {tokens} tokens: {count:,} instructions, lag p99 "
-            f"{told['lag_p99_ms']:.3g} ms",
+            f"{output['lag_p99_ms']:.3g} ms",
             file=sys.stderr,
         )
         return count
 
     def _calls(self, checkout: Path, requests: int) -> dict[str, int]:
         """Return the calls of each Python function in one run."""
-        told = self._run(checkout, [], [str(requests), str(CALLS_RATE), str(FEW_TOKENS)])
-        calls: dict[str, int] = told["calls"]
+        output = self._run(checkout, [], [str(requests), str(CALLS_RATE), str(FEW_TOKENS)])
+        calls: dict[str, int] = output["calls"]
         print(
             f"{checkout}: {requests} requests: {sum(calls.values()):,} calls of Python functions, "
-            f"lag p99 {told['lag_p99_ms']:.3g} ms",
+            f"lag p99 {output['lag_p99_ms']:.3g} ms",
             file=sys.stderr,
         )
         return calls
 
     def _run(self, checkout: Path, tool: Sequence[str], run: Sequence[str]) -> dict[str, Any]:
-        """Carry out one run, and return what it tells."""
+        """Carry out one run, and return what it prints."""
         files = [self._url, str(self._prompts), str(self._journal)]
         self._journal.unlink(missing_ok=True)
         environment = os.environ | {"PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
@@ -173,10 +173,10 @@ class CountedRuns:
             raise RuntimeError(
                 f"the run ended with {done.returncode}: {done.stderr.strip()[-2000:]}"
             )
-        told: dict[str, Any] = orjson.loads(done.stdout)
-        if not Path(told["package"]).is_relative_to(checkout):
-            raise RuntimeError(f"measured {told['package']} in place of {checkout}")
-        return told
+        output: dict[str, Any] = orjson.loads(done.stdout)
+        if not Path(output["package"]).is_relative_to(checkout):
+            raise RuntimeError(f"measured {output['package']} in place of {checkout}")
+        return output
 
 
 def instructions_in(output: str) -> int:

@@ -51,7 +51,7 @@ class Run:
     Attributes:
         rate: Requests per second.
         client: Its name.
-        told: What it tells, as `Sample.of` takes it.
+        result: What it reports, as `Sample.of` takes it.
         us_per_request: Its CPU time between the first send and the last end.
         connections: How many the server accepted beside those that were to be open before the first
             send.
@@ -60,7 +60,7 @@ class Run:
 
     rate: int
     client: str
-    told: Mapping[str, Any]
+    result: Mapping[str, Any]
     us_per_request: float
     connections: int
     server_busy: float
@@ -68,12 +68,12 @@ class Run:
     @property
     def is_valid(self) -> bool:
         """Whether the client says that its measurement is VALID."""
-        return bool(self.told.get("verdict") == "VALID")
+        return bool(self.result.get("verdict") == "VALID")
 
     @property
     def is_in_time(self) -> bool:
         """Whether the client says that it sent in time."""
-        return "verdict" in self.told and LATE not in self.told["failed_checks"]
+        return "verdict" in self.result and LATE not in self.result["failed_checks"]
 
 
 def measure(rates: Sequence[int], seconds: float, rounds: int) -> list[Run]:
@@ -107,15 +107,15 @@ def one_run(server: TestServer, client: Client, rate: int, seconds: float) -> Ru
     load = Load("rates", rate, round(rate * seconds), 0, warm=warm, backend=EMBEDDINGS)
     accepted = _accepted(server)
     server_s = machine.process_cpu_s(server.pid)
-    told = client.run(server, load)
+    result = client.run(server, load)
     server_s = machine.process_cpu_s(server.pid) - server_s
     return Run(
         rate,
         client.name,
-        told,
-        told["cpu_s"] / load.count * 1e6,
+        result,
+        result["cpu_s"] / load.count * 1e6,
         _accepted(server) - accepted - warm - 1,  # the last is that of the question itself
-        server_s / told["wall_s"],
+        server_s / result["wall_s"],
     )
 
 
@@ -136,11 +136,11 @@ def highest(rates: Mapping[int, bool]) -> str:
         if not holds:
             break
         reached = rate
-    return "none of these rates" if reached is None else f"{reached:,} requests/s"
+    return "none of these" if reached is None else f"{reached:,} requests/s"
 
 
 def report(runs: Sequence[Run], seconds: float) -> str:
-    """Write the table, and up to which rate loadgen was VALID in every round."""
+    """Write the table, and up to which rate loadgen was VALID, and sent in time, in every round."""
     groups: dict[tuple[int, str], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.rate, run.client), []).append(run)
@@ -162,23 +162,26 @@ def report(runs: Sequence[Run], seconds: float) -> str:
             "which are open before the clock; the start of loadgen needs a few.",
             "",
             table(HEAD, [_row(*key, group) for key, group in groups.items()]),
-            f"loadgen was VALID in every round up to {valid}, and sent in time up to {in_time}.",
+            f"Highest rate at which loadgen was VALID in every round: {valid}.",
+            f"Highest rate at which it sent in time in every round: {in_time}.",
         ]
     )
 
 
 def _row(rate: int, client: str, group: Sequence[Run]) -> list[str]:
-    told = [run.told for run in group]
-    verdicts = Counter(tale["verdict"] for tale in told if "verdict" in tale)
-    reasons = dict.fromkeys(name for tale in told for name in tale.get("failed_checks", ()))
+    results = [run.result for run in group]
+    verdicts = Counter(result["verdict"] for result in results if "verdict" in result)
+    reasons: dict[str, None] = {}
+    for result in results:
+        reasons |= dict.fromkeys(result.get("failed_checks", ()))
     cells = [f"{count} {verdict}" for verdict, count in verdicts.items()] + list(reasons)
     return [
         f"{rate:,}",
         client,
         ", ".join(cells) or "-",
-        spread([100 * tale["cpu_s"] / tale["wall_s"] for tale in told]),
-        spread([tale["late_p50_ms"] for tale in told]),
-        spread([tale["late_p99_ms"] for tale in told]),
+        spread([100 * result["cpu_s"] / result["wall_s"] for result in results]),
+        spread([result["late_p50_ms"] for result in results]),
+        spread([result["late_p99_ms"] for result in results]),
         spread([run.us_per_request for run in group]),
         spread([run.connections for run in group]),
         spread([100 * run.server_busy for run in group]),
