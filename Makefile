@@ -52,13 +52,14 @@ check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/mypy --strict -p loadgen
 	$(BIN)/python -m pytest --quiet -m slow tests/slow/packaging/test_structure.py
 
-bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
+bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and loops in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m bench.performance.cost $(FLAGS)
 	$(BIN)/python -m bench.performance.scaling $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.prompts $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.live $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.stamps $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.tls $(filter --quick,$(FLAGS))
+	$(BIN)/python -m bench.performance.rates $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.cpu_profile $(filter --quick,$(FLAGS))
 	$(BIN)/python -m bench.performance.instructions $(filter --quick,$(FLAGS))
 

@@ -35,7 +35,7 @@ from bench.peers.tables import aims_table, costs_table, load_table, runs_table
 from bench.peers.trial import Failed, Trial, programs, tried
 from bench.peers.vllm_bench import VllmBench
 from bench.peers.vllm_rs import VllmRs
-from bench.performance.load import Load
+from bench.performance.load import COMPLETIONS, Load
 from loadgen.testing.process import Process, started
 from loadgen.util import machine
 from tests.helpers.documents import between, table
@@ -101,7 +101,7 @@ class Comparison:
 
 
 def _overhead(streams: int, count: int) -> Load:
-    return Load(f"O{streams}", rate=math.inf, count=count, tokens=100, streams=streams, chat=False)
+    return Load(f"O{streams}", math.inf, count, 100, streams=streams, backend=COMPLETIONS)
 
 
 BEGIN, END = "<!-- peers: written by make compare-peers FLAGS=--write -->", "<!-- end of peers -->"

@@ -7,6 +7,7 @@ from typing import Any
 
 from bench.peers import recipes
 from bench.peers.peer import METRICS, MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
+from bench.performance.load import CHAT
 
 RESULT = "vllm.json"
 SETTINGS = "`--dataset-name random --burstiness inf --ignore-eos`"
@@ -36,9 +37,9 @@ def flags(task: Task) -> list[str]:
     """
     load = task.load
     named = {
-        "--backend": "openai-chat" if load.chat else "openai",
+        "--backend": load.backend,
         "--base-url": task.url,
-        "--endpoint": "/v1/chat/completions" if load.chat else "/v1/completions",
+        "--endpoint": "/v1/chat/completions" if load.backend == CHAT else "/v1/completions",
         "--model": MODEL,
         "--tokenizer": task.tokenizer,
         "--dataset-name": "random",

@@ -6,18 +6,20 @@ Each sends one Load to one server in a process of its own.
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import orjson
 
-from bench.performance.load import PROMPT_TOKENS, Load, Served
+from bench.performance.load import EMBEDDINGS, PROMPT_TOKENS, Load, Served
+from loadgen.cli.exit_codes import DONE, ERRORS, INVALID
 from tests.helpers.command_line import LOADGEN, environment
 from tests.helpers.source import ROOT
 
 LIMIT_C = Path(__file__).with_name("limit.c")
+C_LIMIT, C_SAME_CALLS = "C limit", "C, same calls"
 MAX_S = 600.0
 
 
@@ -57,7 +59,8 @@ class Loadgen:
 
     def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
-        return told_by(orjson.loads(call([*LOADGEN, "run", *flags(server, load), *self._more])))
+        command = [*LOADGEN, "run", *flags(server, load), *self._more]
+        return told_by(orjson.loads(call(command, codes=(DONE, INVALID, ERRORS))))
 
 
 class Plain:
@@ -85,19 +88,18 @@ class Limit:
 
     Args:
         folder: Where the program goes.
+        same_calls: Whether it makes the system calls that loadgen makes: beside stamped reads, the
+            stamp of what was sent, TCP_INFO, a peek before the send, and a read of the body from a
+            file.
 
     Raises:
         RuntimeError: There is no compiler, or it refuses.
     """
 
-    name = "C limit"
-
-    def __init__(self, folder: Path) -> None:
-        compiler = shutil.which("cc")
-        if compiler is None:
-            raise RuntimeError("there is no C compiler (cc)")
-        self._program = str(folder / "limit")
-        call([compiler, "-O2", "-o", self._program, str(LIMIT_C)])
+    def __init__(self, folder: Path, *, same_calls: bool = False) -> None:
+        self.name = C_SAME_CALLS if same_calls else C_LIMIT
+        self._switches = ["-sipb"] if same_calls else []
+        self._program = compiled(LIMIT_C, folder)
 
     def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
@@ -107,8 +109,26 @@ class Limit:
 
     def command(self, url: str, model: str, load: Load, connections: int) -> list[str]:
         """What carries a load out with so many connections opened before it."""
+        api = ["-e"] if load.backend == EMBEDDINGS else []
         sizes = [urlsplit(url).port, model, load.rate, load.count, load.tokens, connections]
-        return [self._program, *map(str, sizes)]
+        return [self._program, *self._switches, *api, *map(str, sizes)]
+
+
+def compiled(source: Path, folder: Path) -> str:
+    """Compile a program in C.
+
+    Returns:
+        The program, in that folder.
+
+    Raises:
+        RuntimeError: There is no compiler, or it refuses.
+    """
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise RuntimeError("there is no C compiler (cc)")
+    program = str(folder / source.stem)
+    call([compiler, "-O2", "-o", program, str(source)])
+    return program
 
 
 def flags(server: Served, load: Load) -> list[str]:
@@ -117,15 +137,16 @@ def flags(server: Served, load: Load) -> list[str]:
     """
     given = {
         "--base-url": server.base_url,
-        "--backend": "openai-chat",
+        "--backend": load.backend,
         "--tokenizer": server.tokenizer,
         "--rate": load.rate,
         "--burstiness": "inf",
         "--num-prompts": load.count,
         "--random-input-len": PROMPT_TOKENS,
-        "--random-output-len": load.tokens,
         "--warm-connections": load.connections,
     }
+    if load.backend != EMBEDDINGS:
+        given["--random-output-len"] = load.tokens
     return [text for name, value in given.items() for text in (name, str(value))] + [
         "--json",
         "--quiet",
@@ -137,24 +158,34 @@ def told_by(result: Mapping[str, Any]) -> dict[str, Any]:
     own = result["loadgen"]
     latency, client = own["latency_ms"], own["client"]
     checked = {check["name"]: check["value"] for check in own["checks"]}["rate off schedule"]
+    failed = [check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]]
     return {
-        "tokens": result["total_output_tokens"],
+        "tokens": result.get("total_output_tokens", 0),  # none of embeddings
         "cpu_s": client["cpu_s"],
         "loop_busy": client["busy_share"],
         "wall_s": client["wall_s"],
         # "1000.00 req/s, 100.00% of the schedule's", or "n/a"
         "achieved_rps": float(checked.split()[0]) if checked[0].isdigit() else None,
+        "late_p50_ms": latency["lag"]["p50"],
         "late_p99_ms": latency["lag"]["p99"],
         "late_max_ms": latency["lag"]["max"],
         "ttft_p50_ms": latency["ttft_sent"]["p50"],
         "ttft_p99_ms": latency["ttft_sent"]["p99"],
         "peak_mb": client["peak_memory_bytes"] / 1e6,
         "verdict": own["verdict"],
+        "failed_checks": failed,
     }
 
 
-def call(command: Sequence[str]) -> str:
-    """Run a command to its end; returns what it wrote to stdout.
+def call(command: Sequence[str], codes: Container[int] = (DONE,)) -> str:
+    """Run a command to its end.
+
+    Args:
+        command: Its words.
+        codes: The exit codes that are no failure.
+
+    Returns:
+        What it wrote to stdout.
 
     Raises:
         RuntimeError: It failed.
@@ -168,7 +199,7 @@ def call(command: Sequence[str]) -> str:
         timeout=MAX_S,
         check=False,
     )
-    if done.returncode:
+    if done.returncode not in codes:
         raise RuntimeError(
             f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}"
         )

@@ -1,10 +1,11 @@
-"""What the client costs: `python -m bench.performance.cost [--quick] [--rounds N] [--output FILE]`,
-or `make bench`.
+"""What the client costs: `python -m bench.performance.cost [--quick] [--load NAME] [--rounds N]
+[--output FILE]`, or `make bench`.
 
-Three clients send the same loads to the same simulator, in turn and several times: loadgen as users
-run it, a plain aiohttp client, and a loop in C as the limit of what can be had. Only ratios within
-a run mean anything, since times depend on the machine and on what else it does, which is why that
-is measured beside them. Nothing here passes or fails.
+Clients send the same loads to the same simulator, in turn and several times: loadgen as users run
+it, a plain aiohttp client, a loop in C as the limit of what can be had, and the same loop with the
+system calls that loadgen makes. Only ratios within a run mean anything, since times depend on the
+machine and on what else it does, which is why that is measured beside them. Nothing here passes or
+fails.
 """
 
 import argparse
@@ -35,10 +36,12 @@ def measure(plan: Plan) -> Findings:
             for number in range(plan.rounds):
                 for load in plan.loads:
                     take_turns(server, clients, load, number, found.samples)
-            found.memory = one_run(server, clients[0], plan.memory, 0)
+            if plan.memory is not None:
+                found.memory = one_run(server, clients[0], plan.memory, 0)
         finally:
             server.stop()
-    measure_startup(found)
+    if plan.repeats:
+        measure_startup(found)
     return found
 
 
@@ -49,9 +52,9 @@ def make_clients(folder: Path, plan: Plan, notes: list[str]) -> list[Client]:
         clients += [Loadgen(folder, records=True), Loadgen(folder, workers=2)]
     clients.append(Plain())
     try:
-        clients.append(Limit(folder))
+        clients += [Limit(folder), Limit(folder, same_calls=True)]
     except RuntimeError as reason:
-        notes.append(f"The limit in C was left out: {reason}.")
+        notes.append(f"The loops in C were left out: {reason}.")
     return clients
 
 
@@ -100,12 +103,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         help="one round of short loads: shows that it works, no more",
     )
     parser.add_argument(
+        "--load",
+        choices=[load.name for load in Plan().loads],
+        help="only this load, by one process of loadgen, without memory and start-up",
+    )
+    parser.add_argument(
         "--output", type=Path, metavar="FILE", help="also write the tables to this file"
     )
     flags = parser.parse_args(argv)
     plan = QUICK if flags.quick else Plan()
     if flags.rounds is not None:
         plan = dataclasses.replace(plan, rounds=max(1, flags.rounds))
+    if flags.load is not None:
+        plan = plan.only(flags.load)
     text = report(measure(plan))
     print(text)
     if flags.output:

@@ -1,52 +1,108 @@
-"""One run in this process, of which callgrind counts the instructions of `Load.run`; `instructions`
-starts it.
+"""One run in this process, of which the clocked part, `Load.run`, is counted: its instructions by
+callgrind, or its calls of Python functions. `instructions` starts it.
 
-Usage: counted_run.py URL PROMPTS REQUESTS RATE TOKENS LIBRARY. It prints the folder of the package
-that it measured. It imports nothing but `loadgen`, so that it measures any checkout whose folder
-stands first on PYTHONPATH.
+Usage: counted_run.py URL PROMPTS JOURNAL REQUESTS RATE TOKENS [LIBRARY]. It counts calls where no
+library is named, and prints a line of JSON. It imports nothing but `loadgen`, so that it measures
+any checkout whose folder stands first on PYTHONPATH.
 """
 
+import contextlib
 import ctypes
+import json
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType, FrameType
 
 import uvloop
 
 import loadgen
 from loadgen.client import loop_probe
 from loadgen.client.load_loop import Load
+from loadgen.metrics import streamed_tokens
 from loadgen.runner import coordinator
+from loadgen.runner.loop_runner import LoopRunner
+from loadgen.runner.run import run as carry_out
+from loadgen.runner.worker_main import LINGER_NS
 
 WARM_CONNECTIONS = "64"
+PACKAGE = Path(loadgen.__file__).parent
 
 
-def main(url: str, prompts: str, requests: int, rate: float, tokens: int, library: str) -> None:
-    """Carry out a run of `requests` chats, and count the instructions between its first and its
-    last request.
+class Calls:
+    """Counts the calls of Python functions: a generator or coroutine counts whenever it goes on."""
+
+    def __init__(self) -> None:
+        self._calls = Counter[CodeType]()
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count what this thread calls."""
+        sys.setprofile(self._add)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    def by_function(self) -> dict[str, int]:
+        """Return how often each function was called, by module and name."""
+        calls = Counter[str]()
+        for code, count in self._calls.items():
+            file = Path(code.co_filename)
+            if file.is_relative_to(PACKAGE):
+                file = file.relative_to(PACKAGE)
+            calls[f"{'.'.join(file.with_suffix('').parts[-2:])}.{code.co_qualname}"] += count
+        return dict(calls)
+
+    def _add(self, frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            self._calls[frame.f_code] += 1
+
+
+@contextlib.contextmanager
+def counting_instructions(library: str) -> Iterator[None]:
+    """Have callgrind count instructions.
 
     Args:
-        url: Scheme, host and port of the server.
-        prompts: A JSONL file of prompts. There is no tokenizer, so no answer is sampled for one.
-        requests: Their number.
-        rate: Requests per second, at constant gaps.
-        tokens: Tokens of each answer.
         library: `callgrind_count.c`, compiled.
     """
     callgrind = ctypes.CDLL(library)
+    callgrind.begin_count()
+    try:
+        yield
+    finally:
+        callgrind.end_count()
+
+
+def main(
+    url: str, prompts: str, journal: str, requests: int, rate: float, tokens: int, library: str
+) -> None:
+    """Carry out a run of `requests` chats as the worker of a command does, and count between its
+    first and its last request.
+
+    Args:
+        url: Scheme, host and port of the server.
+        prompts: A JSONL file of prompts.
+        journal: The file of its crash journal.
+        requests: Their number.
+        rate: Requests per second, at constant gaps.
+        tokens: Tokens of each answer.
+        library: `callgrind_count.c`, compiled; empty: calls of Python functions are counted.
+    """
+    calls = Calls()
     run = Load.run
 
     async def counted_run(load: Load) -> None:
-        callgrind.begin_count()
-        try:
+        with counting_instructions(library) if library else calls.counting():
             await run(load)
-        finally:
-            callgrind.end_count()
 
     Load.run = counted_run  # type: ignore[method-assign]
     # What depends on time, not on requests, is left out: reports of progress, and alarms of the
-    # probe.
+    # probe. So are sampled answers, of which a long run has no more than a short one.
     coordinator.PROGRESS_S = 1e6
     loop_probe.PERIOD_NS = loop_probe.STAMPED_PERIOD_NS = 10**15
+    streamed_tokens.MAX_ANSWERS = 1
     settings = loadgen.RunSettings(
         base_url=url,
         model="metronome",
@@ -61,12 +117,19 @@ def main(url: str, prompts: str, requests: int, rate: float, tokens: int, librar
         warm_connections=WARM_CONNECTIONS,
         ready_check_timeout_sec=0,
     )
-    result = uvloop.run(loadgen.run(settings))
+
+    async def as_worker() -> loadgen.Result:
+        async with LoopRunner(LINGER_NS) as participant:
+            return await carry_out(settings, participant=participant, journal=Path(journal))
+
+    result = uvloop.run(as_worker())
     if result.outcomes != {"ok": requests}:
         sys.exit(f"not all requests succeeded: {dict(result.outcomes)}")
-    print(Path(loadgen.__file__).parent)
+    lag_ms = result.snapshot.histograms["lag"].percentile(99) / 1e6
+    output = {"package": str(PACKAGE), "lag_p99_ms": lag_ms, "calls": calls.by_function()}
+    print(json.dumps(output))
 
 
 if __name__ == "__main__":
-    url, prompts, requests, rate, tokens, library = sys.argv[1:]
-    main(url, prompts, int(requests), float(rate), int(tokens), library)
+    url, prompts, journal, requests, rate, tokens, *library = sys.argv[1:]
+    main(url, prompts, journal, int(requests), float(rate), int(tokens), "".join(library))

@@ -1,17 +1,20 @@
 """Load: what every client sends to the same server, and how that server is set up."""
 
+import contextlib
+import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from loadgen.engines import Server
 from loadgen.util.number_format import plural
+from tests.helpers.command_line import TOKENIZER, environment
 from tests.helpers.sim_server import simulated
+from tests.helpers.source import ROOT
 
-# Events of a streamed chat answer beside its tokens: the role, the finish reason, the usage and
-# [DONE].
-EVENTS_BESIDE_TOKENS = 4
 PROMPT_TOKENS = 128
 STEP_MS = 20.0
+CHAT, COMPLETIONS, EMBEDDINGS = "openai-chat", "openai", "openai-embeddings"
 
 
 class Served(Protocol):
@@ -46,7 +49,8 @@ class Load:
         warm: How many connections are open before the first request; None: those of two seconds.
         streams: How many are in flight at a time, each followed by the next as it ends; None: as
             the rate has it.
-        chat: Whether they are chats; else completions, whose streams begin with the first token.
+        backend: CHAT; COMPLETIONS, whose streams begin with the first token; or EMBEDDINGS, whose
+            answers come in one piece, of no tokens.
     """
 
     name: str
@@ -55,7 +59,7 @@ class Load:
     tokens: int
     warm: int | None = None
     streams: int | None = None
-    chat: bool = True
+    backend: str = CHAT
 
     def __str__(self) -> str:
         load = (
@@ -63,17 +67,48 @@ class Load:
             if self.streams is None
             else f"{plural(self.streams, 'stream')} at a time"
         )
-        return f"{self.name}: {load} of {self.tokens} tokens"
-
-    @property
-    def events(self) -> int:
-        """Events on the wire of one answer."""
-        return self.tokens + EVENTS_BESIDE_TOKENS
+        answers = "embeddings" if self.backend == EMBEDDINGS else f"{self.tokens} tokens"
+        return f"{self.name}: {load} of {answers}"
 
     @property
     def connections(self) -> int:
         """Connections open before the first request, the same for all clients."""
         return int(min(2 * self.rate, self.count, 4096)) if self.warm is None else self.warm
+
+
+@dataclass(frozen=True, slots=True)
+class TestServer:
+    """One of the test servers, as clients see it.
+
+    Attributes:
+        base_url: Scheme, host and port.
+        model: Its name in requests.
+        pid: Its process.
+        tokenizer: Of the prompts.
+    """
+
+    base_url: str
+    model: str
+    pid: int
+    tokenizer: str = TOKENIZER
+
+
+@contextlib.contextmanager
+def serving(command: Sequence[str], model: str) -> Iterator[TestServer]:
+    """Run a test server for the length of a `with` block.
+
+    Args:
+        command: What starts it; the last word of the first line that it prints is its URL.
+        model: What it serves.
+    """
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield TestServer(process.stdout.readline().split()[-1], model, process.pid)
+        finally:
+            process.terminate()
 
 
 def serve(step_ms: float = STEP_MS) -> Server:

@@ -104,6 +104,7 @@ async def main(flags: argparse.Namespace) -> dict[str, Any]:
         "startup_cpu_s": startup_cpu_s,
         "wall_s": (client.last_end - min(client.sent)) / 1e9,
         "achieved_rps": (len(client.sent) - 1) / (max(client.sent) - min(client.sent)) * 1e9,
+        "late_p50_ms": percentile(client.late, 50),
         "late_p99_ms": percentile(client.late, 99),
         "late_max_ms": max(client.late) / 1e6,
         "ttft_p50_ms": percentile(client.ttft, 50),

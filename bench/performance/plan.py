@@ -1,6 +1,7 @@
 """Plan: how much the bench measures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from bench.performance.load import STEP_MS, Load
 
@@ -12,11 +13,11 @@ class Plan:
     Attributes:
         loads: What all clients send, for ten seconds: W1 has long answers, W2 short ones, W3 is
             heavy.
-        memory: What loadgen alone sends while its memory is looked at.
+        memory: What loadgen alone sends while its memory is looked at; None: nothing.
         many: Requests of the run whose start-up is measured beside the default one's; 0: none is.
         ways: Whether loadgen also takes part writing every request to a file, and with two workers.
         rounds: How often the clients take turns.
-        repeats: How often a short command is called.
+        repeats: How often a short command is called; 0: start-up is not measured.
         step_ms: Time between two tokens.
     """
 
@@ -25,12 +26,17 @@ class Plan:
         Load("W2", rate=500, count=5_000, tokens=2),
         Load("W3", rate=1_000, count=12_000, tokens=100),
     )
-    memory: Load = Load("memory", rate=4_000, count=100_000, tokens=2)
+    memory: Load | None = Load("memory", rate=4_000, count=100_000, tokens=2)
     many: int = 100_000
     ways: bool = True
     rounds: int = 5
     repeats: int = 5
     step_ms: float = STEP_MS
+
+    def only(self, name: str) -> Self:
+        """Return the plan with one load, sent by one process of loadgen and the other clients."""
+        loads = tuple(load for load in self.loads if load.name == name)
+        return replace(self, loads=loads, memory=None, many=0, ways=False, repeats=0)
 
 
 QUICK = Plan(

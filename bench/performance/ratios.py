@@ -1,31 +1,12 @@
-"""Ratios: what clients cost by request and by event, and how many times one costs what another
+"""Ratios: what clients cost by request and by token, and how many times one costs what another
 does.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from bench.performance.sample import Sample
 
 Cost = Callable[[str, int], float | None]  # of a client in a round
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """CPU = requests * us_per_request + events * us_per_event, solved from a load of long and
-    one of short answers.
-    """
-
-    us_per_request: float
-    us_per_event: float
-
-    @classmethod
-    def of(cls, long: Sample, short: Sample) -> "Fit":
-        """Solve the two equations, each divided by its requests."""
-        us_per_event = (long.us_per_request - short.us_per_request) / (
-            long.load.events - short.load.events
-        )
-        return cls(short.us_per_request - us_per_event * short.load.events, us_per_event)
 
 
 class Costs:
@@ -52,15 +33,6 @@ class Costs:
     def tree(self, load: str) -> Cost:
         """Seconds of all the client's processes, start-up and report included."""
         return self._each(load, lambda sample: sample.around.tree_cpu_s)
-
-    def fitted(self, part: Callable[[Fit], float]) -> Cost:
-        """A part of the fit of W1 and W2."""
-
-        def cost(client: str, number: int) -> float | None:
-            long, short = self.sample("W1")(client, number), self.sample("W2")(client, number)
-            return part(Fit.of(long, short)) if long and short else None
-
-        return cost
 
     def over_rounds(self, cost: Cost, client: str) -> list[float]:
         """A client's cost in every round in which it took part."""

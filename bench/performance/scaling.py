@@ -8,34 +8,21 @@ long, so that what requests and connections cost is in none. Nothing here passes
 """
 
 import argparse
-import contextlib
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.performance.clients import ROOT, Client, Limit, Loadgen
-from bench.performance.load import Load
+from bench.performance.clients import Client, Limit, Loadgen
+from bench.performance.load import Load, Served, serving
 from bench.table import spread, table
 from loadgen.util import machine
-from tests.helpers.command_line import TOKENIZER, environment
 
 EVENTS_PER_S = 10_000
 STREAMS = (1, 10, 100, 1_000, 10_000)
 STARTS_PER_S = 2_500  # of streams, so that the last of them begins before the first has ended
 EVENTS_PER_READ, GROUPED_STREAMS = (1, 2, 4, 16, 64), 100
 LONGER = 3  # times as many events has the longer one of two loads
-
-
-@dataclass(frozen=True, slots=True)
-class TestServer:
-    """One of the package's test servers, as clients see it."""
-
-    base_url: str
-    model: str
-    tokenizer: str = TOKENIZER
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +91,9 @@ def measure(cases: list[Case], rounds: int) -> Findings:
         clients = _clients(Path(name), found.notes)
         for number in range(rounds):
             for case in cases:
-                with _serving(case) as server:
+                module, *flags = case.server
+                command = [sys.executable, "-m", module, *flags]
+                with serving(command, module.rpartition(".")[2]) as server:
                     for client in (
                         clients[number % len(clients) :] + clients[: number % len(clients)]
                     ):
@@ -127,21 +116,7 @@ def _clients(folder: Path, notes: list[str]) -> list[Client]:
     return clients
 
 
-@contextlib.contextmanager
-def _serving(case: Case) -> Iterator[TestServer]:
-    module, *flags = case.server
-    command = [sys.executable, "-m", module, *flags]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield TestServer(process.stdout.readline().split()[-1], module.rpartition(".")[2])
-        finally:
-            process.terminate()
-
-
-def _us_per_event(client: Client, server: TestServer, case: Case) -> float:
+def _us_per_event(client: Client, server: Served, case: Case) -> float:
     """What one of the events costs by which the loads differ.
 
     Raises:

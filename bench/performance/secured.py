@@ -15,7 +15,7 @@ import uvloop
 
 from bench.performance.grouped import MODEL as MODEL
 from bench.performance.grouped import Connection
-from loadgen.testing import server_main
+from loadgen.engines.sim.connection import listen
 from loadgen.util import machine
 from loadgen.util.argument_parser import number
 
@@ -24,9 +24,7 @@ HOST = "127.0.0.1"
 
 async def serve(gap_s: float, context: ssl.SSLContext | None) -> None:
     """Serve until the process is terminated; print the URL first."""
-    server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(1, gap_s), HOST, 0, ssl=context, backlog=server_main.BACKLOG
-    )
+    server = await listen(lambda: Connection(1, gap_s), HOST, 0, context)
     port = server.sockets[0].getsockname()[1]
     print(f"{'https' if context else 'http'}://{HOST}:{port}", flush=True)
     await asyncio.Event().wait()

@@ -8,7 +8,6 @@ stamps and without. Nothing here passes or fails.
 """
 
 import argparse
-import shutil
 import sys
 import tempfile
 import time
@@ -22,7 +21,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from bench.performance.clients import call
+from bench.performance.clients import call, compiled
 from bench.performance.load import STEP_MS, Load
 from bench.table import figure, spread, table
 from loadgen.testing.process import Process, started
@@ -152,11 +151,7 @@ class Client:
     """
 
     def __init__(self, folder: Path) -> None:
-        compiler = shutil.which("cc")
-        if compiler is None:
-            raise RuntimeError("there is no C compiler (cc)")
-        self._program, self._log = str(folder / "stamps"), folder / "events"
-        call([compiler, "-O2", "-o", self._program, str(STAMPS_C)])
+        self._program, self._log = compiled(STAMPS_C, folder), folder / "events"
 
     def run(self, url: str, case: Case, *, stamped: bool) -> tuple[NDArray[np.void], float, float]:
         """Carry a load out; return its log, its CPU time, s, and that by wall time.

@@ -21,14 +21,12 @@ from pathlib import Path
 import orjson
 
 from bench.performance.clients import MAX_S, flags, told_by
-from bench.performance.load import STEP_MS, Load
-from bench.performance.scaling import TestServer
+from bench.performance.load import STEP_MS, Load, Served, TestServer, serving
 from bench.performance.secured import MODEL
 from bench.table import figure, median, spread, table
 from loadgen.stats.percentile_confidence_interval import CONFIDENCE, interval
 from loadgen.util import machine
 from tests.helpers.command_line import environment
-from tests.helpers.source import ROOT
 
 # 5,000 events/s of 100 streams at once
 LOAD = Load("TLS", rate=50, count=400, tokens=100, warm=120)
@@ -51,7 +49,7 @@ class Client:
     python: str
     plain: bool = False
 
-    def us_per_event(self, server: TestServer, load: Load, folder: Path) -> float:
+    def us_per_event(self, server: Served, load: Load, folder: Path) -> float:
         """Carry a load out, and return its CPU time per token, us.
 
         Raises:
@@ -136,17 +134,9 @@ def measure(turns: Sequence[Client], load: Load, rounds: int) -> Findings:
     return found
 
 
-@contextlib.contextmanager
-def _serving(*more: str) -> Iterator[TestServer]:
+def _serving(*more: str) -> contextlib.AbstractContextManager[TestServer]:
     command = [sys.executable, "-m", "bench.performance.secured", "--gap-ms", f"{STEP_MS:g}", *more]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield TestServer(process.stdout.readline().strip(), MODEL)
-        finally:
-            process.terminate()
+    return serving(command, MODEL)
 
 
 def report(found: Findings) -> str:

@@ -1,12 +1,15 @@
 """The benchmark reports a figure and ratios for every client; their values are not tested."""
 
 import dataclasses
+import shutil
+import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from bench.performance import cost, live, scaling
-from bench.performance.clients import Loadgen, flags
+from bench.performance.clients import C_LIMIT, C_SAME_CALLS, Limit, Loadgen, flags
 from bench.performance.findings import Findings
 from bench.performance.load import Load, serve
 from bench.performance.plan import QUICK
@@ -38,6 +41,14 @@ def sampled(client: str, load: Load, cpu_s: float) -> Sample:
     )
 
 
+def system_calls(command: list[str]) -> Counter[str]:
+    traced = ["strace", "-c", *command]
+    done = subprocess.run(traced, stderr=subprocess.PIPE, text=True, check=True, timeout=60)
+    rows = [line.split() for line in done.stderr.splitlines()[2:-2]]
+    # % time, seconds, usecs/call, calls, errors if there are any, the call
+    return Counter({row[-1]: int(row[3]) for row in rows})
+
+
 @pytest.fixture(scope="module")
 def found() -> Findings:
     return cost.measure(QUICK)
@@ -45,7 +56,7 @@ def found() -> Findings:
 
 def test_every_client_runs_under_every_load(found: Findings) -> None:
     assert found.clients[:2] == ["loadgen", "plain aiohttp"]
-    assert "C limit" in found.clients or "compiler" in found.notes[0]
+    assert found.clients[2:] == [C_LIMIT, C_SAME_CALLS] or "compiler" in found.notes[0]
     runs = [(sample.client, sample.load.name) for sample in found.samples]
     assert sorted(runs) == sorted(
         (client, load.name) for client in found.clients for load in QUICK.loads
@@ -104,7 +115,33 @@ def test_a_missing_compiler_is_noted_and_the_rest_still_runs(
     notes: list[str] = []
     clients = cost.make_clients(tmp_path, QUICK, notes)
     assert [client.name for client in clients] == ["loadgen", "plain aiohttp"]
-    assert notes == ["The limit in C was left out: there is no C compiler (cc)."]
+    assert notes == ["The loops in C were left out: there is no C compiler (cc)."]
+
+
+def test_one_load_alone_has_one_row_for_its_requests() -> None:
+    plan = QUICK.only("W2")
+    (load,) = plan.loads
+    samples = [sampled("loadgen", load, 0.02), sampled(C_SAME_CALLS, load, 0.01)]
+    text = report(Findings(plan, [sample.client for sample in samples], samples))
+    (row,) = (line for line in text.splitlines() if line.startswith("| us per"))
+    assert row == "| us per request of 2 tokens, W2 | 200 | 100 | 2.00 |"
+    assert "Memory and start-up" not in text
+
+
+@pytest.mark.skipif(
+    not (shutil.which("cc") and shutil.which("strace")), reason="no C compiler, or no strace"
+)
+def test_the_loop_in_c_makes_the_calls_of_its_switches_for_each_request(tmp_path: Path) -> None:
+    load = Load("few", rate=100, count=20, tokens=2)
+    with serve(5.0) as server:
+        bare, same = (
+            system_calls(limit.command(server.base_url, server.model, load, 20))
+            for limit in (Limit(tmp_path), Limit(tmp_path, same_calls=True))
+        )
+    further = same - bare
+    assert (further["recvfrom"], further["pread64"]) == (20, 20)
+    assert further["getsockopt"] >= 20, "after the last read of each answer, and after late ones"
+    assert same["recvmsg"] >= 40, "at least one read of each answer, and one of its stamp"
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,8 @@ from typing import Any
 import pytest
 
 from bench.performance import ordinary
-from bench.performance.ordinary import (
-    COMMANDS,
-    FEW,
-    GROUPS,
-    ORDINARY,
-    STRESS,
-    Command,
-    Finding,
-    Run,
-)
+from bench.performance.ordinary import Finding, Run
+from bench.performance.ordinary_commands import COMMANDS, FEW, GROUPS, ORDINARY, STRESS, Command
 
 LATE = Finding(
     check="client error too large",
