@@ -4,6 +4,8 @@ Tests of a room (`tests/<room>`) are unit tests: they start no process and open 
 they are marked `integration`. What lies in tests/slow and tests/qa is marked `slow`.
 """
 
+import contextlib
+import ctypes
 import gc
 import os
 import platform
@@ -32,6 +34,14 @@ COUNTING = (
     sse,
 )
 DEBUG = record.live() is not None
+
+# What tests free is kept by the C library: to map it again took a seventh of their CPU time.
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
+with contextlib.suppress(AttributeError):  # of glibc
+    mallopt = ctypes.CDLL(None).mallopt
+    mallopt(M_TRIM_THRESHOLD, 1 << 30)
+    mallopt(M_TOP_PAD, 64 << 20)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20)
 
 # Under nohup, or in the background of a script, these are ignored, which every program that tests
 # start would inherit.
