@@ -35,11 +35,11 @@ test: $(VENV)/.test  ## what every change must pass: unit tests, and integration
 	$(BIN)/python -m pytest $(WAITING) -q -m 'not slow' tests/integration $(ROOMS)
 
 test-all: test $(VENV)/.all  ## all tests: also docs pages, packaging, clusters, simulations, real data
-	$(BIN)/python -m pytest $(WAITING) -q -m '(slow or real_data) and not sweep' tests/slow $(MARKED)
+	$(BIN)/python -m pytest $(WAITING) -q -m '(slow or real_data) and not qa_only' tests/slow $(MARKED)
 
 qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other targets that belong to one
 	$(BIN)/python -m pytest -m 'not ($(RELEASE))' --timeout 1800 --ignore tests/qa/browser tests/qa
-	$(BIN)/python -m pytest $(WAITING) -q -m sweep tests/slow tests/core
+	$(BIN)/python -m pytest $(WAITING) -q -m qa_only tests/slow tests/core
 	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
@@ -132,7 +132,7 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# Installs $(1), and says how long that took. Python compiles what is imported, a tenth of what pip would compile.
+# Installs $(1), and says how long that took. Python compiles what is imported, and pip would compile all.
 define installed
 start=$$(date +%s); $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(1) \
 	&& echo "Installed $(1) in $$(($$(date +%s) - start)) s"

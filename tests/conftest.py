@@ -35,7 +35,7 @@ COUNTING = (
 )
 DEBUG = record.live() is not None
 
-# What tests free is kept by the C library: to map it again took a seventh of their CPU time.
+# The C library keeps what tests free: to map it again took a sixth of the CPU time of make unit.
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 with contextlib.suppress(AttributeError):  # of glibc
     mallopt = ctypes.CDLL(None).mallopt

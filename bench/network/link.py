@@ -29,7 +29,7 @@ SET_INTERFACE = 0x400454CA  # TUNSETIFF
 TUN_WITHOUT_HEADER = 0x1001  # IFF_TUN | IFF_NO_PI
 DEVICE = "link0"
 MAX_PACKET = 65536
-HALF, WHOLE = 1 << 31, 1 << 32
+HALF, WHOLE = 1 << 31, 1 << 32  # of the sequence numbers
 TCP = 6
 SYN = 2
 END_OF_OPTIONS, PADDING, TIMESTAMP = 0, 1, 8  # kinds of options in a TCP header
@@ -41,12 +41,12 @@ class Stream:
 
     Attributes:
         next: The sequence number of the first byte that has not been delivered in order.
-        sent: The latest timestamp of its segments so far.
+        timestamp: The latest one of its segments so far.
         waiting: Segments behind a missing one, by their sequence numbers.
     """
 
     next: int
-    sent: int = 0
+    timestamp: int = 0
     waiting: dict[int, bytes] = field(default_factory=dict)
 
     def deliver(self, sequence: int, data: bytes) -> bytes:
@@ -76,14 +76,14 @@ class Segment:
     Attributes:
         port: The receiver's.
         sequence: The number of its first byte.
-        sent: The sender's timestamp of it (RFC 7323); 0: it has none.
+        timestamp: When it was sent, by the sender's clock (RFC 7323); 0: it does not say.
         is_first: Whether it opens a connection.
         data: Its bytes.
     """
 
     port: int
     sequence: int
-    sent: int
+    timestamp: int
     is_first: bool
     data: bytes
 
@@ -93,10 +93,10 @@ class Segment:
         tcp = packet[(packet[0] & 15) * 4 :]
         port, sequence = struct.unpack(">2xHI", tcp[:8])
         begin = (tcp[12] >> 4) * 4
-        return cls(port, sequence, timestamp(tcp[20:begin]), bool(tcp[13] & SYN), tcp[begin:])
+        return cls(port, sequence, timestamp_in(tcp[20:begin]), bool(tcp[13] & SYN), tcp[begin:])
 
 
-def timestamp(options: bytes) -> int:
+def timestamp_in(options: bytes) -> int:
     """Return the sender's timestamp in the options of a TCP header; 0: there is none."""
     while options and options[0] != END_OF_OPTIONS:
         if options[0] == TIMESTAMP:
@@ -136,13 +136,13 @@ class Log:
         """Add a packet that was given to the client's kernel between two times."""
         segment = Segment.of(packet)
         if segment.is_first:
-            self._streams[segment.port] = Stream((segment.sequence + 1) % WHOLE, segment.sent)
+            self._streams[segment.port] = Stream((segment.sequence + 1) % WHOLE, segment.timestamp)
             self._write(segment.port, before_ns, after_ns, None)
         elif segment.port in self._streams:
             stream = self._streams[segment.port]
-            if segment.sent < stream.sent and self._refusals.grew():
+            if segment.timestamp < stream.timestamp and self._refusals.grew():
                 return
-            stream.sent = max(stream.sent, segment.sent)
+            stream.timestamp = max(stream.timestamp, segment.timestamp)
             readable = stream.deliver(segment.sequence, segment.data) if segment.data else b""
             if readable:
                 self._write(segment.port, before_ns, after_ns, readable.decode("latin-1"))

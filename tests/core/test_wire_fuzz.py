@@ -22,7 +22,7 @@ from loadgen.core.record import Record
 from tests.helpers import captured_responses, dialect_events, response_grammar
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.stream_events import events
-from tests.helpers.thinning import sweep
+from tests.helpers.thinning import every_nth
 from tests.helpers.wire_facts import Facts
 from tests.helpers.wire_reference import read
 
@@ -178,7 +178,7 @@ TYPICAL = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sweep([*TYPICAL], step=2))
+@pytest.mark.parametrize("name", every_nth([*TYPICAL], step=2))
 def test_response_cut_off_anywhere_matches_the_reference(name: str) -> None:
     wire = TYPICAL[name]
     for length in range(len(wire) + 1):
@@ -197,7 +197,7 @@ def test_response_in_a_dialect_cut_anywhere_matches_the_reference(name: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sweep([*TYPICAL], step=2))
+@pytest.mark.parametrize("name", every_nth([*TYPICAL], step=2))
 def test_response_in_slices_matches_the_reference(name: str) -> None:
     wire = TYPICAL[name]
     assert compare(wire, list(range(len(wire))), "").outcome is not None

@@ -1,5 +1,5 @@
 """How many of its cases a test tries: all of them, in `make unit` only some, and in `make
-test-all` those that are no sweep.
+test-all` those that are not marked `qa_only`.
 """
 
 from collections import defaultdict
@@ -25,17 +25,17 @@ def thinned(cases: Sequence[T], step: int) -> Sequence[T]:
     return cases[::step] if is_thinned() else cases
 
 
-def sweep(cases: Sequence[Any], step: int) -> list[Any]:
+def every_nth(cases: Sequence[Any], step: int) -> list[Any]:
     """Return the cases of a parametrized test: `make test-all` runs every `step`-th from the first
     on, and `make qa` the others.
     """
-    return [case if number % step == 0 else _swept(case) for number, case in enumerate(cases)]
+    return [case if number % step == 0 else _for_qa(case) for number, case in enumerate(cases)]
 
 
-def _swept(case: Any) -> Any:
+def _for_qa(case: Any) -> Any:
     if hasattr(case, "marks"):
-        return pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.sweep])
-    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.sweep)
+        return pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.qa_only])
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.qa_only)
 
 
 def few_cases(items: Sequence[pytest.Item]) -> list[pytest.Item]:

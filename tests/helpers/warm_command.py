@@ -1,5 +1,5 @@
-"""The command `loadgen`, imported once and forked for each call: a process of its own without the
-half second of CPU time that Python needs to import it.
+"""The command `loadgen`, imported once and forked for each call: a process of its own that does not
+import the command again.
 """
 
 import io

@@ -34,7 +34,7 @@ def test_segment_is_read_from_a_packet() -> None:
     ip = bytes([0x46]) + bytes(23)  # with an option
     assert Segment.of(ip + tcp_header(7, SYN) + b"data") == Segment(8080, 7, 0, True, b"data")
     padded = bytes([PADDING, PADDING, *TIMES])
-    assert Segment.of(ip + tcp_header(7, 0, padded)).sent == 0x102
+    assert Segment.of(ip + tcp_header(7, 0, padded)).timestamp == 0x102
 
 
 @pytest.mark.parametrize("is_refused", [False, True])

@@ -98,7 +98,7 @@ def test_two_nodes_of_two_workers_ask_what_one_worker_asks(
     )
 
 
-@pytest.mark.sweep
+@pytest.mark.qa_only
 def test_fewer_nodes_are_used_where_fewer_are_asked_for(
     cluster: Cluster, settings: loadgen.RunSettings
 ) -> None:
@@ -107,7 +107,7 @@ def test_fewer_nodes_are_used_where_fewer_are_asked_for(
     assert result.data["completed"] == 10
 
 
-@pytest.mark.sweep
+@pytest.mark.qa_only
 def test_a_cap_is_shared(cluster: Cluster, settings: loadgen.RunSettings) -> None:
     closed = settings.replace(ray=cluster.address, request_rate=float("inf"), max_concurrency=4)
     result = loadgen.run_sync(closed)
@@ -132,7 +132,7 @@ async def test_a_node_with_another_version_is_refused_by_its_name(
         await loadgen.run(settings.replace(ray=cluster.address))
 
 
-@pytest.mark.sweep
+@pytest.mark.qa_only
 def test_an_error_on_a_node_is_an_error_here(
     cluster: Cluster, settings: loadgen.RunSettings
 ) -> None:
@@ -146,7 +146,7 @@ def test_an_error_on_a_node_is_an_error_here(
         loadgen.run_sync(wrong)
 
 
-@pytest.mark.sweep
+@pytest.mark.qa_only
 def test_an_interrupt_reaches_every_node(cluster: Cluster, tmp_path: Path) -> None:
     with served() as (url, _):
         run = start(

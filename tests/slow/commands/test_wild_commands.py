@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.command_line import TOKENIZER, loadgen
-from tests.helpers.thinning import sweep
+from tests.helpers.thinning import every_nth
 from tests.helpers.wild.commands import WildCommand
 from tests.helpers.wild.files import make_files
 from tests.helpers.wild.server import WildServer, serving
@@ -52,7 +52,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "number",
-    sweep(range(len(COMMANDS)), step=4),
+    every_nth(range(len(COMMANDS)), step=4),
     ids=lambda number: f"{number}-{COMMANDS[number].tool}",
 )
 def test_a_wild_command_runs_with_its_meaning(

@@ -23,7 +23,7 @@ from loadgen.analysis.compare.metrics import BUCKET, metric_by_name
 from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
 from loadgen.stats.variance import Noise
 from tests.helpers.queue_runs import queue
-from tests.helpers.thinning import sweep
+from tests.helpers.thinning import every_nth
 
 ONE, OTHER = np.array([1.00, 1.02, 0.97, 1.01]), np.array([1.10, 1.16, 1.11])
 RUNS = 100
@@ -129,7 +129,7 @@ class TestIntervalWithinRun:
     # Each metric at each load, every second of them with arrivals of their own.
     @pytest.mark.parametrize(
         ("load", "name", "arrivals"),
-        sweep(
+        every_nth(
             [
                 pytest.param(
                     load,
@@ -149,7 +149,7 @@ class TestIntervalWithinRun:
         found = [of_two(*pair, name) for pair in pairs(load, arrivals=arrivals)]
         assert sum(one is not None and one.excludes_zero for one in found) / RUNS <= 0.1
 
-    @pytest.mark.parametrize("name", sweep(["e2el_p90", "e2el_p50", "e2el_mean"], step=3))
+    @pytest.mark.parametrize("name", every_nth(["e2el_p90", "e2el_p50", "e2el_mean"], step=3))
     def test_unequal_queues_mostly_differ(self, name: str) -> None:
         found = [of_two(*pair, name) for pair in pairs(0.3, factor=1.3)]
         assert sum(one is not None and one.low > 0 for one in found) / RUNS >= 0.8

@@ -33,7 +33,7 @@ from loadgen.testing.memory import Server
 from loadgen.testing.memory_servers import answered, planned, queued
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.sim_steps import steps
-from tests.helpers.thinning import sweep
+from tests.helpers.thinning import every_nth
 from tests.helpers.virtual_bench import Bench
 from tests.helpers.virtual_runs import MS, START_NS, S
 
@@ -89,7 +89,7 @@ CAPACITIES = [
 ]
 
 
-@pytest.mark.parametrize(("given", "prompt", "output", "slo"), sweep(CAPACITIES, step=3))
+@pytest.mark.parametrize(("given", "prompt", "output", "slo"), every_nth(CAPACITIES, step=3))
 async def test_the_capacity_of_the_simulator_is_found_within_5_percent(
     tmp_path: Path, given: dict[str, Any], prompt: int, output: int, slo: str
 ) -> None:

@@ -40,7 +40,7 @@ KNOWN = [
     pytest.param(
         fact,
         id=fact["workload"],
-        marks=[pytest.mark.sweep] if fact["published"]["input"] > LARGE else [],
+        marks=[pytest.mark.qa_only] if fact["published"]["input"] > LARGE else [],
     )
     for fact in FACTS
     if fact["ours"]
