@@ -23,6 +23,8 @@ COMPILED = (
     "core.kernel_clock",
     "core.read_loop",
     "core.stamped_connection",
+    "core.server_threads",
+    "core.pool",
     "core.accumulator",
     "engines.sim.outlet",
     "engines.sim.emit",

@@ -210,23 +210,23 @@ LIES = (
         "idle connections unbounded",
         (
             Edit(
-                "loadgen/client/pool.py",
+                "loadgen/core/pool.pyx",
                 "room = self.peak + self._spare - self._in_use - self.opening - len(self)",
                 "room = count",
             ),
         ),
-        Test("tests/client/test_pool.py::TestBudget::test_one_more_than_were_in_flight_at_once"),
+        Test("tests/core/test_pool.py::TestBudget::test_one_more_than_were_in_flight_at_once"),
     ),
     Mutant(
         "idle connections used without a witness",
         (
             Edit(
-                "loadgen/client/keep_alive.py",
+                "loadgen/core/keep_alive.py",
                 "return connection.idle_since - oldest.idle_since > MARGIN_NS and oldest.is_open()",
                 "return True",
             ),
         ),
-        Test("tests/client/test_keep_alive.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
+        Test("tests/core/test_keep_alive.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
     ),
     Mutant(
         "clip the schedule on overload",
