@@ -25,6 +25,7 @@ COMPILED = (
     "core.stamped_connection",
     "core.server_threads",
     "core.pool",
+    "core.schedule",
     "core.accumulator",
     "engines.sim.outlet",
     "engines.sim.emit",

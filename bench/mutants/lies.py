@@ -68,7 +68,7 @@ LIES = (
                 "\n        self._alarm = self._clock.alarm(asyncio.get_running_loop()",
                 "\n        self._alarm = LoopAlarm(asyncio.get_running_loop()",
             ),
-            Edit(PACER, "self._hook.due_ns = max(due, now_ns())", "pass"),
+            Edit(PACER, "self._hook.due_ns = max(next_ns, at_ns)", "pass"),
             Edit(
                 CLOCK,
                 "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",
@@ -211,7 +211,7 @@ LIES = (
         (
             Edit(
                 "loadgen/core/pool.pyx",
-                "room = self.peak + self._spare - self._in_use - self.opening - len(self)",
+                "room = self.peak + self._spare() - self._in_use - self.opening - len(self)",
                 "room = count",
             ),
         ),
@@ -232,11 +232,10 @@ LIES = (
         "clip the schedule on overload",
         (
             Edit(
-                PACER,
-                "                self._next += 1\n            if self._slots > 0:",
-                "                self._next += 1\n            if at_ns - due > 1_000_000:\n       "
-                "         continue\n"
-                "            if self._slots > 0:",
+                "loadgen/core/schedule.pyx",
+                "                self._next += 1\n",
+                "                self._next += 1\n                if at_ns - due_ns > 1_000_000:\n"
+                "                    continue\n",
             ),
         ),
         Test("tests/client/test_pacer.py::test_requests_are_never_early_or_skipped_with_late_alarms"),

@@ -13,6 +13,7 @@ from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_l
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
+from loadgen.core.schedule import Schedule
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
@@ -106,18 +107,17 @@ class Load:
         cap = settings.max_concurrency
         if cap is not None:
             cap = None if settings.users is not None else partition.share(cap)
-        self.pacer = Pacer(
+        schedule = Schedule(
             recorder.start_ns,
-            beginnings,
-            self._send,
-            transport.hook,
+            beginnings.numbers,
+            beginnings.due,
             following=following,
             cap=cap,
             caps=_caps(settings, recorder.start_ns, partition),
             closed_loop=closed_loop and self._population is None,
             until_ns=until_ns if self.ends_by_time else None,
-            clock=clock,
         )
+        self.pacer = Pacer(schedule, self._send, transport.hook, clock)
         last_s = settings.duration if closed_loop else max(stripe.due, default=0) / NS_PER_S
         self.sending_s = None if following else last_s
         self._streamed_before = transport.hook.tokens
@@ -180,7 +180,7 @@ class Load:
             with LoopProbe(self._clock, self._transport.hook, self._recorder.waits["loop_stall"]):
                 self.pacer.start()
                 await self.pacer.all_sent.wait()
-                self._recorder.scheduled -= self.pacer.never_due
+                self._recorder.scheduled -= self.pacer.schedule.never_due
                 self.draining = True
                 if self.in_flight:
                     await self._drained.wait()
