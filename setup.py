@@ -27,6 +27,7 @@ COMPILED = (
     "core.pool",
     "core.schedule",
     "core.accumulator",
+    "core.request_rows",
     "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",

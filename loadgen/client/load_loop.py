@@ -290,7 +290,7 @@ class Load:
             else:
                 self._keeps_text = self._keeps_text and not record.counts_tokens
                 self._recorder.add(record)
-                if record.outcome is Outcome.OK:
+                if record.keeps_text and record.outcome is Outcome.OK:
                     self._sample.add(record)
             if self._requests.structured and record.outcome is Outcome.OK:
                 self._answers.append((record.index, record.answer_text))
@@ -298,7 +298,7 @@ class Load:
                 self._on_record(record)
             if self._session_tokens is not None:
                 self._session_tokens.take(record)
-            if not self.pacer.all_sent.is_set():  # else what would follow was counted as cancelled
+            if not self.pacer.schedule.is_done:  # else what would follow was counted as cancelled
                 continues = self._sessions is not None and self._continue_session(
                     self._sessions, record
                 )
@@ -307,7 +307,7 @@ class Load:
                     if session is not None:
                         self.pacer.follow(*session)
             self.pacer.release()
-            if not self.in_flight and self.pacer.all_sent.is_set():
+            if not self._open and self.pacer.schedule.is_done:
                 self._drained.set()
         except Exception as error:  # noqa: BLE001 - run() raises it
             self._fail(error)

@@ -108,7 +108,8 @@ class Pacer:
             assert self._alarm is not None
             self._alarm.set(next_ns)  # in the past: at the loop's next turn
         self._hook.due_ns = max(next_ns, at_ns)
-        self._finish_if_done()
+        if schedule.is_done:
+            self._finish_if_done()
 
     def _finish_if_done(self) -> None:
         if self.schedule.is_done and not self.all_sent.is_set():
