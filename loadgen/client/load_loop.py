@@ -125,7 +125,6 @@ class Load:
         self._sessions = OpenSessions(requests, index[-1] + 1) if has_sessions else None
         token = settings.session_token if has_sessions else None
         self._session_tokens = SessionTokens(token) if token else None
-        self._has_classes = bool(settings.request_classes)
         self._body = self._sessions.body if self._sessions else requests.body
         repeats_answers = self._sessions is not None and requests.repeats_answers
         self._keeps_answer = settings.save_detailed or repeats_answers or requests.structured
@@ -247,7 +246,7 @@ class Load:
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         try:
-            record = Record(index, *self._requests.tokens(index), due_ns)
+            record = self._requests.record(index, due_ns)
             record.ready = ready_ns
             is_sampled = self._count_tokens is not None and self._sample.take(index)
             record.keeps_text = self._keeps_text or is_sampled
@@ -259,9 +258,6 @@ class Load:
                     self._session_tokens.prepare(record)
                     if record.turn > 0 and record.session_token is None:
                         self._recorder.counters["turns_without_token"] += 1
-            if self._has_classes:
-                record.class_number = self._requests.class_number(index)
-            record.server_tokens = self._requests.server_tokens(index)
             if self._departures is not None:
                 self._departures.mark(record)
             self._open[index] = ready_ns
