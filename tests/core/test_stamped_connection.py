@@ -101,13 +101,15 @@ def reading(linger_ns: int = 0) -> Iterator[tuple[ReadLoop, Record, socket.socke
     read_loop, record = ReadLoop(linger_ns), Record(due=now_ns())
     read_loop.open(asyncio.get_running_loop())
     ours, theirs = socket.socketpair()
-    with ours, theirs:
-        connection = Connection(Owner(), Plain(ours), read_loop)
-        connection.begin_reading()
-        connection.send(b"request", record)
-        yield read_loop, record, theirs
-        connection.release()
-    read_loop.close()
+    connection = Connection(Owner(), Plain(ours), read_loop)
+    try:
+        with ours, theirs:
+            connection.begin_reading()
+            connection.send(b"request", record)
+            yield read_loop, record, theirs
+            connection.release()
+    finally:
+        read_loop.close()
 
 
 async def test_read_loop_stamps_before_anything_else_runs() -> None:
