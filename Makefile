@@ -142,8 +142,10 @@ start=$$(date +%s); $(BIN)/python -m pip install --quiet --no-compile --disable-
 	&& echo "Installed $(1) in $$(($$(date +%s) - start)) s"
 endef
 
+# A test looks for Cython's warnings in the log.
 $(VENV)/.run: $(SOURCES) | $(BIN)/python
-	@$(call installed,-e .)
+	@rm -f $(VENV)/build.log
+	@$(call installed,--log $(VENV)/build.log -e .)
 	@touch $@
 
 # Of what is installed by now, so that nothing is built again.
