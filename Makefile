@@ -19,7 +19,7 @@ WAITING := -n 3 --dist loadfile --no-loadscope-reorder
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
 
-.PHONY: demo unit test test-all qa docs test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
+.PHONY: demo unit test test-all qa docs bytecode test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -32,7 +32,7 @@ unit: $(VENV)/.test  ## the inner loop: every room's unit tests, a few cases of 
 		-m 'not slow and not integration and not real_data' $(ROOMS)
 
 test: $(VENV)/.test  ## what every change must pass: unit tests, and integration tests with a real engine
-	$(BIN)/python -m pytest $(WAITING) -q -m 'not slow' tests/integration $(ROOMS)
+	$(BIN)/python -m pytest $(WAITING) -q -m 'not slow and not real_data' tests/integration $(ROOMS)
 
 test-all: test $(VENV)/.all  ## all tests: also docs pages, packaging, clusters, simulations, real data
 	$(BIN)/python -m pytest $(WAITING) -q -m '(slow or real_data) and not qa_only' tests/slow $(MARKED)
@@ -44,6 +44,10 @@ qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other t
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
 	$(BIN)/mkdocs build --strict
+
+# Else each worker of `make test` compiles all of it at the same time.
+bytecode: $(VENV)/.test  ## compile what the tests import, before their first run
+	$(BIN)/python -m pytest --collect-only --quiet --quiet -p no:terminalreporter -m '' tests/integration tests/slow $(ROOMS)
 
 check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/ruff check .
@@ -138,8 +142,10 @@ start=$$(date +%s); $(BIN)/python -m pip install --quiet --no-compile --disable-
 	&& echo "Installed $(1) in $$(($$(date +%s) - start)) s"
 endef
 
+# A test looks for Cython's warnings in the log.
 $(VENV)/.run: $(SOURCES) | $(BIN)/python
-	@$(call installed,-e .)
+	@rm -f $(VENV)/build.log
+	@$(call installed,--log $(VENV)/build.log -e .)
 	@touch $@
 
 # Of what is installed by now, so that nothing is built again.

@@ -100,10 +100,9 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collection_finish() -> None:
-    """In `make unit`, keep what was collected out of every garbage collection."""
-    if is_thinned():
-        gc.collect()
-        gc.freeze()
+    """Keep what was collected out of every garbage collection: a run makes one of its own."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

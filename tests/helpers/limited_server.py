@@ -10,8 +10,8 @@ from aiohttp import web
 from loadgen.testing.replies import DONE, delta, usage
 
 TOKENS = 8
-TAKES_S = 0.1
-REFUSES_S = 0.02
+TAKES_S = 0.04
+REFUSES_S = 0.01
 
 
 class LimitedServer:

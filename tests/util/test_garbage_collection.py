@@ -12,7 +12,7 @@ def _thawed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(garbage_collection, "_frozen_for_good", False)
     gc.unfreeze()  # what tests/conftest.py froze
     yield
-    gc.unfreeze()
+    gc.freeze()
 
 
 @pytest.mark.integration

@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from textwrap import fill
 
 from loadgen.cli import compat
@@ -111,6 +112,7 @@ def refused(name: str | None, having: set[str]) -> Iterator[tuple[str, str]]:
             yield flag.name, f"{flag.reason}; {flag.remedy}"
 
 
+@cache
 def texts() -> dict[str, str]:
     """Return the generated parts of the page by name, in Markdown."""
     return {

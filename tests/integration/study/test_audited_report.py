@@ -21,7 +21,7 @@ workloads:
     dataset_name: random
     random_input_len: 64
     random_output_len: 24
-    num_prompts: 120
+    num_prompts: 40
     max_concurrency: 16
     seed: 42
   one at a time: {<<: *load, num_prompts: 5, max_concurrency: 1}

@@ -32,7 +32,7 @@ from tests.helpers.source import ROOT
 from tests.slow.docs.blocks import Block
 
 MODEL = "Qwen/Qwen3-8B"
-MAX_PROMPTS, MAX_SECONDS = 20, 2
+MAX_PROMPTS, MAX_SECONDS = 20, 1
 BLOCK_S = 60.0  # that a block may take
 GRACE_S = 15.0  # that what was started for a page may take to end
 COMMIT = "0" * 40

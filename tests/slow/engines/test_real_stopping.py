@@ -78,7 +78,7 @@ def test_llamacpp_serves_a_load_and_reports_its_settings(request: pytest.Fixture
 
 @pytest.mark.parametrize("state", ["idle", "streaming", "stopped"])
 def test_llamacpp_stops_in_every_state_without_survivors(state: str) -> None:
-    for _ in range(5):
+    for _ in range(3):
         server = started()
         client = stream_of(server) if state == "streaming" else None
         if state == "stopped":

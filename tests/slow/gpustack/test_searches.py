@@ -33,7 +33,7 @@ TOKENS_PER_S = "benchmarks.0.metrics.tokens_per_second.successful.mean"
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[str]:
-    with served("--max-num-seqs", "4") as (url, _):
+    with served("--max-num-seqs", "4", "--step-base-ms", "2") as (url, _):
         yield url
 
 

@@ -11,7 +11,7 @@ from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 
 PARTS = ("loadgen", "engines", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.c", "*.egg-info")
+BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
 SDIST = "from setuptools import build_meta; print(build_meta.build_sdist({to!r}))"
 MAX_S = 900
 
@@ -32,15 +32,17 @@ def sdist(folder: Path) -> Path:
             shutil.copytree(ROOT / part, source / part, symlinks=True, ignore=BUILT)
         else:
             shutil.copy(ROOT / part, source / part)
+    for translated in source.rglob("*.c"):  # which setup.py would make anew, and leaves out
+        translated.touch()
     called(sys.executable, "-c", SDIST.format(to=str(folder)), cwd=source)
     shutil.rmtree(source)
     (made,) = folder.glob("*.tar.gz")
     return made
 
 
-def wheel(python: str, source: Path, folder: Path) -> tuple[Path, str]:
+def wheel(python: str, source: Path, folder: Path, *options: str) -> tuple[Path, str]:
     """The wheel that an interpreter makes of a source distribution, with a build environment of its
-    own.
+    own unless pip's options say otherwise.
 
     Returns:
         The wheel, and what was said meanwhile.
@@ -55,6 +57,7 @@ def wheel(python: str, source: Path, folder: Path) -> tuple[Path, str]:
         "wheel",
         "--verbose",
         "--no-deps",
+        *options,
         "--wheel-dir",
         str(folder),
         str(source),
