@@ -46,7 +46,7 @@ docs: $(VENV)/.docs  ## the site of docs/, into build/site
 	$(BIN)/mkdocs build --strict
 
 # Else each worker of `make test` compiles all of it at the same time.
-bytecode: $(VENV)/.test  ## compile what the tests import, before their first run
+bytecode: $(VENV)/.check  ## compile what the tests import, before their first run
 	$(BIN)/python -m pytest --collect-only --quiet --quiet -p no:terminalreporter -m '' tests/integration tests/slow $(ROOMS)
 
 check: $(VENV)/.check  ## style, types and structure
