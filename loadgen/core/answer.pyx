@@ -366,10 +366,8 @@ cdef class Answer:
                 raise ValueError(number)
             self.set_earliest(number, number + 1, at_ns)
         if read_late is not None:
-            if len(read_late) != self.events:
-                raise ValueError("read_late")
             self.arrays.reads_ns = copy_of_stamps(&self.arrays, self.events)
-            for i, late_ns in enumerate(read_late):
+            for i, late_ns in zip(range(self.events), read_late, strict=True):
                 self.arrays.reads_ns[i] += late_ns
         self.runs.is_cut = stream is None
         for flags, value in stream or ():
