@@ -52,7 +52,7 @@ cdef struct Fields:
 
 cdef Fields no_fields
 FIELDS = tuple(no_fields)  # their names, in the order of a row
-TIMES = FIELDS.index("first_closed") + 1  # so many of them are times
+TIMES = FIELDS[:FIELDS.index("first_closed") + 1]
 SIZE_BYTES = sizeof(int64_t)  # a row begins with its size in so many bytes
 ARRAYS = (STAMPS, EARLIEST, READS, TOKENS_OF_EVENTS)  # in the order of a row
 HEAD = sizeof(Head) // sizeof(int64_t)
@@ -199,7 +199,6 @@ def record_from_row(bytes row not None, int64_t later_ns=0):
         IndexError, TypeError, ValueError: It is no row.
     """
     cdef Py_ssize_t begin = HEAD + len(FIELDS), i, events, runs
-    cdef int64_t value
     numbers = array("q", row[:len(row) // SIZE_BYTES * SIZE_BYTES])
     if len(numbers) < begin:
         raise ValueError("a row is longer")
@@ -207,9 +206,11 @@ def record_from_row(bytes row not None, int64_t later_ns=0):
     if events < 0 or runs < NOT_ALL:
         raise ValueError("no row has counts below 0")
     record = Record()
-    for i in range(len(FIELDS)):
-        value = numbers[HEAD + i]
-        setattr(record, FIELDS[i], value + later_ns if value and i < TIMES else value)
+    for name, value in zip(FIELDS, numbers[HEAD:begin].tolist()):
+        setattr(record, name, value)
+    for name in TIMES if later_ns else ():
+        at_ns = getattr(record, name)
+        setattr(record, name, at_ns + later_ns if at_ns else 0)
     columns = {}
     for kind in ARRAYS:
         columns[kind] = None

@@ -138,6 +138,9 @@ class RecordFile:
                     "report it with that version, on a machine of the same kind",
                 )
             self.header = RunHeader.from_dict(first["heading"])
+            settings = self.header.settings
+            self._targets = max(len(settings.urls), 1)
+            self._classes = [request_class.name for request_class in settings.request_classes]
             self.start_ns = int(first["start_ns"])
             self.scheduled = int(first["scheduled"])
             self.asked_due: list[int] | None = first.get("asked_due")
@@ -240,8 +243,7 @@ class RecordFile:
             BadInput: A row is no record; the journals stay.
             OSError: The file cannot be written, or a journal not removed.
         """
-        settings = self.header.settings
-        names = [request_class.name for request_class in settings.request_classes]
+        has_answers = self.header.settings.save_detailed
         journals = [part.path for part in self.parts() if part.is_journal]
         first = {key: value for key, value in self._first.items() if key not in JOURNAL}
         with files.atomic_file(path, files.private_opener) as file:
@@ -250,8 +252,8 @@ class RecordFile:
                 line = record_line(
                     record,
                     self.start_ns,
-                    answer=settings.save_detailed,
-                    class_name=names[record.class_number] if names else None,
+                    answer=has_answers,
+                    class_name=self._classes[record.class_number] if self._classes else None,
                 )
                 file.write(line)
             file.write(_trailer_line(trailer, totals))
@@ -260,7 +262,8 @@ class RecordFile:
                 journal.unlink(missing_ok=True)
 
     def _rows(self, file: BinaryIO) -> Iterator[Record]:
-        while (begin := file.tell()) + SIZE_BYTES <= self._size:
+        begin = file.tell()
+        while begin + SIZE_BYTES <= self._size:
             head = file.read(SIZE_BYTES)
             size = int.from_bytes(head, sys.byteorder, signed=True)
             if begin + size > self._size:
@@ -272,9 +275,9 @@ class RecordFile:
             except (IndexError, TypeError, ValueError) as error:
                 raise self._refusal(f"the row at byte {begin}") from error
             yield record
+            begin += size
 
     def _lines(self, file: BinaryIO) -> Iterator[Record]:
-        classes = [request_class.name for request_class in self.header.settings.request_classes]
         number = 1
         for number, line in enumerate(file, 2):
             if not line.endswith(b"\n"):
@@ -285,7 +288,7 @@ class RecordFile:
                     break
                 record = record_from_line(data, self.start_ns)
                 if "class" in data:
-                    record.class_number = classes.index(data["class"])
+                    record.class_number = self._classes.index(data["class"])
                 self._check(record)
             except (KeyError, TypeError, ValueError) as error:
                 raise self._refusal(f"line {number}") from error
@@ -300,10 +303,9 @@ class RecordFile:
         Raises:
             ValueError: It is one.
         """
-        settings = self.header.settings
-        if not 0 <= record.target < max(len(settings.urls), 1):
+        if not 0 <= record.target < self._targets:
             raise ValueError(record.target)
-        if not 0 <= record.class_number < max(len(settings.request_classes), 1):
+        if not 0 <= record.class_number < max(len(self._classes), 1):
             raise ValueError(record.class_number)
 
     def _refusal(self, where: str) -> BadInput:

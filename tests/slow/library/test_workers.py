@@ -238,6 +238,15 @@ async def test_a_trace_that_one_worker_has_only_the_first_of_is_no_closed_loop(
     assert sorted(record.due - file.start_ns for record in file) == [0, 200_000_000]
 
 
+async def test_a_pipe_gets_the_records_of_all_at_the_end(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = asyncio.create_task(asyncio.to_thread(pipe.read_bytes))
+    await ran(RANDOM, workers=2, records=str(pipe))
+    (tmp_path / "r.jsonl").write_bytes(await reading)
+    assert sorted(record.index for record in RecordFile(tmp_path / "r.jsonl")) == [*range(COUNT)]
+
+
 # -- one dies
 
 
