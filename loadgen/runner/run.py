@@ -120,7 +120,7 @@ async def run(
             request_targets(settings, server.model),
             folder,
             engine_pids=tuple(process.pid for process in server.processes),
-            records=Path(settings.records) if settings.records else journal,
+            records=_journal_path(settings, folder, journal),
             scraping=scraping,
             server_pids=()
             if server.processes
@@ -145,6 +145,16 @@ async def run(
             schedule,
             measurement,
         )
+
+
+def _journal_path(settings: RunSettings, folder: Path, journal: Path | None) -> Path | None:
+    """Return where a run writes its journal: where its records will be, unless that is a pipe or a
+    device.
+    """
+    if not settings.records:
+        return journal
+    path = Path(settings.records)
+    return path if path.is_file() or not path.exists() else folder / "journal"
 
 
 @contextlib.asynccontextmanager

@@ -106,6 +106,20 @@ def private_opener(path: str, flags: int, *, locks: bool = False) -> int:
     return descriptor
 
 
+def is_locked(path: Path) -> bool:
+    """Return whether another process writes a file that it has locked, as `create_private` does.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def create_private(field: str, path: str | Path) -> BinaryIO:
     """Create or truncate a private file.
 
