@@ -115,12 +115,15 @@ async def run(
             server.simulated,
             provenance(settings, requested, server.about),
         )
+        records = Path(settings.records) if settings.records else journal
+        if records is not None and records.exists() and not records.is_file():
+            records = folder / "journal"  # a pipe or a device gets the lines at the end
         job = Job(
             header,
             request_targets(settings, server.model),
             folder,
             engine_pids=tuple(process.pid for process in server.processes),
-            records=_journal_path(settings, folder, journal),
+            records=records,
             scraping=scraping,
             server_pids=()
             if server.processes
@@ -145,16 +148,6 @@ async def run(
             schedule,
             measurement,
         )
-
-
-def _journal_path(settings: RunSettings, folder: Path, journal: Path | None) -> Path | None:
-    """Return where a run writes its journal: where its records will be, unless that is a pipe or a
-    device.
-    """
-    if not settings.records:
-        return journal
-    path = Path(settings.records)
-    return path if path.is_file() or not path.exists() else folder / "journal"
 
 
 @contextlib.asynccontextmanager

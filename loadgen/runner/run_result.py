@@ -24,7 +24,7 @@ from loadgen.metrics import parted_recorder, streamed_tokens
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.shards import shard_path
+from loadgen.metrics.records.shards import further_shards, shard_path
 from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.run_data import Measurement, RunData
 from loadgen.metrics.snapshot import LoopTotals, Snapshot
@@ -112,7 +112,8 @@ def from_records(path: str | Path) -> Result:
     """Make the result of a run from its records, complete or not; what only the processes knew is
     n/a.
 
-    If the run was killed before it could write its records as lines of JSON, they are written now.
+    If the run was killed before it could write its records as lines of JSON, they are written now;
+    not where the journal of a worker is missing.
 
     Args:
         path: A file that --records or a run that ended early has written.
@@ -121,12 +122,16 @@ def from_records(path: str | Path) -> Result:
         BadInput: It is not such a file.
     """
     check_type("path", path, str | Path, "give the path of a file")
+    path = Path(path)
+    # Before the file is read: what is not locked gets no further row.
+    goes_on = any(files.is_locked(shard) for shard in (path, *further_shards(path)))
     file = RecordFile(path)
     settings = file.header.settings
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked_due)
     measurement = recover_run(file, schedule)
-    is_left = file.is_journal and settings.records and file.partition.index == 0
-    if is_left and not any(files.is_locked(part.path) for part in file.parts()):
+    workers = [part.partition.index for part in file.parts()]
+    is_whole = not goes_on and workers == [*range(file.partition.count)]
+    if is_whole and file.is_journal and settings.records:
         totals = LoopTotals.of(measurement.snapshot)
         with contextlib.suppress(OSError):  # where it lies, nothing may be written
             file.write_lines(file.path, measurement.trailer, totals)
@@ -250,17 +255,12 @@ def _recover_file(
     report = WorkerReport(
         number=file.partition.index,
         client=ClientUsage(records_error=unread),
-        schedule_sha256=_schedule_sha256(file),
+        schedule_sha256=file.header.provenance["schedule"]["sha256"],
         lost=died.how if died else None,
     )
     return Measurement(
         recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,))
     )
-
-
-def _schedule_sha256(file: RecordFile) -> str | None:
-    sha256: str | None = file.header.provenance["schedule"]["sha256"]
-    return sha256
 
 
 def _empty(

@@ -107,16 +107,14 @@ def private_opener(path: str, flags: int, *, locks: bool = False) -> int:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether another process writes a file that it has locked, as `create_private` does.
-
-    Raises:
-        OSError: The file cannot be read.
+    """Return whether a process writes a file that it has locked, as `create_private` does; False
+    too where the file cannot be read.
     """
-    with open(path, "rb") as file:
-        try:
+    try:
+        with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 

@@ -143,7 +143,27 @@ def test_a_full_disk_removes_no_journal(paths: list[Path], monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("loadgen.metrics.records.file.record_line", full)
-    assert end(paths[0]) == "No space left on device"
+    assert end(paths[0]) == (
+        f"No space left on device; it is still a journal, which `loadgen report {paths[0]}` reads"
+    )
+    assert indices(paths[0]) == [0, 2, 4, 1, 3, 5]
+    file = RecordFile(paths[0])
+    assert (file.is_journal, file.is_of_whole_run, file.trailer) == (True, True, TRAILER)
+
+
+def test_a_run_that_ends_while_its_lines_are_made_keeps_its_trailer(paths: list[Path]) -> None:
+    before = RecordFile(paths[0])
+    write_trailer(paths[0], TRAILER, TOTALS)
+    with pytest.raises(OSError, match="its run is just ending"):
+        before.write_lines(paths[0], RunTrailer(workers=()), TOTALS)
+    assert RecordFile(paths[0]).trailer == TRAILER
+    assert indices(paths[0]) == [0, 2, 4, 1, 3, 5]
+
+
+def test_lines_that_were_made_of_a_run_before_its_end_get_its_trailer(paths: list[Path]) -> None:
+    RecordFile(paths[0]).write_lines(paths[0], RunTrailer(workers=()), TOTALS)
+    assert end(paths[0]) is None
+    assert RecordFile(paths[0]).trailer == TRAILER
     assert indices(paths[0]) == [0, 2, 4, 1, 3, 5]
 
 
@@ -156,7 +176,7 @@ def test_a_journal_that_cannot_be_removed_loses_no_record(
 
     with monkeypatch.context() as patched:
         patched.setattr("loadgen.metrics.records.file.Path.unlink", refused)
-        assert end(paths[0]) == "Permission denied"
+        assert end(paths[0]).startswith("Permission denied")
     assert indices(paths[0]) == [0, 2, 4, 1, 3, 5]
 
 

@@ -16,6 +16,7 @@ from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude, from_records
+from loadgen.util.files import create_private
 from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import MS, START, failed, heading, shard, steady, unsent
@@ -119,6 +120,10 @@ def test_journals_of_a_killed_run_of_two_workers_become_one_file(tmp_path):
             writer.begin(heading(settings, SCHEDULE), START, 40, [], None, Partition(number, 2))
             for record in islice(records(), number, 30, 2):
                 writer.write(record)
+    with create_private("--records", shard_path(path, 2)):  # any that is written may be the run's
+        from_records(path)
+        assert RecordFile(path).is_journal
+    shard_path(path, 2).unlink()
     first = str(from_records(path))
     assert list(tmp_path.iterdir()) == [path]
     assert str(from_records(path)) == first
@@ -127,13 +132,15 @@ def test_journals_of_a_killed_run_of_two_workers_become_one_file(tmp_path):
 
 def test_a_worker_that_left_no_journal_is_named(tmp_path):
     path = tmp_path / "records.jsonl"
+    settings = SETTINGS.replace(records=str(path))
     with RecordWriter.optional(path) as writer:
-        writer.begin(HEADING, START, 40, [], None, Partition(0, 2))
+        writer.begin(heading(settings, SCHEDULE), START, 40, [], None, Partition(0, 2))
         for record in islice(records(), 0, 30, 2):
             writer.write(record)
     text = str(from_records(path))
     assert "worker 2 of 2 left no records" in text
     assert "PARTIAL: 15 of 40" in text
+    assert RecordFile(path).is_journal  # the worker may be at it still
 
 
 def test_a_result_is_no_file_of_records(tmp_path):

@@ -153,6 +153,7 @@ def test_a_file_that_another_run_writes_is_refused_and_keeps_what_it_has(tmp_pat
             create_private("--records", path)
         assert is_locked(path)
     assert not is_locked(path)
+    assert not is_locked(tmp_path / "none")
     assert path.read_bytes() == b"one\n"
     with create_private("--records", path):
         assert path.read_bytes() == b""

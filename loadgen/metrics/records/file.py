@@ -6,6 +6,7 @@ for each request that has ended. Each worker writes a journal of its own; `shard
 """
 
 import contextlib
+import errno
 import math
 import os
 import sys
@@ -126,6 +127,7 @@ class RecordFile:
                 self._begin = self._position = file.tell()
                 end, last = last_line(file)
                 self._size = file.seek(0, os.SEEK_END)
+                self._identity = (os.fstat(file.fileno()).st_ino, self._size)
             first = self._first
             self.is_journal = "loadgen_journal" in first
             if not self.is_journal and first["loadgen_records"] != LINES["loadgen_records"]:
@@ -241,7 +243,8 @@ class RecordFile:
 
         Raises:
             BadInput: A row is no record; the journals stay.
-            OSError: The file cannot be written, or a journal not removed.
+            OSError: The file cannot be written, a journal not removed, or the run has written its
+                trailer since it was read; the journals stay.
         """
         has_answers = self.header.settings.save_detailed
         journals = [part.path for part in self.parts() if part.is_journal]
@@ -257,6 +260,9 @@ class RecordFile:
                 )
                 file.write(line)
             file.write(_trailer_line(trailer, totals))
+            now = self.path.stat()
+            if (now.st_ino, now.st_size) != self._identity:
+                raise OSError(errno.EAGAIN, "its run is just ending")
         for journal in journals:
             if journal.resolve() != path.resolve():
                 journal.unlink(missing_ok=True)
@@ -334,8 +340,8 @@ def last_line(file: BinaryIO) -> tuple[int, bytes]:
 def write_trailer(
     path: Path, trailer: RunTrailer, totals: LoopTotals, lines: str | None = None
 ) -> str | None:
-    """Write the trailer of a run to its journal; or, if lines of JSON are wanted, write these in
-    place of the journal.
+    """Write the trailer of a run to its journal; then, if lines of JSON are wanted, write these in
+    place of the journal, which stays if they cannot be written.
 
     Args:
         path: The journal of the first worker; if that was never begun, the next one takes its
@@ -353,15 +359,18 @@ def write_trailer(
             return None
         if begun[0] != path:
             begun[0].replace(path)
+        if RecordFile(path).is_journal:  # else `loadgen report` has just made lines of it
+            with open(path, "ab") as file:
+                file.write(b"\n" + _trailer_line(trailer, totals))
         if lines is not None:
             RecordFile(path).write_lines(Path(lines), trailer, totals)
-            return None
-        with open(path, "ab") as file:
-            file.write(b"\n" + _trailer_line(trailer, totals))
     except BadInput as error:
         return error.problem
     except OSError as error:
-        return error.strerror or str(error)
+        problem = error.strerror or str(error)
+        if lines is not None and Path(lines) == path:
+            problem += f"; it is still a journal, which `loadgen report {path}` reads"
+        return problem
     return None
 
 
