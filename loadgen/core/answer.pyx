@@ -13,8 +13,9 @@ from loadgen.core.c.memory cimport (
 )
 from loadgen.core.c.events cimport (
     MAYBE, MAYBE_LAST, REORDERED, USER, append_event, append_run, copy_of_stamps, count_inexact,
-    count_late, count_tokens, drop_tokens, earliest, free_arrays, is_complete, keep_events, mark_last_run,
-    mark_maybe_last, mark_silent_runs, may_bear_token, put, put_read, put_source, reserve,
+    count_late, count_tokens, drop_tokens, earliest, free_arrays, is_complete, keep_events,
+    mark_last_run, mark_maybe_last, mark_silent_runs, may_bear_token, put, put_read, put_source,
+    reserve,
 )
 from loadgen.core.event_flags cimport (
     BARE, CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OTHER, REASONING, ROLE, SILENT, TOKENS,
