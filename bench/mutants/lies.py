@@ -9,6 +9,7 @@ RECORD, TALLY, LOAD = (
 )
 ANSWER = "loadgen/core/answer.pyx"
 DISTORTION = "loadgen/checks/distortion.py"
+READ_LOOP = "loadgen/core/read_loop.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
@@ -41,6 +42,16 @@ LIES = (
         "believe the stamp of a segment behind a lost one",
         (Edit(CONNECTION, "is_stamped and is_early(", "False and is_early("),),
         Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
+    ),
+    Mutant(
+        "overlook a stall whose alarm was handled before the sockets were read",
+        (Edit(READ_LOOP, "hook.stalled_ns >= self.asked_ns", "False"),),
+        Test("tests/core/test_stamped_connection.py::test_tokens_read_in_the_turn_of_a_late_alarm_may_have_come_in_the_stall"),
+    ),
+    Mutant(
+        "believe a bound that the stamp contradicts",
+        (Edit(READ_LOOP, "since_ns if since_ns <= at_ns", "since_ns if True"),),
+        Test("tests/core/test_stamped_connection.py::test_tokens_waited_longer_than_the_loop_was_late_where_the_last_one_did"),
     ),
     Mutant(
         "bound other events than those that were read",

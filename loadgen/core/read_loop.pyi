@@ -23,6 +23,7 @@ class SendHook:
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
         handled_ns: When the alarm before the last one was due: what had come by then has been read.
         alarm_ns: When the next alarm is due.
+        stalled_ns: When an alarm was handled last that was late by more than STALL_NS; -1: never.
         reads: Reads of sockets.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
@@ -37,6 +38,7 @@ class SendHook:
     late_ns: int
     handled_ns: int
     alarm_ns: int
+    stalled_ns: int
     @property
     def reads(self) -> int: ...
     @property

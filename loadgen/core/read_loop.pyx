@@ -66,6 +66,7 @@ cdef class SendHook:
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
         handled_ns: When the alarm before the last one was due: what had come by then has been read.
         alarm_ns: When the next alarm is due.
+        stalled_ns: When an alarm was handled last that was late by more than STALL_NS; -1: never.
         reads: Reads of sockets.
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
@@ -77,6 +78,7 @@ cdef class SendHook:
     def __init__(self):
         self.due_ns, self.callback, self.probed = NEVER, None, False
         self.late_ns = self.alarm_ns = NEVER
+        self.stalled_ns = -1
 
 
 @cython.final
@@ -212,32 +214,37 @@ cdef class ReadLoop:
         self.longest_delay_ns = max(self.longest_delay_ns, self.asked_before_ns - at_ns)
         return self.asked_before_ns - self.longest_delay_ns
 
-    cdef int64_t ready_since_ns(self, int64_t read_ns) noexcept:
+    cdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept:
         """Return when a socket that is read now became readable at the earliest, ns.
 
         Where that woke this thread, the kernel says for how long the thread then waited for a
-        processor, though not for how long a signal stopped it: an alarm would be overdue. Nor does
-        it say how long a sleeping processor took to wake: the longest such time is allowed for.
-        Else the loop was as late as to the alarms of its probe, between two of which it may have
-        stalled.
+        processor, though not for how long a signal stopped it: an alarm would be overdue, or is
+        read in the same turn. Nor does it say how long a sleeping processor took to wake: the
+        longest such time is allowed for. Else the loop was as late as to the alarms of its probe,
+        between two of which it may have stalled. Where the stamp shows that this is not enough,
+        what is read may have come at any time since an alarm was handled.
 
         Args:
             read_ns: When the socket was read.
+            at_ns: When it had become readable at the latest.
         """
         cdef SendHook hook = self.hook
+        cdef int64_t since_ns
         hook.loop_bounded_reads += 1
-        if hook.is_sparse or read_ns - hook.alarm_ns > STALL_NS:
+        if hook.is_sparse or hook.stalled_ns >= self.asked_ns or read_ns - hook.alarm_ns > STALL_NS:
             return hook.handled_ns
         if self.longest_wake_ns and self._set_ready():
-            return self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)
-        return min(read_ns - hook.late_ns, hook.alarm_ns)
+            since_ns = self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)
+        else:
+            since_ns = min(read_ns - hook.late_ns, hook.alarm_ns)
+        return since_ns if since_ns <= at_ns else hook.handled_ns
 
     cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept:
-        """Learn how long a processor takes to wake, by a segment that came alone.
+        """Learn how long a processor takes to wake, by what woke this thread.
 
         Args:
-            at_ns: The stamp of the segment.
-            read_ns: When it was read.
+            at_ns: The stamp of a segment that came alone, or when an alarm was due.
+            read_ns: When the thread ran.
         """
         if (
             self.woken_ns - at_ns > self.longest_wake_ns
@@ -273,6 +280,8 @@ cdef class ReadLoop:
             woken_ns = now_ns()
         if n > 0:
             self.woken_ns = woken_ns
+            if self.asked_ns < self.hook.alarm_ns:
+                self.learn_wake(self.hook.alarm_ns, woken_ns)
         return n
 
     def turn(self):

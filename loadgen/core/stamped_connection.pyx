@@ -433,7 +433,8 @@ cdef class Connection:
         else:
             exact_from = record.events - ends_read
         if exact_from > first:
-            earliest_ns = min(max(earliest_ns, self.read_loop.ready_since_ns(read_ns)), seen_ns)
+            earliest_ns = max(earliest_ns, self.read_loop.ready_since_ns(read_ns, seen_ns))
+            earliest_ns = min(earliest_ns, seen_ns)
             record.set_earliest(first, exact_from, earliest_ns)
             if is_reordered and ends_read and at_ns > earliest_ns:
                 record.set_earliest(exact_from - 1, exact_from, at_ns)

@@ -68,6 +68,10 @@ async def test_what_is_read_with_a_late_alarm_may_have_come_in_the_stall_before_
         virtual.spend(3 * PERIOD_NS)
         await asyncio.sleep(0.1 * PERIOD_NS / NS_PER_S)
         assert stall_ns - PERIOD_NS < hook.handled_ns <= stall_ns
+        assert stall_ns + 3 * PERIOD_NS <= hook.stalled_ns <= clock.now_ns()
+        stalled_ns = hook.stalled_ns
+        await appointments(2)
+        assert hook.stalled_ns == stalled_ns
 
 
 @timed

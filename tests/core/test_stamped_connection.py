@@ -3,7 +3,12 @@ has ended.
 """
 
 import asyncio
+import contextlib
 import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -76,21 +81,39 @@ def test_data_is_stamped_before_anything_else_runs() -> None:
     assert before_ns <= record.first_byte == record.first_token == record.last_token <= after_ns
 
 
-async def test_read_loop_stamps_before_anything_else_runs() -> None:
-    class Plain(Wire):
-        def get_extra_info(self, name: str) -> object:
-            return ours if name == "socket" else None
+class Plain(Wire):
+    """A transport of a socket."""
 
-        def pause_reading(self) -> None: ...
-        def set_write_buffer_limits(self, high: int) -> None: ...
+    def __init__(self, of: socket.socket) -> None:
+        super().__init__()
+        self.of = of
 
-    read_loop, record = ReadLoop(), Record(due=now_ns())
+    def get_extra_info(self, name: str) -> object:
+        return self.of if name == "socket" else None
+
+    def pause_reading(self) -> None: ...
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+
+@contextlib.contextmanager
+def reading(linger_ns: int = 0) -> Iterator[tuple[ReadLoop, Record, socket.socket]]:
+    """An open read loop, the record of a request that was sent, and the server's socket."""
+    read_loop, record = ReadLoop(linger_ns), Record(due=now_ns())
     read_loop.open(asyncio.get_running_loop())
     ours, theirs = socket.socketpair()
-    with ours, theirs:
-        connection = Connection(Owner(), Plain(), read_loop)
-        connection.begin_reading()
-        connection.send(b"request", record)
+    connection = Connection(Owner(), Plain(ours), read_loop)
+    try:
+        with ours, theirs:
+            connection.begin_reading()
+            connection.send(b"request", record)
+            yield read_loop, record, theirs
+            connection.release()
+    finally:
+        read_loop.close()
+
+
+async def test_read_loop_stamps_before_anything_else_runs() -> None:
+    with reading() as (read_loop, record, theirs):
         theirs.send(streamed(answer("a", "b")))
         read_loop.turn()
         after_ns = now_ns()  # the loop has had no turn
@@ -98,8 +121,40 @@ async def test_read_loop_stamps_before_anything_else_runs() -> None:
             record.sent <= record.first_byte == record.first_token == record.last_token <= after_ns
         )
         assert record.first_byte > 0
-        connection.release()
-    read_loop.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux says how long a thread waited to run")
+async def test_what_wakes_the_thread_may_have_come_as_long_before_as_an_alarm_did() -> None:
+    late_ns = MS // 2
+    with reading(linger_ns=20 * MS) as (read_loop, record, theirs):
+        hook = read_loop.hook
+        hook.probed, hook.late_ns = True, 0
+        for attempt in range(100):  # an alarm that is too late shows a stall
+            hook.alarm_ns = now_ns() + 2 * MS
+            turn_before(read_loop, theirs, hook.alarm_ns + late_ns, is_first=attempt == 0)
+            hook.alarm_ns = NEVER
+            turn_before(read_loop, theirs, now_ns() + 2 * MS)
+            assert record.earliest is not None
+            if record.read_times[-1] - record.earliest[-1] >= late_ns:
+                break
+        else:
+            pytest.fail("no alarm was late")
+
+
+def turn_before(
+    read_loop: ReadLoop, server: socket.socket, at_ns: int, is_first: bool = False
+) -> None:
+    """Have a read loop read a token, and wait until a time for two more."""
+
+    def send() -> None:
+        time.sleep(max(0, at_ns - now_ns()) / 1e9)
+        server.send(TOKEN + TOKEN)
+
+    server.send(CHUNKED + TOKEN if is_first else TOKEN)
+    thread = threading.Thread(target=send)
+    thread.start()
+    read_loop.turn()
+    thread.join()
 
 
 def test_request_is_stamped_before_it_is_written() -> None:
@@ -231,6 +286,24 @@ def test_tokens_read_together_came_within_the_lateness_of_the_loop() -> None:
     at_ns = record.sent + 5000
     connection.take(TOKEN + TOKEN, at_ns + 100, REAL + at_ns, True)
     assert record.earliest == [at_ns - 200, at_ns]
+
+
+def test_tokens_waited_longer_than_the_loop_was_late_where_the_last_one_did() -> None:
+    connection, record = stamped()
+    hook = connection.read_loop.hook
+    hook.late_ns, hook.handled_ns = 300, record.sent + 100
+    at_ns = record.sent + 5000
+    connection.take(TOKEN + TOKEN, at_ns + 900, REAL + at_ns, True)
+    assert record.earliest == [record.sent + 100, at_ns]
+
+
+def test_tokens_read_in_the_turn_of_a_late_alarm_may_have_come_in_the_stall() -> None:
+    connection, record = stamped()
+    hook = connection.read_loop.hook
+    hook.late_ns, hook.handled_ns = 0, record.sent + 100
+    hook.stalled_ns = at_ns = record.sent + 5000  # the loop has had no turn since
+    connection.take(TOKEN + TOKEN, at_ns + 10, REAL + at_ns + 10, True)
+    assert record.earliest == [record.sent + 100, at_ns + 10]
 
 
 def test_token_before_the_beginning_of_another_is_not_exact() -> None:
