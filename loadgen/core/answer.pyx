@@ -348,8 +348,7 @@ cdef class Answer:
             tokens: How many tokens each bears; None: one each.
             stream: As the property `stream`; None: unknown.
             answer: The text of the answer.
-            earliest: Pairs (number of an event, ns) of the events that can have come before their
-                stamps; None: all stamps are exact.
+            earliest: Pairs (number of an event, its earliest time, ns); None: all stamps are exact.
             read_late: How long after its stamp each event was read, ns; None: at once.
         """
         counts = [1] * len(stamps) if tokens is None else tokens
