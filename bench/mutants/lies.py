@@ -79,7 +79,7 @@ LIES = (
                 "\n        self._alarm = self._clock.alarm(asyncio.get_running_loop()",
                 "\n        self._alarm = LoopAlarm(asyncio.get_running_loop()",
             ),
-            Edit(PACER, "self._hook.due_ns = max(due, now_ns())", "pass"),
+            Edit(PACER, "self._hook.due_ns = max(next_ns, at_ns)", "pass"),
             Edit(
                 CLOCK,
                 "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",
@@ -221,33 +221,32 @@ LIES = (
         "idle connections unbounded",
         (
             Edit(
-                "loadgen/client/pool.py",
-                "room = self.peak + self._spare - self._in_use - self.opening - len(self)",
+                "loadgen/core/pool.pyx",
+                "room = self.peak + self._spare() - self._in_use - self.opening - len(self)",
                 "room = count",
             ),
         ),
-        Test("tests/client/test_pool.py::TestBudget::test_one_more_than_were_in_flight_at_once"),
+        Test("tests/core/test_pool.py::TestBudget::test_one_more_than_were_in_flight_at_once"),
     ),
     Mutant(
         "idle connections used without a witness",
         (
             Edit(
-                "loadgen/client/keep_alive.py",
+                "loadgen/core/keep_alive.py",
                 "return connection.idle_since - oldest.idle_since > MARGIN_NS and oldest.is_open()",
                 "return True",
             ),
         ),
-        Test("tests/client/test_keep_alive.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
+        Test("tests/core/test_keep_alive.py::TestAge::test_one_is_used_for_a_second_where_nothing_shows_more"),
     ),
     Mutant(
         "clip the schedule on overload",
         (
             Edit(
-                PACER,
-                "                self._next += 1\n            if self._slots > 0:",
-                "                self._next += 1\n            if at_ns - due > 1_000_000:\n       "
-                "         continue\n"
-                "            if self._slots > 0:",
+                "loadgen/core/schedule.pyx",
+                "                self._next += 1\n",
+                "                self._next += 1\n                if at_ns - due_ns > 1_000_000:\n"
+                "                    continue\n",
             ),
         ),
         Test("tests/client/test_pacer.py::test_requests_are_never_early_or_skipped_with_late_alarms"),

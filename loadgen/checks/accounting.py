@@ -8,8 +8,9 @@ from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import LACKED
 from loadgen.checks.targets import shared
 from loadgen.core.outcome import Outcome
+from loadgen.core.request_rows import DISCONNECTED
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.snapshot import DISCONNECTED, Snapshot
+from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import percent, plural
 from loadgen.workload.draws import Departures
 

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from loadgen.client.keep_alive import SAFE_AGE_NS
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
+from loadgen.core.keep_alive import SAFE_AGE_NS
 from loadgen.errors import BadInput
 from loadgen.util import machine, source_address
 from loadgen.util.clock import NS_PER_S

@@ -13,6 +13,7 @@ from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_l
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
+from loadgen.core.schedule import Schedule
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
@@ -106,18 +107,17 @@ class Load:
         cap = settings.max_concurrency
         if cap is not None:
             cap = None if settings.users is not None else partition.share(cap)
-        self.pacer = Pacer(
+        schedule = Schedule(
             recorder.start_ns,
-            beginnings,
-            self._send,
-            transport.hook,
+            beginnings.numbers,
+            beginnings.due,
             following=following,
             cap=cap,
             caps=_caps(settings, recorder.start_ns, partition),
             closed_loop=closed_loop and self._population is None,
             until_ns=until_ns if self.ends_by_time else None,
-            clock=clock,
         )
+        self.pacer = Pacer(schedule, self._send, transport.hook, clock)
         last_s = settings.duration if closed_loop else max(stripe.due, default=0) / NS_PER_S
         self.sending_s = None if following else last_s
         self._streamed_before = transport.hook.tokens
@@ -125,7 +125,6 @@ class Load:
         self._sessions = OpenSessions(requests, index[-1] + 1) if has_sessions else None
         token = settings.session_token if has_sessions else None
         self._session_tokens = SessionTokens(token) if token else None
-        self._has_classes = bool(settings.request_classes)
         self._body = self._sessions.body if self._sessions else requests.body
         repeats_answers = self._sessions is not None and requests.repeats_answers
         self._keeps_answer = settings.save_detailed or repeats_answers or requests.structured
@@ -180,7 +179,7 @@ class Load:
             with LoopProbe(self._clock, self._transport.hook, self._recorder.waits["loop_stall"]):
                 self.pacer.start()
                 await self.pacer.all_sent.wait()
-                self._recorder.scheduled -= self.pacer.never_due
+                self._recorder.scheduled -= self.pacer.schedule.never_due
                 self.draining = True
                 if self.in_flight:
                     await self._drained.wait()
@@ -247,7 +246,7 @@ class Load:
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         try:
-            record = Record(index, *self._requests.tokens(index), due_ns)
+            record = self._requests.record(index, due_ns)
             record.ready = ready_ns
             is_sampled = self._count_tokens is not None and self._sample.take(index)
             record.keeps_text = self._keeps_text or is_sampled
@@ -259,9 +258,6 @@ class Load:
                     self._session_tokens.prepare(record)
                     if record.turn > 0 and record.session_token is None:
                         self._recorder.counters["turns_without_token"] += 1
-            if self._has_classes:
-                record.class_number = self._requests.class_number(index)
-            record.server_tokens = self._requests.server_tokens(index)
             if self._departures is not None:
                 self._departures.mark(record)
             self._open[index] = ready_ns
@@ -290,7 +286,7 @@ class Load:
             else:
                 self._keeps_text = self._keeps_text and not record.counts_tokens
                 self._recorder.add(record)
-                if record.outcome is Outcome.OK:
+                if record.keeps_text and record.outcome is Outcome.OK:
                     self._sample.add(record)
             if self._requests.structured and record.outcome is Outcome.OK:
                 self._answers.append((record.index, record.answer_text))
@@ -298,7 +294,7 @@ class Load:
                 self._on_record(record)
             if self._session_tokens is not None:
                 self._session_tokens.take(record)
-            if not self.pacer.all_sent.is_set():  # else what would follow was counted as cancelled
+            if not self.pacer.schedule.is_done:  # else what would follow was counted as cancelled
                 continues = self._sessions is not None and self._continue_session(
                     self._sessions, record
                 )
@@ -307,7 +303,7 @@ class Load:
                     if session is not None:
                         self.pacer.follow(*session)
             self.pacer.release()
-            if not self.in_flight and self.pacer.all_sent.is_set():
+            if not self._open and self.pacer.schedule.is_done:
                 self._drained.set()
         except Exception as error:  # noqa: BLE001 - run() raises it
             self._fail(error)

@@ -124,9 +124,8 @@ class OpenSessions:
         outcome = record.outcome if record.outcome in same else Outcome.CANCELLED
         unsent = []
         for index in sorted(lost):
-            never = Record(index, *self._requests.tokens(index), record.closed)
+            never = self._requests.record(index, record.closed)
             never.turn = record.turn + index - record.index
-            never.class_number = record.class_number
             never.outcome = outcome
             never.closed = record.closed
             never.target = record.target

@@ -91,9 +91,9 @@ class Warmup:
         self._wanted = len(rows)
         self._ended.clear()
         for row in rows:
-            record = Record(next(self._numbers), *requests.tokens(row), now_ns())
+            record = requests.record(row, now_ns())
+            record.index = next(self._numbers)
             record.ready = record.due
-            record.class_number = requests.class_number(row)
             self._transport.send(record, requests.body(row))
         await self._ended.wait()
         return self._records

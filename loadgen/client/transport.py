@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 
 from loadgen.client.connector import CannotConnect, Connector
 from loadgen.client.decoder import Decoder
-from loadgen.client.keep_alive import MARGIN_NS, REST_NS
 from loadgen.client.open_ends import OpenEnds
 from loadgen.client.pacer import AlarmQueue
-from loadgen.client.pool import Pool
 from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.timeouts import LimitWatch, Timeouts
 from loadgen.core.dialect_scan import DialectScanner
+from loadgen.core.keep_alive import MARGIN_NS, REST_NS, KeepAlive
 from loadgen.core.outcome import Outcome
+from loadgen.core.pool import Pool
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
+from loadgen.core.server_threads import ServerThreads
 from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.failures import Reachability, ReachabilityTracker
 from loadgen.util.clock import NS_PER_S, clock_for, now_ns
@@ -74,7 +75,7 @@ class Transport:
         self._tracker = ReachabilityTracker()
         self.encoder = RequestEncoder(target)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
-        self._pool = Pool(self._close, timeouts.first_byte // 2)
+        self._pool = Pool(self._close, KeepAlive(), ServerThreads(timeouts.first_byte // 2))
         self._active: set[Connection] = set()
         self._limits = LimitWatch(self._active, timeouts, self._abandon)
         self._open_ends = OpenEnds(self._end_open)

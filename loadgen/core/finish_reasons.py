@@ -25,7 +25,8 @@ FAILED = frozenset(
 )
 # Its content was held back: a failure if no token came.
 FILTERED = frozenset(("content_filter", "safety", "refusal", "recitation", "sensitive", "blocked"))
-KNOWN = COMPLETE | CUT | FAILED | FILTERED
+ENDS = COMPLETE | CUT  # of an answer that came as far as it should
+KNOWN = ENDS | FAILED | FILTERED
 NO_REASON = ("", "null", "none")  # of servers that write a missing reason as a word
 
 

@@ -7,6 +7,7 @@ from loadgen.core.answer cimport Answer
 from loadgen.core.c.memory cimport COUNTING, RECORDS, count_objects, live_count
 
 from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
+from loadgen.core.finish_reasons import KNOWN
 
 
 def live():
@@ -47,7 +48,7 @@ cdef class Record(Answer):
             return
         if detail:
             self.detail = self.redaction(detail)
-        if self.finish_reason:
+        if self.finish_reason and self.finish_reason not in KNOWN:
             self.finish_reason = self.redaction(self.finish_reason)
         if isinstance(self.matched_stop, str):
             self.matched_stop = self.redaction(self.matched_stop)

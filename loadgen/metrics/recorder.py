@@ -12,19 +12,15 @@ from loadgen.core.accumulator import Latency, Tally
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
+from loadgen.core.request_rows import RequestRows
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.failures import SILENCE_NS
 from loadgen.metrics.snapshot import (
     BIN_NS,
-    CANCELLED,
     COUNTERS,
-    DISCONNECTED,
-    FAILED,
     LATENCIES,
-    NO_TPOT,
     OF_LOOP,
     RETRY_ROW,
-    ROW,
     UNFINISHED,
     WAITS,
     Details,
@@ -43,12 +39,6 @@ COUNTED_HERE = (
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
 MAX_STOP_CHARACTERS = 64
-# In place of the latencies of a request that is not ok; else FAILED.
-_IN_PLACE: dict[Outcome | None, int] = {
-    Outcome.CANCELLED: CANCELLED,
-    Outcome.DISCONNECTED: DISCONNECTED,
-}
-_BLOCK_BYTES = ROW.size * 8192
 
 
 class Recorder:
@@ -86,10 +76,7 @@ class Recorder:
         self._early_stops: Counter[str] = Counter()
         self._sample: list[SampledAnswer] = []
         self._examples: dict[str, list[dict[str, Any]]] = {}
-        self._blocks: list[
-            bytearray
-        ] = []  # full ones: one array that grew would leave holes all over the heap
-        self._block = bytearray()  # ROW after ROW
+        self._rows = RequestRows(start_ns, from_due)
         self._retries = bytearray()  # RETRY_ROW after RETRY_ROW
         self._details = Details() if detailed else None
         self._silences: list[dict[str, Any]] = []
@@ -114,13 +101,7 @@ class Recorder:
             f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
         )
         self._outcomes[name] += 1
-        sent = record.sent - self.start_ns if record.sent else -1
-        closed = record.closed - self.start_ns
-        inputs = (input_tokens(record), record.cached_tokens)
-        self._block += ROW.pack(record.index, sent, closed, *self._latencies_of(record), *inputs)
-        if len(self._block) >= _BLOCK_BYTES:
-            self._blocks.append(self._block)
-            self._block = bytearray()
+        self._rows.add(record)
         self._tally.add(record)
         if record.unread:
             self._unread = add_unread(self._unread, record.unread)
@@ -210,7 +191,7 @@ class Recorder:
             | {name: histogram.copy() for name, histogram in self.waits.items()},
             lower={name: latency.lower for name, latency in self._latencies.items()},
             upper={name: latency.upper for name, latency in self._latencies.items()},
-            rows=b"".join((*self._blocks, self._block)),
+            rows=bytes(self._rows),
             retries=bytes(self._retries),
             token_counts=self._tally.bins,
             timeline=self._tally.timeline,
@@ -223,20 +204,6 @@ class Recorder:
 
     def _count(self, name: str) -> int:
         return self.counters[name] if name in self.counters else getattr(self._tally, name)
-
-    def _latencies_of(self, record: Record) -> tuple[int, int, int]:
-        """Return TTFT, E2EL and TPOT, ns, never below 0; of a request that is not ok, what
-        stands in their place.
-        """
-        if record.outcome is not Outcome.OK:
-            return (_IN_PLACE.get(record.outcome, FAILED),) * 3
-        start = self._start(record)
-        tpot_ns = record.tpot_n1_ns
-        return (
-            max(record.first_token - start, 0),
-            max(record.last_token - start, 0),
-            NO_TPOT if tpot_ns is None else tpot_ns,
-        )
 
     def _start(self, record: Record) -> int:
         return record.due if self._from_due else record.sent
@@ -300,7 +267,8 @@ class Recorder:
     def _add_details(details: Details, record: Record, error: str) -> None:
         ok = not error
         stamps = record.stamps if ok else []
-        details.input_lens.append(input_tokens(record))
+        counted = record.prompt_tokens
+        details.input_lens.append(counted if counted >= 0 else record.expected_tokens)
         details.output_lens.append(record.answer_tokens if ok else 0)
         details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
         details.itls.append([(b - a) / 1e9 for a, b in pairwise(stamps)])
@@ -309,13 +277,6 @@ class Recorder:
         details.queue_times.append((record.sent - record.due) / 1e9 if record.sent else 0.0)
         details.generated_texts.append(record.generated_text if ok else "")
         details.errors.append(error)
-
-
-def input_tokens(record: Record) -> int:
-    """Return the input tokens of a request, as the server counts them, else as expected;
-    negative if unknown.
-    """
-    return record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
 
 
 def phase(record: Record) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import NO_FAILURES, Outcome
+from loadgen.core.request_rows import DISCONNECTED, FAILED
 from loadgen.core.sketch import Timeline
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.sums import add_counts, add_unread
@@ -120,9 +121,6 @@ CONNECTIONS = (
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 # Counters that no record has.
 OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")
-# In place of the latencies of a request that was not ok.
-FAILED, CANCELLED, DISCONNECTED = (-1, -2, -3)
-NO_TPOT = -1  # of an answer of one token
 # One request that was sent more than once: index, attempts, HTTP status of the first attempt. In
 # ns: the first attempt from sent to closed, from ready to the last attempt, and TTFT and E2EL from
 # due, -1 if it is not ok.

@@ -38,7 +38,7 @@ class Sample:
 
     def take(self, index: int) -> bool:
         """Return whether to keep the text of the request with this number, which is sent now."""
-        if not self._wants(index):
+        if index // self._of % self._step:
             return False
         self._taken.append(index)
         if len(self._taken) > self._most:
@@ -50,7 +50,7 @@ class Sample:
     def add(self, record: Record) -> None:
         """Keep an answer that was to be kept, if it still is, and its text is all of its tokens."""
         # The name of a tool and the marks around a call are counted, and stand in no text.
-        is_whole = record.keeps_text and record.completion_tokens >= 0 and not record.other_events
+        is_whole = record.completion_tokens >= 0 and not record.other_events
         if is_whole and self._wants(record.index):
             self.records.append(record)
 

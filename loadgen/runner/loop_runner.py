@@ -296,7 +296,7 @@ class LoopRunner(Participant):
             never_due=recorder.count("never_due"),
             never_sent=sum(count for _, count in recorder.never_sent),
             waiting=load.pacer.overdue,
-            cap=load.pacer.cap,
+            cap=load.pacer.schedule.cap,
             streams=settings.streams,
             closed_loop=load.closed_loop,
             sending_s=load.sending_s,

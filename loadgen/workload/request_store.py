@@ -23,6 +23,7 @@ from typing import Any, Self
 import orjson
 
 from loadgen.config.settings import RunSettings
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.image import estimated_bytes, images
@@ -335,7 +336,7 @@ class Requests:
         """Read the JSON body of request `index`."""
         # pread, not a mapping: pages read stay in the page cache and out of the process's resident
         # memory
-        row = self._row(index)
+        row = index if index < len(self._ends) else self._row(index)
         start = self._ends[row - 1] if row else 0
         return os.pread(self._file, self._ends[row] - start, start)
 
@@ -344,11 +345,13 @@ class Requests:
         row = self._row(index)
         return self._inputs[row], self._outputs[row]
 
-    def server_tokens(self, index: int) -> int:
-        """Return the expected input tokens of request `index` by the server's count, -1 if
-        unknown.
-        """
-        return self._expected[self._row(index)]
+    def record(self, index: int, due_ns: int) -> Record:
+        """Make the record of request `index`: what is planned, its class, and when it is due."""
+        row = index if index < len(self._ends) else self._row(index)
+        record = Record(index, self._inputs[row], self._outputs[row], due_ns)
+        record.server_tokens = self._expected[row]
+        record.class_number = self._classes[row]
+        return record
 
     def think_ns(self, index: int) -> int:
         """Return the time from the last answer that request `index` follows until it is due, ns."""
@@ -362,10 +365,6 @@ class Requests:
     def turn(self, index: int) -> int:
         """Return how many requests of its session come before request `index`."""
         return self._turns[self._row(index)]
-
-    def class_number(self, index: int) -> int:
-        """Return the class of request `index`, from 0."""
-        return self._classes[self._row(index)]
 
     def repeats(self, index: int) -> bool:
         """Return whether request `index`, beyond the prepared ones, repeats the prompt of an

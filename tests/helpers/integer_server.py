@@ -3,11 +3,12 @@ that a test names.
 """
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
-from loadgen.client.keep_alive import LONG_REST_NS
-from loadgen.client.pool import Pool
+from loadgen.core.keep_alive import LONG_REST_NS, KeepAlive
 from loadgen.core.outcome import Outcome
+from loadgen.core.pool import Pool
+from loadgen.core.record import Record
+from loadgen.core.server_threads import ServerThreads
 
 MS, S = 1_000_000, 1_000_000_000
 
@@ -22,22 +23,18 @@ class Peer:
     keep_alive_ns: int = 0
     idle_since: int = 0
     closed_by_peer: bool = False
-    record: SimpleNamespace = field(default_factory=lambda: request())
+    record: Record = field(default_factory=Record)
 
     def is_open(self) -> bool:
         return not self.closed_by_peer
 
 
-def request(sent_ns: int = 0, first_byte_ns: int = 0, *, ready_ns: int = 0) -> SimpleNamespace:
-    return SimpleNamespace(
-        ready=ready_ns,
-        retried_ns=0,
-        sent=sent_ns,
-        first_byte=first_byte_ns,
-        closed=0,
-        outcome=None,
-        reused=False,
-    )
+def request(sent_ns: int = 0, first_byte_ns: int = 0, *, ready_ns: int = 0) -> Record:
+    record = Record()
+    record.ready = ready_ns
+    record.sent = sent_ns
+    record.first_byte = first_byte_ns
+    return record
 
 
 class IntegerServer:
@@ -45,7 +42,11 @@ class IntegerServer:
 
     def __init__(self, most_patience_ns: int = 0) -> None:
         self.closed: list[str] = []
-        self.pool = Pool(lambda connection: self.closed.append(connection.name), most_patience_ns)
+        self.pool = Pool(
+            lambda connection: self.closed.append(connection.name),
+            KeepAlive(),
+            ServerThreads(most_patience_ns),
+        )
 
     def opened(self, *names: str, at_ns: int = 0) -> list[Peer]:
         peers = [Peer(name) for name in names]

@@ -5,8 +5,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from loadgen.client.pool import Pool
+from loadgen.core.keep_alive import KeepAlive
 from loadgen.core.outcome import Outcome
+from loadgen.core.pool import Pool
+from loadgen.core.server_threads import ServerThreads
 from tests.helpers.integer_server import MS, Peer, S, request
 
 SENDS_S, STALL_NS = 8, 4 * S
@@ -28,7 +30,7 @@ class StalledClient:
     """
 
     def __init__(self, rate: int, latency_ns: int, *, first_byte_ns: int, stall_ns: int) -> None:
-        self.pool = Pool(lambda connection: None)
+        self.pool = Pool(lambda connection: None, KeepAlive(), ServerThreads())
         self.opened = 0
         self.longest_wait_ns = 0
         self._latency_ns, self._first_byte_ns = latency_ns, first_byte_ns

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from loadgen.client.pacer import Pacer
 from loadgen.core.read_loop import SendHook
+from loadgen.core.schedule import Schedule
 from loadgen.testing import virtual
-from loadgen.workload.due_times import Stripe
 from tests.helpers.run_facts import MS, S
 
 
@@ -47,12 +47,11 @@ class World:
     def pace(self, due_ms, index=None, until_ms=None, **options):
         """A pacer of requests due so long after the start; it is started."""
         due_ns = [round(ms * MS) for ms in due_ms]
-        requests = Stripe(range(len(due_ns)) if index is None else index, due_ns)
+        numbers = range(len(due_ns)) if index is None else index
         until_ns = None if until_ms is None else self.start + until_ms * MS
         clock = replace(virtual.clock(), alarm=self.alarm)
-        self.pacer = Pacer(
-            self.start, requests, self.send, self.hook, until_ns=until_ns, clock=clock, **options
-        )
+        schedule = Schedule(self.start, numbers, due_ns, until_ns=until_ns, **options)
+        self.pacer = Pacer(schedule, self.send, self.hook, clock)
         self.pacer.start()
         return self.pacer
 

@@ -4,8 +4,9 @@ import pytest
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
+from loadgen.core.request_rows import CANCELLED, FAILED
 from loadgen.metrics.recorder import Recorder, phase
-from loadgen.metrics.snapshot import CANCELLED, FAILED, LATENCIES, WAITS
+from loadgen.metrics.snapshot import LATENCIES, WAITS
 from tests.helpers.response_bytes import delta
 from tests.helpers.run_facts import (
     CHUNKED,
@@ -28,8 +29,7 @@ from tests.helpers.snapshot_ms import only
 # -- when what was sent and closed
 
 
-def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch):
-    monkeypatch.setattr("loadgen.metrics.recorder._BLOCK_BYTES", 4 * 28)
+def test_when_each_was_sent_and_closed_is_kept():
     snapshot = measured(
         [answered(index=i, sent=i, tokens=[i + 10, i + 20], closed=i + 30) for i in range(10)]
     )

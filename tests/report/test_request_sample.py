@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.snapshot import CANCELLED, FAILED, ROW_COLUMNS, Snapshot
+from loadgen.core.request_rows import CANCELLED, FAILED
+from loadgen.metrics.snapshot import ROW_COLUMNS, Snapshot
 from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.timeline import A_STRETCH, STRETCHES, RequestSample
 from tests.helpers.run_facts import MS, S, failed, measured, rows_of, steady, unsent

@@ -121,7 +121,7 @@ def test_the_prompts_of_a_run_and_those_beyond_it_are_assigned_in_one_order(tmp_
     request_store.write(tmp_path, made.prompts, target.body, made.origin, 4)
     with request_store.Requests(tmp_path) as read:
         assert [orjson.loads(read.body(row))["model"] for row in range(4)] == ["a", "b", "c", "a"]
-        assert [read.class_number(row) for row in range(4)] == [0, 1, 2, 0]
+        assert [read.record(row, 0).class_number for row in range(4)] == [0, 1, 2, 0]
     assert [prompt.class_number for prompt in islice(made.beyond(4), 3)] == [1, 2, 0]
     assert request_store.read_about(tmp_path)["classes"] == {"a": 2, "b": 1, "c": 1}
 

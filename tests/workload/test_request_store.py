@@ -68,7 +68,7 @@ def test_server_tokens_are_stored_if_known(tmp_path):
     known = [Prompt("a", 3, 1, "test", server_tokens=11), Prompt("b", 3, 1, "test")]
     request_store.write(tmp_path, known, body, dict, 2)
     with Requests(tmp_path) as read:
-        assert [read.server_tokens(index) for index in range(3)] == [11, -1, 11]
+        assert [read.record(index, 0).server_tokens for index in range(3)] == [11, -1, 11]
 
 
 def test_images_of_the_prompts_are_counted(tmp_path):
@@ -85,7 +85,7 @@ def test_a_request_has_its_class_and_repeated_rows_have_theirs(tmp_path):
     known = [Prompt("a", 3, 1, "test", class_number=number) for number in (2, 0, 255)]
     request_store.write(tmp_path, known, body, dict, 3)
     with request_store.Requests(tmp_path) as read:
-        assert [read.class_number(index) for index in range(5)] == [2, 0, 255, 2, 0]
+        assert [read.record(index, 0).class_number for index in range(5)] == [2, 0, 255, 2, 0]
 
 
 def test_requests_that_the_disk_has_no_room_for_are_refused_after_the_first_block(

@@ -17,9 +17,10 @@ from msgspec import UNSET, Struct, UnsetType
 from loadgen.checks import server, unfinished_p99_ns
 from loadgen.config import slo
 from loadgen.core.finish_reasons import is_known
+from loadgen.core.request_rows import FAILED
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import OF_LAST_STEP
-from loadgen.metrics.snapshot import FAILED, UNFINISHED, Snapshot
+from loadgen.metrics.snapshot import UNFINISHED, Snapshot
 from loadgen.metrics.statistic import client_error_ms, statistic_ms
 from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.latencies import GroupLatency

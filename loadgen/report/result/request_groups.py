@@ -16,9 +16,10 @@ from loadgen.config import slo
 from loadgen.config.load_profile import LoadProfile
 from loadgen.config.settings import shown_urls
 from loadgen.core.outcome import Outcome
+from loadgen.core.request_rows import DISCONNECTED, FAILED
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.snapshot import DISCONNECTED, FAILED, Snapshot
+from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.latencies import GroupLatency, Latencies
 from loadgen.report.result.outcomes import LimitResult, Outcomes, judge_limits
 from loadgen.report.result.rates import PerSecond, is_goodput_known

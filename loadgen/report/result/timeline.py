@@ -11,8 +11,9 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from loadgen.core import sketch
 from loadgen.core.histogram import coarse_lowest
+from loadgen.core.request_rows import CANCELLED, DISCONNECTED, FAILED
 from loadgen.core.sketch import Sketch
-from loadgen.metrics.snapshot import BIN_NS, CANCELLED, DISCONNECTED, FAILED, Snapshot
+from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.metrics.throughput import most_in_each
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S

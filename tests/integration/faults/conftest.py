@@ -48,9 +48,9 @@ async def nothing_is_left() -> AsyncIterator[None]:
 @pytest.fixture
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections may be used again at once."""
-    monkeypatch.setattr("loadgen.client.keep_alive.REST_NS", 0)
-    monkeypatch.setattr("loadgen.client.keep_alive.LONG_REST_NS", 0)
-    monkeypatch.setattr("loadgen.client.keep_alive.LEAST_LONG_REST_NS", 0)
+    monkeypatch.setattr("loadgen.core.keep_alive.REST_NS", 0)
+    monkeypatch.setattr("loadgen.core.keep_alive.LONG_REST_NS", 0)
+    monkeypatch.setattr("loadgen.core.keep_alive.LEAST_LONG_REST_NS", 0)
 
 
 def descriptors() -> Counter[str]:

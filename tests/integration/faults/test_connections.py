@@ -144,7 +144,7 @@ class TestReuse:
     async def test_none_is_reused_before_it_has_rested_after_an_early_close(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("loadgen.client.keep_alive.LONG_REST_NS", 3600 * S)
+        monkeypatch.setattr("loadgen.core.keep_alive.LONG_REST_NS", 3600 * S)
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one("close-after"))
             await until(lambda: not sender.transport.reuses)

@@ -74,7 +74,7 @@ async def test_connections_are_opened_before_the_first_request_is_due(
 
     # On a machine that stands still for a second before the run starts, they would be too old for
     # use.
-    monkeypatch.setattr("loadgen.client.keep_alive.SAFE_AGE_NS", 3600 * 10**9)
+    monkeypatch.setattr("loadgen.core.keep_alive.SAFE_AGE_NS", 3600 * 10**9)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     async with serving(script, tls) as url:

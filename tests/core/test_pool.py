@@ -4,8 +4,8 @@ list of integers.
 
 import pytest
 
-from loadgen.client.keep_alive import LONG_REST_NS, MARGIN_NS, REST_NS
-from loadgen.client.pool import AT_ONCE, LATE_OPENING_NS, OPENING_NS
+from loadgen.core.keep_alive import LONG_REST_NS, MARGIN_NS, REST_NS
+from loadgen.core.pool import AT_ONCE, LATE_OPENING_NS, OPENING_NS
 from tests.helpers.integer_server import MS, IntegerServer, S, request
 from tests.helpers.stalled_client import StalledClient
 

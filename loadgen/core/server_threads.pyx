@@ -1,3 +1,4 @@
+# cython: language_level=3
 """Whether connections that are kept hold threads of a server that requests wait for.
 
 A server that gives each connection a thread answers nobody else on it while the connection is open.
@@ -8,17 +9,23 @@ server is slow. Then no connection is kept until this one is answered. If its re
 after the first of them was closed, this is a proof; after PROOF of them none is kept any more.
 """
 
+cimport cython
+from libc.stdint cimport int64_t
+
+from loadgen.core.record cimport Record
+
 from collections import deque
 
-from loadgen.core.record import Record
+cdef enum:
+    PATIENCE = 3
+    PROOF = 2  # so many more responses begin after idle connections were closed than do not
 
-PATIENCE = 3
 LEAST_PATIENCE_NS = 50_000_000
 FIRST_PATIENCE_NS = 5_000_000_000  # before any request was answered
-PROOF = 2  # so many more responses begin after idle connections were closed than do not
 
 
-class ServerThreads:
+@cython.final
+cdef class ServerThreads:
     """What requests on new connections have shown of a server's threads.
 
     Args:
@@ -32,28 +39,17 @@ class ServerThreads:
         answers_several: Whether the server has answered two connections at once.
     """
 
-    def __init__(self, most_patience_ns: int = 0) -> None:
-        self.starved = 0
-        self.are_held = False
-        self.keeps_none = False
-        self.answers_several = False
+    def __init__(self, int64_t most_patience_ns=0):
         self._most_patience_ns = most_patience_ns or 1 << 62
-        # From a request to the first byte, on kept connections; before there is one, on any.
-        self._longest_ns = 0
-        self._latest_ns = 0  # when the last of those that were answered on kept ones was sent
-        self._unanswered: deque[Record] = deque()  # sent on new connections
-        self._answered: Record | None = None  # the last of those that have been answered since
-        self._freed: Record | None = None  # that for which none is kept
-        self._freed_ns = 0  # when the first was closed for it
-        self._weight = 0  # of the proof that it may become
-        self._proof = 0
+        self._unanswered = deque()
 
-    def sent(self, record: Record) -> None:
+    cpdef sent(self, Record record):
         """Watch a request that was sent on a connection that has carried no other."""
         self._unanswered.append(record)
 
-    def ended(self, record: Record, at_ns: int) -> None:
+    cpdef ended(self, Record record, int64_t at_ns):
         """Learn from a request that has ended at `at_ns`, before its connection is kept or not."""
+        cdef int64_t since_ns
         if self._freed is not None:
             self._freed_ns = self._freed_ns or at_ns
             self._see_freed(at_ns)
@@ -65,7 +61,7 @@ class ServerThreads:
             since_ns = max(record.sent, self._freed_ns)  # without a wait for a thread
             self._longest_ns = max(self._longest_ns, record.first_byte - since_ns)
 
-    def look(self, idle_ns: int | None, in_use: int, at_ns: int) -> tuple[bool, int]:
+    def look(self, idle_ns, Py_ssize_t in_use, int64_t at_ns):
         """Look whether a request seems to wait for a thread that an idle connection holds.
 
         Args:
@@ -77,6 +73,8 @@ class ServerThreads:
             Whether to close the idle connections, and after how long to look again, ns; 0: not
             before the next request on a new connection.
         """
+        cdef int64_t patience_ns, since_ns, sent_ns, left_ns
+        cdef Record first
         self._see_freed(at_ns)
         self._drop_answered()
         if self.are_held:
@@ -88,11 +86,12 @@ class ServerThreads:
         patience_ns = max(PATIENCE * self._longest_ns, LEAST_PATIENCE_NS)
         if not self._longest_ns:
             patience_ns = FIRST_PATIENCE_NS
-        since_ns = sent_ns = self._unanswered[0].sent
+        first = self._unanswered[0]
+        since_ns = sent_ns = first.sent
         if self._latest_ns <= sent_ns:
             if idle_ns is None or in_use > len(self._unanswered):
                 return False, LEAST_PATIENCE_NS
-            since_ns = max(sent_ns, idle_ns)
+            since_ns = max(sent_ns, <int64_t>idle_ns)
         left_ns = since_ns + min(patience_ns, self._most_patience_ns) - at_ns
         if left_ns > 0:
             return False, min(left_ns, LEAST_PATIENCE_NS)
@@ -103,11 +102,12 @@ class ServerThreads:
         self._weight = PROOF if in_use == 1 else 1
         return True, LEAST_PATIENCE_NS
 
-    def _see_freed(self, at_ns: int) -> None:
+    cdef int _see_freed(self, int64_t at_ns) except -1:
         """Learn from whether the response began soon after a connection was closed for it."""
-        freed = self._freed
+        cdef Record freed = self._freed
+        cdef int64_t soon_ns
         if freed is None:
-            return
+            return 0
         soon_ns = max(self._longest_ns, LEAST_PATIENCE_NS)
         if 0 < self._freed_ns < freed.first_byte <= self._freed_ns + soon_ns:
             self.starved += 1
@@ -116,22 +116,30 @@ class ServerThreads:
         elif freed.first_byte or freed.outcome is not None or 0 < self._freed_ns < at_ns - soon_ns:
             self._proof = max(self._proof - 1, 0)
         else:
-            return
+            return 0
         self._freed = None
         self.keeps_none = self.are_held
+        return 0
 
-    def _drop_answered(self) -> None:
+    cdef int _drop_answered(self) except -1:
         """Watch no longer those at the head that have been answered, or have failed."""
-        unanswered = self._unanswered
-        while unanswered and (unanswered[0].first_byte or unanswered[0].outcome is not None):
-            record = unanswered.popleft()
+        cdef Record record
+        while self._unanswered:
+            record = self._unanswered[0]
+            if not record.first_byte and record.outcome is None:
+                break
+            self._unanswered.popleft()
             if record.first_byte:
                 if self._answered is not None and _overlap(record, self._answered):
                     self.answers_several = True
                 self._answered = record
+        return 0
 
 
-def _overlap(one: Record, other: Record) -> bool:
+cdef bint _overlap(Record one, Record other) noexcept:
     """Return whether two responses were under way at the same time."""
-    begun_ns = max(one.first_byte, other.first_byte)
-    return all(record.outcome is None or record.closed > begun_ns for record in (one, other))
+    cdef int64_t begun_ns = max(one.first_byte, other.first_byte)
+    return (
+        (one.outcome is None or one.closed > begun_ns)
+        and (other.outcome is None or other.closed > begun_ns)
+    )

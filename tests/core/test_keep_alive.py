@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.client.keep_alive import (
+from loadgen.core.keep_alive import (
     LEAST_LONG_REST_NS,
     LONG_REST_NS,
     MARGIN_NS,

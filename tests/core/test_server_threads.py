@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.client.server_threads import FIRST_PATIENCE_NS, LEAST_PATIENCE_NS, ServerThreads
 from loadgen.core.outcome import Outcome
+from loadgen.core.server_threads import FIRST_PATIENCE_NS, LEAST_PATIENCE_NS, ServerThreads
 from tests.helpers.integer_server import MS, IntegerServer, S, request
 
 

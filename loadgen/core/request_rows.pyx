@@ -1,0 +1,77 @@
+# cython: language_level=3
+"""RequestRows: a packed row for each request that has ended.
+
+Budget per request: one copy of 40 bytes.
+"""
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from cpython.bytes cimport PyBytes_FromStringAndSize
+
+from loadgen.core.record cimport Record
+
+from loadgen.core.outcome import Outcome
+
+# In place of the latencies of a request that was not ok.
+FAILED, CANCELLED, DISCONNECTED = (-1, -2, -3)
+NO_TPOT = -1  # of an answer of one token
+
+cdef object OK = Outcome.OK
+cdef dict IN_PLACE = {Outcome.CANCELLED: CANCELLED, Outcome.DISCONNECTED: DISCONNECTED}
+
+cdef enum:
+    BLOCK = 8192  # rows; one array that grew would leave holes all over the heap
+
+
+cdef packed struct Row:  # `metrics.snapshot.ROW` says what it holds
+    uint32_t index
+    int64_t sent, closed
+    float ttft, e2el, tpot
+    int32_t input_tokens, cached_tokens
+
+
+@cython.final
+cdef class RequestRows:
+    """The rows of a run, in the order in which requests ended.
+
+    Args:
+        start_ns: When the clock of the run starts.
+        from_due: Whether latencies count from due; else from sent.
+    """
+    cdef int64_t start_ns
+    cdef bint from_due
+    cdef list blocks  # full ones
+    cdef Row[BLOCK] block
+    cdef Py_ssize_t count  # rows in `block`
+
+    def __init__(self, int64_t start_ns, bint from_due):
+        self.start_ns, self.from_due, self.blocks = start_ns, from_due, []
+
+    def add(self, Record record not None):
+        """Add a record that has its outcome."""
+        cdef Row *row = &self.block[self.count]
+        cdef int64_t since_ns = record.due if self.from_due else record.sent
+        cdef int64_t tokens
+        row.index = <uint32_t>record.index
+        row.sent = record.sent - self.start_ns if record.sent else -1
+        row.closed = record.closed - self.start_ns
+        if record.outcome is OK:
+            tokens = record.tokens_but_one()
+            row.ttft = <float><double>max(record.first_token - since_ns, 0)
+            row.e2el = <float><double>max(record.last_token - since_ns, 0)
+            row.tpot = NO_TPOT
+            if tokens > 0:
+                row.tpot = <float><double>((record.last_token - record.first_token) // tokens)
+        else:
+            row.ttft = row.e2el = row.tpot = IN_PLACE.get(record.outcome, FAILED)
+        row.input_tokens = <int32_t>(
+            record.prompt_tokens if record.prompt_tokens >= 0 else record.get_expected_tokens()
+        )
+        row.cached_tokens = <int32_t>record.cached_tokens
+        self.count += 1
+        if self.count == BLOCK:
+            self.blocks.append(PyBytes_FromStringAndSize(<char *>self.block, sizeof(self.block)))
+            self.count = 0
+
+    def __bytes__(self):
+        rows = PyBytes_FromStringAndSize(<char *>self.block, self.count * <Py_ssize_t>sizeof(Row))
+        return b"".join([*self.blocks, rows])
