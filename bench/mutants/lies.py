@@ -365,4 +365,26 @@ LIES = (
         (Edit(TALLY, "self.disagreeing_counts += apart != 0", "pass"),),
         Test("tests/checks/test_token_counts.py::test_counts_that_do_not_add_up_are_suspect"),
     ),
+    Mutant(
+        "leave the last requests out of the journal",
+        (
+            Edit(
+                "loadgen/core/record_row.pyx",
+                "        if not self.file.closed:\n            self.flush()",
+                "        if not self.file.closed:\n            pass",
+            ),
+        ),
+        Test("tests/metrics/test_records_file.py::test_the_first_line_says_what_the_run_is_and_each_other_is_a_record"),
+    ),
+    Mutant(
+        "read a row that was cut off",
+        (
+            Edit(
+                "loadgen/metrics/records/file.py",
+                "if begin + size > self._size:",
+                "if False and begin + size > self._size:",
+            ),
+        ),
+        Test("tests/metrics/test_records_file.py::test_a_journal_is_read_wherever_its_writing_was_cut_off"),
+    ),
 )  # fmt: skip

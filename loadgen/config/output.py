@@ -70,7 +70,11 @@ class OutputSettings:
         metavar="PRICE",
     )
     records: str | None = option(
-        None, OUTPUT, "write one JSON line for each request when it ends", metavar="FILE", file=True
+        None,
+        OUTPUT,
+        "write one JSON line for each request when the run has ended",
+        metavar="FILE",
+        file=True,
     )
     steady_state_threshold: float = option(
         0.95,

@@ -13,8 +13,9 @@ from loadgen.core.c.memory cimport (
 )
 from loadgen.core.c.events cimport (
     MAYBE, MAYBE_LAST, REORDERED, USER, append_event, append_run, copy_of_stamps, count_inexact,
-    count_late, drop_tokens, earliest, free_arrays, is_complete, keep_events, mark_last_run,
-    mark_maybe_last, mark_silent_runs, may_bear_token, put, put_read, put_source, reserve,
+    count_late, count_tokens, drop_tokens, earliest, free_arrays, is_complete, keep_events,
+    mark_last_run, mark_maybe_last, mark_silent_runs, may_bear_token, put, put_read, put_source,
+    reserve,
 )
 from loadgen.core.event_flags cimport (
     BARE, CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OTHER, REASONING, ROLE, SILENT, TOKENS,
@@ -339,7 +340,7 @@ cdef class Answer:
             self.counted, self.counted_by = self.events, BY_EVENTS
         return 0
 
-    def restore(self, stamps, tokens=None, stream=None, answer="", earliest=(), read_late=None):
+    def restore(self, stamps, tokens=None, stream=(), answer="", earliest=None, read_late=None):
         """Add the events of a record from a file.
 
         Args:
@@ -347,26 +348,28 @@ cdef class Answer:
             tokens: How many tokens each bears; None: one each.
             stream: As the property `stream`; None: unknown.
             answer: The text of the answer.
-            earliest: Pairs (number of an event, ns) of the events that can have come before their
-                stamps.
+            earliest: Pairs (number of an event, its earliest time, ns); None: all stamps are exact.
             read_late: How long after its stamp each event was read, ns; None: at once.
         """
         counts = [1] * len(stamps) if tokens is None else tokens
         reserve(&self.arrays, self.events + max(len(stamps), 1))
+        if tokens is not None:
+            count_tokens(&self.arrays, self.events)
         for at_ns, k in zip(stamps, counts, strict=True):
             put(&self.arrays, self.events, at_ns, k)
             self.counted += k
             self.events += 1
-        for number, at_ns in earliest:
+        if earliest is not None and self.arrays.earliest_ns == NULL:
+            self.arrays.earliest_ns = copy_of_stamps(&self.arrays, self.events)
+        for number, at_ns in earliest or ():
             if not 0 <= number < self.events:
                 raise ValueError(number)
             self.set_earliest(number, number + 1, at_ns)
         if read_late is not None:
-            if len(read_late) != self.events:
-                raise ValueError("read_late")
             self.arrays.reads_ns = copy_of_stamps(&self.arrays, self.events)
-            for i, late_ns in enumerate(read_late):
+            for i, late_ns in zip(range(self.events), read_late, strict=True):
                 self.arrays.reads_ns[i] += late_ns
+        self.runs.is_cut = stream is None
         for flags, value in stream or ():
             if flags & TOKENS:
                 append_run(&self.runs, flags, value, 0)

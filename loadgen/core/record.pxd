@@ -37,6 +37,7 @@ cdef class Record(Answer):
     cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
     # How it ended.
     cdef public object outcome, detail
+    cdef public object source  # where its prompt comes from; None: only a file of records says it
     cdef public int status  # of HTTP
     cdef public bint reused  # whether its connection had carried a request before
     cdef public bint by_reader  # whether aiohttp's reader read it

@@ -33,6 +33,7 @@ class Record:
         outcome: How it ended; None: it has not.
         detail: What an error says of it, or None.
         finish_reason: Why the answer ended, by the server; None: it has not said it.
+        source: Where its prompt comes from; None: only a file of records says it.
         matched_stop: The stop word or token id that ended the answer, or None.
         status: The HTTP status; 0: none came.
         ready: When a slot under the concurrency cap was free for it.
@@ -84,6 +85,7 @@ class Record:
     server_tokens: int
     outcome: Outcome | None
     detail: str | None
+    source: str | None
     finish_reason: str | None
     matched_stop: int | str | None
     status: int
@@ -197,9 +199,9 @@ class Record:
         self,
         stamps: Sequence[int],
         tokens: Sequence[int] | None = None,
-        stream: Sequence[tuple[int, int]] | None = None,
+        stream: Sequence[tuple[int, int]] | None = (),
         answer: str = "",
-        earliest: Iterable[tuple[int, int]] = (),
+        earliest: Iterable[tuple[int, int]] | None = None,
         read_late: Sequence[int] | None = None,
     ) -> None: ...
 

@@ -5,7 +5,6 @@ from loadgen.core.record import Record
 def record_line(
     record: Record,
     start_ns: int,
-    source: str | None,
     *,
     answer: bool = False,
     class_name: str | None = None,

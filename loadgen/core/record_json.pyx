@@ -143,15 +143,13 @@ def live():
     return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
-def record_line(Record record not None, int64_t start_ns, source, *, bint answer=False,
-                class_name=None):
+def record_line(Record record not None, int64_t start_ns, *, bint answer=False, class_name=None):
     """Return an ended record as a line of JSON.
 
     Args:
         record: The record.
         start_ns: When the clock of the run started; `due` is written from there, other times from
             `due`.
-        source: Where its prompt comes from, or None.
         answer: Whether to write the text of the answer too.
         class_name: The name of its class; None: the run has no classes.
     """
@@ -160,7 +158,7 @@ def record_line(Record record not None, int64_t start_ns, source, *, bint answer
     out.data, out.size, out.capacity = NULL, 0, 0
     try:
         put_number(&out, b'{"index":', record.index)
-        put_object(&out, b',"source":', source)
+        put_object(&out, b',"source":', record.source)
         put_object(&out, b',"outcome":', record.outcome)
         put_object(&out, b',"detail":', record.detail or None)
         put_object(&out, b',"finish_reason":', record.finish_reason)

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise, product
 from typing import Any
 
+import orjson
+
 from loadgen.config.output import METRICS
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.records import shards
+from loadgen.core.record_json import record_line
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report.result import RunResult
@@ -124,7 +126,8 @@ def request_rows(path: str) -> Iterator[dict[str, Value]]:
     """
     file = RecordFile(path)
     unknown = {} if file.header.settings.streams else dict.fromkeys(OF_STREAMS)
-    for line, record in shards.lines(file):
+    for record in file:
+        line = orjson.loads(record_line(record, file.start_ns))
         row: dict[str, Value] = {"file": path} | {name: line.get(name) for name in RECORD_FIELDS}
         row["attempts"] = record.attempts if record.sent else 0
         row |= {f"{name}_ms": to_ms(line[name]) for name in STAMPS}

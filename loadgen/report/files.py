@@ -62,8 +62,7 @@ class SavedFiles:
 
 
 def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedFiles:
-    """Write the files that the settings ask for; records and captures have been written while the
-    run went on.
+    """Write the files that the settings ask for; records and captures have been written before.
 
     Args:
         settings: As asked.

@@ -12,6 +12,7 @@ import ipaddress
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
+from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.run_data import Measurement
 from loadgen.runner import cluster_node
 from loadgen.runner.job import Job
@@ -62,16 +64,15 @@ class NodeProxy(Proxy):
         self._following = asyncio.create_task(self._follow())
 
     async def take(self, step: Step) -> None:
-        """Have it take the step; before the first one, empty the file for its records."""
-        if (
-            step == "check_ready" and self.job.records is not None
-        ):  # else another run's would be taken for its own
-            files.create_private("--records", self.job.records).close()
+        """Have it take the step; before the first one, empty the files for its journals."""
+        if step == "check_ready":  # else those of another run would be taken for its own
+            for path in self._journals().values():
+                files.create_private("--records", path).close()
         await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """Have it send on its own clock, which starts after the time that is left here; fetch
-        its records.
+        its journals.
         """
         try:
             measurement: Measurement = await self._ask("carry_out", start_ns - now_ns())
@@ -87,15 +88,23 @@ class NodeProxy(Proxy):
             snapshot=measurement.snapshot.on_clock(start_ns),
             trailer=replace(measurement.trailer, workers=workers),
         )
-        if self.job.records is None:
-            return measurement
         try:
-            with files.create_private("--records", self.job.records) as file:
-                while data := await self._ask("read", file.tell(), CHUNK_BYTES):
-                    file.write(data)
+            for index, path in self._journals().items():
+                with files.create_private("--records", path) as file:
+                    while data := await self._ask("read", index, file.tell(), CHUNK_BYTES):
+                        file.write(data)
         except (OSError, WorkerDied) as error:
             return measurement.with_records_error(str(error))
         return measurement
+
+    def _journals(self) -> dict[int, Path]:
+        """Return where the journals of its workers go on this machine, by the indices of their
+        partitions.
+        """
+        if self.job.records is None:
+            return {}
+        parts = [self.job.partition.split(number, self.workers) for number in range(self.workers)]
+        return {part.index: shard_path(self.job.records, part.index) for part in parts}
 
     async def call(self, step: str, *arguments: Any) -> Any:
         """Have a step taken there."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import Progress
+from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.run_data import Measurement
 from loadgen.runner.job import Job
 from loadgen.runner.participant import Step
@@ -42,7 +43,7 @@ class Node:
         self._folder = self._stack.enter_context(files.scratch_folder())
         await self.write(SCHEDULE, schedule, begins=True)
         self._workers = await self._stack.enter_async_context(open_workers(workers))
-        self._records = None if job.records is None else self._folder / "records.jsonl"
+        self._records = None if job.records is None else self._folder / "journal"
         # Processes of the coordinating machine have no ids here.
         node_job = replace(
             job, folder=self._folder, records=self._records, server_pids=(), helper_pids=()
@@ -72,10 +73,10 @@ class Node:
         """
         return await _or_error(self._workers.carry_out(now_ns() + delay_ns))
 
-    async def read(self, offset: int, size: int) -> bytes:
-        """Read a piece of the records; empty at their end."""
+    async def read(self, index: int, offset: int, size: int) -> bytes:
+        """Read a piece of the journal of the partition with this index; empty at its end."""
         assert self._records is not None
-        with open(self._records, "rb") as file:  # noqa: ASYNC230 - the run has ended
+        with open(shard_path(self._records, index), "rb") as file:  # noqa: ASYNC230 - the run has ended
             file.seek(offset)
             return file.read(size)
 

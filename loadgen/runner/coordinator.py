@@ -4,22 +4,22 @@ What is done once per run is done here, too: scraping server metrics, calls to t
 `--stop-when`.
 """
 
+import asyncio
 import logging
 import math
 from collections import deque
 from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 
 from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.slo import ERRORS, RATES, StopCondition
 from loadgen.core.sketch import Sketch
-from loadgen.errors import BadInput, LoadgenError
+from loadgen.errors import LoadgenError
 from loadgen.metrics.failures import Reachability
 from loadgen.metrics.progress import DONE, OnProgress, Progress
-from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.file import write_trailer
 from loadgen.metrics.records.trailer import StopEvent
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
@@ -54,18 +54,12 @@ def open_participant(
 
     Returns:
         A context that yields the participant, without a job.
-
-    Raises:
-        BadInput: Several participants cannot write the records to the given path.
     """
     if settings.ray is not None:
-        _check_records(settings, "--ray")
         from loadgen.runner.cluster_driver import open_nodes  # 20 ms of CPU time, for few runs
 
         return open_nodes(settings)
     count = worker_count(settings)
-    if count > 1:
-        _check_records(settings, "--workers")
     if own_loop and count == 1:
         # 40 ms of CPU time, which workers make needless
         from loadgen.runner.loop_runner import LoopRunner
@@ -84,8 +78,8 @@ async def coordinate(
     """Have a participant carry out a job, and do what is done once in every run.
 
     That is scraping server metrics, calls to the servers before and after, setting the clock,
-    ending a run whose servers are gone or that meets a condition of --stop-when, and writing the
-    trailer of the records.
+    ending a run whose servers are gone or that meets a condition of --stop-when, and ending its
+    records.
 
     Args:
         participant: Open, and without a job.
@@ -178,24 +172,11 @@ async def coordinate(
     measurement = structs.replace(measurement, trailer=trailer)
     if job.records is None or trailer.records_error:
         return measurement
-    return measurement.with_records_error(
-        write_trailer(job.records, trailer, LoopTotals.of(snapshot))
+    # In a thread: it takes seconds for many requests, and the loop may be the caller's.
+    error = await asyncio.to_thread(
+        write_trailer, job.records, trailer, LoopTotals.of(snapshot), job.settings.records
     )
-
-
-def _check_records(settings: RunSettings, flag: str) -> None:
-    """Refuse a pipe or a device for the records: each participant writes a file of its own, and
-    these are joined.
-
-    Raises:
-        BadInput: It is no regular file.
-    """
-    if settings.records is None:
-        return
-    path = Path(settings.records)
-    if path.exists() and not path.is_file():
-        problem = f"{path} is not a regular file, and several processes cannot write to it together"
-        raise BadInput("--records", problem, f"name a file, or leave {flag} out")
+    return measurement.with_records_error(error)
 
 
 class StopConditions:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.server.series import ScrapeOrder
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.target import Target
@@ -25,7 +26,7 @@ class Job(Struct, frozen=True):
         folder: Where the requests and their due times are written.
         engine_pids: The processes of engines that were started for the run.
         server_pids: The processes on this machine that serve, where none was started.
-        records: The file to write records to; None: nowhere.
+        records: The journal of the run, of which each worker writes a shard; None: none.
         scraping: Which servers to scrape for metrics, or None.
         partition: Which part of the run to carry out.
         sibling_pids: The other workers on the same machine.
@@ -54,6 +55,11 @@ class Job(Struct, frozen=True):
         """Its share of --max-concurrency."""
         whole = self.settings.max_concurrency
         return None if whole is None else self.partition.share(whole)
+
+    @property
+    def shard(self) -> Path | None:
+        """The journal of its own partition."""
+        return self.records and shard_path(self.records, self.partition.index)
 
     @property
     def max_record_bytes(self) -> float:

@@ -112,7 +112,7 @@ class LoopRunner(Participant):
         if job.partition.index == 0:
             self._budget.warn(self._requests.output_tokens)
         self._writer = self._stack.enter_context(
-            RecordWriter.optional(job.records, job.max_record_bytes)
+            RecordWriter.optional(job.shard, job.max_record_bytes)
         )
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
-from loadgen.metrics.records.shards import join_shards, remove_empty_shards, shard_path
+from loadgen.metrics.records.shards import remove_empty_shards
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
@@ -219,7 +219,6 @@ class Group(Participant):
             replace(
                 job,
                 partition=job.partition.split(index, len(pids)),
-                records=job.records and shard_path(job.records, index),
                 scraping=None,
                 sibling_pids=tuple(sibling for sibling in pids if sibling not in (None, pid)),
             )
@@ -231,17 +230,11 @@ class Group(Participant):
         await gather_or_cancel(participant.take(step) for participant in self._participants)
 
     async def carry_out(self, start_ns: int) -> Measurement:
-        """Have all send on one clock; merge what they measured, and join their records to one
-        file.
-        """
+        """Have all send on one clock, and merge what they measured."""
         parts = await gather_or_cancel(
             self._carry_out_one(participant, start_ns) for participant in self._participants
         )
-        measurement = reduce(Measurement.merge, parts)
-        paths = [job.records for job in self._jobs if job.records]
-        if not paths:
-            return measurement
-        return measurement.with_records_error(await asyncio.to_thread(join_shards, paths))
+        return reduce(Measurement.merge, parts)
 
     def progress(self) -> Progress:
         """Return how far all are."""

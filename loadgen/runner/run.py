@@ -115,12 +115,15 @@ async def run(
             server.simulated,
             provenance(settings, requested, server.about),
         )
+        records = Path(settings.records) if settings.records else journal
+        if records is not None and records.exists() and not records.is_file():
+            records = folder / "journal"  # a pipe or a device gets the lines at the end
         job = Job(
             header,
             request_targets(settings, server.model),
             folder,
             engine_pids=tuple(process.pid for process in server.processes),
-            records=Path(settings.records) if settings.records else journal,
+            records=records,
             scraping=scraping,
             server_pids=()
             if server.processes

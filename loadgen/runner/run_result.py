@@ -5,7 +5,7 @@ died.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -18,17 +18,19 @@ from loadgen.config.option import check_type
 from loadgen.config.run_fields import python_names
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
 from loadgen.errors import BadInput, WorkerDied
 from loadgen.metrics import parted_recorder, streamed_tokens
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.shards import shard_path
+from loadgen.metrics.records.shards import further_shards, shard_path
 from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.run_data import Measurement, RunData
-from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.snapshot import LoopTotals, Snapshot
 from loadgen.report.result import RunResult
 from loadgen.runner.job import Job
+from loadgen.util import files
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
@@ -110,6 +112,9 @@ def from_records(path: str | Path) -> Result:
     """Make the result of a run from its records, complete or not; what only the processes knew is
     n/a.
 
+    If the run was killed before it could write its records as lines of JSON, they are written now;
+    not where the journal of a worker is missing.
+
     Args:
         path: A file that --records or a run that ended early has written.
 
@@ -117,10 +122,20 @@ def from_records(path: str | Path) -> Result:
         BadInput: It is not such a file.
     """
     check_type("path", path, str | Path, "give the path of a file")
+    path = Path(path)
+    # Before the file is read: what is not locked gets no further row.
+    goes_on = any(files.is_locked(shard) for shard in (path, *further_shards(path)))
     file = RecordFile(path)
     settings = file.header.settings
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked_due)
-    return conclude(file.header, schedule, recover_run(file, schedule))
+    measurement = recover_run(file, schedule)
+    workers = [part.partition.index for part in file.parts()]
+    is_whole = not goes_on and workers == [*range(file.partition.count)]
+    if is_whole and file.is_journal and settings.records:
+        totals = LoopTotals.of(measurement.snapshot)
+        with contextlib.suppress(OSError):  # where it lies, nothing may be written
+            file.write_lines(file.path, measurement.trailer, totals)
+    return conclude(file.header, schedule, measurement)
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
@@ -156,31 +171,24 @@ def whole(where: str) -> Iterator[None]:
 
 
 def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
-    """Recover a run from its records: one file, or still one for each of its workers.
+    """Recover a run from its records.
 
     Args:
-        file: The file that holds all records, or into which they were to be joined.
+        file: The records.
         schedule: The schedule of the run.
 
     Raises:
-        BadInput: A line of a file is no record.
+        BadInput: A line or row of a file is no record.
     """
-    # A run that was killed while shards were joined has some records twice.
-    recovered: set[int] = set()
-    parts = [_recover_file(file, schedule, recovered=recovered)]
-    for index in range(len(parts[0].trailer.workers), file.partition.count):
-        path = shard_path(file.path, index)
-        partition = Partition(index, file.partition.count)
-        if path.exists():
-            parts.append(_recover_file(RecordFile(path), schedule, recovered=recovered))
-        else:
-            # The partition was joined with the first file, or is lost.
-            numbers = schedule.stripe(partition.index, partition.count).numbers
-            report = WorkerReport(number=index, lost=NOTHING)
-            if not recovered.isdisjoint(numbers):
-                report = WorkerReport(number=index, schedule_sha256=_schedule_sha256(file))
-            settings = file.header.settings
-            parts.append(_empty(settings, schedule, file.start_ns, partition, report))
+    if file.is_of_whole_run:
+        return _recover_file(file, schedule, file)
+    files_left = list(file.parts())
+    parts = [_recover_file(part, schedule, part.own_records()) for part in files_left]
+    count = file.partition.count
+    for index in sorted({*range(count)} - {part.partition.index for part in files_left}):
+        report = WorkerReport(number=index, lost=NOTHING)
+        partition = Partition(index, count)
+        parts.append(_empty(file.header.settings, schedule, file.start_ns, partition, report))
     whole = reduce(Measurement.merge, parts)
     if whole.snapshot.partial is None and file.trailer is None:
         of = "" if is_bounded_by_time(file.header.settings) else f" of {file.scheduled}"
@@ -200,52 +208,38 @@ def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> M
         died: How it died.
     """
     schedule = request_store.schedule(job.folder)
-    try:
+    parts = []
+    for partition in (job.partition.split(index, workers) for index in range(workers)):
+        report = WorkerReport(number=partition.index, lost=died.how)
+        part = _empty(job.settings, schedule, start_ns, partition, report, str(died))
         if job.records is not None:
-            return _recover_file(RecordFile(job.records), schedule, died=died)
-    except BadInput:
-        pass
-    partitions = [job.partition.split(index, workers) for index in range(workers)]
-    parts = [
-        _empty(
-            job.settings,
-            schedule,
-            start_ns,
-            partition,
-            WorkerReport(number=partition.index, lost=died.how),
-            str(died),
-        )
-        for partition in partitions
-    ]
+            with contextlib.suppress(BadInput):
+                file = RecordFile(shard_path(job.records, partition.index))
+                part = _recover_file(file, schedule, file.own_records(), died)
+        parts.append(part)
     return reduce(Measurement.merge, parts)
 
 
 def _recover_file(
     file: RecordFile,
     schedule: DueTimes,
-    *,
-    recovered: set[int] | None = None,
+    records: Iterable[Record],
     died: WorkerDied | None = None,
 ) -> Measurement:
-    """Recover what one file holds, without the requests whose numbers are in `recovered`; its
-    numbers are added.
-    """
+    """Recover what was measured from records of which a file tells the header and the trailer."""
     settings = file.header.settings
     trailer = file.trailer
-    recovered = set() if recovered is None else recovered
     recorder = parted_recorder.recorder_for(
         settings, file.start_ns, _scheduled(settings, schedule, file.partition)
     )
     unread = None
     repeated = _RepeatedPrompts(file)
     try:
-        for data, record in file.lines():
-            if record.index not in recovered:
-                recovered.add(record.index)
-                recorder.add(record)
-                if trailer is not None and record.index in trailer.sampled:
-                    recorder.add_sample(record, trailer.sampled[record.index])
-                repeated.add(record.index, data.get("source"))
+        for record in records:
+            recorder.add(record)
+            if trailer is not None and record.index in trailer.sampled:
+                recorder.add_sample(record, trailer.sampled[record.index])
+            repeated.add(record.index, record.source)
     except BadInput as error:
         if died is None:
             raise
@@ -261,17 +255,12 @@ def _recover_file(
     report = WorkerReport(
         number=file.partition.index,
         client=ClientUsage(records_error=unread),
-        schedule_sha256=_schedule_sha256(file),
+        schedule_sha256=file.header.provenance["schedule"]["sha256"],
         lost=died.how if died else None,
     )
     return Measurement(
         recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,))
     )
-
-
-def _schedule_sha256(file: RecordFile) -> str | None:
-    sha256: str | None = file.header.provenance["schedule"]["sha256"]
-    return sha256
 
 
 def _empty(

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from loadgen.errors import LoadgenError
-from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.file import write_trailer
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
@@ -20,6 +20,7 @@ from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
 from loadgen.util import child_process, garbage_collection, machine, scheduling, terminal_text
 from loadgen.util.child_process import PipeWriter
+from loadgen.util.partition import WHOLE
 from loadgen.util.tasks import background_tasks, repeat
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
@@ -45,11 +46,16 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
             if (
                 result is not None
                 and commands.at_eof()
-                and job.records
+                and job.shard
                 and result.trailer.records_error is None
             ):
                 # The coordinator is gone, and cannot write it.
-                write_trailer(job.records, result.trailer, LoopTotals.of(result.snapshot))
+                write_trailer(
+                    job.shard,
+                    result.trailer,
+                    LoopTotals.of(result.snapshot),
+                    job.settings.records if job.partition == WHOLE else None,
+                )
             writer.send(runner.progress())
             writer.send(result)
 

@@ -106,6 +106,18 @@ def private_opener(path: str, flags: int, *, locks: bool = False) -> int:
     return descriptor
 
 
+def is_locked(path: Path) -> bool:
+    """Return whether a process writes a file that it has locked, as `create_private` does; False
+    too where the file cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
+
+
 def create_private(field: str, path: str | Path) -> BinaryIO:
     """Create or truncate a private file.
 

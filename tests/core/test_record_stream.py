@@ -21,7 +21,7 @@ from loadgen.core.event_flags import (
 )
 from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
-from loadgen.metrics.records.file import event_runs
+from loadgen.metrics.records.json_lines import event_runs
 from tests.helpers.response_bytes import DONE as DONE_EVENT
 from tests.helpers.response_bytes import HEAD, chunked, delta, event, read, usage
 from tests.helpers.stream_events import Event, events
@@ -100,13 +100,13 @@ def test_equal_token_events_share_one_run() -> None:
 def test_stream_with_too_many_runs_is_unknown() -> None:
     record = record_of(delta(content="a") + ROLES * 70_000 + delta("stop"))
     assert record.stream is None
-    assert orjson.loads(record_line(record, 0, None))["stream"] is None
+    assert orjson.loads(record_line(record, 0))["stream"] is None
 
 
 def test_stream_round_trips_through_a_record_line() -> None:
     record = record_of(ROLES, delta(content="a"), delta(content="b"), delta("stop"), DONE_EVENT)
     record.due = MS
-    written = orjson.loads(record_line(record, 0, None))["stream"]
+    written = orjson.loads(record_line(record, 0))["stream"]
     assert written == [
         ["choice+role+empty", MS],
         ["content+choice", 2],

@@ -5,6 +5,7 @@ states in its head.
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from loadgen import report
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
-from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.file import RecordWriter, write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
 from tests.helpers.run_facts import MS, START
@@ -73,14 +74,28 @@ def starts(folder: Path, *ttfts: float, **options: Any) -> str:
 
 
 def recorded(
-    path: Path, *, factor: float = 1.0, seed: int = 0, settings: RunSettings = SETTINGS
+    path: Path,
+    *,
+    factor: float = 1.0,
+    seed: int = 0,
+    settings: RunSettings = SETTINGS,
+    partition: Partition = WHOLE,
 ) -> str:
     """Records of a run whose TTFTs are drawn, exponential with a mean of 20 ms times a factor,
-    beyond 5 ms.
+    beyond 5 ms. Those of a partition are the journal of a worker whose run was killed.
     """
     schedule = _schedule(settings)
     drawn = factor * (5 + np.random.default_rng(seed).exponential(15.0, schedule.count))
-    return kept(path, _requests(schedule, drawn), schedule, settings)
+    records = _requests(schedule, drawn)
+    if partition == WHOLE:
+        return kept(path, records, schedule, settings)
+    with RecordWriter.optional(path) as writer:
+        assert writer is not None
+        heading = run_facts.heading(settings, schedule)
+        writer.begin(heading, START, schedule.count, [], None, partition)
+        for record in islice(records, partition.index, None, partition.count):
+            writer.write(record)
+    return str(path)
 
 
 def kept(
@@ -91,8 +106,8 @@ def kept(
     *,
     scheduled: int | None = None,
 ) -> str:
-    """Records of a run that came to its end; `scheduled` says how many it turned out to be that
-    were to be sent.
+    """Records, as lines of JSON, of a run that came to its end; `scheduled` says how many it turned
+    out to be that were to be sent.
     """
     heading = run_facts.heading(settings, schedule)
     recorder = Recorder.from_settings(
@@ -105,7 +120,7 @@ def kept(
             recorder.add(record)
             writer.write(record)
     measurement = Measurement(recorder.snapshot(), RunTrailer(workers=(run_facts.shard(schedule),)))
-    write_trailer(path, measurement.trailer, LoopTotals.of(measurement.snapshot))
+    write_trailer(path, measurement.trailer, LoopTotals.of(measurement.snapshot), str(path))
     conclude(heading, schedule, measurement)
     return str(path)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from loadgen.core.event_flags import TOKENS
 from loadgen.core.record import Record
-from loadgen.metrics.records.file import EventRuns
+from loadgen.metrics.records.json_lines import EventRuns
 
 
 class Event(NamedTuple):

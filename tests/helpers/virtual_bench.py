@@ -12,8 +12,7 @@ from loadgen.analysis.search.early_stop import StopRule
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
-from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.file import RecordWriter, write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import Result

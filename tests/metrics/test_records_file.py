@@ -1,7 +1,8 @@
-"""Records on disk: one JSON line per request; what did not happen or was not reported is null."""
+"""Files of records: a journal with a row per request, and the lines of JSON that are made of it."""
 
 import contextlib
 import math
+import sys
 
 import orjson
 import pytest
@@ -14,9 +15,9 @@ from loadgen.core.record import BY_EVENTS, Record
 from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.client_cpu_usage import ClientUsage
-from loadgen.metrics.records.file import RecordFile, RecordWriter, record_from_line
+from loadgen.metrics.records.file import RecordFile, RecordWriter, write_trailer
 from loadgen.metrics.records.header import RunHeader
-from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.json_lines import record_from_line
 from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util.redaction import MARK, Redaction
@@ -61,7 +62,14 @@ TOTALS = LoopTotals(
 
 def told(record, start_ns, source=None):
     """The JSON form of a record, read again."""
-    return orjson.loads(record_line(record, start_ns, source))
+    record.source = source
+    return orjson.loads(record_line(record, start_ns))
+
+
+def as_lines(path):
+    """Make lines of JSON of a journal, as the end of a run does; returns these."""
+    assert write_trailer(path, TRAILER, TOTALS, str(path)) is None
+    return path.read_bytes().splitlines()
 
 
 @contextlib.contextmanager
@@ -146,7 +154,7 @@ def test_what_is_known_beside_the_stamps_comes_back() -> None:
     assert line["first_answer_earliest"] == 30 * MS - 3
     assert line["read_late"] == [5, 6, 7]
     again = record_from_line(line, START)
-    assert record_line(again, START, None) == record_line(record, START, None)
+    assert record_line(again, START) == record_line(record, START)
     assert again.earliest == record.earliest
     assert again.read_times == record.read_times
     assert again.first_answer_earliest == record.first_answer_earliest
@@ -212,7 +220,7 @@ def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path
     with writing(path, ["x"]) as writer:
         writer.write(answered(0))
         writer.write(failed(1, Outcome.STATUS, detail="two\nlines"))
-    first, *lines = map(orjson.loads, path.read_bytes().splitlines())
+    first, *lines, _ = map(orjson.loads, as_lines(path))
     assert (first["start_ns"], first["scheduled"], first["heading"]["model"]) == (START, 7, "m")
     assert [line["index"] for line in lines] == [0, 1]
     assert (lines[0]["source"], lines[1]["detail"]) == ("x", "two\nlines")
@@ -251,7 +259,7 @@ def spoken(content, *, keeps_answer=True):
     ],
 )
 def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content, text):
-    told_of = orjson.loads(record_line(spoken(content), START, None, answer=True))
+    told_of = orjson.loads(record_line(spoken(content), START, answer=True))
     assert told_of["answer"] == text
     assert record_from_line(told_of, START).generated_text == text
 
@@ -259,19 +267,20 @@ def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content
 def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
     record = spoken(b"say sk-0123456789")
     record.redaction = Redaction({"Authorization": "Bearer sk-0123456789"})
-    assert orjson.loads(record_line(record, START, None, answer=True))["answer"] == f"say {MARK}"
+    assert orjson.loads(record_line(record, START, answer=True))["answer"] == f"say {MARK}"
     # As it was: further turns repeat it, and it is what is counted.
     assert record.answer_text == "say sk-0123456789"
 
 
 def test_answer_text_is_written_only_if_asked(tmp_path):
     asked = structs.replace(HEADING, settings=RunSettings(save_detailed=True))
-    for heading, found in ((HEADING, [None]), (asked, ["xyz"])):
+    for heading, found in ((HEADING, None), (asked, "xyz")):
         path = tmp_path / "records.jsonl"
         with RecordWriter.optional(path) as writer:
             writer.begin(heading, START, 1, [])
             writer.write(spoken(b"xyz"))
-        assert [record.get("answer") for record, _ in RecordFile(path).lines()] == found
+        assert [record.generated_text for record in RecordFile(path)] == [found or ""]
+        assert orjson.loads(as_lines(path)[1]).get("answer") == found
 
 
 def sent_to(target, record):
@@ -335,13 +344,48 @@ def test_a_file_is_read_up_to_where_its_writing_was_cut_off(tmp_path):
     with writing(path) as writer:
         for index in range(3):
             writer.write(answered(index))
+    journal = path.read_bytes()
+    lines = b"\n".join(as_lines(path)[:-1]) + b"\n"
+    for whole in (journal, lines):
+        for cut in (1, 50):
+            path.write_bytes(whole[:-cut])
+            file = RecordFile(path)
+            assert (file.header, file.start_ns, file.scheduled) == (shown(HEADING), START, 7)
+            assert [record.index for record in file] == [0, 1]
+            assert file.trailer is None
+
+
+def test_a_journal_is_read_wherever_its_writing_was_cut_off(tmp_path):
+    path = tmp_path / "records.jsonl"
+    ends = []
+    with writing(path) as writer:
+        for record in RECORDS[5:]:
+            ends.append(path.stat().st_size)
+            writer.write(record)
+            writer.flush()
     whole = path.read_bytes()
-    for cut in (1, 50):
-        path.write_bytes(whole[:-cut])
+    for cut in range(ends[0], len(whole), 7):
+        path.write_bytes(whole[:cut])
+        count = sum(1 for end in ends[1:] if end <= cut)
+        assert len(list(RecordFile(path))) == count
+        # The end of the run is told though a row before it was cut off.
+        write_trailer(path, TRAILER, TOTALS)
         file = RecordFile(path)
-        assert (file.header, file.start_ns, file.scheduled) == (shown(HEADING), START, 7)
-        assert [record.index for record in file] == [0, 1]
-        assert file.trailer is None
+        assert (len(list(file)), file.trailer) == (count, TRAILER)
+
+
+def test_a_journal_of_another_version_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "records.jsonl"
+    heading = structs.replace(HEADING, provenance={"versions": {"loadgen": "7.8"}})
+    with RecordWriter.optional(path) as writer:
+        writer.begin(heading, START, 1, [])
+        writer.write(answered())
+    whole = path.read_bytes()
+    for name, another in ((b'"due",', b'"die",'), (b'_journal":1', b'_journal":2')):
+        path.write_bytes(whole.replace(name, another))
+        with pytest.raises(BadInput, match=r"is a journal of loadgen 7\.8 that this") as caught:
+            RecordFile(path)
+        assert "\n" not in str(caught.value)
 
 
 def shown(heading):
@@ -351,13 +395,14 @@ def shown(heading):
 
 def test_a_file_tells_what_the_run_ended_with(tmp_path):
     path = tmp_path / "records.jsonl"
-    with writing(path) as writer:
-        writer.write(answered(0))
-        writer.write(answered(1))
-    write_trailer(path, TRAILER, TOTALS)
-    file = RecordFile(path)
-    assert (file.trailer, file.totals) == (TRAILER, TOTALS)
-    assert [record.tokenized for record in file] == [-1, 8]
+    for lines in (None, str(path)):
+        with writing(path) as writer:
+            writer.write(answered(0))
+            writer.write(answered(1))
+        write_trailer(path, TRAILER, TOTALS, lines)
+        file = RecordFile(path)
+        assert (file.trailer, file.totals) == (TRAILER, TOTALS)
+        assert [record.tokenized for record in file] == [-1, 8]
 
 
 @pytest.mark.parametrize("name", ["scheduled", "tokenized", "shards", "histograms"])
@@ -365,12 +410,11 @@ def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
     path = tmp_path / "records.jsonl"
     with writing(path):
         pass
-    write_trailer(path, TRAILER, TOTALS)
-    first, last = path.read_bytes().splitlines()
+    first, last = as_lines(path)
     told = orjson.loads(last)
     del told["end"][name]
     path.write_bytes(first + b"\n" + orjson.dumps(told) + b"\n")
-    with pytest.raises(BadInput, match="the last line is not a line"):
+    with pytest.raises(BadInput, match="the last line is no part"):
         RecordFile(path)
 
 
@@ -378,7 +422,7 @@ def test_a_second_run_in_the_file_is_refused(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(answered())
-    write_trailer(path, TRAILER, TOTALS)
+    as_lines(path)
     assert len(list(RecordFile(path))) == 1
     path.write_bytes(path.read_bytes() * 2)
     with pytest.raises(BadInput, match="line 4 comes after the end of the run"):
@@ -389,6 +433,8 @@ def test_a_file_of_records_is_told_by_its_first_line(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path):
         pass
+    assert RecordFile.is_one(path)
+    as_lines(path)
     assert RecordFile.is_one(path)
     path.write_text('{"loadgen": {}}\n')
     assert not RecordFile.is_one(path)
@@ -429,6 +475,11 @@ def test_a_target_that_the_run_does_not_have_is_refused(tmp_path, target):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(sent_to(target, answered()))
+    with pytest.raises(BadInput, match="the row at byte"):
+        list(RecordFile(path))
+    with writing(path) as writer:
+        writer.write(answered())
+    path.write_bytes(b"\n".join(as_lines(path)).replace(b'"target":0', b'"target":%d' % target))
     with pytest.raises(BadInput, match="line 2"):
         list(RecordFile(path))
 
@@ -437,10 +488,21 @@ def test_a_line_that_is_no_record_is_named(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(answered(0))
-    with path.open("ab") as file:
-        file.write(b'{"index": 1}\n')
+    first, line, _ = as_lines(path)
+    path.write_bytes(b"\n".join((first, line, b'{"index": 1}\n')))
     with pytest.raises(BadInput, match="line 3"):
         list(RecordFile(path))
+
+
+def test_a_row_that_is_no_record_is_named(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+    whole = path.read_bytes()
+    for wrong in (bytes(8), (16).to_bytes(8, sys.byteorder) + bytes(8), bytes(1000)):
+        path.write_bytes(whole + wrong)
+        with pytest.raises(BadInput, match=f"the row at byte {len(whole)} is no"):
+            list(RecordFile(path))
 
 
 def test_the_file_is_whole_also_after_an_error(tmp_path):

@@ -12,6 +12,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
+from loadgen.core.record import Record
 from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import SampledAnswer
@@ -78,8 +79,7 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
     count = 5 * MAX_ANSWERS
     stripe = Stripe(range(count), [0] * count)
     requests = SimpleNamespace(
-        tokens=lambda index: (2, 1),
-        server_tokens=lambda index: -1,
+        record=lambda index, due_ns: Record(index, 2, 1, due_ns),
         body=lambda index: b"{}",
         structured=False,
     )

@@ -93,7 +93,7 @@ def remote(tmp_path, monkeypatch):
         found = cluster_driver.NodeProxy(Actor(*answers), "10.0.0.3", 1)
         settings = RunSettings(num_prompts=4)
         job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, partition=Partition(1, 2))
-        found.job = replace(job, records=tmp_path / "r.jsonl.part2")
+        found.job = replace(job, records=tmp_path / "r.jsonl")
         return found
 
     return made
@@ -117,9 +117,9 @@ async def test_whatever_ray_tells_of_a_node_is_its_loss_in_one_line(remote, erro
 
 async def test_records_of_another_run_are_not_what_a_lost_node_has_left(remote):
     part = remote(None, ActorDiedError("gone"))
-    part.job.records.write_text("of yesterday")
+    part.job.shard.write_text("of yesterday")
     await part.take("check_ready")
-    assert part.job.records.read_bytes() == b""
+    assert part.job.shard.read_bytes() == b""
     (part.job.folder).mkdir(exist_ok=True)
     request_store.write_schedule(part.job.folder, Schedule.burst(4))
     measurement = await part.carry_out(0)
@@ -135,7 +135,7 @@ async def test_records_of_another_run_are_not_what_a_lost_node_has_left(remote):
 
 async def test_a_file_that_cannot_be_written_is_refused_before_the_node_is_asked(remote, tmp_path):
     part = remote()
-    part.job = replace(part.job, records=tmp_path)
+    part.job.shard.mkdir()
     with pytest.raises(BadInput, match="--records"):
         await part.take("check_ready")
 

@@ -184,14 +184,18 @@ async def test_recovery_keeps_the_readable_records_of_a_worker(job: Job, tmp_pat
         assert writer
         writer.begin(job.header, 5, 4, [], None, Partition(1, 2))
         writer.write(answered(1))
+    size = path.stat().st_size
     with path.open("ab") as file:
-        file.write(b"what is this?\n")
+        file.write(bytes(100))
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
     found = run_result.recover_worker(
-        replace(job, records=path, partition=Partition(1, 2)), 1, 5, died
+        replace(job, records=tmp_path / "r.jsonl", partition=Partition(1, 2)), 1, 5, died
     )
     assert found.snapshot.outcomes == {"ok": 1}
-    assert found.trailer.records_error == f"{path}: line 3 is not a line of a file of records"
+    assert (
+        found.trailer.records_error
+        == f"{path}: the row at byte {size} is no part of a file of records"
+    )
     assert [worker.lost for worker in found.trailer.workers] == ["was killed by signal 9"]
 
 
@@ -241,7 +245,7 @@ def test_a_group_shares_partitions_records_and_pids(job: Job) -> None:
     made[0].pid, made[1].pid = 7, 8
     first, second = Group(made, 2).shares(replace(job, records=job.folder / "r.jsonl"))
     assert (first.partition, second.partition) == (Partition(0, 2), Partition(1, 2))
-    assert [own.records and own.records.name for own in (first, second)] == [
+    assert [own.shard and own.shard.name for own in (first, second)] == [
         "r.jsonl",
         "r.jsonl.part2",
     ]

@@ -1,5 +1,7 @@
 """A result made from the records of a run equals the result that the run printed."""
 
+from itertools import islice
+
 import pytest
 
 from loadgen.checks import Verdict
@@ -8,12 +10,14 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
 from loadgen.metrics.recorder import Recorder
-from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.file import RecordFile, RecordWriter, write_trailer
+from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude, from_records
+from loadgen.util.files import create_private
+from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import MS, START, failed, heading, shard, steady, unsent
 
@@ -89,6 +93,54 @@ def test_partial_run_is_invalid_and_omits_unknown_facts(tmp_path):
     assert "n/a busy" not in str(again)
     assert "Client: 0 requests waited for a connection" in str(again)
     assert again.data["loadgen"]["client"]["warm_connections"] is None
+
+
+def test_a_killed_run_has_its_lines_of_json_once_it_is_recovered(tmp_path):
+    path = tmp_path / "records.jsonl"
+    settings = SETTINGS.replace(records=str(path))
+    with RecordWriter.optional(path) as writer:
+        writer.begin(heading(settings, SCHEDULE), START, 40, [])
+        for record, _ in zip(records(), range(30), strict=False):
+            writer.write(record)
+        writer.flush()
+        first = from_records(path)
+        assert RecordFile(path).is_journal  # the run goes on
+    assert str(from_records(path)) == str(first)
+    assert not RecordFile(path).is_journal
+    assert path.read_bytes().count(b"\n") == 32
+    assert str(from_records(path)) == str(first)
+    assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in str(first)
+
+
+def test_journals_of_a_killed_run_of_two_workers_become_one_file(tmp_path):
+    path = tmp_path / "records.jsonl"
+    settings = SETTINGS.replace(records=str(path))
+    for number in range(2):
+        with RecordWriter.optional(shard_path(path, number)) as writer:
+            writer.begin(heading(settings, SCHEDULE), START, 40, [], None, Partition(number, 2))
+            for record in islice(records(), number, 30, 2):
+                writer.write(record)
+    with create_private("--records", shard_path(path, 2)):  # any that is written may be the run's
+        from_records(path)
+        assert RecordFile(path).is_journal
+    shard_path(path, 2).unlink()
+    first = str(from_records(path))
+    assert list(tmp_path.iterdir()) == [path]
+    assert str(from_records(path)) == first
+    assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in first
+
+
+def test_a_worker_that_left_no_journal_is_named(tmp_path):
+    path = tmp_path / "records.jsonl"
+    settings = SETTINGS.replace(records=str(path))
+    with RecordWriter.optional(path) as writer:
+        writer.begin(heading(settings, SCHEDULE), START, 40, [], None, Partition(0, 2))
+        for record in islice(records(), 0, 30, 2):
+            writer.write(record)
+    text = str(from_records(path))
+    assert "worker 2 of 2 left no records" in text
+    assert "PARTIAL: 15 of 40" in text
+    assert RecordFile(path).is_journal  # the worker may be at it still
 
 
 def test_a_result_is_no_file_of_records(tmp_path):

@@ -1,7 +1,5 @@
 """The number of workers and the partition of each."""
 
-import os
-
 import pytest
 
 from loadgen.config.settings import RunSettings
@@ -53,21 +51,6 @@ async def test_the_running_loop_measures_where_it_may_and_one_is_enough():
         assert isinstance(participant, LoopRunner)
     assert not isinstance(open_participant(RunSettings()), LoopRunner)
     assert not isinstance(open_participant(RunSettings(workers=2), own_loop=True), LoopRunner)
-
-
-@pytest.mark.parametrize(
-    "shared", [{"workers": 2}, {"ray": "auto", "base_url": "http://10.0.0.1:8000"}]
-)
-def test_several_cannot_write_records_into_a_pipe(tmp_path, shared):
-    os.mkfifo(tmp_path / "pipe")
-    settings = RunSettings(records=str(tmp_path / "pipe"), **shared)
-    with pytest.raises(BadInput, match=r"--records: .*pipe is not a regular file"):
-        open_participant(settings)
-
-
-def test_single_worker_can_write_records_to_a_pipe(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    open_participant(RunSettings(records=str(tmp_path / "pipe")))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,13 @@ import pytest
 
 from loadgen.errors import BadInput
 from loadgen.util import files
-from loadgen.util.files import atomic_file, create_private, private_opener, write_atomic
+from loadgen.util.files import (
+    atomic_file,
+    create_private,
+    is_locked,
+    private_opener,
+    write_atomic,
+)
 
 
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
@@ -145,6 +151,9 @@ def test_a_file_that_another_run_writes_is_refused_and_keeps_what_it_has(tmp_pat
             BadInput, match=r"--records: .* another run is writing this file; name another file"
         ):
             create_private("--records", path)
+        assert is_locked(path)
+    assert not is_locked(path)
+    assert not is_locked(tmp_path / "none")
     assert path.read_bytes() == b"one\n"
     with create_private("--records", path):
         assert path.read_bytes() == b""

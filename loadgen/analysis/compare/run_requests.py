@@ -17,7 +17,6 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 from loadgen.core.record import Record
-from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap
 from loadgen.stats.block_bootstrap import (
@@ -160,7 +159,7 @@ class RunRequests:
             _LatencyColumns(name, settings, histograms, metrics, meaning) for name in LATENCIES
         ]
         rows = array("d")
-        for _, record in shards.lines(file):
+        for record in file:
             rows.extend((record.index, *_outcome_columns(record, file.start_ns)))
             for group in groups:
                 rows.extend(group.row(record))

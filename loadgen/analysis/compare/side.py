@@ -227,7 +227,7 @@ def _runs_of_file(path: str, *, skip_series: bool) -> Iterator[ComparedRun]:
 
 
 def _holds_a_run(path: Path) -> bool:
-    """Tell whether a file holds results or the records of a run; not those of one worker only."""
+    """Tell whether a file holds results or the records of a run; not those of a further worker."""
     try:
         if RecordFile.is_one(path):
             return RecordFile(path).partition.index == 0

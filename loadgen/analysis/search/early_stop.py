@@ -1,20 +1,19 @@
 """EarlyStop: ends a run that can no longer meet a criterion."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import orjson
 
 from loadgen.analysis.search.criteria import LOOK_CONFIDENCE, Criterion, RequestShare
 from loadgen.config.settings import RunSettings
-from loadgen.errors import ENDED_BY_SEARCH
+from loadgen.errors import ENDED_BY_SEARCH, BadInput
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
-from loadgen.metrics.records.file import record_from_line
+from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import shard_path
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_confidence_interval import share_bounds
-from loadgen.util.files import TailReader
 from loadgen.util.number_format import percent
 
 # Returns why a run need not go on; None as long as it must.
@@ -22,17 +21,17 @@ StopRule = Callable[[Progress], str | None]
 
 
 class EarlyStop:
-    """A stop rule that follows the records of a run while they are written.
+    """A stop rule that follows the journals of a run while they are written.
 
     It stops the run when the upper confidence bound of a share, computed as the run would be
     judged, is below the criterion even if every request that has not ended turned out good. Answers
     that only a tokenizer counts are taken to have one token per event. A mean, and a share of gaps,
     may always recover. Until all workers are on the clock, the files may hold records of an earlier
-    run. The first line of the first file tells how many files there are. A run on a cluster is
-    never stopped early, because the records of its machines arrive after it has ended.
+    run. The header of the first journal tells how many there are. A run on a cluster is never
+    stopped early, because the journals of its machines arrive after it has ended.
 
     Args:
-        path: The path of the records.
+        path: The path of the first journal.
         criteria: That the run must meet.
         settings: The settings of the run.
         also: A further rule: returns why the run fails already; None if it does not.
@@ -51,10 +50,9 @@ class EarlyStop:
         assert settings.num_prompts is not None
         self._settings, self._count, self._path = settings, settings.num_prompts, path
         self._also = also
-        self._tails = [TailReader(path)]
+        self._journals: dict[int, RecordFile] = {}
         shares = [criterion for criterion in criteria if isinstance(criterion, RequestShare)]
         self._bad: dict[RequestShare, set[int]] = {share: set() for share in shares}
-        self._start_ns = 0
         self.reason: str | None = None
 
     def __call__(self, progress: Progress) -> str | None:
@@ -87,18 +85,18 @@ class EarlyStop:
 
     def _read(self) -> bool:
         before = sum(map(len, self._bad.values()))
-        for tail in self._tails:
-            for line in tail.lines():
-                row = orjson.loads(line)
-                if "loadgen_records" in row:
-                    self._start_ns = row["start_ns"]
-                    more = range(len(self._tails), row["stripe"][1])
-                    # the outer loop goes on with these
-                    self._tails += (TailReader(shard_path(self._path, part)) for part in more)
-                elif "end" not in row:
-                    record = record_from_line(row, self._start_ns)
-                    for share, bad in self._bad.items():
-                        if not share.is_good(record, self._settings):
-                            # A set: lines are read again if the files are joined meanwhile.
-                            bad.add(record.index)
+        first = self._journal(0)
+        for index in range(first.partition.count if first else 0):
+            journal = self._journal(index)
+            for record in journal.new_records() if journal else ():
+                for share, bad in self._bad.items():
+                    if not share.is_good(record, self._settings):
+                        bad.add(record.index)
         return sum(map(len, self._bad.values())) > before
+
+    def _journal(self, index: int) -> RecordFile | None:
+        """Return the journal of a worker; None as long as it is not begun."""
+        if index not in self._journals:
+            with contextlib.suppress(BadInput):
+                self._journals[index] = RecordFile(shard_path(self._path, index))
+        return self._journals.get(index)

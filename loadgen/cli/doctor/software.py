@@ -13,6 +13,7 @@ COMPILED = (
     "loadgen.core.answer",
     "loadgen.core.record",
     "loadgen.core.record_json",
+    "loadgen.core.record_row",
     "loadgen.core.dialect_scan",
     "loadgen.core.sse",
     "loadgen.core.http1",

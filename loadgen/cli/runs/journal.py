@@ -15,7 +15,7 @@ from loadgen.metrics.records import shards
 from loadgen.util import files, machine
 
 MAX_KEPT = 10
-PATTERN = "*.jsonl"
+ENDING = ".journal"
 
 
 class Journal(Struct):
@@ -45,7 +45,7 @@ def journal(enabled: bool) -> Iterator[Journal]:
         yield opened
     finally:
         if opened.path is not None:
-            if opened.needed and _holds_records(opened.path):
+            if opened.needed and shards.holds_records(opened.path):
                 problem = f" (incomplete: {opened.error})" if opened.error else ""
                 say(
                     f"the records of this run are kept{problem}; to print its report: loadgen "
@@ -57,21 +57,12 @@ def journal(enabled: bool) -> Iterator[Journal]:
 
 def journals() -> list[Path]:
     """List the journals with records that ended runs have left, the latest last."""
-    return [path for path in _leftover_paths() if _holds_records(path)]
+    return [path for path in _leftover_paths() if shards.holds_records(path)]
 
 
 def _leftover_paths() -> list[Path]:
-    left = [path for path in files.state_folder().glob(PATTERN) if not _still_runs(path)]
+    left = [path for path in files.state_folder().glob(f"*{ENDING}") if not _still_runs(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
-
-
-def _holds_records(path: Path) -> bool:
-    """Whether there is a second line, the first being the header."""
-    try:
-        with open(path, "rb") as file:
-            return sum(1 for _ in zip(file, range(2), strict=False)) == 2
-    except OSError:
-        return False
 
 
 def _still_runs(path: Path) -> bool:
@@ -80,7 +71,7 @@ def _still_runs(path: Path) -> bool:
 
 
 def _create() -> Path | None:
-    path = files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    path = files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}{ENDING}"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in _leftover_paths()[: 1 - MAX_KEPT]:

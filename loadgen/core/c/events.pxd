@@ -50,13 +50,21 @@ cdef inline int reserve(EventArrays *arrays, Py_ssize_t capacity) except -1:
     return 0
 
 
+cdef inline int count_tokens(EventArrays *arrays, Py_ssize_t events) except -1:
+    """Count the tokens of each event from now on; each of the `events` until now bore one."""
+    cdef Py_ssize_t i
+    if arrays.tokens == NULL:
+        arrays.tokens = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
+        for i in range(events):
+            arrays.tokens[i] = 1
+    return 0
+
+
 cdef inline int put(EventArrays *arrays, Py_ssize_t i, int64_t at_ns, int64_t tokens) except -1:
     """Set event i, which is the next one: its stamp, and how many tokens it bears."""
     assert i < arrays.capacity
-    if tokens != 1 and arrays.tokens == NULL:  # until now each bore one
-        arrays.tokens = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
-        for j in range(i):
-            arrays.tokens[j] = 1
+    if tokens != 1:
+        count_tokens(arrays, i)
     arrays.stamps_ns[i] = at_ns
     if arrays.earliest_ns != NULL:
         arrays.earliest_ns[i] = at_ns
@@ -142,11 +150,7 @@ cdef inline void drop_tokens(EventArrays *arrays) noexcept:
 cdef inline int mark_maybe_last(EventArrays *arrays, Py_ssize_t event,
                                 Py_ssize_t events) except -1:
     """Mark one of the `events` as MAYBE_LAST."""
-    cdef Py_ssize_t i
-    if arrays.tokens == NULL:
-        arrays.tokens = <int64_t *>resized(NULL, arrays.capacity * sizeof(int64_t))
-        for i in range(events):
-            arrays.tokens[i] = 1
+    count_tokens(arrays, events)
     arrays.tokens[event] = MAYBE_LAST
     return 0
 

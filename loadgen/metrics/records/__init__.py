@@ -1,1 +1,1 @@
-"""The records file: one line per request, between a header and a trailer."""
+"""The records of a run: each request that has ended, between a header and a trailer."""

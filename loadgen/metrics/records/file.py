@@ -1,80 +1,54 @@
-"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer
-line.
+"""Files of records: journals, which are written while a run goes on, and the lines of JSON that are
+made of them at its end.
 
-Each worker writes such a file; `shards` joins them.
+Both begin with a header line of JSON, and end with a trailer line. Between them a journal has a row
+for each request that has ended. Each worker writes a journal of its own; `shards` names them.
 """
 
 import contextlib
-import functools
+import errno
 import math
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import orjson
+from msgspec import structs
 
-from loadgen.core.event_flags import NAMES, TOKENS
-from loadgen.core.outcome import Outcome
-from loadgen.core.record import UNBOUNDED, Record
+from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
+from loadgen.core.record_row import FIELDS, SIZE_BYTES, RowWriter, record_from_row
 from loadgen.errors import BadInput
 from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.json_lines import record_from_line
+from loadgen.metrics.records.shards import further_shards, is_begun, shard_path
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util import files
 from loadgen.util.partition import WHOLE, Partition
-from loadgen.workload.prompt import UNPLANNED
 
-SCHEMA = 1
+# How a header line begins, with the version of the format.
+LINES = {"loadgen_records": 1}
+JOURNAL = {"loadgen_journal": 1, "byte_order": sys.byteorder, "fields": list(FIELDS)}
+TRAILER = b'{"end":'
 _BUFFER = 1 << 16
-EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them
-
-STAMPS = ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed")
-COUNTS = {  # keys of a line, and the attributes of a Record that are -1 where the line says null
-    "prompt_tokens": "prompt_tokens",
-    "completion_tokens": "completion_tokens",
-    "cached_tokens": "cached_tokens",
-    "predicted_server_input_tokens": "server_tokens",
-}
-COPIED = (
-    "content_events",
-    "reasoning_events",
-    "other_events",
-    "reads",
-    "counted_by",
-    "reused",
-    "by_reader",
-)
 
 
-class RecordWriter:
-    """Appends records to a file, which never grows beyond `limit` bytes.
-
-    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due.
-    docs/records.md describes the file.
-
-    Args:
-        file: The file.
-        limit: Its maximum size, bytes.
-
-    Attributes:
-        error: Why nothing more is written, or None: a full disk does not end the run.
+class RecordWriter(RowWriter):
+    """Appends records to a journal, which never grows beyond a limit. docs/records.md describes
+    it.
     """
-
-    def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
-        self._file = file
-        self._left = limit
-        self._start_ns = 0
-        self._sources = list[str]()
-        self._answers = False
-        self._classes = list[str]()
-        self.error: str | None = None
 
     @classmethod
     @contextlib.contextmanager
     def optional(cls, path: str | Path | None, limit: float = math.inf) -> Iterator[Self | None]:
         """Open a writer for `path` and close it at the end; give None where there is no path.
+
+        Args:
+            path: The file.
+            limit: Its maximum size, bytes.
 
         Raises:
             BadInput: The file cannot be written.
@@ -101,99 +75,78 @@ class RecordWriter:
 
         Args:
             header: Facts that are known before the clock starts.
-            start_ns: When the clock starts.
+            start_ns: When the clock starts, CLOCK_MONOTONIC ns.
             scheduled: How many requests are to be sent.
             sources: The source of each prompt, or an empty list.
             asked_due: Due times that the prompts ask for, as `request_store.requested_due_ns`
                 returns them.
             partition: Whose records these will be.
         """
-        self._start_ns = start_ns
-        self._sources = sources
-        self._answers = header.settings.save_detailed
-        self._classes = [request_class.name for request_class in header.settings.request_classes]
-        first = {
-            "loadgen_records": SCHEMA,
+        self.sources = sources
+        self.keeps_answers = header.settings.save_detailed
+        first = JOURNAL | {
             "start_ns": start_ns,
             "scheduled": scheduled,
             "heading": header.to_dict(),
             "asked_due": None if asked_due is None else list(asked_due),
             "stripe": [partition.index, partition.count],
         }
-        self._append(
+        self.append(
             orjson.dumps(first, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
         )
         self.flush()
 
-    def write(self, record: Record) -> None:
-        """Write the line of a request that has ended."""
-        if self.error is None:
-            source = self._sources[record.index % len(self._sources)] if self._sources else None
-            class_name = self._classes[record.class_number] if self._classes else None
-            self._append(
-                record_line(
-                    record, self._start_ns, source, answer=self._answers, class_name=class_name
-                )
-            )
-
-    def flush(self) -> None:
-        """Hand the buffer to the system: from then on it outlives this process."""
-        try:
-            self._file.flush()
-        except OSError as error:
-            self._failed(error)
-
-    def close(self) -> None:
-        """Write the buffer, and close the file."""
-        try:
-            self._file.close()
-        except OSError as error:
-            self._failed(error)
-
-    def _append(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0:
-            self.error = "the file has reached its limit"
-            return
-        try:
-            self._file.write(data)
-        except OSError as error:
-            self._failed(error)
-
-    def _failed(self, error: OSError) -> None:
-        self.error = self.error or error.strerror or str(error)
-
 
 class RecordFile:
-    """A file that a `RecordWriter` wrote; its run may have ended early.
+    """The records of a run: lines of JSON, or its journals; the run may have ended early.
+
+    Args:
+        path: The lines of JSON, or the journal of the first worker.
 
     Attributes:
+        path: As the argument.
+        is_journal: Whether it is a journal.
         header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
         asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns
             them.
-        partition: Whose records the file had at first.
+        partition: Whose records the file has; lines of JSON have all.
         trailer, totals: What its last line says; None where the run did not come to its end.
 
     Raises:
-        BadInput: The file cannot be read, or is no records file.
+        BadInput: The file cannot be read, or has no records, or none that this version can read.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._later_ns = 0
         try:
             with open(path, "rb") as file:
-                first = orjson.loads(file.readline())
-                _, last = last_line(file)
-            if first["loadgen_records"] != SCHEMA:
+                self._first: dict[str, Any] = orjson.loads(file.readline())
+                self._begin = self._position = file.tell()
+                end, last = last_line(file)
+                self._size = file.seek(0, os.SEEK_END)
+                self._identity = (os.fstat(file.fileno()).st_ino, self._size)
+            first = self._first
+            self.is_journal = "loadgen_journal" in first
+            if not self.is_journal and first["loadgen_records"] != LINES["loadgen_records"]:
                 raise ValueError
+            if self.is_journal and first | JOURNAL != first:
+                version = first["heading"]["provenance"]["versions"]["loadgen"]
+                raise BadInput(
+                    "FILE",
+                    f"{path} is a journal of loadgen {version} that this loadgen cannot read",
+                    "report it with that version, on a machine of the same kind",
+                )
             self.header = RunHeader.from_dict(first["heading"])
+            settings = self.header.settings
+            self._targets = max(len(settings.urls), 1)
+            self._classes = [request_class.name for request_class in settings.request_classes]
             self.start_ns = int(first["start_ns"])
             self.scheduled = int(first["scheduled"])
             self.asked_due: list[int] | None = first.get("asked_due")
-            # Older files of one worker do not have it.
-            self.partition = Partition(*first.get("stripe", ()))
+            self.partition = Partition(*first["stripe"]) if self.is_journal else WHOLE
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -204,17 +157,20 @@ class RecordFile:
             self.trailer, self.totals = _trailer(last)
         except (BadInput, KeyError, TypeError, ValueError) as error:
             raise self._refusal("the last line") from error
+        if self.trailer is not None:
+            self._size = end - 1 if self.is_journal else end
 
     @staticmethod
     def is_one(path: str | Path) -> bool:
-        """Return whether the first line of a file is that of a records file.
+        """Return whether the first line of a file is that of a file of records.
 
         Raises:
             BadInput: The file cannot be read.
         """
         try:
             with open(path, "rb") as file:
-                return "loadgen_records" in orjson.loads(file.readline())
+                first = orjson.loads(file.readline())
+                return "loadgen_records" in first or "loadgen_journal" in first
         except OSError as error:
             raise BadInput(
                 "FILE", f"{path}: {error.strerror}", "name a file that can be read"
@@ -222,45 +178,146 @@ class RecordFile:
         except (TypeError, ValueError):
             return False
 
-    def __iter__(self) -> Iterator[Record]:
-        """Iterate over the records in the file; raises as `lines`."""
-        return (record for _, record in self.lines())
+    @property
+    def is_of_whole_run(self) -> bool:
+        """Whether its last line is that of the whole run, not of one worker."""
+        return self.trailer is not None and (
+            not self.is_journal or len(self.trailer.workers) == self.partition.count
+        )
 
-    def lines(self) -> Iterator[tuple[dict[str, Any], Record]]:
-        """Iterate over the requests in the file: the parsed line and its Record, without a last
-        line that is cut off.
+    def parts(self) -> "Iterator[RecordFile]":
+        """Iterate over the files of the run: this one, and the journals of further workers, whose
+        times are moved to the clock of this one.
 
         Raises:
-            BadInput: A line is no record, or stands after the trailer.
+            BadInput: A file has no records that can be read.
         """
+        yield self
+        for index in range(1, self.partition.count):
+            path = shard_path(self.path, index)
+            if is_begun(path):
+                part = RecordFile(path)
+                part._later_ns, part.start_ns = self.start_ns - part.start_ns, self.start_ns
+                yield part
+
+    def __iter__(self) -> Iterator[Record]:
+        """Iterate over the records of the run, without a last one that is cut off.
+
+        Raises:
+            BadInput: A row or line is no record, or stands after the trailer.
+        """
+        for part in self.parts():
+            for record in part.own_records():
+                if self.trailer is not None and record.tokenized < 0:
+                    record.tokenized = self.trailer.tokenized.get(record.index, -1)
+                yield record
+
+    def own_records(self) -> Iterator[Record]:
+        """Iterate over the records in this file alone; raises as `__iter__`."""
         tokenized = self.trailer.tokenized if self.trailer else {}
-        classes = [request_class.name for request_class in self.header.settings.request_classes]
         with open(self.path, "rb") as file:
-            next(file)
-            for number, line in enumerate(file, 2):
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    data = orjson.loads(line)
-                    if "end" in data:
-                        break
-                    record = record_from_line(data, self.start_ns)
-                    if not 0 <= record.target < max(len(self.header.settings.urls), 1):
-                        raise ValueError(record.target)
-                    if "class" in data:
-                        record.class_number = classes.index(data["class"])
-                except (KeyError, TypeError, ValueError) as error:
-                    raise self._refusal(f"line {number}") from error
+            file.seek(self._begin)
+            for record in self._rows(file) if self.is_journal else self._lines(file):
                 record.tokenized = tokenized.get(record.index, -1)
-                yield data, record
-            if next(file, None) is not None:
-                problem = f"{self.path}: line {number + 1} comes after the end of the run"
-                raise BadInput("FILE", problem, "name the records of one run")
+                yield record
+
+    def new_records(self) -> Iterator[Record]:
+        """Iterate over the records that a journal has got since the last call; raises as
+        `__iter__`.
+        """
+        self._size = self.path.stat().st_size
+        with open(self.path, "rb") as file:
+            position = file.seek(self._position)
+            for record in self._rows(file):
+                position = file.tell()
+                yield record
+        self._position = position
+
+    def write_lines(self, path: Path, trailer: RunTrailer, totals: LoopTotals) -> None:
+        """Write the run as lines of JSON, and remove its journals.
+
+        Args:
+            path: The file, which may be that of the first journal.
+            trailer: The trailer of the run.
+            totals: What the trailer line says beside it.
+
+        Raises:
+            BadInput: A row is no record; the journals stay.
+            OSError: The file cannot be written, a journal not removed, or the run has written its
+                trailer since it was read; the journals stay.
+        """
+        has_answers = self.header.settings.save_detailed
+        journals = [part.path for part in self.parts() if part.is_journal]
+        first = {key: value for key, value in self._first.items() if key not in JOURNAL}
+        with files.atomic_file(path, files.private_opener) as file:
+            file.write(orjson.dumps(LINES | first) + b"\n")
+            for record in self:
+                line = record_line(
+                    record,
+                    self.start_ns,
+                    answer=has_answers,
+                    class_name=self._classes[record.class_number] if self._classes else None,
+                )
+                file.write(line)
+            file.write(_trailer_line(trailer, totals))
+            now = self.path.stat()
+            if (now.st_ino, now.st_size) != self._identity:
+                raise OSError(errno.EAGAIN, "its run is just ending")
+        for journal in journals:
+            if journal.resolve() != path.resolve():
+                journal.unlink(missing_ok=True)
+
+    def _rows(self, file: BinaryIO) -> Iterator[Record]:
+        begin = file.tell()
+        while begin + SIZE_BYTES <= self._size:
+            head = file.read(SIZE_BYTES)
+            size = int.from_bytes(head, sys.byteorder, signed=True)
+            if begin + size > self._size:
+                return
+            try:
+                row = head + file.read(max(size - SIZE_BYTES, 0))
+                record = record_from_row(row, self._later_ns)
+                self._check(record)
+            except (IndexError, TypeError, ValueError) as error:
+                raise self._refusal(f"the row at byte {begin}") from error
+            yield record
+            begin += size
+
+    def _lines(self, file: BinaryIO) -> Iterator[Record]:
+        number = 1
+        for number, line in enumerate(file, 2):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                data = orjson.loads(line)
+                if "end" in data:
+                    break
+                record = record_from_line(data, self.start_ns)
+                if "class" in data:
+                    record.class_number = self._classes.index(data["class"])
+                self._check(record)
+            except (KeyError, TypeError, ValueError) as error:
+                raise self._refusal(f"line {number}") from error
+            yield record
+        if next(file, None) is not None:
+            problem = f"{self.path}: line {number + 1} comes after the end of the run"
+            raise BadInput("FILE", problem, "name the records of one run")
+
+    def _check(self, record: Record) -> None:
+        """Refuse a record of a target or a class that the run does not have.
+
+        Raises:
+            ValueError: It is one.
+        """
+        if not 0 <= record.target < self._targets:
+            raise ValueError(record.target)
+        if not 0 <= record.class_number < max(len(self._classes), 1):
+            raise ValueError(record.class_number)
 
     def _refusal(self, where: str) -> BadInput:
         return BadInput(
             "FILE",
-            f"{self.path}: {where} is not a line of a file of records",
+            f"{self.path}: {where} is no part of a file of records",
             "name one that `loadgen run` wrote",
         )
 
@@ -280,6 +337,47 @@ def last_line(file: BinaryIO) -> tuple[int, bytes]:
         back *= 2
 
 
+def write_trailer(
+    path: Path, trailer: RunTrailer, totals: LoopTotals, lines: str | None = None
+) -> str | None:
+    """Write the trailer of a run to its journal; then, if lines of JSON are wanted, write these in
+    place of the journal, which stays if they cannot be written.
+
+    Args:
+        path: The journal of the first worker; if that was never begun, the next one takes its
+            place.
+        trailer: The trailer.
+        totals: What the trailer line says beside it.
+        lines: The file for lines of JSON.
+
+    Returns:
+        Why it could not be done, or None.
+    """
+    try:
+        begun = [shard for shard in (path, *further_shards(path)) if is_begun(shard)]
+        if not begun:
+            return None
+        if begun[0] != path:
+            begun[0].replace(path)
+        if RecordFile(path).is_journal:  # else `loadgen report` has just made lines of it
+            with open(path, "ab") as file:
+                file.write(b"\n" + _trailer_line(trailer, totals))
+        if lines is not None:
+            RecordFile(path).write_lines(Path(lines), trailer, totals)
+    except BadInput as error:
+        return error.problem
+    except OSError as error:
+        problem = error.strerror or str(error)
+        if lines is not None and Path(lines) == path:
+            problem += f"; it is still a journal, which `loadgen report {path}` reads"
+        return problem
+    return None
+
+
+def _trailer_line(trailer: RunTrailer, totals: LoopTotals) -> bytes:
+    return TRAILER + orjson.dumps(trailer.to_dict(totals), default=structs.asdict) + b"}\n"
+
+
 def _trailer(line: bytes) -> tuple[RunTrailer, LoopTotals] | tuple[None, None]:
     """Read the trailer line; (None, None) where it is another line, so that the run did not come to
     its end.
@@ -287,94 +385,6 @@ def _trailer(line: bytes) -> tuple[RunTrailer, LoopTotals] | tuple[None, None]:
     Raises:
         KeyError, TypeError, ValueError: It is no trailer of ours.
     """
-    try:
-        data = orjson.loads(line).get("end")
-    except (AttributeError, ValueError):
+    if not line.startswith(TRAILER):
         return None, None
-    return (None, None) if data is None else RunTrailer.from_dict(data)
-
-
-def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
-    """Make a Record from a parsed line.
-
-    Args:
-        data: The JSON object; times are ns from `due`, and `due` is ns from the start of the clock.
-        start_ns: When the clock started, CLOCK_MONOTONIC ns.
-
-    Raises:
-        KeyError, TypeError, ValueError: It is no line of a request.
-    """
-    due = start_ns + data["due"]
-    planned = data["planned_input_tokens"]
-    record = Record(
-        data["index"], UNPLANNED if planned is None else planned, data["planned_output_tokens"], due
-    )
-    for stamp in STAMPS:
-        setattr(record, stamp, 0 if data[stamp] is None else due + data[stamp])
-    for key, attribute in COUNTS.items():
-        setattr(record, attribute, -1 if data[key] is None else data[key])
-    for name in COPIED:
-        setattr(record, name, data[name])
-    reasoning_tokens = data.get("reasoning_tokens")  # older files have none
-    record.reasoning_tokens = -1 if reasoning_tokens is None else reasoning_tokens
-    record.total_tokens = data.get("total_tokens", -1)
-    record.done_seen = bool(data.get("done"))
-    unread = data.get("unread", {})
-    record.unread = {name: (count, sample) for name, (count, sample) in unread.items()} or None
-    record.matched_stop = data.get("matched_stop")
-    record.nan_events = data.get("nan_events", 0)
-    record.outcome = Outcome(data["outcome"])
-    record.status = data["status"] or 0
-    record.target = data.get("target", 0)  # older files of runs against one target do not have it
-    record.turn = data.get("turn", 0) - 1  # absent in a run without sessions
-    record.detail = data["detail"]
-    record.finish_reason = data["finish_reason"]
-    record.connect_ns = data["connect"]
-    # Older files do not say how late their stamps may be.
-    record.user_stamped = data.get("user_stamped", UNBOUNDED)
-    record.reordered = data.get("reordered", 0)
-    record.window_filled = data.get("window_filled", False)
-    record.written = 0 if data.get("written") is None else due + data["written"]
-    record.first_answer_earliest = record.first_answer
-    if "first_answer_earliest" in data:
-        record.first_answer_earliest = due + data["first_answer_earliest"]
-    record.disconnect_tokens = data.get("disconnect_tokens", 0)
-    record.disconnect_ns = data.get("disconnect_after", -1)
-    if "attempts" in data:
-        record.attempts = data["attempts"]
-        record.retried_ns = data["retried"]
-        record.first_status = data["first_status"]
-        record.first_sent = due + data["first_sent"]
-        record.first_closed = due + data["first_closed"]
-    record.results = data.get("results", -1)
-    record.is_whole = bool(data.get("whole"))
-    runs = event_runs(data.get("stream") or (), due)  # older files do not have it
-    stamps = [due + since for since in data["token_times"]]
-    earliest = [(number, due + since) for number, since in data.get("earliest", ())]
-    answer = data.get("answer", "")
-    read_late = data.get("read_late")
-    record.restore(stamps, data["tokens_per_event"], runs, answer, earliest, read_late)
-    return record
-
-
-def event_runs(stream: Sequence[tuple[str, int]], due: int) -> EventRuns:
-    """Return the run-length list of all events of an answer, from the "stream" of a line.
-
-    Args:
-        stream: Pairs of joined event names, and a count (of token events) or a time in ns from
-            `due` (of others).
-        due: ns, CLOCK_MONOTONIC.
-
-    Returns:
-        Pairs of event flags, and a count or a time in ns, CLOCK_MONOTONIC.
-
-    Raises:
-        KeyError, TypeError, ValueError: It is no such list.
-    """
-    runs = ((_flags(names), value) for names, value in stream)
-    return [(flags, value if flags & TOKENS else value + due) for flags, value in runs]
-
-
-@functools.lru_cache(1024)
-def _flags(names: str) -> int:
-    return sum(NAMES[name] for name in names.split("+")) if names else 0
+    return RunTrailer.from_dict(orjson.loads(line)["end"])

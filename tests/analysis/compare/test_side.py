@@ -8,8 +8,10 @@ import pytest
 from loadgen.analysis.compare.metrics import DEFAULT_METRICS, metric_by_name
 from loadgen.analysis.compare.side import Side, check_distinct
 from loadgen.errors import BadInput
+from loadgen.metrics.records.shards import shard_path
 from loadgen.report import to_json
 from loadgen.runner.run_result import from_records
+from loadgen.util.partition import Partition
 from tests.helpers import saved_json
 from tests.helpers.compared_runs import recorded, result, saved, starts
 
@@ -68,12 +70,9 @@ def test_duplicate_run_counts_once_by_its_records(tmp_path: Path) -> None:
 
 
 def test_records_of_one_worker_are_no_run(tmp_path: Path) -> None:
-    path = Path(recorded(tmp_path / "run.jsonl"))
-    first, *lines = path.read_text().splitlines(keepends=True)
-    assert '"stripe":[0,1]' in first
-    (tmp_path / "run.jsonl.part2").write_text(
-        "".join([first.replace('"stripe":[0,1]', '"stripe":[1,2]'), *lines[1::2]])
-    )
+    for number in (0, 1):
+        path = shard_path(tmp_path / "run.jsonl", number)
+        recorded(path, partition=Partition(number, 2))
     assert len(read(tmp_path).starts) == 1
 
 

@@ -1,5 +1,6 @@
 """EarlyStop: when a run can no longer meet a criterion."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import join_shards, shard_path
+from loadgen.metrics.records.shards import shard_path
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
@@ -26,8 +27,9 @@ def late(count: int, first: int = 0) -> list[Record]:
     return [run_facts.steady(25 * number, ttft=600) for number in range(first, first + count)]
 
 
-def lines(path: Path, records: list[Record], stripe: Partition = WHOLE) -> list[bytes]:
-    """A file of records as they ended, cut into lines."""
+def journal(path: Path, records: list[Record], stripe: Partition = WHOLE) -> list[bytes]:
+    """A journal of records as they ended, cut into its header and its rows."""
+    parts = []
     with RecordWriter.optional(path) as writer:
         assert writer is not None
         writer.begin(
@@ -39,8 +41,11 @@ def lines(path: Path, records: list[Record], stripe: Partition = WHOLE) -> list[
             stripe,
         )
         for record in records:
+            parts.append(path.read_bytes())
             writer.write(record)
-    return path.read_bytes().splitlines(keepends=True)
+            writer.flush()
+        parts.append(path.read_bytes())
+    return [after[len(before) :] for before, after in pairwise([b"", *parts])]
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def early_stop(path: Path) -> EarlyStop:
 
 def test_run_goes_on_while_it_can_still_meet_the_share(path: Path) -> None:
     """Of 1,000 requests 10 may be late, and a few more by chance."""
-    written, stop, needed = lines(path, late(40)), early_stop(path), 0
+    written, stop, needed = journal(path, late(40)), early_stop(path), 0
     for count in range(1, len(written) + 1):
         path.write_bytes(b"".join(written[:count]))
         if stop(RUNNING) is not None:
@@ -68,20 +73,20 @@ def test_overload_stops_the_run_at_once(path: Path) -> None:
     """As soon as more have missed than may, and noise explains; however many are in flight by
     then.
     """
-    lines(path, late(40))
+    journal(path, late(40))
     assert early_stop(path)(Progress("running", in_flight=600)) is not None
 
 
 def test_good_requests_never_stop_the_run(path: Path) -> None:
-    lines(path, late(5) + [run_facts.steady(1 + index, ttft=20) for index in range(900)])
+    journal(path, late(5) + [run_facts.steady(1 + index, ttft=20) for index in range(900)])
     assert early_stop(path)(RUNNING) is None
 
 
-def test_line_counts_once_and_when_complete(path: Path) -> None:
-    written = lines(path, late(NEEDED))
-    whole = b"".join(written[:NEEDED])  # the first says what the run is
+def test_row_counts_once_and_when_complete(path: Path) -> None:
+    written = journal(path, late(NEEDED))
+    whole = b"".join(written[:NEEDED])  # the first is the header
     stop = early_stop(path)
-    for ending in (b"", written[NEEDED][:50], written[NEEDED][:-1]):
+    for ending in (b"", written[NEEDED][:5], written[NEEDED][:-1]):
         path.write_bytes(whole + ending)
         for _ in range(3):
             assert stop(RUNNING) is None
@@ -95,42 +100,30 @@ def test_missing_records_do_not_stop_the_run(path: Path) -> None:
 
 def test_records_of_an_earlier_run_do_not_count(path: Path) -> None:
     """Each of them was late, and the last had a number that this run does not have."""
-    lines(path, [*late(40), run_facts.steady(5000, ttft=600)])
+    journal(path, [*late(40), run_facts.steady(5000, ttft=600)])
     stop = early_stop(path)
     for phase in ("preparing", "connecting", "warming up", "ready"):
         assert stop(Progress(phase)) is None
-    lines(path, late(NEEDED - 1))
+    journal(path, late(NEEDED - 1))
     assert stop(RUNNING) is None
-    lines(path, late(NEEDED))
+    journal(path, late(NEEDED))
     assert stop(RUNNING) is not None
 
 
 def test_records_of_all_workers_are_read(path: Path) -> None:
-    lines(path, late(8), Partition(0, 2))
+    journal(path, late(8), Partition(0, 2))
     stop = early_stop(path)
     assert stop(RUNNING) is None
-    lines(shard_path(path, 1), late(NEEDED - 8, first=8), Partition(1, 2))
+    journal(shard_path(path, 1), late(NEEDED - 8, first=8), Partition(1, 2))
     assert stop(RUNNING) is not None
 
 
-def test_records_count_once_when_files_are_joined(path: Path) -> None:
-    pieces = [shard_path(path, number) for number in range(2)]
-    lines(pieces[0], late(8), Partition(0, 2))
-    written = lines(pieces[1], late(NEEDED - 8, first=8), Partition(1, 2))
-    pieces[1].write_bytes(b"".join(written[:-1]))  # the last record is not on disk yet
-    stop = early_stop(path)
-    assert stop(RUNNING) is None
-    pieces[1].write_bytes(b"".join(written))
-    join_shards(pieces)
-    assert str(stop(RUNNING)).startswith(f"ended by the search: {NEEDED} of 1000 requests")
-
-
 def test_leftover_files_of_more_workers_do_not_count(path: Path) -> None:
-    lines(shard_path(path, 1), late(40), Partition(1, 2))
-    lines(path, late(8))
+    journal(shard_path(path, 1), late(40), Partition(1, 2))
+    journal(path, late(8))
     assert early_stop(path)(RUNNING) is None
 
 
 def test_finished_run_is_not_stopped(path: Path) -> None:
-    lines(path, late(40))
+    journal(path, late(40))
     assert early_stop(path)(Progress(DONE)) is None

@@ -43,7 +43,7 @@ async def test_closed_loop_gets_new_prompts_from_a_generator(workers: int, tmp_p
     about = result.data["loadgen"]["provenance"]["prompts"]
     assert (about["requests"], about["further"]) == (PREPARED, True)
     assert str(loadgen.from_records(path)) == str(result)
-    sources = [told["source"] for told, _ in RecordFile(path).lines()]
+    sources = [record.source for record in RecordFile(path)]
     assert len(set(sources)) == len(sources) == len(bodies)
 
 

@@ -229,7 +229,7 @@ def test_records_that_were_asked_for_are_the_only_ones(tmp_path: Path, state: Pa
 def test_the_latest_journals_are_kept(state: Path) -> None:
     state.mkdir(parents=True)
     # No process has that number.
-    left = [state / f"20260101-0000{age:02}-{2**22 + 1}.jsonl" for age in range(20)]
+    left = [state / f"20260101-0000{age:02}-{2**22 + 1}.journal" for age in range(20)]
     for age, path in enumerate(left):
         path.touch()
         os.utime(path, (1000 - age, 1000 - age))
@@ -250,7 +250,7 @@ def test_a_journal_without_records_is_not_the_latest(tmp_path: Path, state: Path
     flags = ["--num-prompts", "3", "--max-concurrency", "1", "--records", "r.jsonl"]
     loadgen("run", *flags, *SHORT, cwd=tmp_path)
     state.mkdir(parents=True, exist_ok=True)
-    older, empty = (state / f"2026010{day}-000000-{2**22 + 1}.jsonl" for day in (1, 2))
+    older, empty = (state / f"2026010{day}-000000-{2**22 + 1}.journal" for day in (1, 2))
     older.write_bytes((tmp_path / "r.jsonl").read_bytes())
     os.utime(older, (1000, 1000))
     empty.touch()

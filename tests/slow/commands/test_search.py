@@ -131,7 +131,7 @@ def test_runs_of_a_search_send_prompts_of_their_own_and_leave_no_records(
     ]
     assert len(set(prompts)) == len(prompts) == 2
     assert not list(tmp_path.glob("*.json*"))
-    assert not list(state.glob("*.jsonl"))
+    assert not list(state.glob("*.journal"))
 
 
 def test_records_of_each_run_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_an_interrupt_keeps_every_point(tmp_path: Path, state: Path) -> None:
     # Whatever turned out too short before.
     assert told[-2:] == [(60, True, None), (120, None, "interrupted")]
     assert len(told) == len(list(tmp_path.glob("s-*.json")))
-    (journal,) = state.glob("*.jsonl")  # the records of the run that was cut off
+    (journal,) = state.glob("*.journal")  # the records of the run that was cut off
     assert f"loadgen report {journal}" in err
 
 

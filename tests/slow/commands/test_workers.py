@@ -86,7 +86,7 @@ def test_an_interrupt_reaches_all_of_them(tmp_path: Path, state: Path, times: in
     assert result["loadgen"]["partial"] == "interrupted"
     assert sum(result["loadgen"]["outcomes"].values()) == result["num_prompts"]
     assert [worker["lost"] for worker in result["loadgen"]["workers"]] == [None, None]
-    assert len([path for path in state.iterdir() if path.suffix == ".jsonl"]) == 1
+    assert len([path for path in state.iterdir() if path.suffix == ".journal"]) == 1
     assert loadgen("report").stdout == report_of(out)
 
 

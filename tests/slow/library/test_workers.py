@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ import pytest
 
 import loadgen
 from loadgen.engines.sim.http1 import Request, whole
-from loadgen.metrics.records.file import RecordFile
-from loadgen.metrics.records.shards import further_shards, join_shards, shard_path
+from loadgen.metrics.records.file import RecordFile, RecordWriter
+from loadgen.metrics.records.shards import further_shards, shard_path
 from loadgen.runner import run
 from loadgen.runner.workers import open_workers
+from loadgen.util.partition import Partition
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.response_bytes import answer, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
@@ -237,6 +238,15 @@ async def test_a_trace_that_one_worker_has_only_the_first_of_is_no_closed_loop(
     assert sorted(record.due - file.start_ns for record in file) == [0, 200_000_000]
 
 
+async def test_a_pipe_gets_the_records_of_all_at_the_end(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = asyncio.create_task(asyncio.to_thread(pipe.read_bytes))
+    await ran(RANDOM, workers=2, records=str(pipe))
+    (tmp_path / "r.jsonl").write_bytes(await reading)
+    assert sorted(record.index for record in RecordFile(tmp_path / "r.jsonl")) == [*range(COUNT)]
+
+
 # -- one dies
 
 
@@ -376,23 +386,23 @@ async def test_a_run_whose_clock_never_starts_leaves_no_empty_files(tmp_path: Pa
 
 
 def in_parts(tmp_path: Path, workers: int) -> Path:
-    """The records of a run that ended by itself, cut again into the parts that its workers would
-    have left.
-    """
+    """The journals that so many workers would have left of a run if all had been killed."""
     path = tmp_path / "r.jsonl"
     asyncio.run(ran(RANDOM, workers=1, records=str(path)))
-    first, *lines = path.read_bytes().splitlines(keepends=True)
-    parts = defaultdict(list)
-    for line in lines[:-1]:
-        index = int(line.split(b'"index":')[1].split(b",")[0])
-        parts[index % workers].append(line)
-    for number, some in parts.items():
-        head = first.replace(b'"stripe":[0,1]', b'"stripe":[%d,%d]' % (number, workers))
-        shard_path(path, number).write_bytes(head + b"".join(some))
+    file = RecordFile(path)
+    records = list(file)
+    for number in range(workers):
+        with RecordWriter.optional(shard_path(path, number)) as writer:
+            assert writer
+            partition = Partition(number, workers)
+            writer.begin(file.header, file.start_ns, file.scheduled, [], None, partition)
+            for record in records:
+                if record.index % workers == number:
+                    writer.write(record)
     return path
 
 
-def test_unjoined_shards_make_a_report(tmp_path: Path) -> None:
+def test_journals_of_workers_make_a_report(tmp_path: Path) -> None:
     result = loadgen.from_records(in_parts(tmp_path, 3))
     assert result.data["completed"] == COUNT
     assert (
@@ -411,9 +421,10 @@ def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
     assert result.data["completed"] == COUNT * 2 // 3
 
 
-def test_joined_but_unfinished_records_make_a_report(tmp_path: Path) -> None:
-    path = in_parts(tmp_path, 2)
-    assert join_shards([shard_path(path, number) for number in range(2)]) is None
+def test_lines_without_the_last_make_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    asyncio.run(ran(RANDOM, workers=2, records=str(path)))
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     result = loadgen.from_records(path)
     assert result.data["completed"] == COUNT
     assert (
@@ -421,10 +432,3 @@ def test_joined_but_unfinished_records_make_a_report(tmp_path: Path) -> None:
         == f"{COUNT} of {COUNT} requests had ended when the records stopped"
     )
     assert not red(result, "A")
-
-
-def test_already_joined_records_count_once(tmp_path: Path) -> None:
-    path = in_parts(tmp_path, 2)
-    with path.open("ab") as whole:
-        whole.writelines(shard_path(path, 1).read_bytes().splitlines(keepends=True)[1:])
-    assert loadgen.from_records(path).data["completed"] == COUNT

@@ -19,6 +19,7 @@ COMPILED = (
     "core.answer",
     "core.record",
     "core.record_json",
+    "core.record_row",
     "core.dialect_scan",
     "core.sse",
     "core.http1",
