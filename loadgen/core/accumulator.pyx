@@ -12,7 +12,9 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from loadgen.core.answer cimport BY_EVENTS, BY_IDS, BY_USAGE
-from loadgen.core.c.memory cimport BYTES, COUNTING, count_freed, live_count, resized
+from loadgen.core.c.memory cimport (
+    BYTES, COUNTING, count_freed, free_pages, live_count, resized, zero_pages,
+)
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
 from loadgen.core.record cimport UNBOUNDED, UNPLANNED, Record
 
@@ -138,18 +140,6 @@ cdef int64_t fold_events(
     return imputed
 
 
-cdef int64_t *with_zeros(int64_t *counts, int64_t count, int64_t more) except NULL:
-    """Return `counts` with `more` zeros behind them; NULL has none."""
-    counts = <int64_t *>resized(counts, (count + more) * sizeof(int64_t))
-    memset(counts + count, 0, more * sizeof(int64_t))
-    return counts
-
-
-cdef void freed(int64_t *counts) noexcept:
-    count_freed(counts)
-    free(counts)
-
-
 cdef void widen(int64_t *cells, int64_t times) noexcept:
     """Add up the counts of each `times` columns: the sums are the first columns, and 0 stands in
     the rest.
@@ -238,13 +228,14 @@ cdef class Tally:
         self.icl, self.itl = latencies["icl"], latencies["itl"]
         self._reach(0)
         self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
-        self.ttft_over_time = with_zeros(NULL, 0, columns * rows)
-        self.icl_over_time = with_zeros(NULL, 0, columns * rows)
+        self.ttft_over_time = <int64_t *>zero_pages(columns * rows * sizeof(int64_t))
+        self.icl_over_time = <int64_t *>zero_pages(columns * rows * sizeof(int64_t))
 
     def __dealloc__(self):
-        freed(self.bin_counts)
-        freed(self.ttft_over_time)
-        freed(self.icl_over_time)
+        count_freed(self.bin_counts)
+        free(self.bin_counts)
+        free_pages(self.ttft_over_time, columns * rows * sizeof(int64_t))
+        free_pages(self.icl_over_time, columns * rows * sizeof(int64_t))
 
     @property
     def bins(self):
@@ -429,6 +420,9 @@ cdef class Tally:
         """Have `bins` reach this bin."""
         cdef int64_t more = last_bin + BIN_GROWTH - self.bin_count
         if last_bin >= self.bin_count:
-            self.bin_counts = with_zeros(self.bin_counts, self.bin_count, more)
+            self.bin_counts = <int64_t *>resized(
+                self.bin_counts, (self.bin_count + more) * sizeof(int64_t)
+            )
+            memset(self.bin_counts + self.bin_count, 0, more * sizeof(int64_t))
             self.bin_count += more
         return 0

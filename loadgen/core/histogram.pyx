@@ -7,13 +7,10 @@ import zlib
 from array import array
 
 from libc.stdint cimport INT64_MAX, int64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from loadgen.core.c.memory cimport (
-    BYTES, COUNTING, HISTOGRAMS, Buffer, append_bytes, count_allocated, count_freed,
-    count_objects, free_buffer,
-    live_count,
+    BYTES, COUNTING, HISTOGRAMS, count_objects, free_pages, live_count, zero_pages,
 )
 
 from loadgen.errors import BadInput
@@ -69,17 +66,13 @@ cdef class Histogram:
         self.smallest = INT64_MAX
         self.largest = -1
         self.size = index_of(highest) + 1
-        self.counts = <int64_t *>calloc(self.size, sizeof(int64_t))
-        if self.counts is NULL:
-            raise MemoryError
+        self.counts = <int64_t *>zero_pages(self.size * sizeof(int64_t))
         count_objects(HISTOGRAMS, 1)
-        count_allocated(self.counts)
 
     def __dealloc__(self):
         if self.counts is not NULL:
             count_objects(HISTOGRAMS, -1)
-        count_freed(self.counts)
-        free(self.counts)
+        free_pages(self.counts, self.size * sizeof(int64_t))
 
     def record(self, int64_t value, int64_t count=1):
         """Count `value` `count` times (`count` >= 1); False when it is out of range and went to
