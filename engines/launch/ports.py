@@ -8,9 +8,10 @@ import os
 import random
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from loadgen.engines.launch import processes
 from loadgen.errors import BadInput, EngineError
@@ -22,8 +23,7 @@ LISTEN_STATE = "0A"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """A port that no other loadgen process can reserve until it is released or this process ends.
 
     Attributes:

@@ -279,9 +279,15 @@ cdef class Histogram:
 
         if self.count >= _ENCODABLE_COUNTS:
             raise OverflowError(f"{self.count} values are more than the encoding's 2**62 - 1")
+        cdef int64_t first, end
         hdr = HdrHistogram(1, self.highest, _SIGNIFICANT_DIGITS)
-        if self.count:
-            ctypes.memmove(hdr.counts, <size_t>self.counts, self.size * sizeof(int64_t))
+        if self.count:  # no page beyond its values is touched
+            first = index_of(self.smallest)
+            end = index_of(self.largest) + 1
+            ctypes.memmove(
+                ctypes.addressof(hdr.counts) + first * sizeof(int64_t),
+                <size_t>&self.counts[first], (end - first) * sizeof(int64_t),
+            )
             hdr.total_count = self.count
             hdr.min_value = self.smallest
             hdr.max_value = self.largest
