@@ -61,7 +61,12 @@ def journals() -> list[Path]:
 
 
 def _leftover_paths() -> list[Path]:
-    left = [path for path in files.state_folder().glob(PATTERN) if not _still_runs(path)]
+    left = []
+    for path in files.state_folder().glob(PATTERN):
+        process = path.stem.rpartition("-")[2]
+        is_own = process == str(os.getpid())
+        if is_own or not process.isdecimal() or not machine.is_running(int(process)):
+            left.append(path)
     return sorted(left, key=lambda path: path.stat().st_mtime)
 
 
@@ -72,11 +77,6 @@ def _holds_records(path: Path) -> bool:
             return sum(1 for _ in zip(file, range(2), strict=False)) == 2
     except OSError:
         return False
-
-
-def _still_runs(path: Path) -> bool:
-    process = path.stem.rpartition("-")[2]
-    return process.isdecimal() and int(process) != os.getpid() and machine.is_running(int(process))
 
 
 def _create() -> Path | None:
