@@ -150,10 +150,10 @@ cdef void widen(int64_t *cells, int64_t times) noexcept:
         cells[cell // rows // times * rows + cell % rows] += count
 
 
-cdef dict above_zero(int64_t *cells):
-    """Return the counts above 0 as `timeline.Cells`."""
-    cdef int64_t cell
-    return {cell: cells[cell] for cell in range(columns * rows) if cells[cell]}
+cdef dict above_zero(int64_t *cells, int64_t last_column):
+    """Return the counts above 0, of the columns up to the last one, as `timeline.Cells`."""
+    cdef int64_t cell, end = (min(last_column, columns - 1) + 1) * rows
+    return {cell: cells[cell] for cell in range(end) if cells[cell]}
 
 
 cdef object array_of(int64_t *counts, int64_t count):
@@ -244,8 +244,9 @@ cdef class Tally:
     @property
     def timeline(self):
         """A copy of the `Timeline` of the records counted so far."""
-        return Timeline(self.column_ns, above_zero(self.ttft_over_time),
-                        above_zero(self.icl_over_time))
+        cdef int64_t last_column = self.bin_count * self.bin_ns // self.column_ns
+        return Timeline(self.column_ns, above_zero(self.ttft_over_time, last_column),
+                        above_zero(self.icl_over_time, last_column))
 
     def add(self, Record record not None):
         """Count an ended record."""

@@ -238,6 +238,8 @@ cdef class Histogram:
         if not isinstance(other, Histogram):
             return NotImplemented
         cdef Histogram that = other
+        cdef int64_t first = index_of(self.smallest) if self.count else 0
+        cdef int64_t end = index_of(self.largest) + 1 if self.count else 0
         return (
             self.highest == that.highest
             and self.count == that.count
@@ -246,7 +248,9 @@ cdef class Histogram:
             and self.total_of_squares == that.total_of_squares
             and self.smallest == that.smallest
             and self.largest == that.largest
-            and memcmp(self.counts, that.counts, self.size * sizeof(int64_t)) == 0
+            # No page beyond the values is touched.
+            and memcmp(&self.counts[first], &that.counts[first],
+                       (end - first) * sizeof(int64_t)) == 0
         )
 
     __hash__ = None

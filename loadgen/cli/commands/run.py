@@ -106,6 +106,10 @@ def fork_children(settings: RunSettings) -> None:
     if (path := facts_main.unknown_file(settings)) is not None:
         fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")
     with single_threaded():
+        # Here, and not within other imports: beyond 16 kB of frames, CPython 3.11 takes memory from
+        # the system at a call, and returns it after the call. NumPy's imports did so 800 times.
+        import numpy as np  # noqa: F401
+
         from loadgen.runner import preparer
 
         fork_ahead(preparer.MODULE)
