@@ -7,9 +7,10 @@ import os
 import select
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from loadgen.util.machine import process_cpu_s
 
@@ -18,8 +19,7 @@ MAX_COMMAND_CHARS = 120
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """A process, identified by its id, which the system reuses, and its start time.
 
     Attributes:

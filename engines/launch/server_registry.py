@@ -6,11 +6,12 @@ while one starts.
 """
 
 import contextlib
-import dataclasses
 import json
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from loadgen.engines.launch import processes
 from loadgen.engines.launch.processes import Process
@@ -94,7 +95,7 @@ class ServerRegistry:
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with atomic_file(self._path(entry.run_id), files.private_opener) as file:
-            file.write(json.dumps(dataclasses.asdict(entry)).encode())
+            file.write(json.dumps(msgspec.to_builtins(entry)).encode())
 
     def remove(self, run_id: str) -> None:
         """Remove the entry of a server that was stopped."""

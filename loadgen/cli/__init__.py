@@ -5,6 +5,8 @@ import signal
 import sys
 from types import FrameType
 
+from loadgen.util import garbage_collection
+
 IMPORT = "<frozen importlib._bootstrap>"  # the file of the functions that carry out an import
 INTERRUPTED = 130  # as in `exit_codes`, which is not imported yet
 KEY_VARIABLE = "OPENAI_API_KEY"  # as in `redaction`
@@ -20,6 +22,7 @@ def command() -> None:
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
     ):  # a command in the background ignores it
         signal.signal(signal.SIGINT, _interrupt)
+    garbage_collection.collect_rarely()
     try:
         from loadgen.cli import main
 

@@ -12,7 +12,6 @@ from typing import Any, TextIO
 
 from loadgen.cli import command_list, exit_codes
 from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
-from loadgen.util import garbage_collection
 from loadgen.util.terminal_text import printable, printable_lines
 
 VERSION = ("-V", "--version")
@@ -41,7 +40,6 @@ def command() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
-    garbage_collection.collect_rarely()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks how the command line goes on
         from loadgen.cli.commands import completion
 

@@ -5,7 +5,6 @@ constant load; `VALUE-VALUE@TIME`, a linear change from one value to another; or
 `VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first.
 """
 
-import csv
 import math
 import re
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ MAX_IN_FLIGHT = (
     1_000_000  # Linux lets a process open as many files, and so connections (fs.nr_open)
 )
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
-_PHASE = re.compile(rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)")
+_PHASE = rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)"
 
 
 class Quantity(Struct, frozen=True):
@@ -217,7 +216,7 @@ class LoadProfile(Struct, frozen=True):
 
 def _phases(text: str, quantity: Quantity) -> Iterator[Phase]:
     for word in text.split(","):
-        phase = _PHASE.fullmatch(word.strip())
+        phase = re.fullmatch(_PHASE, word.strip())
         if phase is None:
             raise BadInput(quantity.flag, f"invalid phase {word.strip()!r}", quantity.remedy)
         first, change, last, period, length = phase.groups()
@@ -244,6 +243,8 @@ def _seconds(text: str, quantity: Quantity) -> float:
 
 def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
     """Read a CSV file; a first row that names the columns is a head."""
+    import csv  # 1 ms of CPU time, for few runs
+
     flag = quantity.flag
     try:
         rows = [row for row in csv.reader(path.read_text("utf-8-sig").splitlines()) if row]

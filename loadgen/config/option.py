@@ -11,6 +11,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin
 
+from msgspec import Struct
+
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
@@ -212,8 +214,7 @@ def check_type(name: str, value: object, kind: type | UnionType, remedy: str) ->
         raise BadInput(name, f"is a value of type {type(value).__name__}", remedy)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """A range of numbers.
 
     Attributes:

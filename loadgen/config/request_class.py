@@ -40,9 +40,9 @@ DATA_KEYS = tuple(field.name for field in fields(DataSettings) if field.name not
 KEYS = (*OWN_KEYS, *DATA_KEYS)
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _TOLERANCE = 1e-6  # of the sum of shares
-_NAME = re.compile(r"[\w.@/+-]{1,64}")
-_HEADER = re.compile(rf"\s*{HEADER_NAME.pattern}=")  # with a capital letter: else it is a key
-_PAIR = re.compile(r"\s*([a-z][a-z_-]*)\s*=(.*)", re.DOTALL)
+_NAME = r"[\w.@/+-]{1,64}"
+_HEADER = rf"\s*{HEADER_NAME.pattern}="  # with a capital letter: else it is a key
+_PAIR = r"\s*([a-z][a-z_-]*)\s*=(.*)"
 Values = dict[str, list[str]]  # the values of each key of a class, at least one each
 
 
@@ -228,7 +228,7 @@ def class_name(text: str) -> str:
         BadInput: It has none, or one with other characters.
     """
     name, colon, _ = text.partition(":")
-    if not colon or not _NAME.fullmatch(name.strip()):
+    if not colon or not re.fullmatch(_NAME, name.strip()):
         shown = re.split("[:=]", text)[0]  # the rest may be a secret
         raise BadInput(CLASS, f"{shown!r} is not a name of letters and digits before a colon", FORM)
     return name.strip()
@@ -243,9 +243,9 @@ def class_pairs(text: str) -> list[tuple[str, str]]:
     name, _, rest = text.partition(":")
     pairs: list[tuple[str, str]] = []
     for part in rest.split(",") if rest.strip() else ():
-        if pair := _PAIR.fullmatch(part):
+        if pair := re.fullmatch(_PAIR, part, re.DOTALL):
             pairs.append((_key(pair[1]), pair[2].strip()))
-        elif pairs and pairs[-1][0] == "header" and _HEADER.match(part):
+        elif pairs and pairs[-1][0] == "header" and re.match(_HEADER, part):
             pairs.append(("header", part.strip()))
         elif pairs:
             key, value = pairs.pop()

@@ -38,12 +38,12 @@ STOP_WHEN_REMEDY = (
 MIN_ENDED = 30  # requests, before their error rate is judged
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
 _SHARES = {"%": 0.01, "": 1.0}
-_LIMIT = re.compile(r"\s*([a-z0-9]+)_(\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\s*")
-_BARE_METRIC = re.compile(r"([a-z0-9]+)\s*(<.*)")
-_STATISTIC = re.compile(r"p\d{1,2}(\.\d+)?|mean|median|max")
+_LIMIT = r"\s*([a-z0-9]+)_(\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\s*"
+_BARE_METRIC = r"([a-z0-9]+)\s*(<.*)"
+_STATISTIC = r"p\d{1,2}(\.\d+)?|mean|median|max"
 _BARE = {False: "ms", True: "a share"}
 _EXAMPLE = 'write for example "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
-_CONDITION = re.compile(r"\s*([a-z0-9]+_?[\w.]*)\s*(>=?)\s*([^\s>=]+)(?:\s+over\s+(\S+))?\s*")
+_CONDITION = r"\s*([a-z0-9]+_?[\w.]*)\s*(>=?)\s*([^\s>=]+)(?:\s+over\s+(\S+))?\s*"
 
 
 class Limit(Struct, frozen=True):
@@ -182,7 +182,7 @@ def split_name(name: str) -> tuple[str, str] | None:
     name.
     """
     metric, _, statistic = name.partition("_")
-    is_latency = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
+    is_latency = metric in LATENCY_METRICS and re.fullmatch(_STATISTIC, statistic)
     return (metric, statistic) if is_latency else None
 
 
@@ -220,7 +220,7 @@ class StopCondition(Struct, frozen=True):
 
     @classmethod
     def _parse_condition(cls, text: str) -> Self:
-        form = _CONDITION.fullmatch(text)
+        form = re.fullmatch(_CONDITION, text)
         if form is None:
             raise BadInput(STOP_WHEN, f"invalid condition {text.strip()!r}", STOP_WHEN_REMEDY)
         name, sign, value, over = form.groups()
@@ -311,9 +311,9 @@ def check_stop_conditions(settings: RunFields) -> None:
 
 
 def _limit(text: str) -> Limit:
-    match = _LIMIT.fullmatch(text)
+    match = re.fullmatch(_LIMIT, text)
     if match is None:
-        bare = _BARE_METRIC.fullmatch(text)
+        bare = re.fullmatch(_BARE_METRIC, text)
         if bare is None:
             raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
         if bare[1] in LATENCY_METRICS:
@@ -326,7 +326,7 @@ def _limit(text: str) -> Limit:
     units = _SHARES if is_rate else _UNITS
     if not is_rate and metric not in LATENCY_METRICS:
         raise _unknown_metric(text)
-    if not is_rate and not _STATISTIC.fullmatch(statistic):
+    if not is_rate and not re.fullmatch(_STATISTIC, statistic):
         raise BadInput(
             "--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}"
         )

@@ -26,14 +26,14 @@ DISCONNECT_REMEDY = (
     "write SHARE%@tokens=N or SHARE%@after=TIME, such as 5%@tokens=10 or 5%@after=200ms"
 )
 MAX_TOKENS, MAX_AFTER_S = 1 << 31, 86400.0
-_DISCONNECT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%@(tokens|after)=(.+)", re.ASCII)
+_DISCONNECT = r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%@(tokens|after)=(.+)"
 RETRY = "--retry"
 RETRY_REMEDY = (
     "write HTTP statuses, such as 429 or 429,503, and the number of attempts as 429@attempts=4"
 )
 ATTEMPTS = 3  # of OpenAI's client, which retries twice
 MAX_ATTEMPTS = 100
-_RETRY = re.compile(r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,18}))?", re.ASCII)
+_RETRY = r"([0-9]{1,4}(?:,[0-9]{1,4})*)(?:@attempts=([0-9]{1,18}))?"
 
 
 class ThinkTime(Struct, frozen=True):
@@ -124,7 +124,7 @@ class Disconnect(Struct, frozen=True):
         Raises:
             BadInput: It is no such value, or out of range.
         """
-        form = _DISCONNECT.fullmatch(text.strip())
+        form = re.fullmatch(_DISCONNECT, text.strip(), re.ASCII)
         if form is None:
             raise BadInput(DISCONNECT, f"invalid value {text!r}", DISCONNECT_REMEDY)
         percent, kind, value = form.groups()
@@ -173,7 +173,7 @@ class Retry(Struct, frozen=True):
         Raises:
             BadInput: It is no such value, or out of range.
         """
-        form = _RETRY.fullmatch("".join(text.split()))
+        form = re.fullmatch(_RETRY, "".join(text.split()), re.ASCII)
         if form is None:
             raise BadInput(RETRY, f"invalid value {text!r}", RETRY_REMEDY)
         statuses = tuple(int(status) for status in form[1].split(","))

@@ -12,7 +12,9 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from loadgen.core.answer cimport BY_EVENTS, BY_IDS, BY_USAGE
-from loadgen.core.c.memory cimport BYTES, COUNTING, count_freed, live_count, resized
+from loadgen.core.c.memory cimport (
+    BYTES, COUNTING, count_freed, free_pages, live_count, resized, zero_pages,
+)
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
 from loadgen.core.record cimport UNBOUNDED, UNPLANNED, Record
 
@@ -138,18 +140,6 @@ cdef int64_t fold_events(
     return imputed
 
 
-cdef int64_t *with_zeros(int64_t *counts, int64_t count, int64_t more) except NULL:
-    """Return `counts` with `more` zeros behind them; NULL has none."""
-    counts = <int64_t *>resized(counts, (count + more) * sizeof(int64_t))
-    memset(counts + count, 0, more * sizeof(int64_t))
-    return counts
-
-
-cdef void freed(int64_t *counts) noexcept:
-    count_freed(counts)
-    free(counts)
-
-
 cdef void widen(int64_t *cells, int64_t times) noexcept:
     """Add up the counts of each `times` columns: the sums are the first columns, and 0 stands in
     the rest.
@@ -160,10 +150,10 @@ cdef void widen(int64_t *cells, int64_t times) noexcept:
         cells[cell // rows // times * rows + cell % rows] += count
 
 
-cdef dict above_zero(int64_t *cells):
-    """Return the counts above 0 as `timeline.Cells`."""
-    cdef int64_t cell
-    return {cell: cells[cell] for cell in range(columns * rows) if cells[cell]}
+cdef dict above_zero(int64_t *cells, int64_t last_column):
+    """Return the counts above 0, of the columns up to the last one, as `timeline.Cells`."""
+    cdef int64_t cell, end = (min(last_column, columns - 1) + 1) * rows
+    return {cell: cells[cell] for cell in range(end) if cells[cell]}
 
 
 cdef object array_of(int64_t *counts, int64_t count):
@@ -238,13 +228,14 @@ cdef class Tally:
         self.icl, self.itl = latencies["icl"], latencies["itl"]
         self._reach(0)
         self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
-        self.ttft_over_time = with_zeros(NULL, 0, columns * rows)
-        self.icl_over_time = with_zeros(NULL, 0, columns * rows)
+        self.ttft_over_time = <int64_t *>zero_pages(columns * rows * sizeof(int64_t))
+        self.icl_over_time = <int64_t *>zero_pages(columns * rows * sizeof(int64_t))
 
     def __dealloc__(self):
-        freed(self.bin_counts)
-        freed(self.ttft_over_time)
-        freed(self.icl_over_time)
+        count_freed(self.bin_counts)
+        free(self.bin_counts)
+        free_pages(self.ttft_over_time, columns * rows * sizeof(int64_t))
+        free_pages(self.icl_over_time, columns * rows * sizeof(int64_t))
 
     @property
     def bins(self):
@@ -253,8 +244,9 @@ cdef class Tally:
     @property
     def timeline(self):
         """A copy of the `Timeline` of the records counted so far."""
-        return Timeline(self.column_ns, above_zero(self.ttft_over_time),
-                        above_zero(self.icl_over_time))
+        cdef int64_t last_column = self.bin_count * self.bin_ns // self.column_ns
+        return Timeline(self.column_ns, above_zero(self.ttft_over_time, last_column),
+                        above_zero(self.icl_over_time, last_column))
 
     def add(self, Record record not None):
         """Count an ended record."""
@@ -429,6 +421,9 @@ cdef class Tally:
         """Have `bins` reach this bin."""
         cdef int64_t more = last_bin + BIN_GROWTH - self.bin_count
         if last_bin >= self.bin_count:
-            self.bin_counts = with_zeros(self.bin_counts, self.bin_count, more)
+            self.bin_counts = <int64_t *>resized(
+                self.bin_counts, (self.bin_count + more) * sizeof(int64_t)
+            )
+            memset(self.bin_counts + self.bin_count, 0, more * sizeof(int64_t))
             self.bin_count += more
         return 0

@@ -3,8 +3,9 @@ Delta: what one says.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from loadgen.core.event_flags import CONTENT, OTHER, REASONING
 
@@ -16,8 +17,7 @@ MAX_KEYS = 4
 RESERVED = ("error", "object")  # keys that every event may have
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """The facts that one event states.
 
     Attributes:
@@ -56,8 +56,7 @@ class Delta:
     unknown: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """The events of an API that are not those of chat completions, completions or SGLang's
     /generate.
 

@@ -7,13 +7,10 @@ import zlib
 from array import array
 
 from libc.stdint cimport INT64_MAX, int64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from loadgen.core.c.memory cimport (
-    BYTES, COUNTING, HISTOGRAMS, Buffer, append_bytes, count_allocated, count_freed,
-    count_objects, free_buffer,
-    live_count,
+    BYTES, COUNTING, HISTOGRAMS, count_objects, free_pages, live_count, zero_pages,
 )
 
 from loadgen.errors import BadInput
@@ -69,17 +66,13 @@ cdef class Histogram:
         self.smallest = INT64_MAX
         self.largest = -1
         self.size = index_of(highest) + 1
-        self.counts = <int64_t *>calloc(self.size, sizeof(int64_t))
-        if self.counts is NULL:
-            raise MemoryError
+        self.counts = <int64_t *>zero_pages(self.size * sizeof(int64_t))
         count_objects(HISTOGRAMS, 1)
-        count_allocated(self.counts)
 
     def __dealloc__(self):
         if self.counts is not NULL:
             count_objects(HISTOGRAMS, -1)
-        count_freed(self.counts)
-        free(self.counts)
+        free_pages(self.counts, self.size * sizeof(int64_t))
 
     def record(self, int64_t value, int64_t count=1):
         """Count `value` `count` times (`count` >= 1); False when it is out of range and went to
@@ -245,6 +238,8 @@ cdef class Histogram:
         if not isinstance(other, Histogram):
             return NotImplemented
         cdef Histogram that = other
+        cdef int64_t first = index_of(self.smallest) if self.count else 0
+        cdef int64_t end = index_of(self.largest) + 1 if self.count else 0
         return (
             self.highest == that.highest
             and self.count == that.count
@@ -253,7 +248,9 @@ cdef class Histogram:
             and self.total_of_squares == that.total_of_squares
             and self.smallest == that.smallest
             and self.largest == that.largest
-            and memcmp(self.counts, that.counts, self.size * sizeof(int64_t)) == 0
+            # No page beyond the values is touched.
+            and memcmp(&self.counts[first], &that.counts[first],
+                       (end - first) * sizeof(int64_t)) == 0
         )
 
     __hash__ = None
@@ -286,9 +283,15 @@ cdef class Histogram:
 
         if self.count >= _ENCODABLE_COUNTS:
             raise OverflowError(f"{self.count} values are more than the encoding's 2**62 - 1")
+        cdef int64_t first, end
         hdr = HdrHistogram(1, self.highest, _SIGNIFICANT_DIGITS)
-        if self.count:
-            ctypes.memmove(hdr.counts, <size_t>self.counts, self.size * sizeof(int64_t))
+        if self.count:  # no page beyond its values is touched
+            first = index_of(self.smallest)
+            end = index_of(self.largest) + 1
+            ctypes.memmove(
+                ctypes.addressof(hdr.counts) + first * sizeof(int64_t),
+                <size_t>&self.counts[first], (end - first) * sizeof(int64_t),
+            )
             hdr.total_count = self.count
             hdr.min_value = self.smallest
             hdr.max_value = self.largest

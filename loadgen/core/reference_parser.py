@@ -7,10 +7,10 @@ A text in one piece has the form of an event that says everything, with `message
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import orjson
+from msgspec import structs
 
 from loadgen.core import token_usage
 from loadgen.core.dialect import Delta, Dialect
@@ -100,7 +100,7 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
     if (error := _error_of(event)) is not None:
         return Delta(error=error)
     if dialect is not None:
-        return replace(_in_dialect(event, dialect), has_nan=has_nan)
+        return structs.replace(_in_dialect(event, dialect), has_nan=has_nan)
     if event.get("meta_info") is not None and "choices" not in event:
         return _cumulative(event, has_nan)
     kinds = 0

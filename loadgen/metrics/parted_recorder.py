@@ -1,10 +1,11 @@
 """Counts the records of a run for each of its targets and classes apart; the whole is their sum."""
 
 from collections import Counter
-from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Self
+
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
@@ -85,7 +86,7 @@ class PartedRecorder(Recorder):
         if self._has_classes:
             classes = [_merged(parts[number :: self._classes]) for number in range(self._classes)]
         whole = reduce(Snapshot.merge, parts, super().snapshot(partial))
-        return replace(
+        return structs.replace(
             whole, scheduled=self.scheduled, targets=tuple(targets), classes=tuple(classes)
         )
 
@@ -109,7 +110,7 @@ def recorder_for(settings: RunSettings, start_ns: int, scheduled: int) -> Record
 def _merged(parts: list[Snapshot]) -> Snapshot:
     """Return the sum of parts, of which all that has ended was to be sent."""
     whole = reduce(Snapshot.merge, parts)
-    return replace(whole, scheduled=whole.ended)
+    return structs.replace(whole, scheduled=whole.ended)
 
 
 def _numbered(part: Snapshot, number: int) -> Snapshot:
@@ -118,4 +119,4 @@ def _numbered(part: Snapshot, number: int) -> Snapshot:
         name: [example | {"target": number} for example in of_outcome]
         for name, of_outcome in part.examples.items()
     }
-    return replace(part, examples=examples)
+    return structs.replace(part, examples=examples)

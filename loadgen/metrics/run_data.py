@@ -3,7 +3,6 @@
 Checks and report read it.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -22,8 +21,7 @@ from loadgen.workload.due_times import DueTimes
 USUAL_PERCENTILES = (50.0, 90.0, 99.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunData:
+class RunData(Struct, frozen=True, kw_only=True, dict=True):
     """The data of a run.
 
     Attributes:

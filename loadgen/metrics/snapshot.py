@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -244,8 +243,7 @@ class LoopTotals(Struct, frozen=True, kw_only=True):
         )
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, dict=True):
     """Everything measured so far; times are ns, those in arrays count from `start_ns`.
 
     Attributes:
@@ -299,7 +297,7 @@ class Snapshot:
     token_counts: array[int]
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
-    unread: dict[str, tuple[int, str]] = field(default_factory=dict)
+    unread: dict[str, tuple[int, str]] = {}
     partial: str | None = None
     details: Details | None = None
     retries: bytes = b""
@@ -396,7 +394,9 @@ class Snapshot:
             tuple(part.on_clock(start_ns) for part in parts)
             for parts in (self.targets, self.classes)
         )
-        return replace(self, start_ns=start_ns, details=details, targets=targets, classes=classes)
+        return structs.replace(
+            self, start_ns=start_ns, details=details, targets=targets, classes=classes
+        )
 
     def merge(self, other: Snapshot) -> Snapshot:
         """Combine two parts; associative, and commutative but for the order of the rows."""
@@ -414,7 +414,7 @@ class Snapshot:
         for name in ("targets", "classes"):
             pairs = zip(getattr(self, name), getattr(other, name), strict=True)
             changes[name] = tuple(part.merge(same) for part, same in pairs)
-        return replace(
+        return structs.replace(
             self,
             examples={
                 outcome: first_examples(

@@ -3,10 +3,9 @@ usage counts.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from loadgen.core.histogram import Histogram
 from loadgen.core.record import BY_USAGE, Record
@@ -106,7 +105,7 @@ def differ(pairs: Iterable[tuple[int, int]]) -> bool:
     may leave unseen.
     """
     beyond = [(more - less, (more - less) / max(less, 1)) for more, less in pairs]
-    if not beyond:
+    if max((tokens for tokens, _ in beyond), default=0) <= MAX_UNSEEN:  # so is the median
         return False
     tokens, share = _medians(beyond)
     return tokens > MAX_UNSEEN and share > MAX_UNSEEN_SHARE
@@ -142,7 +141,7 @@ def _over_sample(snapshot: Snapshot) -> Snapshot:
         "decode_ns": sum(answer.span_ns for answer in shown),
         "decode_tokens": sum(answer.after_first for answer in shown),
     }
-    return replace(
+    return structs.replace(
         snapshot,
         histograms=snapshot.histograms | {"tpot": points},
         lower=snapshot.lower | {"tpot": lower},

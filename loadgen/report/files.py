@@ -11,10 +11,10 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
+from msgspec import Struct
 
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
@@ -33,8 +33,7 @@ MAX_PROFILE = 40  # characters of a profile
 MAX_BYTES = 80  # of the label and of the model: most file systems allow 255 in all
 
 
-@dataclass(frozen=True)
-class SavedFiles:
+class SavedFiles(Struct, frozen=True):
     """The files of a run that were written, and those that could not be.
 
     Attributes:
@@ -42,8 +41,8 @@ class SavedFiles:
         errors: A message for each of the others, with the flag that asked for it.
     """
 
-    paths: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    paths: list[str] = []
+    errors: list[str] = []
 
     def add(self, name: str, path: str | Path, write: Callable[[], None]) -> None:
         """Write a file; if it cannot be written, keep the message, and go on.

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +15,7 @@ from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.util import forked_child
 from loadgen.util.child_process import ChildProcess
-from loadgen.util.redaction import KEY_VARIABLE
+from loadgen.util.redaction import KEY_VARIABLE, WithCredentials
 
 if TYPE_CHECKING:
     from loadgen.metrics.server.series import ScrapeOrder
@@ -28,8 +27,7 @@ PATIENCE_S = 2.0  # for one answer
 SETTLE_S = 0.1  # between the last scrapes
 
 
-@dataclass(frozen=True)
-class ProbeOrder:
+class ProbeOrder(WithCredentials, frozen=True):
     """An order to probe the server of a run.
 
     Attributes:
@@ -38,11 +36,10 @@ class ProbeOrder:
     """
 
     settings: RunSettings
-    key: str | None = field(repr=False)
+    key: str | None
 
 
-@dataclass(frozen=True)
-class FindOrder:
+class FindOrder(WithCredentials, frozen=True):
     """An order to find what to scrape: the arguments of `scrape_order`.
 
     Attributes:
@@ -55,7 +52,7 @@ class FindOrder:
     settings: RunSettings
     folder: Path
     simulated: bool
-    key: str | None = field(repr=False)
+    key: str | None
 
 
 class ScraperProcess(ChildProcess):

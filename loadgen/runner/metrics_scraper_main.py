@@ -13,7 +13,7 @@ import ipaddress
 import os
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import urlsplit
@@ -99,7 +99,10 @@ async def scrape_order(
     missing: tuple[str, ...] = ()
     if given not in ((), (AUTO,)):
         found = [await _named_source(url, each) for url in dict.fromkeys(given)]
-        missing = _unnamed([one.source for one in found], each)
+        known = {target.origin(one.source.url) for one in found}
+        missing = tuple(base for base in each if target.origin(base) not in known)
+        if len(missing) == len(each):  # the sources are those of other servers
+            missing = ()
     elif simulated:
         block = CacheBlock(BLOCK, CACHE_CONFIG_OF_VLLM)
         found = [
@@ -118,15 +121,6 @@ async def scrape_order(
     return ScrapeOrder(
         tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None)
     )
-
-
-def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
-    """Return the targets without a source, where sources are those of other targets; () where
-    all share a source.
-    """
-    known = {target.origin(source.url) for source in sources}
-    missing = tuple(base for base in bases if target.origin(base) not in known)
-    return missing if len(missing) < len(bases) else ()
 
 
 def _is_here(url: str) -> bool:

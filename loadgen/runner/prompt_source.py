@@ -10,7 +10,6 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -207,7 +206,7 @@ class ClassCounts:
 
 
 def _without_answer(prompt: Prompt) -> Prompt:
-    return replace(prompt, output_tokens=0)
+    return structs.replace(prompt, output_tokens=0)
 
 
 def _nothing(count: int) -> Iterator[Prompt]:
@@ -327,7 +326,7 @@ def _dealt(
                 return
             taken[source_numbers[number]] += len(session)
             for prompt in session:
-                yield replace(prompt, class_number=number)
+                yield structs.replace(prompt, class_number=number)
 
     def beyond(made: int) -> Iterator[Prompt]:
         return deal(

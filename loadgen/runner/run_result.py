@@ -6,7 +6,6 @@ died.
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -193,7 +192,7 @@ def recover_run(file: RecordFile, schedule: DueTimes) -> Measurement:
     if whole.snapshot.partial is None and file.trailer is None:
         of = "" if is_bounded_by_time(file.header.settings) else f" of {file.scheduled}"
         partial = f"{whole.snapshot.ended}{of} requests had ended when the records stopped"
-        whole = structs.replace(whole, snapshot=replace(whole.snapshot, partial=partial))
+        whole = structs.replace(whole, snapshot=structs.replace(whole.snapshot, partial=partial))
     return whole
 
 

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from http import HTTPStatus
 from typing import NamedTuple, Self
 
 import orjson
@@ -24,7 +23,8 @@ from loadgen.workload import target
 # request runs.
 PATHS = ("/reset_prefix_cache", "/flush_cache?timeout=60")
 SLOTS = "/slots"  # of llama.cpp: each keeps its last prompt
-UNKNOWN_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+OK = 200
+UNKNOWN_PATH = (404, 405, 501)  # not found, method not allowed, not implemented
 NO_FLUSH_REMEDY = (
     "start vLLM with VLLM_SERVER_DEV_MODE=1, or llama.cpp with --slot-save-path FOLDER "
     f"--cache-ram 0, or give {CACHE} salted"
@@ -258,7 +258,7 @@ class CacheFlush:
     async def _slots(self, server: str) -> list[str]:
         """Return the paths that erase the slots of a llama.cpp; empty if it is none."""
         reply = (await self._send("GET", server, SLOTS)).reply
-        answer = reply.json() if reply is not None and reply.status == HTTPStatus.OK else None
+        answer = reply.json() if reply is not None and reply.status == OK else None
         slots = answer if isinstance(answer, list) else []
         return [
             f"{SLOTS}/{slot['id']}?action=erase"

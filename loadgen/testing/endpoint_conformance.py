@@ -13,13 +13,13 @@ Derive a test class from `EndpointOnPaper`, and define a fixture `case` of scope
     class TestMine(EndpointOnPaper): ...
 """
 
-import dataclasses
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import structs
 
 from loadgen.core import reference_parser
 from loadgen.core.dialect import Delta
@@ -148,7 +148,7 @@ class EndpointOnPaper:
             calls.append(1)
             return dialect.read(event)
 
-        counted = dataclasses.replace(case.api, dialect=dataclasses.replace(dialect, read=read))
+        counted = structs.replace(case.api, dialect=structs.replace(dialect, read=read))
         case.record(case.events, counted)
         assert len(calls) <= max(2, len(case.events) - case.tokens)
 

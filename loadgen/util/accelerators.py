@@ -18,7 +18,7 @@ QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
 NPU_PROGRAM = "npu-smi"
 NPU_TIMEOUT_S = 20.0
 # A row of a chip, "| 0     910B3      | OK      | ...": its number and name, then its health.
-NPU_ROW = re.compile(r"^\|\s*\d+\s+(\S+)\s*\|\s*[A-Za-z]+\s*\|")
+NPU_ROW = r"^\|\s*\d+\s+(\S+)\s*\|\s*[A-Za-z]+\s*\|"
 
 
 def split_devices(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
@@ -134,5 +134,5 @@ def npu_names() -> list[str] | None:
 
 def parse_npus(text: str) -> list[str]:
     """Return the name of each NPU in the output of `npu-smi info`, such as 910B3."""
-    rows = (NPU_ROW.match(line.strip()) for line in text.splitlines())
+    rows = (re.match(NPU_ROW, line.strip()) for line in text.splitlines())
     return [row[1] for row in rows if row]

@@ -13,8 +13,9 @@ import os
 import signal
 import sys
 import traceback
-from dataclasses import dataclass, field
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from loadgen.util import garbage_collection
 from loadgen.util.machine import BLAS_THREADS
@@ -23,8 +24,7 @@ from loadgen.util.redaction import KEY_VARIABLE
 _waiting: dict[str, "list[ForkedChild]"] = {}  # by module: forked, and not used yet
 
 
-@dataclass(eq=False)
-class ForkedChild:
+class ForkedChild(Struct, eq=False):
     """A forked process, with the part of the interface of `subprocess.Popen` that `ChildProcess`
     uses.
 
@@ -39,7 +39,7 @@ class ForkedChild:
     stdin: BinaryIO
     stdout: BinaryIO
     stderr: BinaryIO
-    _code: int | None = field(default=None, repr=False)
+    _code: int | None = None
 
     def poll(self) -> int | None:
         """Return the exit code, negative for a signal; None while the process runs."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 import orjson
+from msgspec import Struct
 
 KEY_VARIABLE = (
     "OPENAI_API_KEY"  # the API key where no setting gives one; never in a child's environment
@@ -35,6 +36,13 @@ PLACEHOLDER = re.compile(
     "|token|unused|used|[-_. ])+",
     re.IGNORECASE,
 )
+
+
+class WithCredentials(Struct, frozen=True):
+    """A struct that holds credentials, so its `repr` shows no values."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
 
 
 def redact_flags(text: str) -> str:

@@ -12,9 +12,10 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Self, TextIO
+
+from msgspec import Struct
 
 ELLIPSIS = " ..."  # ASCII, which every terminal can show
 MAX_SCANNED = 400  # characters that `truncate` looks at
@@ -38,8 +39,7 @@ def has_colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """Where a text is shown; by default in a file, as it is.
 
     Attributes:

@@ -159,7 +159,7 @@ class ProfileRate(Struct, frozen=True):
         return at_s
 
 
-class Schedule(DueTimes):
+class Schedule(DueTimes, frozen=True):
     """Due times that are drawn, in the process that prepares a run."""
 
     @classmethod

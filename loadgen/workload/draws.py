@@ -10,10 +10,9 @@ import hashlib
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from loadgen.config.request_class import IN_TURN
 from loadgen.config.settings import RunSettings, seed_of
@@ -90,7 +89,7 @@ def classed(prompts: Iterable[Prompt], numbers: Iterator[int]) -> Iterator[Promp
     for prompt in prompts:
         if not prompt.follows:
             number = next(numbers)
-        yield replace(prompt, class_number=number)
+        yield structs.replace(prompt, class_number=number)
 
 
 class Departures(Struct, frozen=True):

@@ -7,10 +7,11 @@ import hashlib
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
@@ -47,8 +48,7 @@ class Stripe(NamedTuple):
         return Stripe([number for number, _ in pairs], [due for _, due in pairs], self.all_at_once)
 
 
-@dataclass(frozen=True, eq=False)
-class DueTimes:
+class DueTimes(Struct, frozen=True, eq=False, dict=True):
     """The due times of all requests of a run.
 
     Args:

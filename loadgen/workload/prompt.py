@@ -8,11 +8,11 @@ repeated ones. `SessionOrder` checks, while the prompts are made, which prompts 
 import hashlib
 from array import array
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
+from msgspec import Struct
 
 from loadgen.core.record import UNPLANNED as UNPLANNED
 from loadgen.errors import BadInput
@@ -32,8 +32,7 @@ def user_message(text: str) -> Message:
     return {"role": "user", "content": text}
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """One question, with its size known before it is sent.
 
     Attributes:
@@ -76,7 +75,7 @@ class Prompt:
     think_ns: int = 0
     texts: tuple[str, ...] = ()
     token_ids: tuple[int, ...] = ()
-    fields: dict[str, Any] = field(default_factory=dict, hash=False)
+    fields: dict[str, Any] = {}
     class_number: int = 0
     unsalted: bytes = b""
 
@@ -208,8 +207,7 @@ def content_of(prompt: Prompt) -> bytes:
     return b"%b,%b" % (content, orjson.dumps(prompt.fields)) if prompt.fields else content
 
 
-@dataclass(slots=True)
-class SessionOrder:
+class SessionOrder(Struct):
     """Checks that each prompt follows prompts of its own session alone.
 
     Attributes:

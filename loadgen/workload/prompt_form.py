@@ -2,12 +2,11 @@
 them, as token ids.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings
@@ -121,7 +120,7 @@ class PromptForm(Struct, frozen=True):
             ids = self.tokenizer.encode_batch([prompt.text for prompt in sent], special=True)
             for prompt, encoded in zip(sent, ids, strict=True):
                 token_ids = tuple(encoded) if self.as_ids else ()
-                yield dataclasses.replace(
+                yield structs.replace(
                     prompt, input_tokens=len(encoded), server_tokens=None, token_ids=token_ids
                 )
 
@@ -137,7 +136,7 @@ class PromptForm(Struct, frozen=True):
             problem = "a later turn of a session repeats an answer that is not known before the run"
             raise BadInput(RENDER, problem, f"{CHAT_REMEDY}; or give --history recorded")
         text = self._text(prompt.messages or (user_message(prompt.text),))
-        return dataclasses.replace(prompt, text=text, messages=())
+        return structs.replace(prompt, text=text, messages=())
 
     def _text(self, messages: Sequence[dict[str, Any]]) -> str:
         assert self.template is not None

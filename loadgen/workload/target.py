@@ -2,18 +2,24 @@
 
 import os
 import re
-from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import orjson
+from msgspec import field, structs
 
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput
 from loadgen.util import http_client
-from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
+from loadgen.util.redaction import (
+    HEADER_NAME,
+    KEY_VARIABLE,
+    WithCredentials,
+    header_name,
+    redact_user,
+)
 from loadgen.workload import endpoints, image
 from loadgen.workload.endpoints.api import LORA_PATH, SAMPLING, Api, Counts
 from loadgen.workload.prompt import Prompt
@@ -23,8 +29,7 @@ _PORT = re.compile(r"^https?://[^/]*:([0-9]{1,9})(?:/|$)")
 _FRAMING = ("content-length", "transfer-encoding", "connection")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(WithCredentials, frozen=True):
     """One endpoint of one server.
 
     Attributes:
@@ -47,7 +52,7 @@ class Target:
     url: str
     model: str
     api: Api
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    headers: dict[str, str] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
     generates: bool = True
     streams: bool = True
@@ -101,7 +106,7 @@ class Target:
             *target.fields,
         ):
             return target
-        return replace(target, fields=target.fields | {LORA_PATH: request_class.model})
+        return structs.replace(target, fields=target.fields | {LORA_PATH: request_class.model})
 
     @property
     def each_class(self) -> "tuple[Target, ...]":
@@ -123,7 +128,7 @@ class Target:
                 fields["stream_options"]["continuous_usage_stats"] = True
         if self.content_parts and self.chat and not prompt.messages:
             message = {"role": "user", "content": [{"type": "text", "text": prompt.text}]}
-            prompt = replace(prompt, messages=(message,))
+            prompt = structs.replace(prompt, messages=(message,))
         if image.has_images(prompt.messages) and not self.api.takes_images:
             raise BadInput(
                 "--backend", f"{prompt.source} has images", "use one that takes them: openai-chat"

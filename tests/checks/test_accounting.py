@@ -1,8 +1,7 @@
 """Accounting checks fail when a request, a token or a process is missing."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from loadgen.checks import Check, Verdict, accounting, verdict
 from loadgen.config.settings import RunSettings
@@ -88,7 +87,7 @@ def test_missing_outcomes_of_a_partial_run_are_not_called_a_bug():
 def test_a_value_missing_from_a_histogram_is_red_and_says_which(name):
     snapshot = measured(RUN)
     count = snapshot.histograms[name].count
-    broken = dataclasses.replace(snapshot, histograms=snapshot.histograms | {name: Histogram()})
+    broken = structs.replace(snapshot, histograms=snapshot.histograms | {name: Histogram()})
     checks = of(broken)
     assert failed_checks(checks) == ["histograms incomplete"]
     assert checks["histograms incomplete"].value == f"{name} 0 for {count}"
@@ -139,11 +138,7 @@ def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
         assert failed_checks(of(snapshot)) == []
         assert (
             failed_checks(
-                of(
-                    dataclasses.replace(
-                        snapshot, histograms=snapshot.histograms | {"itl": Histogram()}
-                    )
-                )
+                of(structs.replace(snapshot, histograms=snapshot.histograms | {"itl": Histogram()}))
             )
             == expected
         )
@@ -153,13 +148,11 @@ def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
 def test_an_answer_whose_tokens_were_counted_in_no_way_or_in_two_is_red(name):
     snapshot = measured(RUN)
     counters = snapshot.counters | {name: snapshot.counters[name] + 1}
-    assert failed_checks(of(dataclasses.replace(snapshot, counters=counters))) == [
-        "answers miscounted"
-    ]
+    assert failed_checks(of(structs.replace(snapshot, counters=counters))) == ["answers miscounted"]
 
 
 def test_an_answer_without_a_finish_reason_in_the_books_is_red():
-    checks = of(dataclasses.replace(measured(RUN), finishes={"stop": 2}))
+    checks = of(structs.replace(measured(RUN), finishes={"stop": 2}))
     assert failed_checks(checks) == ["answers miscounted"]
     assert checks["answers miscounted"].value == "2 finish reasons and 3 token counts of 3 answers"
 

@@ -1,8 +1,7 @@
 """Distortion checks fail, naming the cause, where the client changed what it measured."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from loadgen.checks import distortion
 from loadgen.config.settings import RunSettings
@@ -248,7 +247,7 @@ def test_answers_in_one_read_have_no_gaps_and_no_tokens_no_reads():
 def test_responses_read_by_the_slow_reader_are_red():
     def run(slow):
         snapshot = measured(GREEN)
-        return dataclasses.replace(snapshot, counters=snapshot.counters | {"by_reader": slow})
+        return structs.replace(snapshot, counters=snapshot.counters | {"by_reader": slow})
 
     assert failed_checks(of(run(1))) == []
     checks = of(run(2))

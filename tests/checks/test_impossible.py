@@ -1,8 +1,7 @@
 """Impossible results: red when numbers contradict each other, whatever the server did."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from loadgen.checks import impossible
 from loadgen.core.histogram import DAY_NS, Histogram
@@ -29,7 +28,7 @@ def of(snapshot):
 
 def with_counter(name, more):
     snapshot = measured(RUN)
-    return dataclasses.replace(
+    return structs.replace(
         snapshot, counters=snapshot.counters | {name: snapshot.counters[name] + more}
     )
 
@@ -73,7 +72,7 @@ def test_a_nanosecond_missing_from_a_sum_is_red(name):
     for low, _, count in snapshot.histograms[name]:
         other.record(low, count)
     assert other.total != snapshot.histograms[name].total
-    broken = dataclasses.replace(snapshot, histograms=snapshot.histograms | {name: other})
+    broken = structs.replace(snapshot, histograms=snapshot.histograms | {name: other})
     assert failed_checks(of(broken)) == ["sums disagree"]
     assert failed_checks(of(with_counter("stream_ns", 1))) == ["sums disagree"]
 
@@ -97,7 +96,7 @@ def spread(seconds):
 def test_a_peak_below_the_mean_is_red():
     snapshot = spread(10)
     tokens = snapshot.counters["output_tokens"]
-    flattened = dataclasses.replace(
+    flattened = structs.replace(
         snapshot, counters=snapshot.counters | {"output_tokens": 2 * tokens}
     )
     assert of(flattened)["peak below the mean"].ok is False
@@ -112,7 +111,7 @@ def test_tokens_missing_from_the_course_over_time_are_red():
     snapshot = measured(RUN)
     token_counts = snapshot.token_counts[:]
     token_counts[-1] -= 1
-    checks = of(dataclasses.replace(snapshot, token_counts=token_counts))
+    checks = of(structs.replace(snapshot, token_counts=token_counts))
     assert "timeline tokens differ" in failed_checks(checks)
     tokens = snapshot.counters["output_tokens"]
     assert (
@@ -149,7 +148,7 @@ def test_sojourns_that_are_not_the_requests_in_flight_over_time_are_red():
 def test_a_request_lost_from_the_arrays_breaks_the_identity():
     snapshot = measured(RUN)
     assert "Little's identity" in failed_checks(
-        of(dataclasses.replace(snapshot, rows=snapshot.rows[ROW.size :]))
+        of(structs.replace(snapshot, rows=snapshot.rows[ROW.size :]))
     )
 
 

@@ -1,7 +1,5 @@
 """Provenance checks note what is unknown but needed to repeat the run."""
 
-import dataclasses
-
 import pytest
 from msgspec import structs
 
@@ -27,7 +25,7 @@ def without(part, name=None, **options):
         del known[part]
     else:
         known[part] = known[part] | {name: None}
-    return of(dataclasses.replace(made, header=structs.replace(made.header, provenance=known)))
+    return of(structs.replace(made, header=structs.replace(made.header, provenance=known)))
 
 
 def test_a_run_that_says_everything_is_green():

@@ -1,9 +1,9 @@
 """Workload notes: were the prompts and answers those that the settings asked for?"""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from loadgen.checks import workload
 from loadgen.checks.workload import PAST_THE_END, PROMPTS_CUT
@@ -163,7 +163,7 @@ def test_hidden_tokens_are_no_tokens_of_events():
 
 def test_tokens_that_a_sample_shows_hidden_are_no_tokens_of_events():
     told = answered(tokens=list(range(20, 120, 10)), counts={"completion_tokens": 510})
-    snapshot = replace(measured([told]), sample=(sampled(told, 10),))
+    snapshot = structs.replace(measured([told]), sample=(sampled(told, 10),))
     assert of(snapshot)["several tokens per event"].ok
     assert not of(measured([told]))["several tokens per event"].ok
 

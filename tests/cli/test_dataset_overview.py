@@ -2,9 +2,8 @@
 escaped.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from loadgen.cli.commands.dataset_overview import render
 from loadgen.workload.prompt import UNPLANNED, Prompt
@@ -46,7 +45,7 @@ def test_server_token_count_or_its_absence_is_printed(server, unknown, said):
 
 def test_turns_that_repeat_answers_have_no_length_beforehand():
     (first,) = prompts(3)
-    again = replace(first, input_tokens=UNPLANNED, after=(1,))
+    again = structs.replace(first, input_tokens=UNPLANNED, after=(1,))
     found = overview(first, again)
     assert (found.count, found.unplanned, found.to_dict()["total_input_tokens"]) == (2, 1, None)
     assert found.input_tokens.tolist() == [3]

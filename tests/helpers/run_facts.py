@@ -5,7 +5,6 @@ Times are milliseconds after the start of the run's clock, so that a test can st
 head.
 """
 
-import dataclasses
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -207,7 +206,7 @@ def in_order(snapshot: Snapshot) -> Snapshot:
     details = snapshot.details and Details(
         *([column[i] for i in order] for column in structs.astuple(snapshot.details))
     )
-    return dataclasses.replace(
+    return structs.replace(
         snapshot, rows=rows, details=details, targets=tuple(map(in_order, snapshot.targets))
     )
 

@@ -1,11 +1,11 @@
 """Makes results with a timeline, as they are saved, of runs that nobody has made."""
 
-import dataclasses
 import math
 from typing import Any
 
 import numpy as np
 import orjson
+from msgspec import structs
 
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
@@ -123,7 +123,7 @@ def big(requests: int = 100_000) -> dict[str, Any]:
         return made
 
     sent = np.sort(draw.integers(0, 1000 * run_facts.S, requests))
-    snapshot: Snapshot = dataclasses.replace(
+    snapshot: Snapshot = structs.replace(
         one,
         scheduled=requests,
         outcomes={"ok": requests},

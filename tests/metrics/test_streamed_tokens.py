@@ -1,11 +1,11 @@
 """The sample of answers whose text is tokenized, and its effect on TPOT."""
 
 import asyncio
-from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from loadgen.client.load_loop import Load
 from loadgen.config.settings import RunSettings
@@ -175,7 +175,7 @@ def test_all_targets_have_the_tpot_of_the_whole(told, mean_ms):
     parts = [_with(measured([record]), sampled(record, 3)) for record in records]
     whole = _with(measured(records), *(sampled(record, 3) for record in records))
     assert Comparison.of(whole).hides is (len(told) == 2)
-    found = with_sampled_tpot(replace(whole, targets=tuple(parts)))
+    found = with_sampled_tpot(structs.replace(whole, targets=tuple(parts)))
     assert [only(part, "tpot") for part in found.targets] == [
         pytest.approx(ms, rel=0.01) for ms in mean_ms
     ]
@@ -190,4 +190,4 @@ def test_a_comparison_is_of_medians():
 
 
 def _with(snapshot, *sample):
-    return replace(snapshot, sample=sample)
+    return structs.replace(snapshot, sample=sample)

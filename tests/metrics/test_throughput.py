@@ -1,6 +1,5 @@
 """Rates over time: a second may begin anywhere."""
 
-import dataclasses
 import math
 from array import array
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.throughput import (
@@ -23,7 +23,7 @@ from tests.helpers.run_facts import MS, S, answered, failed, measured, planned, 
 
 
 def with_bins(tokens_per_ms):
-    return dataclasses.replace(measured([]), token_counts=array("q", tokens_per_ms))
+    return structs.replace(measured([]), token_counts=array("q", tokens_per_ms))
 
 
 def spans(*pairs):

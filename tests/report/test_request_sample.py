@@ -2,10 +2,9 @@
 of a large one.
 """
 
-import dataclasses
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.request_rows import CANCELLED, FAILED
@@ -28,7 +27,7 @@ def large(count: int = 50_000) -> Snapshot:
         ttft=np.full(count, 20 * MS),
         e2el=np.full(count, 900 * MS),
     )
-    return dataclasses.replace(one, rows=rows)
+    return structs.replace(one, rows=rows)
 
 
 def test_small_run_keeps_all_requests_in_order_of_sending() -> None:
@@ -84,7 +83,7 @@ def test_sample_does_not_depend_on_the_order_of_counting() -> None:
     snapshot = large(3 * MOST)
     order = np.random.default_rng(1).permutation(3 * MOST)
     rows = rows_of(**{name: getattr(snapshot, name)[order] for name, _ in ROW_COLUMNS})
-    assert RequestSample.of(dataclasses.replace(snapshot, rows=rows)) == RequestSample.of(snapshot)
+    assert RequestSample.of(structs.replace(snapshot, rows=rows)) == RequestSample.of(snapshot)
 
 
 def test_sample_is_read_again_as_it_was_saved() -> None:

@@ -1,8 +1,7 @@
 """The console's remarks on tokens that were not streamed or came several per event."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from loadgen.checks import examine
 from loadgen.metrics.streamed_tokens import sampled, with_sampled_tpot
@@ -26,7 +25,7 @@ def test_hidden_reasoning_tokens_are_named_beside_what_divides_by_them():
 
 def test_a_sample_that_shows_hidden_tokens_is_named_with_the_difference():
     record = answered(counts={"completion_tokens": 503})
-    snapshot = with_sampled_tpot(replace(measured([record]), sample=(sampled(record, 3),)))
+    snapshot = with_sampled_tpot(structs.replace(measured([record]), sample=(sampled(record, 3),)))
     console = said(snapshot)
     assert (
         "3 tokens where 503 were counted (medians of 1 answer; 500 per answer were not streamed)"

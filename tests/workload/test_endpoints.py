@@ -1,12 +1,12 @@
 """The registry of APIs: what --backend and --endpoint choose, and what they refuse."""
 
 import tomllib
-from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import orjson
 import pytest
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.reference_parser import parse
@@ -116,7 +116,7 @@ def test_an_unknown_backend_is_refused_with_those_there_are() -> None:
         endpoints.checked(RunSettings(backend="openai_chat"))
 
 
-MINE = replace(COMPLETIONS, path="/mine")
+MINE = structs.replace(COMPLETIONS, path="/mine")
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_request_for_a_response_bears_the_prompt_as_input() -> None:
 
 
 def test_a_response_may_be_asked_for_with_several_messages() -> None:
-    assert body(replace(PROMPT, messages=CONVERSATION), backend="openai-responses")[
+    assert body(structs.replace(PROMPT, messages=CONVERSATION), backend="openai-responses")[
         "input"
     ] == list(CONVERSATION)
 
@@ -216,13 +216,13 @@ def test_a_request_for_a_message_bears_the_prompt_as_the_users() -> None:
 
 
 def test_the_systems_messages_stand_apart() -> None:
-    sent = body(replace(PROMPT, messages=CONVERSATION), backend="anthropic")
+    sent = body(structs.replace(PROMPT, messages=CONVERSATION), backend="anthropic")
     assert (sent["system"], sent["messages"]) == (
         "Be brief.",
         [{"role": "user", "content": "Why?"}],
     )
     several = ({"role": "system", "content": "Be kind."}, *CONVERSATION)
-    assert body(replace(PROMPT, messages=several), backend="anthropic")["system"] == [
+    assert body(structs.replace(PROMPT, messages=several), backend="anthropic")["system"] == [
         {"type": "text", "text": "Be kind."},
         {"type": "text", "text": "Be brief."},
     ]

@@ -3,10 +3,10 @@
 import io
 import itertools
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.overview import Overview, bins, summary
@@ -122,4 +122,4 @@ def test_prompts_are_handed_on_as_they_are_written(tmp_path):
 def test_prompt_that_rows_cannot_hold_is_not_exported(own, what):
     (first,) = prompts(3)
     with pytest.raises(BadInput, match=rf"^--export: .*{what}"):
-        list(export_rows([first, replace(first, **own)], io.BytesIO()))
+        list(export_rows([first, structs.replace(first, **own)], io.BytesIO()))

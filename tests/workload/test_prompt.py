@@ -2,12 +2,12 @@
 
 import hashlib
 from array import array
-from dataclasses import replace
 from itertools import accumulate
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from loadgen.errors import BadInput
 from loadgen.workload import request_store
@@ -42,7 +42,7 @@ def test_sha256_covers_a_json_line_per_prompt(prompts, lines):
     "changed", [{"text": "c"}, {"output_tokens": 6}, {"messages": CHAT}, {"fields": {"min_p": 0.1}}]
 )
 def test_another_question_or_length_of_answer_is_another_hash(changed):
-    assert digest(replace(A, **changed)).sha256 != digest(A).sha256
+    assert digest(structs.replace(A, **changed)).sha256 != digest(A).sha256
 
 
 def test_another_order_is_another_hash():
@@ -60,12 +60,12 @@ def test_another_order_is_another_hash():
     ],
 )
 def test_sha256_ignores_tokenizer_source_and_times(changed):
-    assert digest(replace(A, **changed)).sha256 == digest(A).sha256
+    assert digest(structs.replace(A, **changed)).sha256 == digest(A).sha256
 
 
 def test_distinct_ignores_output_tokens():
     chat = Prompt("", 1, 1, "3", CHAT)
-    assert digest(A, replace(A, output_tokens=1, source="4"), B, chat, chat).distinct == 3
+    assert digest(A, structs.replace(A, output_tokens=1, source="4"), B, chat, chat).distinct == 3
     assert digest().distinct == 0
 
 

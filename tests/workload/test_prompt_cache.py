@@ -1,6 +1,5 @@
 """The cache returns the prompts that would be made again, or none."""
 
-import dataclasses
 import json
 import logging
 import os
@@ -9,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -150,7 +150,7 @@ class TestContents:
         original = ReadyDataset.prompts
 
         def timed(self, count):
-            return (dataclasses.replace(prompt, **more) for prompt in original(self, count))
+            return (structs.replace(prompt, **more) for prompt in original(self, count))
 
         monkeypatch.setattr(ReadyDataset, "prompts", timed)
         assert prompts(options(path), 5) == prompts(options(path), 5)

@@ -3,9 +3,9 @@ lengths are exact.
 """
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -139,7 +139,7 @@ class TestIds:
         assert [list(p.token_ids) for p in made] == tokenizer.encode_batch(
             [p.text for p in texts], special=True
         )
-        assert [replace(prompt, token_ids=()) for prompt in made] == texts
+        assert [structs.replace(prompt, token_ids=()) for prompt in made] == texts
 
     def test_of_a_rendered_prompt_they_are_those_of_the_template_and_the_text(self, folder, rows):
         first, _ = prompts(2, tokenizer=str(folder), prompt_token_ids=True, **RENDERED, **rows)

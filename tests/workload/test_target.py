@@ -3,10 +3,10 @@ it.
 """
 
 import base64
-from dataclasses import replace
 
 import orjson
 import pytest
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -91,7 +91,7 @@ def test_the_text_of_a_chat_may_be_sent_as_a_part():
 
 
 def test_token_ids_are_sent_in_place_of_the_text():
-    asked = replace(PROMPT, token_ids=(7, 8, 9))
+    asked = structs.replace(PROMPT, token_ids=(7, 8, 9))
     assert orjson.loads(target(backend="openai").body(asked))["prompt"] == [7, 8, 9]
     native = orjson.loads(target(backend="sglang-native").body(asked))
     assert (native["input_ids"], "text" in native) == ([7, 8, 9], False)
@@ -111,7 +111,7 @@ def test_token_ids_are_sent_in_place_of_the_text():
 )
 def test_a_prompt_may_ask_an_adapter(options, expected):
     found = orjson.loads(
-        target(**options, lora_modules=("b", "a")).body(replace(PROMPT, class_number=1))
+        target(**options, lora_modules=("b", "a")).body(structs.replace(PROMPT, class_number=1))
     )
     assert {name: found.get(name) for name in ("model", "lora_path") if name in found} == expected
 
@@ -120,7 +120,9 @@ def test_each_class_has_its_model_priority_and_headers():
     made = target(
         classes=("chat:priority=-1,model=small,headers=X-Tenant=a,X-Tier=gold", "batch:priority=5")
     )
-    bodies = [orjson.loads(made.body(replace(PROMPT, class_number=number))) for number in range(2)]
+    bodies = [
+        orjson.loads(made.body(structs.replace(PROMPT, class_number=number))) for number in range(2)
+    ]
     assert [(body["model"], body["priority"]) for body in bodies] == [
         ("small", -1),
         (made.model, 5),
@@ -142,14 +144,14 @@ def test_the_path_alone_means_its_api():
 
 def test_a_chat_of_several_messages_is_sent_as_it_is():
     messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"})
-    sent = target(backend="openai-chat").body(replace(PROMPT, messages=messages))
+    sent = target(backend="openai-chat").body(structs.replace(PROMPT, messages=messages))
     assert orjson.loads(sent)["messages"] == list(messages)
 
 
 def test_chat_to_a_completions_endpoint_is_refused():
     messages = ({"role": "user", "content": "Why?"},)
     with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; use a chat endpoint"):
-        target(backend="openai").body(replace(PROMPT, messages=messages))
+        target(backend="openai").body(structs.replace(PROMPT, messages=messages))
 
 
 def test_sampling_parameters_are_sent_only_if_given():

@@ -1,10 +1,10 @@
 """The tokens of prompts as a server sees them, with and without the chat template."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.workload import datasets
@@ -111,7 +111,7 @@ def test_what_templates_make_of_tools_is_not_known(
 ) -> None:
     prompt = Prompt("", UNPLANNED, 1, "a", ({"role": "user", "content": "word"},))
     assert TokenEnds(tokenizer).tokenize(prompt) is not None
-    assert TokenEnds(tokenizer).tokenize(replace(prompt, **changes)) is None
+    assert TokenEnds(tokenizer).tokenize(structs.replace(prompt, **changes)) is None
 
 
 def test_a_chat_without_a_template_is_its_texts(tokenizer: Tokenizer) -> None:

@@ -95,16 +95,22 @@ def fork_children(settings: RunSettings) -> None:
     if settings.ray is not None:
         return
     from loadgen.metrics import parted_recorder  # noqa: F401 - what these processes and the command need
-    from loadgen.runner import facts_main, metrics_scraper, metrics_scraper_main, workers  # noqa: F401 - the same
+    from loadgen.runner import metrics_scraper, metrics_scraper_main, workers  # noqa: F401 - the same
     from loadgen.workload import draws, request_store  # noqa: F401 - the same
 
     fork_ahead(metrics_scraper.MODULE)
-    if (path := facts_main.unknown_file(settings)) is not None:
-        fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")
     for _ in range(workers.worker_count(settings)):
         fork_ahead(workers.MODULE)
+    from loadgen.runner import facts_main  # what the facts, the preparer and the command need
+
+    if (path := facts_main.unknown_file(settings)) is not None:
+        fork_ahead(facts_main.MODULE, os.fsencode(path) + b"\n")
     with single_threaded():
-        from loadgen.runner import preparer, run  # noqa: F401 - what the preparer and the command need
+        # Here, and not within other imports: beyond 16 kB of frames, CPython 3.11 takes memory from
+        # the system at a call, and returns it after the call. NumPy's imports did so 800 times.
+        import numpy as np  # noqa: F401
+
+        from loadgen.runner import preparer
 
         fork_ahead(preparer.MODULE)
 

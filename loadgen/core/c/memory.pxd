@@ -6,6 +6,9 @@ that allocated it. In other builds nothing is counted, and no code of the counte
 """
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
+from posix.mman cimport (
+    MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, mmap, munmap,
+)
 
 cdef extern from *:
     """
@@ -33,7 +36,7 @@ cdef extern from *:
     """
     bint COUNTING "loadgen_counting"
     long long live_count "loadgen_live_count"(int kind) noexcept nogil
-    void count_objects "loadgen_count"(int kind, int change) noexcept nogil
+    void count_objects "loadgen_count"(int kind, long long change) noexcept nogil
     void count_allocated "loadgen_allocated"(const void *memory) noexcept nogil
     void count_freed "loadgen_freed"(const void *memory) noexcept nogil
 
@@ -65,6 +68,29 @@ cdef inline void *resized(void *memory, size_t size) except NULL:
         raise MemoryError()
     count_allocated(grown)
     return grown
+
+
+cdef inline void *zero_pages(size_t size) except NULL:
+    """Return `size` bytes of zeros, of which each page takes memory once it is written to.
+
+    calloc() writes the zeros itself where it uses memory that was freed.
+
+    Raises:
+        MemoryError: There is none.
+    """
+    cdef void *pages
+    pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    if pages == MAP_FAILED:
+        raise MemoryError()
+    count_objects(BYTES, size)
+    return pages
+
+
+cdef inline void free_pages(void *pages, size_t size) noexcept:
+    """Free the memory of `zero_pages`; NULL is none."""
+    if pages != NULL:
+        count_objects(BYTES, -<long long>size)
+        munmap(pages, size)
 
 
 cdef inline int append_bytes(Buffer *buffer, const char *p, Py_ssize_t n) except -1:

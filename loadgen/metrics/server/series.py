@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
+from loadgen.util.redaction import WithCredentials
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 # Before the clock starts; while it runs; after the last request has ended.
@@ -21,8 +21,7 @@ Series = list[float | None]
 T = TypeVar("T", float, "PromHistogram")
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(WithCredentials, frozen=True):
     """An endpoint with the metrics of a server.
 
     Attributes:
@@ -34,7 +33,7 @@ class Source:
 
     url: str
     target: str
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    headers: dict[str, str] = field(default_factory=dict)
     verify_tls: bool = True
 
 

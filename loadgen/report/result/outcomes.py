@@ -384,8 +384,9 @@ def judge_limits(limits: str | None, snapshot: Snapshot, clock: str) -> list[Lim
             return value, math.inf
         return value, client_error_ms(snapshot, distribution, name, failed)
 
-    rows = slo.judge(slo.required_limits(limits) if limits else [], lookup)
-    return from_json_values(rows, list[LimitResult])
+    if not limits:
+        return []
+    return from_json_values(slo.judge(slo.required_limits(limits), lookup), list[LimitResult])
 
 
 def all_met(results: Sequence[LimitResult]) -> bool | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from loadgen.checks import EXPLAINED, PILE_UP, Check, Verdict, reasons, repeated_prompts, verdict
 from loadgen.config import slo
@@ -358,7 +358,10 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             scheduled=snapshot.scheduled,
             repeated_prompts=repeated_prompts(run),
             outcomes=snapshot.outcomes,
-            examples=from_json_values(snapshot.examples, dict[str, list[Example]]),
+            examples={
+                name: [Example(**example) for example in examples]
+                for name, examples in snapshot.examples.items()
+            },
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
             answer_ends=AnswerEnds.of(snapshot),
@@ -372,7 +375,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             cancelled=Cancelled(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off),
             silent_streams=SilentStreams(
                 count=counters["silent_streams"],
-                examples=from_json_values(snapshot.silences, list[Silence]),
+                examples=[Silence(**silence) for silence in snapshot.silences],
             ),
             never_due=counters["never_due"],
             departures=Departures.of(run),
@@ -402,7 +405,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             client=ClientTotals.of(run),
             workers=from_json_values(run.workers, list[Worker]),
             server=ServerMetrics.of(run),
-            server_calls=from_json_values(run.trailer.calls, list[ServerCallResult]),
+            server_calls=[ServerCallResult(**structs.asdict(call)) for call in run.trailer.calls],
             prefix_cache=PrefixCache.of(run),
             provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),

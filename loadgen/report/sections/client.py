@@ -39,7 +39,7 @@ def lines(result: RunResult) -> Iterator[str]:
                 f"The network lost or reordered segments: {percent(late / events, 1)} of the "
                 f"{what} waited for them"
             )
-    if result.provenance.engine.continuous_usage == "refused":
+    if result.provenance.saved_engine.get("continuous_usage") == "refused":
         yield (
             "The server refuses to count tokens with every event (--continuous-usage): it was "
             "not asked to."

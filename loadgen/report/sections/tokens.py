@@ -13,7 +13,7 @@ FULL = 0.999  # coverage of the power's readings that needs no remark
 
 def rows_left_out(result: RunResult) -> Iterator[str]:
     """Write what was left out of a trace."""
-    if left_out := result.provenance.prompts.rows_left_out:
+    if left_out := result.provenance.saved_prompts.get("rows_left_out"):
         yield f"Rows of the trace without input or output tokens, left out: {left_out}"
 
 

@@ -3,12 +3,11 @@ template.
 """
 
 import asyncio
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -197,7 +196,7 @@ class TokenPrediction(Struct, frozen=True):
             )
             for prompt in batch:
                 count = counts.get(id(prompt))
-                yield prompt if count is None else dataclasses.replace(prompt, server_tokens=count)
+                yield prompt if count is None else structs.replace(prompt, server_tokens=count)
 
     def provenance(self) -> dict[str, Any]:
         """Return the basis of the prediction, as JSON."""

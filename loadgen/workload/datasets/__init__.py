@@ -6,8 +6,9 @@ built-in ones are listed here; other packages add theirs through the entry-point
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from loadgen.config.data import (
     AGENTIC,
@@ -186,8 +187,7 @@ def find(settings: RunSettings) -> DatasetClass:
     return _Batched(dataset) if name == "random" and settings.random_batch_size > 1 else dataset
 
 
-@dataclass(frozen=True, slots=True)
-class _Batched:
+class _Batched(Struct, frozen=True):
     """The class of a data set, with several of its prompts in each request.
 
     Attributes:

@@ -20,7 +20,7 @@ BUCKETS, ZIPF = "--prefix-buckets", "--prefix-zipf"
 FORM = "write COUNTxTOKENS:WEIGHT of each, such as 4x1000:70,1x3000:30; TOKENS may be MIN-MAX"
 MAX_PREFIXES = 100_000
 REPLACED = ("prefix_repetition_num_prefixes", "prefix_repetition_prefix_len")  # by --prefix-buckets
-_BUCKET = re.compile(r"([0-9]{1,6})x([0-9]{1,7})(?:-([0-9]{1,7}))?(?::([0-9]{1,6}))?", re.ASCII)
+_BUCKET = r"([0-9]{1,6})x([0-9]{1,7})(?:-([0-9]{1,7}))?(?::([0-9]{1,6}))?"
 
 
 class PrefixBucket(Struct, frozen=True):
@@ -172,7 +172,7 @@ class PrefixGroups(Struct, frozen=True, dict=True):
 
 
 def _parse(text: str) -> tuple[PrefixBucket, ...]:
-    matches = [_BUCKET.fullmatch(part.strip()) for part in text.split(",")]
+    matches = [re.fullmatch(_BUCKET, part.strip(), re.ASCII) for part in text.split(",")]
     buckets = tuple(
         PrefixBucket(int(match[1]), int(match[2]), int(match[3] or match[2]), int(match[4] or 1))
         for match in matches

@@ -10,12 +10,12 @@ import mmap
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self, TypeVar
 
 import numpy as np
 import orjson
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
@@ -30,14 +30,13 @@ REMEDY = f"give rows of {', '.join(FIELDS)}; prompt or messages is required"
 CHUNK = 1 << 24  # bytes scanned at a time
 NEWLINE, QUOTE = b'\n"'
 MARK = b"\xef\xbb\xbf"  # byte order mark
-CELL = re.compile(r'(?:"((?:[^"]++|"")*+)"|([^",\r\n]*+))(,|\r?\n?\Z)')
+CELL = r'(?:"((?:[^"]++|"")*+)"|([^",\r\n]*+))(,|\r?\n?\Z)'
 BUFFER = 1000  # records that `datasets` shuffles at a time when it streams
 Kind = Literal["jsonl", "csv"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One ready prompt, whose lengths may be unknown.
 
     Attributes:
@@ -54,7 +53,7 @@ class Row:
     input_tokens: int | None
     output_tokens: int | None
     source: str
-    fields: dict[str, Any] = field(default_factory=dict, hash=False)
+    fields: dict[str, Any] = {}
 
     @classmethod
     def of(cls, values: Mapping[str, Any], source: str) -> Self:
@@ -210,8 +209,9 @@ class RowFile:
         text = self._text(location, number)
         if "\0" in text:
             raise self._bad(location, "contains NUL bytes")
+        cell = re.compile(CELL)
         cells, at = [], 0
-        while match := CELL.match(text, at):
+        while match := cell.match(text, at):
             quoted, plain, end = match.groups()
             cells.append(plain if quoted is None else quoted.replace('""', '"'))
             at = match.end()

@@ -7,10 +7,11 @@ serve`.
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -177,7 +178,9 @@ class RandomImagesDataset:
             source = f"random-mm/{seed}/{row}"
             # Without images, SGLang's own API takes the text alone.
             messages = () if self.placed and not images else chat
-            yield replace(prompt, text=text, messages=messages, source=source, server_tokens=None)
+            yield structs.replace(
+                prompt, text=text, messages=messages, source=source, server_tokens=None
+            )
 
 
 def _placed(tokenizer: Tokenizer) -> Callable[[Sequence[Part]], str]:

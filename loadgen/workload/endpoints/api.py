@@ -3,9 +3,10 @@ answers.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
+
+from msgspec import Struct
 
 from loadgen.core.dialect import Dialect
 from loadgen.errors import BadInput
@@ -35,8 +36,7 @@ class Counts(Enum):
     AS_ASKED = auto()  # at its end or with every event, as `stream_options` ask
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(Struct, frozen=True):
     """One API: what `--backend` chooses.
 
     An object of another package is an entry point of the group `loadgen.endpoints`
@@ -70,7 +70,7 @@ class Api:
     ending: str = ""
     length_field: str = "max_tokens"
     prompt_fields: frozenset[str] = frozenset()
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     key_header: str | None = None
     takes_images: bool = False
     takes_token_ids: bool = False

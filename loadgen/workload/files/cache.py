@@ -15,7 +15,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -152,7 +151,7 @@ class Draft:
 
     def __init__(self, path: Path, max_bytes: int | None = None) -> None:
         self._path, self._max_bytes = path, max_bytes
-        self._draft_path = path.with_name(f"{secrets.token_hex(16)}{DRAFT}")
+        self._draft_path = path.with_name(f"{os.urandom(16).hex()}{DRAFT}")
         self._file: IO[bytes] | None = None
         # digest: SHA-256 of everything written
         # size: bytes written

@@ -8,11 +8,11 @@ a run.
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from msgspec import structs
 
 from loadgen.config.load import CACHE, WARM, CacheProtocol
 from loadgen.errors import BadInput
@@ -122,7 +122,7 @@ class CachePlan:
 
     def _send(self, files: RequestFiles, prompt: Prompt) -> None:
         """Write a request for at most one token: the prompt is all that the cache is to keep."""
-        files.add([replace(prompt, output_tokens=min(1, prompt.output_tokens))])
+        files.add([structs.replace(prompt, output_tokens=min(1, prompt.output_tokens))])
         self._sent += 1
 
 

@@ -4,11 +4,10 @@ from an earlier run.
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from loadgen.config.load import CACHE
 from loadgen.config.settings import RunSettings
@@ -64,7 +63,7 @@ class Salt(Struct, frozen=True, dict=True):
             BadInput: A prompt begins with an image, or its length would change.
         """
         for prompt in prompts:
-            yield replace(
+            yield structs.replace(
                 prompt,
                 text=self._salted(prompt.text, prompt.source) if prompt.text else "",
                 texts=tuple(self._salted(text, prompt.source) for text in prompt.texts),

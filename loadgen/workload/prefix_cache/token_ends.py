@@ -3,7 +3,6 @@ chat template.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Self
 
@@ -45,8 +44,7 @@ class TokenizedPrompt(Struct, frozen=True):
     tokens: int
 
 
-@dataclass
-class TokenEnds:
+class TokenEnds(Struct, dict=True):
     """Tokenizes prompts, which are added in the order of their rows.
 
     A text whose words are as many as its tokens is divided at its spaces: each word is then a
@@ -62,11 +60,11 @@ class TokenEnds:
 
     tokenizer: Tokenizer
     template: ChatTemplate | None = None
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = {}
     before: int = 0
     # Of each prompt of the session: up to its own, in tokens.
-    _answers: list[list[int]] = field(default_factory=list)
-    _known: dict[str, Ends] = field(default_factory=dict)  # of the texts of the session so far
+    _answers: list[list[int]] = []
+    _known: dict[str, Ends] = {}  # of the texts of the session so far
 
     def __post_init__(self) -> None:
         self._frame = cache(self._find_frame)

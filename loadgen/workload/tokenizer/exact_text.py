@@ -26,8 +26,8 @@ MAX_WORDS = 4096  # 12 bits per word: two texts of 4 words are equal once in 2**
 MIN_WORDS = 256
 SCAN_IDS = 4096  # ids scanned between two checks of the number of words
 REPAIRS = 32
-WORD = re.compile("[ Ġ▁]?([A-Za-z]{2,14})")
-ACROSS = re.compile("[A-Za-z][ Ġ▁]+[A-Za-z]")  # a token that spans two words
+WORD = "[ Ġ▁]?([A-Za-z]{2,14})"
+ACROSS = "[A-Za-z][ Ġ▁]+[A-Za-z]"  # a token that spans two words
 
 
 class Words(Struct, frozen=True):
@@ -50,12 +50,14 @@ class Words(Struct, frozen=True):
         Raises:
             BadInput: It has fewer than MIN_WORDS.
         """
+        word_form = re.compile(WORD)
         candidates: dict[str, None] = {}
         for start in range(0, tokenizer.size, SCAN_IDS):
             if len(candidates) >= MAX_WORDS:
                 break
             tokens = (
-                WORD.fullmatch(tokenizer.token(number)) for number in range(start, start + SCAN_IDS)
+                word_form.fullmatch(tokenizer.token(number))
+                for number in range(start, start + SCAN_IDS)
             )
             fresh = list(
                 dict.fromkeys(token[1] for token in tokens if token and token[1] not in candidates)
@@ -64,7 +66,7 @@ class Words(Struct, frozen=True):
             for word, ids in zip(fresh, thrice, strict=True):
                 if len(ids) != 3 or ids[1] != ids[2]:
                     continue
-                spelled = (WORD.fullmatch(tokenizer.token(number)) for number in ids[:2])
+                spelled = (word_form.fullmatch(tokenizer.token(number)) for number in ids[:2])
                 if all(match and match[1] == word for match in spelled):
                     candidates[word] = None
         if len(candidates) < MIN_WORDS:
@@ -79,7 +81,8 @@ class Words(Struct, frozen=True):
         text = " ".join(words)
         # Each word is tokenized alone: the text is split at words first, or no token spans two.
         tokens_add_up = tokenizer.count([text]) == [len(words)] and (
-            tokenizer.pieces(text) == len(words) or not ACROSS.search("\n".join(tokenizer.vocab()))
+            tokenizer.pieces(text) == len(words)
+            or not re.search(ACROSS, "\n".join(tokenizer.vocab()))
         )
         return cls(tuple(words), tokens_add_up)
 

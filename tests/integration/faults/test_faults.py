@@ -3,9 +3,9 @@ unaffected.
 """
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from loadgen.client.timeouts import Timeouts
 from loadgen.core.http1 import EVENTS_PER_TOKEN, MAX_EVENTS
@@ -179,7 +179,7 @@ async def test_silence_and_endlessness_end_with_the_limit_that_they_passed(
 async def test_endless_tokens_end_at_the_timeout_where_many_were_asked_for(faulty: Faulty) -> None:
     """So many that the bound on events is beyond what any client reads in this time."""
     async with Sender(faulty.url, WHOLE) as sender, Sender(faulty.url) as patient:
-        sender.prompt = replace(PROMPT, output_tokens=1_000_000_000)
+        sender.prompt = structs.replace(PROMPT, output_tokens=1_000_000_000)
         async with neighbours(patient):
             record = await sender.one("endless")
         assert record.outcome is Outcome.TIMEOUT

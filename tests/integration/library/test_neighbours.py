@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 import loadgen
 from loadgen.engines.launch import ports
 from loadgen.engines.launch.processes import family, family_cpu_s
@@ -49,7 +51,9 @@ async def test_programs_beside_a_local_server_make_its_figures_suspect() -> None
     assert client.others_cores >= 0.5 * used_s / (client.wall_s + 3.0)
 
 
-def test_server_is_what_listens_at_its_url() -> None:
+@pytest.mark.parametrize("protocol", [ports.NETLINK_SOCK_DIAG, 31])  # no kernel has the second
+def test_server_is_what_listens_at_its_url(protocol: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "NETLINK_SOCK_DIAG", protocol)
     with started("loadgen.testing.metronome") as server:
         port = server.url.rpartition(":")[2]
         for url in (server.url, f"http://localhost:{port}/v1"):

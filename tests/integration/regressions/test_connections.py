@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,7 +79,8 @@ async def test_connections_are_opened_before_the_first_request_is_due(
     async with serving(script, tls) as url:
         work = job(url, tmp_path, 40, request_rate=400.0, base_url=url)
         work = structs.replace(
-            work, targets=tuple(replace(target, verify_tls=False) for target in work.targets)
+            work,
+            targets=tuple(structs.replace(target, verify_tls=False) for target in work.targets),
         )
         found = await run(work)
     assert found.snapshot.outcomes == {"ok": 40}
