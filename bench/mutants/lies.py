@@ -79,7 +79,7 @@ LIES = (
                 "\n        self._alarm = self._clock.alarm(asyncio.get_running_loop()",
                 "\n        self._alarm = LoopAlarm(asyncio.get_running_loop()",
             ),
-            Edit(PACER, "self._hook.due_ns = max(next_ns, at_ns)", "pass"),
+            Edit(PACER, "self._hook.due_ns = at_ns + TURN_NS if", "_ = at_ns + TURN_NS if"),
             Edit(
                 CLOCK,
                 "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",

@@ -179,7 +179,7 @@ class Load:
             with LoopProbe(self._clock, self._transport.hook, self._recorder.waits["loop_stall"]):
                 self.pacer.start()
                 await self.pacer.all_sent.wait()
-                self._recorder.scheduled -= self.pacer.schedule.never_due
+                self._recorder.scheduled -= self.pacer.schedule.cut_off
                 self.draining = True
                 if self.in_flight:
                     await self._drained.wait()

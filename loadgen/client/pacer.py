@@ -1,5 +1,5 @@
-"""Pacer and AlarmQueue: what hands out every request when it is due, never early, and skips
-none.
+"""Pacer, which hands out every request when it is due, never early; and AlarmQueue, which does so
+with other items.
 """
 
 import asyncio
@@ -50,9 +50,7 @@ class Pacer:
 
     @property
     def overdue(self) -> int:
-        """How many requests are due and not handed out: without a slot, or late; without late
-        further turns.
-        """
+        """As `Schedule.overdue`, now."""
         return self.schedule.overdue(self._now_ns())
 
     def start(self) -> None:
@@ -103,13 +101,16 @@ class Pacer:
         while at_ns <= turn_ends_ns and schedule.step(at_ns):
             self._send(schedule.index, schedule.due_ns, schedule.ready_ns)
             at_ns = self._now_ns()
-        next_ns = at_ns if at_ns > turn_ends_ns else schedule.next_ns
+        if schedule.is_done:
+            self._finish_if_done()
+            return
+        is_cut_off = at_ns > turn_ends_ns
+        next_ns = at_ns if is_cut_off else schedule.next_ns
         if next_ns != NEVER:
             assert self._alarm is not None
             self._alarm.set(next_ns)  # in the past: at the loop's next turn
-        self._hook.due_ns = max(next_ns, at_ns)
-        if schedule.is_done:
-            self._finish_if_done()
+        # Reading gets as long as sending has had.
+        self._hook.due_ns = at_ns + TURN_NS if is_cut_off else max(next_ns, at_ns)
 
     def _finish_if_done(self) -> None:
         if self.schedule.is_done and not self.all_sent.is_set():

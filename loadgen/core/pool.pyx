@@ -8,13 +8,13 @@ are opened.
   rests, or the witness. An eighth more may rest until the server has shown that it keeps them.
 - None is opened ahead of its request, unless `peak` was raised for it, or the server has shown that
   it keeps connections and answers several at once: then an eighth of the peak, and one more.
-- A request that finds no connection waits. One is opened in OPENING_NS, AT_ONCE at once: this takes
-  the event loop some 0.4 ms, in 3 ms no other request becomes late (5 ms), and the loop keeps most
-  of its time. A limit on how many are being opened would be too few where the network is slow, and
+- A request that finds no connection waits. One is opened in OPENING_NS, AT_ONCE at once: each takes
+  the event loop 0.4 ms, so that no other request becomes late (5 ms), and the loop keeps most of
+  its time. A limit on how many are being opened would be too few where the network is slow, and
   none where the event loop is.
-- A request that comes LATE_NS late, since the client stood still, waits behind those in time, and
-  leaves them the spare connections. For late ones a connection is opened in LATE_OPENING_NS: most
-  use those of requests that have ended, and a stall opens no storm.
+- Once requests wait, one that comes LATE_NS late, since the client stood still, waits behind those
+  in time, and leaves them the spare connections. For late ones a connection is opened in
+  LATE_OPENING_NS: most use those of requests that have ended, and a stall does not open many.
 - Where idle connections hold threads of the server, each request has its own (`server_threads`).
 """
 
@@ -53,7 +53,8 @@ cdef class Pool:
         threads: Whether idle connections hold threads of the server.
         waiting: How many requests wait for a connection.
         opening: How many connections are being opened.
-        peak: How many requests were in flight at once, at most.
+        peak: How many connections were wanted at once, at most: for requests in flight, for those
+            that wait in time, and those that were warmed.
         is_short: Whether connections are to be opened ahead of the next requests.
     """
 

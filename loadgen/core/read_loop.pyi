@@ -15,8 +15,8 @@ class SendHook:
     """A callback that is due at a time and must not wait for a long turn of the loop.
 
     Attributes:
-        due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
-        callback: Called without arguments by the first read whose stamp is not before `due_ns`.
+        due_ns: When `callback` is due, CLOCK_MONOTONIC; NEVER: not at all.
+        callback: Called without arguments by the first read that is not before `due_ns`.
         probed: Whether a loop probe runs.
         late_ns: How late the loop may have come to a read, over the last alarms of the probe;
             NEVER: not known.

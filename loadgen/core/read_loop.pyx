@@ -54,12 +54,12 @@ cdef class SendHook:
     """A callback that is due at a time and must not wait for a long turn of the loop.
 
     An engine that steps a large batch makes a thousand streams readable at once, and a loop reads
-    them all before it looks at its timers. So each read compares its stamp with `due_ns`, and then
+    them all before it looks at its timers. So each read compares its time with `due_ns`, and then
     calls `callback`. The hook also counts what the connections of its loop do.
 
     Attributes:
-        due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
-        callback: Called without arguments by the first read whose stamp is not before `due_ns`.
+        due_ns: When `callback` is due, CLOCK_MONOTONIC; NEVER: not at all.
+        callback: Called without arguments by the first read that is not before `due_ns`.
         probed: Whether a loop probe runs.
         late_ns: How late the loop may have come to a read, over the last alarms of the probe;
             NEVER: not known.
@@ -71,8 +71,8 @@ cdef class SendHook:
         tokens: Tokens that these reads brought; an event that does not say how many it bears counts
             as one.
         sends: Requests that were written.
-        loop_bounded_reads: Reads with tokens of whose arrival no stamp of the kernel's tells: their
-            bounds need frequent alarms of the probe.
+        loop_bounded_reads: Reads with tokens whose arrival no kernel stamp shows: their bounds need
+            frequent alarms of the probe.
     """
 
     def __init__(self):

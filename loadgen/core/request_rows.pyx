@@ -1,7 +1,7 @@
 # cython: language_level=3
 """RequestRows: a packed row for each request that has ended.
 
-Budget per request: one copy of 40 bytes.
+Budget per request: 40 bytes.
 """
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -19,7 +19,7 @@ cdef object OK = Outcome.OK
 cdef dict IN_PLACE = {Outcome.CANCELLED: CANCELLED, Outcome.DISCONNECTED: DISCONNECTED}
 
 cdef enum:
-    BLOCK = 8192  # rows; one array that grew would leave holes all over the heap
+    BLOCK = 8192  # rows; one array that grew would fragment the heap
 
 
 cdef packed struct Row:  # `metrics.snapshot.ROW` says what it holds

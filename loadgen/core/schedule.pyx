@@ -1,8 +1,7 @@
 # cython: language_level=3
 """Schedule: which request may be sent at a time, by due times, slots and follow-ups.
 
-Budget per request: one comparison of integers, and one more where no slot is free. It reads no
-clock: each question says what time it is.
+Budget per request: some comparisons of integers. It reads no clock: the caller gives the time.
 """
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t
@@ -13,7 +12,7 @@ from collections import deque
 from heapq import heappop, heappush
 
 cdef int64_t NEVER = INT64_MAX
-NO_CHANGE = (INT64_MAX, 0)  # of the cap
+NO_CAP_CHANGE = (INT64_MAX, 0)
 
 
 @cython.final
@@ -41,9 +40,9 @@ cdef class Schedule:
         ready_ns: When a slot was free for it.
         next_ns: When the next one may be due, after `step` has handed out none.
         cap: Most requests in flight now; None for no limit.
-        never_due: Requests that `until_ns` cut off.
+        cut_off: Requests that were not handed out since `until_ns` had come.
     """
-    cdef readonly int64_t index, due_ns, ready_ns, next_ns, never_due
+    cdef readonly int64_t index, due_ns, ready_ns, next_ns, cut_off
     cdef readonly object cap
     cdef int64_t _start_ns, _until_ns, _change_ns
     cdef bint _closed_loop
@@ -67,7 +66,7 @@ cdef class Schedule:
         self.cap = cap
         self._slots = self._count + following if cap is None else cap
         self._caps = iter(caps)
-        self._change_ns, self._next_cap = next(self._caps, NO_CHANGE)
+        self._change_ns, self._next_cap = next(self._caps, NO_CAP_CHANGE)
         self._later, self._waiting = [], deque()
         self.next_ns = start_ns
 
@@ -143,13 +142,16 @@ cdef class Schedule:
         self._following -= count
 
     def stop(self):
-        """Drop all requests; return how many were due or would have been. A second stop returns
-        0.
+        """Drop all requests.
+
+        Returns:
+            How many were due or would have been; 0 where `until_ns` is set, since how many more
+            would have found a slot in time is not known: they are added to `cut_off`.
         """
         cdef int64_t count = self._drop_all()
         if self._until_ns == NEVER:
             return count
-        self.never_due += count  # how many more would have found a slot in time is unknown
+        self.cut_off += count
         return 0
 
     cdef int _change_cap(self, int64_t at_ns) except -1:
@@ -157,7 +159,7 @@ cdef class Schedule:
         before = self.cap
         while self._change_ns <= at_ns:
             self.cap = self._next_cap
-            self._change_ns, self._next_cap = next(self._caps, NO_CHANGE)
+            self._change_ns, self._next_cap = next(self._caps, NO_CAP_CHANGE)
         self._slots += self.cap - before
         return 0
 
@@ -167,7 +169,7 @@ cdef class Schedule:
         """
         if ready_ns < self._until_ns:
             return False
-        self.never_due += self._drop_all()
+        self.cut_off += self._drop_all()
         return True
 
     cdef int64_t _drop_all(self) except -1:

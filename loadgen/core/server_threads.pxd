@@ -15,11 +15,11 @@ cdef class ServerThreads:
     # from a request to the first byte, on kept connections; before there is one, on any
     cdef int64_t _longest_ns
     cdef int64_t _latest_ns  # when the last of those that were answered on kept ones was sent
-    cdef object _unanswered  # deque of the records that were sent on new connections
+    cdef list _unanswered  # records of requests that were sent on new connections
     cdef Record _answered  # the last of those that have been answered since
-    cdef Record _freed  # that for which none is kept
+    cdef Record _freed  # that for which idle connections were closed
     cdef int64_t _freed_ns  # when the first was closed for it
-    cdef int _weight  # of the proof that it may become
+    cdef int _weight  # of this guess
     cdef int _proof
     cpdef sent(self, Record record)
     cpdef ended(self, Record record, int64_t at_ns)

@@ -5,8 +5,9 @@ A server that gives each connection a thread answers nobody else on it while the
 A request on a new connection without a byte of a response, for PATIENCE times as long as any other
 has taken, may wait for such a thread: if a request that was sent later on a kept connection has
 been answered, or if connections are idle and all requests in flight wait like this one. Else the
-server is slow. Then no connection is kept until this one is answered. If its response begins soon
-after the first of them was closed, this is a proof; after PROOF of them none is kept any more.
+server is slow. Where it may wait so, no connection is kept until it is answered. If its response
+begins soon after the first of them was closed, the guess was true; after PROOF of them, less those
+that were not, none is kept any more.
 """
 
 cimport cython
@@ -14,11 +15,9 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.record cimport Record
 
-from collections import deque
-
 cdef enum:
     PATIENCE = 3
-    PROOF = 2  # so many more responses begin after idle connections were closed than do not
+    PROOF = 2  # so many more of the guesses have come true than have not
 
 LEAST_PATIENCE_NS = 50_000_000
 FIRST_PATIENCE_NS = 5_000_000_000  # before any request was answered
@@ -41,7 +40,7 @@ cdef class ServerThreads:
 
     def __init__(self, int64_t most_patience_ns=0):
         self._most_patience_ns = most_patience_ns or 1 << 62
-        self._unanswered = deque()
+        self._unanswered = []
 
     cpdef sent(self, Record record):
         """Watch a request that was sent on a connection that has carried no other."""
@@ -95,7 +94,7 @@ cdef class ServerThreads:
         left_ns = since_ns + min(patience_ns, self._most_patience_ns) - at_ns
         if left_ns > 0:
             return False, min(left_ns, LEAST_PATIENCE_NS)
-        self._freed = self._unanswered.popleft()
+        self._freed = self._unanswered.pop(0)
         self._freed_ns = 0 if idle_ns is None else at_ns
         self.keeps_none = True
         # With nothing else to do, the server has no other reason.
@@ -122,17 +121,17 @@ cdef class ServerThreads:
         return 0
 
     cdef int _drop_answered(self) except -1:
-        """Watch no longer those at the head that have been answered, or have failed."""
+        """Watch no longer those that have been answered, or have failed."""
+        cdef list waiting = []
         cdef Record record
-        while self._unanswered:
-            record = self._unanswered[0]
-            if not record.first_byte and record.outcome is None:
-                break
-            self._unanswered.popleft()
+        for record in self._unanswered:
             if record.first_byte:
                 if self._answered is not None and _overlap(record, self._answered):
                     self.answers_several = True
                 self._answered = record
+            elif record.outcome is None:
+                waiting.append(record)
+        self._unanswered = waiting
         return 0
 
 

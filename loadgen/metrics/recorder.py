@@ -119,7 +119,7 @@ class Recorder:
             if self._limits:
                 self._judge(record)
         else:
-            # Of what no transport was given, only the rest of a session that failed has a record.
+            # Only the later turns of a failed session have a record and were given to no transport.
             if record.outcome is Outcome.CANCELLED and not record.ready:
                 self.counters["never_due"] += 1
             if record.outcome is Outcome.STREAM_ERROR and record.events > 0:
@@ -136,7 +136,7 @@ class Recorder:
 
     @property
     def failed(self) -> int:
-        """Requests that were given to a transport and did not end well."""
+        """Requests with a record that did not end well."""
         return self.ended - sum(count for _, count in self.never_sent) - self._outcomes["ok"]
 
     @property
@@ -150,7 +150,7 @@ class Recorder:
 
     def count(self, name: str) -> int:
         """Return one of the `snapshot.COUNTERS`, so far."""
-        return self._count(name)
+        return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
     def sketch(self, name: str) -> Sketch:
         """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
@@ -186,7 +186,7 @@ class Recorder:
             examples={name: list(examples) for name, examples in self._examples.items()},
             finishes=dict(sorted(self._finishes.items())),
             early_stops=dict(sorted(self._early_stops.items())),
-            counters={name: self._count(name) for name in COUNTERS},
+            counters={name: self.count(name) for name in COUNTERS},
             histograms={name: latency.points for name, latency in self._latencies.items()}
             | {name: histogram.copy() for name, histogram in self.waits.items()},
             lower={name: latency.lower for name, latency in self._latencies.items()},
@@ -199,18 +199,13 @@ class Recorder:
             unread=dict(self._unread),
             partial=partial,
             sample=tuple(sorted(self._sample)),
-            details=self._details + Details() if self._details else None,
+            details=None if self._details is None else self._details + Details(),
         )
-
-    def _count(self, name: str) -> int:
-        return self.counters[name] if name in self.counters else getattr(self._tally, name)
-
-    def _start(self, record: Record) -> int:
-        return record.due if self._from_due else record.sent
 
     def _judge(self, record: Record) -> None:
         """Count a request as good where it meets all --goodput limits."""
-        if self._is_good(record, self._start(record), record.tpot_ns):
+        start = record.due if self._from_due else record.sent
+        if self._is_good(record, start, record.tpot_ns):
             self.counters["good"] += 1
         if self._is_good(record, record.sent, record.tpot_n1_ns):
             self.counters["good_sent"] += 1

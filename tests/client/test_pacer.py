@@ -72,6 +72,7 @@ async def test_long_sending_turn_pauses_for_reads_and_continues():
     first_turn = len(world.sends)
     assert first_turn == TURN_NS // 100_000 + 1
     assert world.alarms[-1].at_ns <= virtual.now_ns()
+    assert world.hook.due_ns == virtual.now_ns() + TURN_NS
     await world.run()
     assert len(world.sends) == 50
 
@@ -184,7 +185,7 @@ async def test_the_end_of_a_closed_loop_cuts_off_what_was_never_due():
     world.pace([0.0] * 100, cap=2, closed_loop=True, until_ms=25)
     await world.run()
     assert world.sent_ms == [0, 0, 10, 10, 20, 20]
-    assert world.pacer.schedule.never_due == 94
+    assert world.pacer.schedule.cut_off == 94
     assert world.pacer.all_sent.is_set()
 
 
@@ -193,7 +194,7 @@ async def test_a_request_whose_slot_is_free_at_the_very_end_is_not_due():
     world = World(serves=10 * MS)
     world.pace([0.0] * 5, cap=1, closed_loop=True, until_ms=10)
     await world.run()
-    assert (world.sent_ms, world.pacer.schedule.never_due) == ([0], 4)
+    assert (world.sent_ms, world.pacer.schedule.cut_off) == ([0], 4)
 
 
 @timed
@@ -201,7 +202,7 @@ async def test_closed_loop_that_ends_early_has_no_never_due_requests():
     world = World(serves=10 * MS)
     world.pace([0.0] * 3, cap=1, closed_loop=True, until_ms=1000)
     await world.run()
-    assert (len(world.sends), world.pacer.schedule.never_due) == (3, 0)
+    assert (len(world.sends), world.pacer.schedule.cut_off) == (3, 0)
 
 
 # -- stopping

@@ -59,7 +59,7 @@ async def test_a_time_without_slots_ends_at_the_end_of_the_run():
     assert not world.pacer.all_sent.is_set()
     await world.run(until_ms=51)
     assert world.pacer.all_sent.is_set()
-    assert (world.sent_ms, world.pacer.schedule.never_due) == ([0], 2)
+    assert (world.sent_ms, world.pacer.schedule.cut_off) == ([0], 2)
 
 
 @given(

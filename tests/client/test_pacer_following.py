@@ -95,7 +95,7 @@ async def test_followup_after_the_end_is_never_due():
     await world.run(12)
     pacer.follow(7, world.start + 12 * MS)
     pacer.release()
-    assert pacer.schedule.never_due == 3
+    assert pacer.schedule.cut_off == 3
     assert pacer.all_sent.is_set()
 
 

@@ -76,6 +76,14 @@ class TestSuspicion:
         assert not threads.look(None, 2, 60 * MS - 1)[0]
         assert threads.look(None, 2, 60 * MS)[0]
 
+    def test_one_that_serves_others_on_kept_ones_is_not(self, threads):
+        """Also where requests that were sent behind it have been answered."""
+        ended = [request(MS, 2 * MS), request(MS, 2 * MS)]
+        for record in [request(), *ended]:
+            threads.sent(record)
+        assert threads.look(0, 3, 6 * S) == (False, LEAST_PATIENCE_NS)
+        assert threads.look(0, 1, 6 * S)[0]
+
     def test_responses_on_kept_connections_show_how_long_one_takes(self, threads, starving):
         """One on a new connection may have waited for a thread."""
         answer(threads, sent(threads), S)
