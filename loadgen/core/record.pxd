@@ -25,7 +25,7 @@ cdef class Record(Answer):
     # when it left, by the kernel's stamp where there is one; else when its bytes were handed over
     cdef public int64_t sent
     cdef public int64_t written  # when it had left at the latest; 0: not known
-    cdef public int64_t connect_ns  # how long opening a connection took; 0 if an open one was used
+    cdef public int64_t connect_ns  # how long it waited for a connection; 0 if one was ready
     # when it came: by the kernel's stamp where there is one, else when it was read
     cdef public int64_t first_byte
     cdef public int64_t closed  # the end of the response

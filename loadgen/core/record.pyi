@@ -40,7 +40,7 @@ class Record:
         sent: When it left, by the kernel's stamp where there is one; else when its bytes were
             handed over.
         written: When it had left at the latest; 0: not known.
-        connect_ns: How long opening a connection took; 0 if an open one was used.
+        connect_ns: How long it waited for a connection; 0 if one was ready.
         first_byte, first_token, last_token: When they came: by the kernel's stamp where there is
             one, else when read.
         first_answer: When the first token of content, not reasoning, came.

@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from loadgen.config.settings import RunSettings
+from loadgen.core import event_flags
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import BY_EVENTS, Record
@@ -164,6 +165,7 @@ def test_every_key_of_a_record_is_described():
     described = (ROOT / "docs" / "records.md").read_text()
     keys = told(leaving(sent_again(answered()), tokens=1, after_ns=1), START)
     assert [key for key in keys if f"`{key}`" not in described] == []
+    assert [name for name in event_flags.NAMES if f"`{name}`" not in described] == []
 
 
 def test_phases_that_did_not_happen_are_null():
