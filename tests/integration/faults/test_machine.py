@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.client import keep_alive
 from loadgen.config.settings import RunSettings
+from loadgen.core import keep_alive
 from loadgen.errors import BadInput
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.preparer import PrepareOrder, prepare
