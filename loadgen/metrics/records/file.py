@@ -105,6 +105,7 @@ class RecordFile:
 
     Attributes:
         path: As the argument.
+        inode: The number of the file that was read.
         is_journal: Whether it is a journal.
         header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
@@ -127,7 +128,8 @@ class RecordFile:
                 self._begin = self._position = file.tell()
                 end, last = last_line(file)
                 self._size = file.seek(0, os.SEEK_END)
-                self._identity = (os.fstat(file.fileno()).st_ino, self._size)
+                self.inode = os.fstat(file.fileno()).st_ino
+                self._identity = self.inode, self._size
             first = self._first
             self.is_journal = "loadgen_journal" in first
             if not self.is_journal and first["loadgen_records"] != LINES["loadgen_records"]:
@@ -359,8 +361,10 @@ def write_trailer(
             return None
         if begun[0] != path:
             begun[0].replace(path)
-        if RecordFile(path).is_journal:  # else `loadgen report` has just made lines of it
-            with open(path, "ab") as file:
+        journal = RecordFile(path)
+        with open(path, "ab") as file:
+            # else `loadgen report` has just replaced it by lines
+            if journal.is_journal and os.fstat(file.fileno()).st_ino == journal.inode:
                 file.write(b"\n" + _trailer_line(trailer, totals))
         if lines is not None:
             RecordFile(path).write_lines(Path(lines), trailer, totals)
