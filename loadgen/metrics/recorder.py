@@ -150,7 +150,7 @@ class Recorder:
 
     def count(self, name: str) -> int:
         """Return one of the `snapshot.COUNTERS`, so far."""
-        return self.counters[name] if name in self.counters else getattr(self._tally, name)
+        return self._own_count(name)
 
     def sketch(self, name: str) -> Sketch:
         """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
@@ -186,7 +186,7 @@ class Recorder:
             examples={name: list(examples) for name, examples in self._examples.items()},
             finishes=dict(sorted(self._finishes.items())),
             early_stops=dict(sorted(self._early_stops.items())),
-            counters={name: self.count(name) for name in COUNTERS},
+            counters={name: self._own_count(name) for name in COUNTERS},
             histograms={name: latency.points for name, latency in self._latencies.items()}
             | {name: histogram.copy() for name, histogram in self.waits.items()},
             lower={name: latency.lower for name, latency in self._latencies.items()},
@@ -201,6 +201,10 @@ class Recorder:
             sample=tuple(sorted(self._sample)),
             details=None if self._details is None else self._details + Details(),
         )
+
+    def _own_count(self, name: str) -> int:
+        """Return a counter without those of parts, which a subclass adds to `count`."""
+        return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
     def _judge(self, record: Record) -> None:
         """Count a request as good where it meets all --goodput limits."""

@@ -79,6 +79,9 @@ class Prompt(Struct, frozen=True):
     class_number: int = 0
     unsalted: bytes = b""
 
+    def __hash__(self) -> int:
+        return hash((self.source, self.text))  # `fields` and messages have no hash
+
     @property
     def follows(self) -> bool:
         """Whether it is due after others of its session; else it is the first of a session, or a
