@@ -72,21 +72,27 @@ def _fields(thing: type) -> dict[str, str]:
     class.
     """
     if dataclasses.is_dataclass(thing):
-        return {
-            field.name: _default(field, dataclasses.MISSING) for field in dataclasses.fields(thing)
-        }
-    if issubclass(thing, msgspec.Struct):
-        return {
-            field.name: _default(field, msgspec.NODEFAULT)
-            for field in msgspec.structs.fields(thing)
+        return {field.name: _default(field) for field in dataclasses.fields(thing)}
+    if issubclass(thing, msgspec.Struct):  # those without a default come first
+        names, defaults = thing.__struct_fields__, thing.__struct_defaults__
+        required = dict.fromkeys(names[: len(names) - len(defaults)], "")
+        return required | {
+            name: _struct_default(default)
+            for name, default in zip(names[len(required) :], defaults, strict=True)
         }
     return {}
 
 
-def _default(field: Any, missing: object) -> str:
-    if field.default is not missing:
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is not dataclasses.MISSING:
         return f" = {field.default!r}" if isinstance(field.default, PLAIN) else " = ..."
-    return " = ..." if field.default_factory is not missing else ""
+    return " = ..." if field.default_factory is not dataclasses.MISSING else ""
+
+
+def _struct_default(default: object) -> str:
+    if default is msgspec.NODEFAULT:
+        return ""
+    return f" = {default!r}" if isinstance(default, PLAIN) else " = ..."
 
 
 class _Shown(str):
