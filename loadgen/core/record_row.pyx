@@ -196,15 +196,15 @@ def record_from_row(bytes row not None, int64_t later_ns=0):
         later_ns: By how much its times are moved, ns: clocks of machines differ.
 
     Raises:
-        IndexError, TypeError, ValueError: It is no row.
+        IndexError, OverflowError, TypeError, ValueError: It is no row.
     """
     cdef Py_ssize_t begin = HEAD + len(FIELDS), i, events, runs
     numbers = array("q", row[:len(row) // SIZE_BYTES * SIZE_BYTES])
     if len(numbers) < begin:
         raise ValueError("a row is longer")
     events, runs, arrays = numbers[1], numbers[2], numbers[3]
-    if events < 0 or runs < NOT_ALL:
-        raise ValueError("no row has counts below 0")
+    if not 0 <= events <= len(numbers) or not NOT_ALL <= runs <= len(numbers):
+        raise ValueError("no row has such counts")
     record = Record()
     for name, value in zip(FIELDS, numbers[HEAD:begin].tolist()):
         setattr(record, name, value)

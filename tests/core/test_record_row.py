@@ -2,7 +2,9 @@
 bytes.
 """
 
+import contextlib
 import io
+import sys
 from typing import Any
 
 import orjson
@@ -145,6 +147,15 @@ def test_each_cut_of_a_row_is_refused() -> None:
     for size in range(len(row)):
         with pytest.raises((IndexError, TypeError, ValueError)):
             record_from_row(row[:size])
+
+
+@pytest.mark.parametrize("damage", [-(2**63), -1, 2**31, 2**61, 2**63 - 1])
+def test_a_row_with_any_damaged_number_is_read_or_refused(damage: int) -> None:
+    row = row_of(answered())
+    for begin in range(0, len(row) - SIZE_BYTES, SIZE_BYTES):
+        word = damage.to_bytes(SIZE_BYTES, sys.byteorder, signed=True)
+        with contextlib.suppress(IndexError, OverflowError, TypeError, ValueError):
+            record_from_row(row[:begin] + word + row[begin + SIZE_BYTES :])
 
 
 def test_rows_are_handed_over_when_they_are_many() -> None:

@@ -280,7 +280,7 @@ class RecordFile:
                 row = head + file.read(max(size - SIZE_BYTES, 0))
                 record = record_from_row(row, self._later_ns)
                 self._check(record)
-            except (IndexError, TypeError, ValueError) as error:
+            except (IndexError, OverflowError, TypeError, ValueError) as error:
                 raise self._refusal(f"the row at byte {begin}") from error
             yield record
             begin += size

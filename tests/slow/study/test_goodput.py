@@ -1,6 +1,7 @@
 """The search for the highest rate within limits, in virtual time with known capacities."""
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.levels import MAX_RUN_S, MIN_SOJOURNS
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
+from loadgen.core.record_row import SIZE_BYTES
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.lab.study.execute.findings import Verdict
 from loadgen.lab.study.execute.score import search_goodput
@@ -176,9 +178,14 @@ async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
 
 
 def without_the_last(path: Path) -> None:
-    """Take its last record out of a file."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:-2], lines[-1]]))
+    """Take the last row out of a journal, whose trailer is its last line."""
+    journal = path.read_bytes()
+    end = journal.rindex(b"\n", 0, -1)
+    begin = last = journal.index(b"\n") + 1
+    while begin < end:
+        last = begin
+        begin += int.from_bytes(journal[begin : begin + SIZE_BYTES], sys.byteorder)
+    path.write_bytes(journal[:last] + journal[end:])
 
 
 async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> None:
