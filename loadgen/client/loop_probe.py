@@ -85,7 +85,8 @@ class LoopProbe:
         self._reads = reads
         if late_ns > STALL_NS:
             self._hook.stalled_ns = at_ns
-        self._recent.append(at_ns - self._asked_ns if late_ns > STALL_NS else late_ns)
+            late_ns = at_ns - self._asked_ns  # of what was read with it, at most
+        self._recent.append(late_ns)
         self._hook.late_ns = max(self._recent)
         self._hook.handled_ns = self._asked_ns
         self._asked_ns = due_ns
