@@ -82,7 +82,8 @@ class Copy:
 
     def _build(self, files: set[str]) -> None:
         if any(file.endswith((".pyx", ".pxd", ".pxi")) for file in files):
-            command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", "--force"]
+            # Only what is older than its source, or than what that includes.
+            command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
             subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
