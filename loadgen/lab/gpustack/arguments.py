@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from loadgen.cli.flags import json_value
@@ -92,6 +93,9 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
         BadInput: A flag is unknown or refused, or a value is wrong.
     """
     values = vars(_parser().parse_args(list(argv)))
+    for name, spelling, limit in values.pop(SPELLINGS, ()):
+        values[name] = limit
+        values.setdefault(SPELLINGS, {})[name] = spelling
     for flag, remedy in REFUSED.items():
         if name_of(flag) in values:
             raise BadInput(flag, "not supported", remedy)
@@ -219,9 +223,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, flags in LIMITS.items():
         about = f"limit of --auto-tune: highest {name.replace('_', ' ')}, ms"
-        add(flags[0], dest=name, type=number, action=_Limit, metavar="MS", help=about)
-        for alias in flags[1:]:
-            add(alias, dest=name, type=number, action=_Limit, help=argparse.SUPPRESS)
+        for spelling in flags:
+            add(
+                spelling,
+                dest=SPELLINGS,
+                type=partial(_limit, name, spelling),
+                action="append",
+                metavar="MS",
+                help=about if spelling == flags[0] else argparse.SUPPRESS,
+            )
     add(
         "--seed-increment",
         action=argparse.BooleanOptionalAction,
@@ -283,18 +293,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Limit(argparse.Action):
-    """Stores a limit by its name, and in SPELLINGS the flag by which it was given."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, values)
-        setattr(namespace, SPELLINGS, getattr(namespace, SPELLINGS, {}) | {self.dest: option})
+def _limit(name: str, spelling: str, text: str) -> tuple[str, str, float]:
+    """Read a limit: its name, the flag by which it was given, and its value."""
+    return name, spelling, number(text)
 
 
 def _object(text: str) -> dict[str, Any]:
