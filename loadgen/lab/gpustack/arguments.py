@@ -117,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.not_suggested = frozenset(REFUSED)
     add = parser.add_argument
+    count = partial(add, type=integer, metavar="N")
     add("--target", metavar="URL", help="server, with scheme and port")
     add("--model", metavar="NAME", help="model name (the server's first)")
     add(
@@ -156,24 +157,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="JSON",
         help="trust_remote_code is accepted, and not needed",
     )
-    add(
-        "--sharegpt-min-input-tokens",
-        type=integer,
-        metavar="N",
-        help="leave out questions with fewer tokens",
-    )
-    add(
-        "--sharegpt-max-input-tokens",
-        type=integer,
-        metavar="N",
-        help="leave out questions with more tokens",
-    )
-    add(
-        "--sharegpt-max-output-tokens",
-        type=integer,
-        metavar="N",
-        help="output tokens to request of every prompt",
-    )
+    count("--sharegpt-min-input-tokens", help="leave out questions with fewer tokens")
+    count("--sharegpt-max-input-tokens", help="leave out questions with more tokens")
+    count("--sharegpt-max-output-tokens", help="output tokens to request of every prompt")
     add("--random-seed", type=integer, metavar="SEED", help="seed of all random choices (42)")
     add(
         "--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused"
@@ -184,12 +170,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="RATE",
         help="requests per second; with --profile concurrent: requests in flight",
     )
-    add(
-        "--max-concurrency",
-        type=integer,
-        metavar="N",
-        help="maximum number of requests in flight (512)",
-    )
+    count("--max-concurrency", help="maximum number of requests in flight (512)")
     add(
         "--stages",
         type=json_value,
@@ -214,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
         help="first and lowest load of --auto-tune (4)",
     )
     add("--upper-bound", type=number, metavar="LOAD", help="highest load of --auto-tune (8192)")
-    add("--max-points", type=integer, metavar="N", help="runs of --auto-tune (18)")
+    count("--max-points", help="runs of --auto-tune (18)")
     add(
         "--max-total-seconds",
         type=number,
@@ -237,14 +218,9 @@ def _parser() -> argparse.ArgumentParser:
         action=argparse.BooleanOptionalAction,
         help="give each run the next seed (yes)",
     )
-    add("--max-requests", type=integer, metavar="N", help="requests to send")
+    count("--max-requests", help="requests to send")
     add("--max-seconds", type=number, metavar="S", help="seconds during which requests are sent")
-    add(
-        "--max-errors",
-        type=integer,
-        metavar="N",
-        help="stop sending after this many failed requests",
-    )
+    count("--max-errors", help="stop sending after this many failed requests")
     add(
         "--max-error-rate",
         "--max-global-error-rate",
