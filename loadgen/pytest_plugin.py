@@ -88,7 +88,7 @@ class Runs:
             raise BadInput(field, error.problem, error.remedy) from error
         return asked
 
-    def failure(self, error: "LoadgenError") -> Exception:
+    def failure(self, error: "LoadgenError") -> BaseException:
         """What a test fails with where a run raises this: an error without the frames of what
         raised it, because its one line says what to do.
         """

@@ -27,18 +27,9 @@ AS_ASKED = tool.Rule(
 )
 IGNORES = tool.Rule("ignores", "tool calls and refusals are not tokens for it; loadgen counts them")
 RULES = (
-    *(
-        tool.FROM_SENT,
-        tool.CONNECTING,
-        IGNORES,
-        LAST_LINE,
-        AS_ASKED,
-        tool.N_MINUS_1,
-        tool.EVENT_IS_TOKEN,
-        tool.SPREAD,
-        tool.WHOLE_SECONDS,
-    ),
-    *(tool.TOUCHED_SECONDS, tool.FORGIVING, tool.PLANNED_INPUT, tool.ZERO),
+    *(tool.FROM_SENT, tool.CONNECTING, IGNORES, LAST_LINE, AS_ASKED, tool.N_MINUS_1),
+    *(tool.EVENT_IS_TOKEN, tool.SPREAD, tool.WHOLE_SECONDS, tool.TOUCHED_SECONDS),
+    *(tool.FORGIVING, tool.PLANNED_INPUT, tool.ZERO),
 )
 
 
