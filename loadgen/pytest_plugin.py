@@ -88,6 +88,17 @@ class Runs:
             raise BadInput(field, error.problem, error.remedy) from error
         return asked
 
+    def failure(self, error: "LoadgenError") -> BaseException:
+        """What a test fails with where a run raises this: an error without the frames of what
+        raised it, because its one line says what to do.
+        """
+        from loadgen import UnsavedResult
+
+        if isinstance(error, UnsavedResult):
+            self.report(error.result)
+            return pytest.fail.Exception(str(error))
+        return error.with_traceback(None)
+
     def report(self, result: "Result") -> None:
         """Put the report of a result where pytest shows it, if the test fails."""
         self._test.add_report_section("call", "loadgen", str(result))
@@ -98,6 +109,7 @@ class Runs:
         from loadgen import Verdict
         from loadgen.cli import exit_codes
 
+        self.report(result)
         match exit_codes.code(
             result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False
         ):
@@ -132,17 +144,13 @@ def loadgen_run(request: pytest.FixtureRequest) -> "Callable[..., Result]":
         settings: "RunSettings | None" = None, *, dataset: "Dataset | None" = None, **fields: Any
     ) -> "Result":
         __tracebackhide__ = True
-        from loadgen import LoadgenError, UnsavedResult, run_sync
+        from loadgen import LoadgenError, run_sync
 
         try:
             asked = runs.settings(settings, fields)
             result = run_sync(asked, dataset=dataset)
-        except UnsavedResult as error:
-            runs.report(error.result)
-            pytest.fail(str(error))
         except LoadgenError as error:
-            raise _bare(error) from None
-        runs.report(result)
+            raise runs.failure(error) from None
         return runs.judged(result, asked)
 
     return measure
@@ -157,17 +165,13 @@ def loadgen_run_async(request: pytest.FixtureRequest) -> "Callable[..., Awaitabl
         settings: "RunSettings | None" = None, *, dataset: "Dataset | None" = None, **fields: Any
     ) -> "Result":
         __tracebackhide__ = True
-        from loadgen import LoadgenError, UnsavedResult, run
+        from loadgen import LoadgenError, run
 
         try:
             asked = runs.settings(settings, fields)
             result = await run(asked, dataset=dataset)
-        except UnsavedResult as error:
-            runs.report(error.result)
-            pytest.fail(str(error))
         except LoadgenError as error:
-            raise _bare(error) from None
-        runs.report(result)
+            raise runs.failure(error) from None
         return runs.judged(result, asked)
 
     return measure
@@ -189,8 +193,3 @@ def file_name(node_id: str) -> str:
 def _doubts(result: "Result") -> str:
     """Write the verdict, and the checks that it follows from."""
     return f"the run is {result.verdict}: {'; '.join(result.reasons())}"
-
-
-def _bare(error: "LoadgenError") -> "LoadgenError":
-    """An error without the frames of what raised it: its one line says what to do."""
-    return error.with_traceback(None)

@@ -99,13 +99,7 @@ KNOBS = {
         Knob("kv_dtype", str, "element type of the KV cache, as the engine names it"),
         Knob("attention_backend", str, "attention kernels, as the engine names them"),
         Knob("speculative", dict, "speculative decoding: method, num_speculative_tokens, model"),
-        Knob(
-            "memory_fraction",
-            float,
-            "share of the accelerator's memory, 0 to 1",
-            minimum=0.01,
-            maximum=1.0,
-        ),
+        Knob("memory_fraction", float, "share of the accelerator's memory, 0 to 1", 0.01, 1.0),
         Knob(
             "reasoning_parser",
             str,

@@ -91,6 +91,11 @@ class TextAnswer(Answer):
         super().__init__(client, request)
         self.writer = writer
         self.words = words
+        self.stream = self._new_stream()
+
+    def _new_stream(self) -> emit.Stream | None:
+        """What writes each token as it comes; None: the answer is sent in one piece."""
+        return None
 
 
 class StreamedAnswer(TextAnswer):
@@ -100,32 +105,26 @@ class StreamedAnswer(TextAnswer):
 
     stream: emit.Stream
 
-    def __init__(
-        self,
-        client: ServerConnection,
-        request: CompletionRequest,
-        writer: ResponseWriter,
-        words: emit.Words,
-    ) -> None:
-        super().__init__(client, request, writer, words)
+    def _new_stream(self) -> emit.Stream:
+        request = self.request
+        writer = self.writer
         tail = writer.token_tail()
         if request.tokens_per_event == 1 and not request.continuous_usage:
-            self.stream = emit.Stream(
-                client.transport,
-                words,
+            return emit.Stream(
+                self.client.transport,
+                self.words,
                 request.seed,
                 writer.token_head,
                 tail,
                 reasoning_head=writer.reasoning_head,
                 reasoning_tokens=request.reasoning_tokens,
             )
-            return
         between = end = b""
         if request.continuous_usage:
             tail, between, end = writer.counted_tail(request.prompt_tokens)
-        self.stream = emit.Grouped(
-            client.transport,
-            words,
+        return emit.Grouped(
+            self.client.transport,
+            self.words,
             request.seed,
             writer.token_head,
             tail,

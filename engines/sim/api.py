@@ -27,7 +27,7 @@ from loadgen.engines.sim.tokenizer import TOKENIZER, SimTokenizer
 from loadgen.engines.sim.typed_format import MessagesWriter, ResponsesWriter
 from loadgen.version import __version__
 
-MakePooled = Callable[[dict[str, Any], ServerConnection, SimSettings, str, int], Answer]
+MakePooled = Callable[[dict[str, Any], ServerConnection, SimSettings, str], Answer]
 
 
 COMPLETIONS_AT: dict[str, type[ResponseWriter]] = {
@@ -132,7 +132,7 @@ class Api:
     def _pool(self, make: MakePooled, request: Request, client: ServerConnection) -> Answer:
         """Begin the answer to a request for embeddings or scores."""
         body = self._begin(request)
-        return self._submit(make(body, client, self._settings, self._answer_id, int(time.time())))
+        return self._submit(make(body, client, self._settings, self._answer_id))
 
     @property
     def _answer_id(self) -> str:

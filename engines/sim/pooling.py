@@ -3,6 +3,7 @@ prefill.
 """
 
 import random
+import time
 from typing import Any
 
 import orjson
@@ -122,7 +123,6 @@ def vectors(
     client: ServerConnection,
     settings: SimSettings,
     answer_id: str,
-    created: int,
 ) -> Answer:
     """Answer a request for a vector of each input.
 
@@ -134,7 +134,6 @@ def vectors(
         client: The connection of the request.
         settings: Settings of the simulator.
         answer_id: Unique part of the answer's id.
-        created: Unix time, s.
 
     Raises:
         RequestError: The request is invalid.
@@ -152,7 +151,7 @@ def vectors(
     results = b",".join(b'{"index":%d,%b' % (index, result) for index in range(len(requests)))
     head = {
         "id": f"{prefix}-{answer_id}",
-        "created": created,
+        "created": int(time.time()),
         "object": "list",
         "model": settings.served_model_name,
     }
@@ -160,11 +159,7 @@ def vectors(
 
 
 def rerank(
-    body: dict[str, Any],
-    client: ServerConnection,
-    settings: SimSettings,
-    answer_id: str,
-    created: int,
+    body: dict[str, Any], client: ServerConnection, settings: SimSettings, answer_id: str
 ) -> Answer:
     """Answer a request for the scores of documents; the arguments are those of `vectors`.
 

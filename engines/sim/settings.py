@@ -7,6 +7,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ def setting(
         "short": short,
     }
     return dataclasses.field(default=default, metadata=metadata)
+
+
+cost = partial(setting, minimum=0)  # a field for a time that a step or a request takes
 
 
 def flag(name: str) -> str:
@@ -170,36 +174,26 @@ class SimSettings:
     )
 
     step_base_ms: float = setting(8.0, "time of an engine step without work", minimum=0.001)
-    weights_ms: float = setting(
-        0.0, "minimum time of a step's matrix products: reading the weights", minimum=0
+    weights_ms: float = cost(0.0, "minimum time of a step's matrix products: reading the weights")
+    matmul_us_per_token: float = cost(
+        0.0, "time of matrix products for each token, if that is longer"
     )
-    matmul_us_per_token: float = setting(
-        0.0, "time of matrix products for each token, if that is longer", minimum=0
+    prefill_us_per_token: float = cost(0.1, "additional step time for each prompt token")
+    decode_us_per_seq: float = cost(0.5, "additional step time for each decoding sequence")
+    kv_ns_per_token: float = cost(
+        0.0, "additional step time for each token of KV cache that it reads"
     )
-    prefill_us_per_token: float = setting(
-        0.1, "additional step time for each prompt token", minimum=0
+    attention_ns_per_pair: float = cost(
+        0.0, "additional step time for each prompt token and token before it"
     )
-    decode_us_per_seq: float = setting(
-        0.5, "additional step time for each decoding sequence", minimum=0
-    )
-    kv_ns_per_token: float = setting(
-        0.0, "additional step time for each token of KV cache that it reads", minimum=0
-    )
-    attention_ns_per_pair: float = setting(
-        0.0, "additional step time for each prompt token and token before it", minimum=0
-    )
-    frontend_ms: float = setting(
-        12.0, "time from a request's arrival until the scheduler sees it", minimum=0
-    )
+    frontend_ms: float = cost(12.0, "time from a request's arrival until the scheduler sees it")
     noise: float = setting(
         0.0, "relative standard deviation of a step's time", minimum=0, maximum=1
     )
     start_noise: float = setting(
         0.0, "the same for all steps together, drawn once for a start", minimum=0, maximum=1
     )
-    startup_s: float = setting(
-        0.0, "time from the start of the process until it listens", minimum=0
-    )
+    startup_s: float = cost(0.0, "time from the start of the process until it listens")
 
     mean_answer_tokens: float = setting(
         0.0,

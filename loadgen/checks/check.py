@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+UNKNOWN = "the measuring process left no report"
+
 
 class Verdict(StrEnum):
     """Whether to believe a run."""
@@ -14,9 +16,6 @@ class Verdict(StrEnum):
     VALID = "VALID"
     SUSPECT = "SUSPECT"
     INVALID = "INVALID"
-
-
-UNKNOWN = "the measuring process left no report"
 
 
 @dataclass(frozen=True, slots=True)

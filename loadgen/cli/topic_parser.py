@@ -186,12 +186,6 @@ class _Print(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, **options)
         self._page = page
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option: str | None = None,
-    ) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **_options: Any) -> None:
         print(self._page(), end="")
         parser.exit()

@@ -24,6 +24,11 @@ SGLANG_ARGUMENTS = (
 SGLANG_PERCENTILES = (90.0, 95.0, 99.0)
 
 
+def _file(text: str, metavar: str = "FILE") -> Any:
+    """Declare a field that names a file that the run writes."""
+    return option(None, OUTPUT, text, metavar=metavar, file=True)
+
+
 @settings_class
 class OutputSettings:
     """Fields of the output, with the names and meanings of `vllm bench serve`."""
@@ -47,9 +52,7 @@ class OutputSettings:
         None, OUTPUT, "label in the result, and prefix of its file name (--backend)"
     )
     result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
-    result_filename: str | None = option(
-        None, OUTPUT, "name of the result file", metavar="NAME", file=True
-    )
+    result_filename: str | None = _file("name of the result file", "NAME")
     sglang_result: dict[str, Any] | None = option(
         None,
         OUTPUT,
@@ -69,13 +72,7 @@ class OutputSettings:
         "price of a GPU for an hour, for the cost of a million tokens",
         metavar="PRICE",
     )
-    records: str | None = option(
-        None,
-        OUTPUT,
-        "write one JSON line for each request when the run has ended",
-        metavar="FILE",
-        file=True,
-    )
+    records: str | None = _file("write one JSON line for each request when the run has ended")
     steady_state_threshold: float = option(
         0.95,
         OUTPUT,
@@ -89,29 +86,11 @@ class OutputSettings:
         "warn of a steady state that is shorter (10 s or a tenth of the run)",
         metavar="TIME",
     )
-    hlog: str | None = option(
-        None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE", file=True
-    )
-    html: str | None = option(
-        None, OUTPUT, "write the report as an HTML page", metavar="FILE.html", file=True
-    )
-    markdown: str | None = option(
-        None, OUTPUT, "write a summary as Markdown that GitHub renders", metavar="FILE", file=True
-    )
-    junit: str | None = option(
-        None,
-        OUTPUT,
-        "write the gate as JUnit XML, one test case per limit of --slo",
-        metavar="FILE",
-        file=True,
-    )
-    capture: str | None = option(
-        None,
-        OUTPUT,
-        "write the raw responses with their times, for a replay",
-        metavar="FILE",
-        file=True,
-    )
+    hlog: str | None = _file("write the histograms as an HdrHistogram log")
+    html: str | None = _file("write the report as an HTML page", "FILE.html")
+    markdown: str | None = _file("write a summary as Markdown that GitHub renders")
+    junit: str | None = _file("write the gate as JUnit XML, one test case per limit of --slo")
+    capture: str | None = _file("write the raw responses with their times, for a replay")
     prometheus: str | None = option(
         None,
         OUTPUT,

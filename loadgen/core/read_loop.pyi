@@ -12,23 +12,8 @@ NEVER: int  # a time that does not come
 STALL_NS: int  # an alarm that is later than this shows a stall of the loop
 
 class SendHook:
-    """A callback that is due at a time and must not wait for a long turn of the loop.
-
-    Attributes:
-        due_ns: When `callback` is due, CLOCK_MONOTONIC; NEVER: not at all.
-        callback: Called without arguments by the first read that is not before `due_ns`.
-        probed: Whether a loop probe runs.
-        late_ns: How late the loop may have come to a read, over the last alarms of the probe;
-            NEVER: not known.
-        is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
-        handled_ns: When the alarm before the last one was due: what had come by then has been read.
-        alarm_ns: When the next alarm is due.
-        stalled_ns: When an alarm was handled last that was late by more than STALL_NS; -1: never.
-        reads: Reads of sockets.
-        tokens: Tokens that these reads brought; an event that does not say how many it bears counts
-            as one.
-        sends: Requests that were written.
-        loop_bounded_reads: Reads with tokens whose arrival is bounded by the loop's lateness.
+    """A callback that is due at a time and must not wait for a long turn of the loop; read_loop.pyx
+    says more.
     """
 
     due_ns: int
@@ -41,11 +26,11 @@ class SendHook:
     stalled_ns: int
     @property
     def reads(self) -> int: ...
+    loop_bounded_reads: int
     @property
     def tokens(self) -> int: ...
     @property
     def sends(self) -> int: ...
-    loop_bounded_reads: int
     def __init__(self) -> None: ...
 
 @final
@@ -68,8 +53,6 @@ class ReadLoop:
     def kernel_clock(self) -> KernelClock: ...
     @property
     def hook(self) -> SendHook: ...
-    @property
-    def linger_ns(self) -> int: ...
     def __init__(self, linger_ns: int = 0) -> None: ...
     def open(self, loop: asyncio.AbstractEventLoop) -> None: ...
     def close(self) -> None: ...

@@ -21,15 +21,7 @@ class Tap(Protocol):
 @final
 class Connection:
     """A connection as an asyncio protocol: stamps what arrives and tells its owner when a response
-    has ended.
-
-    Attributes:
-        tap: None, or an object that gets what is sent and all that arrives, before it is parsed.
-        forward: None, or the asyncio protocol of aiohttp's reader, which gets all that arrives
-            instead.
-        requests: Requests that it has carried.
-        idle_since: Kept for the owner.
-        lost: Whether the connection has ended.
+    has ended; stamped_connection.pyx says more.
     """
 
     transport: Any
@@ -44,12 +36,6 @@ class Connection:
     def record(self) -> Record: ...
     @property
     def complete(self) -> bool: ...
-    @property
-    def keep_alive(self) -> bool: ...
-    @property
-    def keep_alive_ns(self) -> int: ...
-    @property
-    def read_loop(self) -> ReadLoop: ...
     def __init__(
         self,
         owner: Owner,

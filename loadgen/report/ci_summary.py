@@ -4,19 +4,8 @@ shows below a cell.
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import gate, load_line, run_page
-from loadgen.report.html import (
-    Block,
-    Document,
-    Heading,
-    Items,
-    Note,
-    Paragraph,
-    Span,
-    Table,
-    Tone,
-    writer,
-)
+from loadgen.report import gate, html, load_line, run_page
+from loadgen.report.html import writer
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
@@ -36,12 +25,15 @@ def markdown(result: RunResult | Series) -> str:
     label = result.provenance.settings.label
     title = f"{label}: {run.title(result)}" if label else run.title(result)
     blocks = [*opening(result), *gate_blocks(gate.demands(result))]
-    blocks += [Heading(2, "Figures"), *figures(result)]
+    blocks += [html.Heading(2, "Figures"), *figures(result)]
     if wrong := result.failed_checks:
-        blocks += [Heading(2, "Checks that failed"), Items(tuple(map(verdict.reason, wrong)))]
+        blocks += [
+            html.Heading(2, "Checks that failed"),
+            html.Items(tuple(map(verdict.reason, wrong))),
+        ]
     where = f", at {urls}" if (urls := run.target_urls(result)) else ""
     origin = f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}."
-    return writer.github(Document(title, (*blocks, Paragraph.of(origin))))
+    return writer.github(html.Document(title, (*blocks, html.Paragraph.of(origin))))
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -63,24 +55,25 @@ def suite(result: RunResult) -> gate.Suite:
     )
 
 
-def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
+def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[html.Block]:
     """Write a gate as a heading with its outcome, and a table of the demands."""
-    yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
+    yield html.Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
     rows = (
-        (STATES[demand.met], Span(demand.name, Tone.CODE), demand.finding) for demand in demands
+        (STATES[demand.met], html.Span(demand.name, html.Tone.CODE), demand.finding)
+        for demand in demands
     )
-    yield Table.of(("", "Demand", "Found"), rows)
+    yield html.Table.of(("", "Demand", "Found"), rows)
 
 
-def opening(result: RunResult) -> Iterator[Block]:
+def opening(result: RunResult) -> Iterator[html.Block]:
     """Write the answer, the load and the banners of a run."""
-    yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
-    yield Paragraph.of(load_line.full_text(result))
+    yield html.Paragraph.of(html.Span(summary_line(result), html.Tone.STRONG))
+    yield html.Paragraph.of(load_line.full_text(result))
     for banner in verdict.banners(result):
-        yield Note("warning", banner, ())
+        yield html.Note("warning", banner, ())
 
 
-def figures(result: RunResult) -> Iterator[Block]:
+def figures(result: RunResult) -> Iterator[html.Block]:
     """Write the rates of a run as a table, and its latencies on the clock of the result, each with
     the largest client error of its figures.
     """
@@ -95,7 +88,7 @@ def figures(result: RunResult) -> Iterator[Block]:
     }
     if not result.generates:
         del rates["output tok/s"]
-    yield Table.of(tuple(rates), [rates.values()], text_columns=0)
+    yield html.Table.of(tuple(rates), [rates.values()], text_columns=0)
     if numbers.completed:
         columns = latencies.statistics(result)
         rows = []
@@ -109,9 +102,11 @@ def figures(result: RunResult) -> Iterator[Block]:
             errors = latencies.client_errors(name, result)
             errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
             rows.append((title, *cells, four_digits(max(errors_ms, default=None))))
-        yield Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
+        yield html.Table.of(
+            ("Latency (ms)", *columns, "client error at most"), rows, text_columns=1
+        )
         if any("*" in "".join(row[1:]) for row in rows):
-            yield Paragraph.of("* few requests")
+            yield html.Paragraph.of("* few requests")
 
 
 def notebook_html(result: RunResult) -> str:
@@ -120,5 +115,5 @@ def notebook_html(result: RunResult) -> str:
     """
     blocks = [*opening(result), *figures(result)]
     if wrong := result.failed_checks:
-        blocks.append(Items(tuple(map(verdict.reason, wrong))))
-    return writer.fragment(Document("", tuple(blocks)))
+        blocks.append(html.Items(tuple(map(verdict.reason, wrong))))
+    return writer.fragment(html.Document("", tuple(blocks)))

@@ -19,6 +19,15 @@ ESTIMABLE = 1e-6  # by how much a difference may depend on what the values do no
 MIN_DF = 2  # degrees of freedom that slopes must leave, or they explain whatever was seen
 
 
+class Adjustment(StrEnum):
+    """What was done about disturbed values when a difference was estimated."""
+
+    NONE = "none"  # no value was disturbed
+    SLOPES = "slopes"
+    LEFT_OUT = "left out"
+    OPEN_BOUNDS = "open bounds"
+
+
 @dataclass(frozen=True, slots=True)
 class TwoWayLayout:
     """A fitted layout: a value is the sum of its treatment's level, its block's level, and noise.
@@ -86,15 +95,6 @@ class TwoWayLayout:
         if np.abs(weights @ design - contrast).max() > ESTIMABLE:
             return math.nan, math.inf
         return float(weights @ observed), float(weights @ weights)
-
-
-class Adjustment(StrEnum):
-    """What was done about disturbed values when a difference was estimated."""
-
-    NONE = "none"  # no value was disturbed
-    SLOPES = "slopes"
-    LEFT_OUT = "left out"
-    OPEN_BOUNDS = "open bounds"
 
 
 @dataclass(frozen=True, slots=True)

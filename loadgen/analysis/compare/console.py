@@ -4,22 +4,9 @@ the answer last.
 
 from collections.abc import Iterator
 
-from loadgen.analysis.compare import answer
+from loadgen.analysis.compare import answer, texts
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Conclusion, Row
-from loadgen.analysis.compare.texts import (
-    CONFIDENCE_TEXT,
-    SIGNIFICANT,
-    bounds,
-    change,
-    explanations,
-    legend,
-    load,
-    notable_rows,
-    notes,
-    runs,
-    values,
-)
 from loadgen.report.summary_line import join_parts
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
@@ -45,24 +32,30 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     sides = comparison.sides
     others = ", ".join(side.name for side in sides[1:])
     yield f"{f' {others} compared with {sides[0].name} ':=^{TITLE_WIDTH}}"
-    for note in notes(comparison):
+    for note in texts.notes(comparison):
         yield from _wrapped(f"! {note}", "    ")
     width = max(len(side.name) for side in sides)
     for side in sides:
-        yield from _wrapped(f"{side.name:<{width}}  {runs(side)}, {side.path}", "  ")
+        yield from _wrapped(f"{side.name:<{width}}  {texts.runs(side)}, {side.path}", "  ")
     for candidate in comparison.candidates:
         yield ""
         yield from _candidate_lines(comparison, candidate)
     yield ""
-    yield from _wrapped(load(comparison), "  ")
+    yield from _wrapped(texts.load(comparison), "  ")
     yield ""
 
 
 def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
     clock = comparison.baseline.meaning.clock
-    notable = notable_rows(candidate)
+    notable = texts.notable_rows(candidate)
     names = (comparison.baseline.name, candidate.candidate.name)
-    head = (f"latencies, ms from {clock}", *names, "change", f"{CONFIDENCE_TEXT} interval", "")
+    head = (
+        f"latencies, ms from {clock}",
+        *names,
+        "change",
+        f"{texts.CONFIDENCE_TEXT} interval",
+        "",
+    )
     rows = [(head, False), *((_cells(row), row.metric.from_server) for row in notable)]
     widths = [max(len(cells[column]) for cells, _ in rows) for column in range(len(head))]
     in_server_part = False
@@ -80,10 +73,10 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
         has = "row has" if rest == 1 else "rows have"
         why = "no significant difference, or no interval"
         yield from _wrapped(f"{rest} further {has} {why}: see --html or --json.", "  ")
-    for word, meaning in legend(comparison, notable):
-        if word in SIGNIFICANT:
+    for word, meaning in texts.legend(comparison, notable):
+        if word in texts.SIGNIFICANT:
             yield from _wrapped(f"{word}: {meaning}.", "  ")
-    for line in explanations(comparison, candidate, notable):
+    for line in texts.explanations(comparison, candidate, notable):
         yield from _wrapped(line, "  ")
     if candidate.differences:
         yield ""
@@ -94,12 +87,12 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    word = str(row.conclusion) if row.conclusion in SIGNIFICANT else ""
+    word = str(row.conclusion) if row.conclusion in texts.SIGNIFICANT else ""
     return (
         row.metric.name,
-        *values(row),
-        change(row),
-        bounds(row) or str(Conclusion.UNKNOWN),
+        *texts.values(row),
+        texts.change(row),
+        texts.bounds(row) or str(Conclusion.UNKNOWN),
         word,
     )
 

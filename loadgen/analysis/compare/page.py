@@ -6,39 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from loadgen.analysis.compare import answer
+from loadgen.analysis.compare import answer, texts
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
-from loadgen.analysis.compare.texts import (
-    CONFIDENCE_TEXT,
-    SIGNIFICANT,
-    bounds,
-    change,
-    explanations,
-    legend,
-    load,
-    notable_rows,
-    runs,
-    unit,
-    values,
-)
+from loadgen.report import html
 from loadgen.report.answer_badge import answer_badge
-from loadgen.report.html import (
-    Block,
-    Cell,
-    Document,
-    Drawing,
-    Heading,
-    Items,
-    Note,
-    Paragraph,
-    Span,
-    Table,
-    Tone,
-    cell,
-    line,
-)
 from loadgen.report.html.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
 from loadgen.report.html.charts.scale import Linear, Names
 from loadgen.util.number_format import plural
@@ -54,22 +27,22 @@ LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: ("plain", "no significant difference"),
 }
 TONES = {
-    Conclusion.BETTER: Tone.GOOD,
-    Conclusion.WORSE: Tone.BAD,
-    Conclusion.MAYBE: Tone.STRONG,
-    Conclusion.NO_SIGNIFICANT_DIFFERENCE: Tone.QUIET,
-    Conclusion.UNKNOWN: Tone.QUIET,
+    Conclusion.BETTER: html.Tone.GOOD,
+    Conclusion.WORSE: html.Tone.BAD,
+    Conclusion.MAYBE: html.Tone.STRONG,
+    Conclusion.NO_SIGNIFICANT_DIFFERENCE: html.Tone.QUIET,
+    Conclusion.UNKNOWN: html.Tone.QUIET,
 }
 MAX_IN_LINE = 2  # differences of the environment that are shown in the first line
 
 
-def page(comparison: Comparison) -> Document:
+def page(comparison: Comparison) -> html.Document:
     """Return the document of a comparison."""
     names = [side.name for side in comparison.sides]
     title = f"{', '.join(names[1:])} compared with {names[0]}"
     if len(comparison.candidates) == 1:
         title = next(answer.parts(comparison, comparison.candidates[0]))[0]
-    return Document(title, tuple(_blocks(comparison)))
+    return html.Document(title, tuple(_blocks(comparison)))
 
 
 def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
@@ -89,40 +62,44 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
     if unknown := [row for row in shown if row.bounds is None]:
         xs = [100 * (row.change or 0.0) for row in unknown]
         ys = [places[row.metric.name] for row in unknown]
-        marks.append(Dots("no interval", xs, ys, "open", [change(row) for row in unknown]))
+        marks.append(Dots("no interval", xs, ys, "open", [texts.change(row) for row in unknown]))
     scale = Names(tuple(row.metric.title for row in shown))
     panel = Panel("", scale, tuple(marks), height=ROW * len(shown) + EDGE)
     base, candidate = names
     about = (
         f"Changes of {plural(len(shown), 'metric')} from {base} to {candidate}, with "
-        f"{CONFIDENCE_TEXT} intervals"
+        f"{texts.CONFIDENCE_TEXT} intervals"
     )
     return Chart(
         "What changed", about, f"change from {base} to {candidate}, %", _scale(shown), (panel,)
     )
 
 
-def _blocks(comparison: Comparison) -> Iterator[Block]:
+def _blocks(comparison: Comparison) -> Iterator[html.Block]:
     is_alone = len(comparison.candidates) == 1
     for candidate in comparison.candidates:
         (title, colour), *others = answer.parts(comparison, candidate)
         if not is_alone:
-            yield Heading(2, title)
-        about = [_about(comparison, candidate), *([load(comparison)] if is_alone else [])]
-        yield Paragraph(line(". ".join(about)))
+            yield html.Heading(2, title)
+        about = [_about(comparison, candidate), *([texts.load(comparison)] if is_alone else [])]
+        yield html.Paragraph(html.line(". ".join(about)))
         yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
         if is_alone:
             yield from _warnings(comparison)
         yield from _candidate_blocks(comparison, candidate)
     if not is_alone:
-        yield Heading(2, "What was compared")
-        yield Paragraph(line(load(comparison)))
+        yield html.Heading(2, "What was compared")
+        yield html.Paragraph(html.line(texts.load(comparison)))
         yield from _warnings(comparison)
     rows = tuple(
-        (cell(side.name), cell(runs(side)), cell(Span(side.path, Tone.CODE)))
+        (
+            html.cell(side.name),
+            html.cell(texts.runs(side)),
+            html.cell(html.Span(side.path, html.Tone.CODE)),
+        )
         for side in comparison.sides
     )
-    yield Table(("Side", "Runs", "Read from"), rows)
+    yield html.Table(("Side", "Runs", "Read from"), rows)
 
 
 def _about(comparison: Comparison, candidate: CandidateRows) -> str:
@@ -145,59 +122,68 @@ def _named(side: Side) -> str:
     return side.name if side.name in (side.path, file) else f"{side.name} ({file})"
 
 
-def _warnings(comparison: Comparison) -> Iterator[Block]:
+def _warnings(comparison: Comparison) -> Iterator[html.Block]:
     if warnings := (*comparison.clashes, *comparison.notes):
-        yield Note("warning", "Read this first", (Items(tuple(map(line, warnings))),))
+        yield html.Note(
+            "warning", "Read this first", (html.Items(tuple(map(html.line, warnings))),)
+        )
 
 
-def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
+def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[html.Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
-    notable = notable_rows(candidate)
+    notable = texts.notable_rows(candidate)
     others = [row for row in candidate.rows if row not in notable]
     if (chart := forest(notable, names)) is not None:
-        yield Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
+        yield html.Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
     yield _table(names, notable)
-    for word, meaning in legend(comparison, notable):
-        yield Paragraph(line(Span(word, TONES[word]), f": {meaning}"))
+    for word, meaning in texts.legend(comparison, notable):
+        yield html.Paragraph(html.line(html.Span(word, TONES[word]), f": {meaning}"))
     if others:
         title = (
             f"{plural(len(others), 'further row')} without a significant difference or an interval"
         )
-        yield Note("note", title, (_table(names, others),), folded=True)
+        yield html.Note("note", title, (_table(names, others),), folded=True)
     clock = comparison.baseline.meaning.clock
     explained = [
         f"Latencies are from {clock}.",
-        *explanations(comparison, candidate, candidate.rows),
+        *texts.explanations(comparison, candidate, candidate.rows),
     ]
-    yield Note(
-        "note", "How the intervals were made", (Items(tuple(map(line, explained))),), folded=True
+    yield html.Note(
+        "note",
+        "How the intervals were made",
+        (html.Items(tuple(map(html.line, explained))),),
+        folded=True,
     )
     if len(candidate.differences) > MAX_IN_LINE:
         settings = [
             (difference.name, difference.one, difference.other)
             for difference in candidate.differences
         ]
-        rows = tuple((cell(name), cell(base), cell(other)) for name, base, other in settings)
-        yield Note("note", "What differs", (Table(("Setting", *names), rows),), folded=False)
+        rows = tuple(
+            (html.cell(name), html.cell(base), html.cell(other)) for name, base, other in settings
+        )
+        yield html.Note(
+            "note", "What differs", (html.Table(("Setting", *names), rows),), folded=False
+        )
 
 
-def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
-    return Table(
-        ("", *names, "Change", f"{CONFIDENCE_TEXT} interval", ""),
+def _table(names: tuple[str, str], rows: Sequence[Row]) -> html.Table:
+    return html.Table(
+        ("", *names, "Change", f"{texts.CONFIDENCE_TEXT} interval", ""),
         tuple(map(_cells, rows)),
         text_columns=1,
     )
 
 
-def _cells(row: Row) -> tuple[Cell, ...]:
+def _cells(row: Row) -> tuple[html.Cell, ...]:
     tone = TONES[row.conclusion]
-    name = Span(row.metric.title, about=row.metric.name)
+    name = html.Span(row.metric.title, about=row.metric.name)
     return (
-        cell(name),
-        *(cell(value + unit(row)) for value in values(row)),
-        cell(Span(change(row), tone)),
-        cell(bounds(row)),
-        cell(Span(row.conclusion, tone)),
+        html.cell(name),
+        *(html.cell(value + texts.unit(row)) for value in texts.values(row)),
+        html.cell(html.Span(texts.change(row), tone)),
+        html.cell(texts.bounds(row)),
+        html.cell(html.Span(row.conclusion, tone)),
     )
 
 
@@ -220,7 +206,8 @@ def _whiskers(shown: Sequence[Row], places: dict[str, float]) -> list[Whiskers]:
                     across=True,
                     values=[100 * (row.change or 0.0) for row, _ in alike],
                     labels=[
-                        change(row) if row.conclusion in SIGNIFICANT else "" for row, _ in alike
+                        texts.change(row) if row.conclusion in texts.SIGNIFICANT else ""
+                        for row, _ in alike
                     ],
                 )
             )

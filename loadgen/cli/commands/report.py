@@ -112,7 +112,8 @@ def _parser() -> OneLineParser:
         description="Print the report of a saved result or of a file of records, or write it as a "
         "page or a table.",
     )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "files",
         metavar="FILE",
         nargs="*",
@@ -120,22 +121,20 @@ def _parser() -> OneLineParser:
         "--records, or a result of `vllm bench serve` or SGLang's bench_serving; without FILE: the "
         "records of the last run that ended early",
     )
-    parser.add_argument(
+    add(
         "--as",
         dest="tool",
         metavar="TOOL",
         help="print what another load generator would have reported for these records, and why: "
         "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
     )
-    parser.add_argument(
-        "--html", metavar="FILE.html", help="write the report as an HTML page instead"
-    )
-    parser.add_argument(
+    add("--html", metavar="FILE.html", help="write the report as an HTML page instead")
+    add(
         "--markdown",
         metavar="FILE|-",
         help="write a summary of each result as Markdown that GitHub renders instead",
     )
-    parser.add_argument(
+    add(
         "--junit",
         metavar="FILE|-",
         help="write JUnit XML instead, one test case per limit of --slo",

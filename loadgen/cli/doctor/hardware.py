@@ -2,11 +2,10 @@
 the clock source.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadgen.cli.doctor.limit import Limit, State, judged, unknown
+from loadgen.cli.doctor.limit import Limit, State, judged, line_of, unknown
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 from loadgen.util.number_format import percent
@@ -35,11 +34,7 @@ def cores(root: Path) -> Limit:
     """Return the cores on which this process may run."""
     name = "usable cores"
     bad = "a measuring process uses up to one core; a server on this machine needs others"
-    allowed = re.search(
-        r"^Cpus_allowed_list:\s*(\S+)",
-        machine.read_system_file(root / "proc/self/status"),
-        re.MULTILINE,
-    )
+    allowed = line_of(root / "proc/self/status", r"Cpus_allowed_list:\s*(\S+)")
     if not allowed:
         return unknown(name, bad)
     usable, online = (
@@ -54,24 +49,28 @@ def cores(root: Path) -> Limit:
 
 def others(before: CpuTimes, after: CpuTimes) -> Limit:
     """Return the CPU use of other processes."""
-    name, bad = "used by others now", "other processes take CPU time from the measuring process"
-    if not after.used_s:
-        return unknown(name, bad)
     used = machine.others_cores(before, after)
-    value, good = f"{used:.1f} cores", "too little to disturb a measuring process"
-    remedy = "stop the other processes; `top` lists them"
-    return judged(name, used < machine.DISTURBING_CORES, value, good=good, bad=bad, remedy=remedy)
+    return judged(
+        "used by others now",
+        used < machine.DISTURBING_CORES if after.used_s else None,
+        f"{used:.1f} cores",
+        good="too little to disturb a measuring process",
+        bad="other processes take CPU time from the measuring process",
+        remedy="stop the other processes; `top` lists them",
+    )
 
 
 def steal(before: CpuTimes, after: CpuTimes) -> Limit:
     """Return the CPU time that the hypervisor steals."""
-    name, bad = "stolen now", "while the hypervisor runs other machines, nothing is sent or stamped"
-    if not after.used_s:
-        return unknown(name, bad)
     share = machine.stolen_share(before, after)
-    value, good = f"{percent(share, 1)} of all cores' time", "too little to delay time stamps"
-    remedy = "measure from another machine, or from one with dedicated cores"
-    return judged(name, share <= machine.MAX_STOLEN_SHARE, value, good=good, bad=bad, remedy=remedy)
+    return judged(
+        "stolen now",
+        share <= machine.MAX_STOLEN_SHARE if after.used_s else None,
+        f"{percent(share, 1)} of all cores' time",
+        good="too little to delay time stamps",
+        bad="while the hypervisor runs other machines, nothing is sent or stamped",
+        remedy="measure from another machine, or from one with dedicated cores",
+    )
 
 
 def governor(root: Path) -> Limit:
@@ -152,9 +151,7 @@ def memory(root: Path) -> Limit:
     """Return the memory that the machine and the container have left, read below `root`."""
     name = "memory"
     bad = "a run needs memory for tokenizers and responses; prompts are kept on disk"
-    match = re.search(
-        r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE
-    )
+    match = line_of(root / "proc/meminfo", r"MemAvailable:\s*(\d+) kB")
     if not match:
         return unknown(name, bad)
     available, bounded = int(match[1]) << 10, min(_free_bytes(root), default=None)

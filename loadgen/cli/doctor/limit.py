@@ -1,7 +1,11 @@
 """A limit of the machine on what a run can do."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+
+from loadgen.util import machine
 
 
 class State(StrEnum):
@@ -36,11 +40,20 @@ def enough(holds: bool) -> State:
     return State.OK if holds else State.LOW
 
 
-def judged(name: str, holds: bool, value: str, *, good: str, bad: str, remedy: str) -> Limit:
-    """Return a limit whose value means `good` if it is high enough, else `bad`."""
+def judged(name: str, holds: bool | None, value: str, *, good: str, bad: str, remedy: str) -> Limit:
+    """Return a limit whose value means `good` if it is high enough, else `bad`; None: the system
+    does not show it.
+    """
+    if holds is None:
+        return unknown(name, bad)
     return Limit(name, enough(holds), value, good if holds else bad, remedy)
 
 
 def unknown(name: str, bounds: str) -> Limit:
     """Return a limit that the system does not show."""
     return Limit(name, State.UNKNOWN, "not available", bounds, "")
+
+
+def line_of(path: Path, pattern: str) -> re.Match[str] | None:
+    """Return the first line of a system file that begins with a pattern."""
+    return re.search(f"^{pattern}", machine.read_system_file(path), re.MULTILINE)

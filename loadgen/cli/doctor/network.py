@@ -3,14 +3,13 @@ on them.
 """
 
 import contextlib
-import re
 import socket
 import struct
 import sys
 import time
 from pathlib import Path
 
-from loadgen.cli.doctor.limit import Limit, State, enough, judged, unknown
+from loadgen.cli.doctor.limit import Limit, State, enough, judged, line_of, unknown
 from loadgen.util import machine
 
 SO_TIMESTAMPING = 37  # of most processors, as in linux/socket.h; Python does not name it
@@ -35,11 +34,7 @@ def limits(root: Path) -> list[Limit]:
 def files(root: Path) -> Limit:
     """Return the limit on open files, of which each connection takes one."""
     name, bounds = "open files", "limits the connections of a process"
-    match = re.search(
-        r"^Max open files +(\w+) +(\w+)",
-        machine.read_system_file(root / "proc/self/limits"),
-        re.MULTILINE,
-    )
+    match = line_of(root / "proc/self/limits", r"Max open files +(\w+) +(\w+)")
     if not match:
         return unknown(name, bounds)
     soft, hard = match.groups()

@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from loadgen.cli.flags import json_value
@@ -92,6 +93,9 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
         BadInput: A flag is unknown or refused, or a value is wrong.
     """
     values = vars(_parser().parse_args(list(argv)))
+    for name, spelling, limit in values.pop(SPELLINGS, ()):
+        values[name] = limit
+        values.setdefault(SPELLINGS, {})[name] = spelling
     for flag, remedy in REFUSED.items():
         if name_of(flag) in values:
             raise BadInput(flag, "not supported", remedy)
@@ -113,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.not_suggested = frozenset(REFUSED)
     add = parser.add_argument
+    count = partial(add, type=integer, metavar="N")
     add("--target", metavar="URL", help="server, with scheme and port")
     add("--model", metavar="NAME", help="model name (the server's first)")
     add(
@@ -152,24 +157,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="JSON",
         help="trust_remote_code is accepted, and not needed",
     )
-    add(
-        "--sharegpt-min-input-tokens",
-        type=integer,
-        metavar="N",
-        help="leave out questions with fewer tokens",
-    )
-    add(
-        "--sharegpt-max-input-tokens",
-        type=integer,
-        metavar="N",
-        help="leave out questions with more tokens",
-    )
-    add(
-        "--sharegpt-max-output-tokens",
-        type=integer,
-        metavar="N",
-        help="output tokens to request of every prompt",
-    )
+    count("--sharegpt-min-input-tokens", help="leave out questions with fewer tokens")
+    count("--sharegpt-max-input-tokens", help="leave out questions with more tokens")
+    count("--sharegpt-max-output-tokens", help="output tokens to request of every prompt")
     add("--random-seed", type=integer, metavar="SEED", help="seed of all random choices (42)")
     add(
         "--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused"
@@ -180,12 +170,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="RATE",
         help="requests per second; with --profile concurrent: requests in flight",
     )
-    add(
-        "--max-concurrency",
-        type=integer,
-        metavar="N",
-        help="maximum number of requests in flight (512)",
-    )
+    count("--max-concurrency", help="maximum number of requests in flight (512)")
     add(
         "--stages",
         type=json_value,
@@ -210,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
         help="first and lowest load of --auto-tune (4)",
     )
     add("--upper-bound", type=number, metavar="LOAD", help="highest load of --auto-tune (8192)")
-    add("--max-points", type=integer, metavar="N", help="runs of --auto-tune (18)")
+    count("--max-points", help="runs of --auto-tune (18)")
     add(
         "--max-total-seconds",
         type=number,
@@ -219,22 +204,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, flags in LIMITS.items():
         about = f"limit of --auto-tune: highest {name.replace('_', ' ')}, ms"
-        add(flags[0], dest=name, type=number, action=_Limit, metavar="MS", help=about)
-        for alias in flags[1:]:
-            add(alias, dest=name, type=number, action=_Limit, help=argparse.SUPPRESS)
+        for spelling in flags:
+            add(
+                spelling,
+                dest=SPELLINGS,
+                type=partial(_limit, name, spelling),
+                action="append",
+                metavar="MS",
+                help=about if spelling == flags[0] else argparse.SUPPRESS,
+            )
     add(
         "--seed-increment",
         action=argparse.BooleanOptionalAction,
         help="give each run the next seed (yes)",
     )
-    add("--max-requests", type=integer, metavar="N", help="requests to send")
+    count("--max-requests", help="requests to send")
     add("--max-seconds", type=number, metavar="S", help="seconds during which requests are sent")
-    add(
-        "--max-errors",
-        type=integer,
-        metavar="N",
-        help="stop sending after this many failed requests",
-    )
+    count("--max-errors", help="stop sending after this many failed requests")
     add(
         "--max-error-rate",
         "--max-global-error-rate",
@@ -283,18 +269,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Limit(argparse.Action):
-    """Stores a limit by its name, and in SPELLINGS the flag by which it was given."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, values)
-        setattr(namespace, SPELLINGS, getattr(namespace, SPELLINGS, {}) | {self.dest: option})
+def _limit(name: str, spelling: str, text: str) -> tuple[str, str, float]:
+    """Read a limit: its name, the flag by which it was given, and its value."""
+    return name, spelling, number(text)
 
 
 def _object(text: str) -> dict[str, Any]:

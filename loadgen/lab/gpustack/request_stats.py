@@ -122,10 +122,12 @@ class Requests:
     Attributes:
         start: When the request was sent; if it could not be sent, when its slot was free.
         end: When it was closed.
-        latency_s: From start to end.
         prompt_tokens: Prompt tokens counted by the server, or else the expected ones.
         output_tokens: Output tokens.
         events: Events that bear tokens.
+        token_times: The times of events, an array per request with a token.
+        token_counts: The tokens of each event, an array per request with a token.
+        gaps_ms: The gaps between events, an array per request with a token.
         ttft_ms: From sent to the first token; only requests with a token.
         first: The time of the first token; only requests with a token.
         first_prompts: Prompt tokens; only requests with a token.
@@ -134,18 +136,17 @@ class Requests:
         itl_ms: From the first to the last token, divided by the output tokens after the first; only
             requests with two.
         itl_tokens: Output tokens after the first; only requests with two.
-        token_times: The times of events, an array per request with a token.
-        token_counts: The tokens of each event, an array per request with a token.
-        gaps_ms: The gaps between events, an array per request with a token.
         samples: The first SAMPLES records.
     """
 
     start: list[int] = field(default_factory=list)
     end: list[int] = field(default_factory=list)
-    latency_s: list[float] = field(default_factory=list)
     prompt_tokens: list[int] = field(default_factory=list)
     output_tokens: list[int] = field(default_factory=list)
     events: list[int] = field(default_factory=list)
+    token_times: list[NDArray[np.int64]] = field(default_factory=list)
+    token_counts: list[NDArray[np.float64]] = field(default_factory=list)
+    gaps_ms: list[NDArray[np.float64]] = field(default_factory=list)
     ttft_ms: list[float] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
     first_prompts: list[int] = field(default_factory=list)
@@ -153,10 +154,12 @@ class Requests:
     tpot_tokens: list[int] = field(default_factory=list)
     itl_ms: list[float] = field(default_factory=list)
     itl_tokens: list[int] = field(default_factory=list)
-    token_times: list[NDArray[np.int64]] = field(default_factory=list)
-    token_counts: list[NDArray[np.float64]] = field(default_factory=list)
-    gaps_ms: list[NDArray[np.float64]] = field(default_factory=list)
     samples: list[Record] = field(default_factory=list)
+
+    @property
+    def latency_s(self) -> list[float]:
+        """The times from start to end."""
+        return [(end - start) / 1e9 for start, end in zip(self.start, self.end, strict=True)]
 
     def add(self, record: Record) -> None:
         """Add a request that was sent, or could not be."""
@@ -167,7 +170,6 @@ class Requests:
         )
         self.start.append(start)
         self.end.append(record.closed)
-        self.latency_s.append((record.closed - start) / 1e9)
         self.prompt_tokens.append(prompt)
         self.output_tokens.append(tokens)
         self.events.append(record.events)

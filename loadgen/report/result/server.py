@@ -5,7 +5,7 @@ calls to servers.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,6 +23,7 @@ from loadgen.util.number_format import to_ms
 QUANTITIES = (*SUMMED, *HIGHEST, *COUNTERS)
 PATTERN = {"pattern": f"^{ACCEPTED_AT}[0-9]+$"}  # of the names of further ones
 Readings = list[float | None]
+T = TypeVar("T")
 
 
 class BucketCounts(Struct, frozen=True, kw_only=True):
@@ -73,13 +74,17 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     restarts: Annotated[int, "How often its counters were reset."]
 
 
-class GpuSeries(Struct, frozen=True, kw_only=True):
-    """Readings of a GPU, an item for each time; null: the GPU does not report it."""
+class EachGpuLevel(Struct, Generic[T], frozen=True, kw_only=True):
+    """What each level of a GPU has."""
 
-    power_w: Annotated[Readings, "Power, W."]
-    sm_clock_mhz: Annotated[Readings, "Clock, MHz."]
-    busy_share: Annotated[Readings, "Share of the time in which the GPU was busy, 0 to 1."]
-    memory_bytes: Annotated[Readings, "Memory in use, bytes."]
+    power_w: Annotated[T, "Power, W."]
+    sm_clock_mhz: Annotated[T, "Clock, MHz."]
+    busy_share: Annotated[T, "Share of the time in which the GPU was busy, 0 to 1."]
+    memory_bytes: Annotated[T, "Memory in use, bytes."]
+
+
+class GpuSeries(EachGpuLevel[Readings], frozen=True, kw_only=True):
+    """Readings of a GPU, an item for each time; null: the GPU does not report it."""
 
 
 class GpuReadings(Struct, frozen=True, kw_only=True):
@@ -113,13 +118,8 @@ class ServerLevels(Struct, frozen=True, kw_only=True):
     kv_usage: Annotated[Level, "Share of the KV cache in use, 0 to 1."]
 
 
-class GpuLevels(Struct, frozen=True, kw_only=True):
+class GpuLevels(EachGpuLevel[Level], frozen=True, kw_only=True):
     """One GPU over the run."""
-
-    power_w: Annotated[Level, "Power, W."]
-    sm_clock_mhz: Annotated[Level, "Clock, MHz."]
-    busy_share: Annotated[Level, "Share of the time in which the GPU was busy, 0 to 1."]
-    memory_bytes: Annotated[Level, "Memory in use, bytes."]
 
     @classmethod
     def of(cls, gpu: Gpu) -> Self:

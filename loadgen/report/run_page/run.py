@@ -11,22 +11,8 @@ from loadgen.config.option import OUTPUT, flag
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.failures import lost_text
-from loadgen.report import console, load_line
+from loadgen.report import console, html, load_line
 from loadgen.report.answer_badge import answer_badge
-from loadgen.report.html import (
-    Badge,
-    Block,
-    Code,
-    Fact,
-    Facts,
-    Heading,
-    Items,
-    Note,
-    Paragraph,
-    Span,
-    Table,
-    Tone,
-)
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.numbers import RunNumbers
@@ -85,46 +71,48 @@ def loadgen_version(result: RunResult) -> str:
     return f"loadgen {result.provenance.versions.loadgen or 'of an unknown version'}"
 
 
-def blocks(result: RunResult) -> Iterator[Block]:
+def blocks(result: RunResult) -> Iterator[html.Block]:
     """Write the answer first, then its reasons, the details, and where the numbers come from."""
     badge = _badge(result)
-    yield Paragraph.of(load_line.full_text(result))
+    yield html.Paragraph.of(load_line.full_text(result))
     label = result.numbers.label
     urls = target_urls(result)
     origin = [date(result.numbers), loadgen_version(result)]
     origin += [f"labelled {label}"] if label else []
     origin += [f"at {urls}"] if urls else []
-    yield Paragraph.of(Span(", ".join(origin) + ".", Tone.QUIET))
+    yield html.Paragraph.of(html.Span(", ".join(origin) + ".", html.Tone.QUIET))
     yield badge
     yield _headline(result)
     if (drawing := over_time.in_flight_drawing(result)) is not None:
         yield drawing
     of_tokens = (*tokens.structured_output(result), *tokens.rates(result))
     if lines := [*of_tokens, *tokens.efficiency(result), *verdict.slo_lines(result)]:
-        yield Items.of(lines)
+        yield html.Items.of(lines)
     yield from verdict.blocks(result, badge.kind)
-    yield Heading(2, "Latencies")
+    yield html.Heading(2, "Latencies")
     yield from latencies.blocks(result)
     if (drawing := latency_charts.percentile_drawing(result)) is not None:
         yield drawing
-    yield Heading(2, "Over time")
+    yield html.Heading(2, "Over time")
     yield from over_time.blocks(result)
     yield from groups.blocks(result)
-    yield Heading(2, "Requests")
+    yield html.Heading(2, "Requests")
     yield from outcomes.blocks(result)
-    yield Heading(2, "Tokens")
+    yield html.Heading(2, "Tokens")
     yield from tokens.blocks(result)
-    yield Heading(2, "The server")
+    yield html.Heading(2, "The server")
     yield from server.blocks(result)
-    yield Heading(2, "The client")
+    yield html.Heading(2, "The client")
     yield from client.blocks(result)
-    yield Heading(2, "Run it again")
+    yield html.Heading(2, "Run it again")
     changes = result.provenance.asked
-    yield Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
-    yield Heading(2, "Where it comes from")
+    yield html.Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
+    yield html.Heading(2, "Where it comes from")
     yield from _provenance_tables(result.provenance)
     text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
-    yield Note("note", "The report as it was printed on the console", (Code(text),), folded=True)
+    yield html.Note(
+        "note", "The report as it was printed on the console", (html.Code(text),), folded=True
+    )
 
 
 def command(changes: Mapping[str, Any]) -> str:
@@ -157,7 +145,7 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"# Put what was left out in place of {MARK}."
 
 
-def _badge(result: RunResult) -> Badge:
+def _badge(result: RunResult) -> html.Badge:
     """Write verdict, outcomes, SLO and caveats.
 
     Red: failures, a missed SLO; amber: caveats; blue: the simulator.
@@ -170,7 +158,7 @@ def _badge(result: RunResult) -> Badge:
     return answer_badge(parts, simulated=result.simulated, answer=failed)
 
 
-def _headline(result: RunResult) -> Facts:
+def _headline(result: RunResult) -> html.Facts:
     """Select the six main numbers of the run."""
     numbers = result.numbers
     requested = numbers.request_rate
@@ -194,13 +182,15 @@ def _headline(result: RunResult) -> Facts:
     answered = answer_rate(result)
     if answered is None:
         throughput = three_digits(numbers.request_throughput, "req/s")
-        rate = Fact(term("request_throughput", "Throughput"), throughput, beside_rate)
+        rate = html.Fact(term("request_throughput", "Throughput"), throughput, beside_rate)
     else:
-        rate = Fact(term("answer_rate", "Answers"), three_digits(answered, "req/s"), beside_rate)
-    facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), rate]
+        rate = html.Fact(
+            term("answer_rate", "Answers"), three_digits(answered, "req/s"), beside_rate
+        )
+    facts = [html.Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), rate]
     if result.generates:
         facts.append(
-            Fact(
+            html.Fact(
                 term("output_throughput", "Output tokens"),
                 three_digits(tokens_per_s, "tok/s"),
                 beside_tokens,
@@ -208,7 +198,9 @@ def _headline(result: RunResult) -> Facts:
         )
     else:
         facts.append(
-            Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), "")
+            html.Fact(
+                html.Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), ""
+            )
         )
     for metric in groups.metrics(result):
         name = slo.distribution(metric, result.latency_from)
@@ -223,14 +215,14 @@ def _headline(result: RunResult) -> Facts:
             None, (p99, latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS))
         )
         facts.append(
-            Fact(
+            html.Fact(
                 term(name, f"{metric.upper()} p50"), latency(distribution.p50_ms), "; ".join(beside)
             )
         )
-    return Facts(tuple(facts))
+    return html.Facts(tuple(facts))
 
 
-def _provenance_tables(provenance: Provenance) -> Iterator[Block]:
+def _provenance_tables(provenance: Provenance) -> Iterator[html.Block]:
     """Write each part of the provenance as a folded table."""
     saved = to_json_values(provenance)
     for name, title in PARTS.items():
@@ -240,7 +232,7 @@ def _provenance_tables(provenance: Provenance) -> Iterator[Block]:
                 what: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 for what, value in part.items()
             }
-            rows = ((what, Span(text, Tone.CODE)) for what, text in texts.items())
-            yield Note("note", title, (Table.of(("", ""), rows),), folded=True)
+            rows = ((what, html.Span(text, html.Tone.CODE)) for what, text in texts.items())
+            yield html.Note("note", title, (html.Table.of(("", ""), rows),), folded=True)
         elif name == "asked":
-            yield Paragraph.of("All settings are the defaults.")
+            yield html.Paragraph.of("All settings are the defaults.")

@@ -5,22 +5,8 @@ and each run.
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from loadgen.report import html
 from loadgen.report.answer_badge import answer_badge
-from loadgen.report.html import (
-    Block,
-    Cell,
-    Drawing,
-    Items,
-    Line,
-    Note,
-    Paragraph,
-    Span,
-    Table,
-    Tone,
-    cell,
-    line,
-    prose,
-)
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
@@ -39,7 +25,12 @@ from loadgen.report.series_rows import (
 from loadgen.report.summary_line import Colour
 from loadgen.util.number_format import fixed, plural
 
-TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
+TONES = {
+    "met": html.Tone.GOOD,
+    "MISSED": html.Tone.BAD,
+    "SUSPECT": html.Tone.BAD,
+    "INVALID": html.Tone.BAD,
+}
 SLO_RULE = (
     "A level meets the SLO if every confidence interval is below its limit, and misses it "
     "if one is above its limit"
@@ -51,34 +42,34 @@ def date(runs: Series) -> str:
     return run.date(runs.points[0].result.numbers) if runs.points else ""
 
 
-def blocks(runs: Series) -> Iterator[Block]:
+def blocks(runs: Series) -> Iterator[html.Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
     model = runs.points[0].result.numbers.model_id if runs.points else "no run"
     what = f"{kind_of(runs).lower()}, {date(runs)}, {plural(len(runs.points), 'run')}"
-    yield Paragraph.of(f"{model}, {what} at the same server")
+    yield html.Paragraph.of(f"{model}, {what} at the same server")
     if text := load(runs):
-        yield Paragraph.of(f"Load: {text}.")
+        yield html.Paragraph.of(f"Load: {text}.")
     (_, colour), *others = parts(runs)
     if others:
         # Coloured parts come first: the verdict, and why the series is partial.
         others.sort(key=lambda part: part[1] is Colour.NONE)
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
     if (chart := load_chart(runs)) is not None:
-        yield Drawing("curve", chart)
+        yield html.Drawing("curve", chart)
     if (chart := pareto_chart(runs)) is not None:
-        yield Drawing("pareto", chart)
+        yield html.Drawing("pareto", chart)
     columns = table(runs, with_bounds=True)
     cells = zip(*(map(_word, column.cells) for column in columns), strict=True)
     words = len([column for column in columns if not column.has_numbers])
-    yield Table.of([column.head for column in columns], cells, text_columns=words)
+    yield html.Table.of([column.head for column in columns], cells, text_columns=words)
     legend = [f"Latencies are in ms, from {runs.latency_from}"]
     if any(column.head == INTERVAL for column in columns):
         legend.append(SLO_RULE)
     if any(MARK in "".join(column.cells) for column in columns):
         legend.append(FEW_VALUES)
-    yield Paragraph.of(". ".join(legend))
-    if notes := [prose(remark) for remark in remarks(runs)]:
-        yield Note("note", "About the runs", (Items(tuple(notes)),))
+    yield html.Paragraph.of(". ".join(legend))
+    if notes := [html.prose(remark) for remark in remarks(runs)]:
+        yield html.Note("note", "About the runs", (html.Items(tuple(notes)),))
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
     head = (
         "run",
@@ -91,15 +82,15 @@ def blocks(runs: Series) -> Iterator[Block]:
         *map(heading, sweep_latencies(runs)),
     )
     rows = (_run(number, point, runs) for number, point in enumerate(runs.points, 1))
-    yield Note("note", "Every run", (Table.of(head, rows, text_columns=5),), folded=True)
+    yield html.Note("note", "Every run", (html.Table.of(head, rows, text_columns=5),), folded=True)
 
 
-def _word(text: str) -> Span:
+def _word(text: str) -> html.Span:
     word = text.strip()
-    return Span(word, TONES.get(word, Tone.PLAIN))
+    return html.Span(word, TONES.get(word, html.Tone.PLAIN))
 
 
-def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:
+def _run(number: int, point: Point, runs: Series) -> tuple[html.Cell | html.Span | str, ...]:
     numbers = point.result.numbers
     why = [*([point.why] if point.why else []), *point.result.findings.reasons]
     rates = [fixed(numbers.request_throughput, 2)]
@@ -110,15 +101,17 @@ def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ..
         str(number),
         level_text(level_of(point)),
         _word(point.verdict),
-        cell(*why),
-        cell(*map(_file, point.saved)),
+        html.cell(*why),
+        html.cell(*map(_file, point.saved)),
         *rates,
         str(numbers.max_concurrent_requests),
         *values,
     )
 
 
-def _file(path: str) -> Line:
+def _file(path: str) -> html.Line:
     """Link the page of a run, which stands beside this one; name any other file."""
     name = PurePath(path).name
-    return line(Span(name, link=name) if name.endswith(".html") else Span(path, Tone.CODE))
+    return html.line(
+        html.Span(name, link=name) if name.endswith(".html") else html.Span(path, html.Tone.CODE)
+    )

@@ -11,19 +11,7 @@ from loadgen.config.slo import Limit
 from loadgen.metrics.failures import Failures, lost_text
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import NO_BOUND
-from loadgen.report.html import (
-    Block,
-    Items,
-    Line,
-    Note,
-    NoteKind,
-    Paragraph,
-    Span,
-    Table,
-    Tone,
-    line,
-    prose,
-)
+from loadgen.report import html
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import judge_limits
 from loadgen.stats.percentile_confidence_interval import least_samples
@@ -184,27 +172,28 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
     return f"{shown}{of_requests}{few}"
 
 
-def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
+def blocks(result: RunResult, kind: html.NoteKind) -> Iterator[html.Block]:
     """Write what happened and why the run is not VALID, the notes, and every check.
 
     Args:
         result: The result.
         kind: The kind of the badge, whose colour the reasons have.
     """
-    reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
+    reasons = [*map(html.line, banners(result)), *map(reason, result.failed_checks)]
     if reasons:
         because = _explanation(result)
-        explained = (Paragraph.of(f"Explained by: {because}."),) if because else ()
+        explained = (html.Paragraph.of(f"Explained by: {because}."),) if because else ()
         title = f"Reasons and advice ({len(reasons)})"
-        yield Note(kind, title, (Items(tuple(reasons)), *explained), folded=True)
+        yield html.Note(kind, title, (html.Items(tuple(reasons)), *explained), folded=True)
     if notes := tuple(reason(note, note.value) for note in result.notes):
-        yield Note("note", f"Bear in mind ({len(notes)})", (Items(notes),), folded=True)
+        yield html.Note("note", f"Bear in mind ({len(notes)})", (html.Items(notes),), folded=True)
     rows = []
     for check in result.checks:
-        state = Span("passed") if check.ok else Span("does not apply", Tone.QUIET)
+        state = html.Span("passed") if check.ok else html.Span("does not apply", html.Tone.QUIET)
         if check.ok is False:
-            state = Span(
-                "failed" if check.counts else "explains" if check.explains else "noted", Tone.BAD
+            state = html.Span(
+                "failed" if check.counts else "explains" if check.explains else "noted",
+                html.Tone.BAD,
             )
         rows.append(
             (
@@ -215,11 +204,13 @@ def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
                 check.limit,
             )
         )
-    table = Table.of(("group", "check", "", "value", "limit"), rows)
-    yield Note("note", f"All checks: {_verdict_summary(result)}", (table,), folded=True)
+    table = html.Table.of(("group", "check", "", "value", "limit"), rows)
+    yield html.Note("note", f"All checks: {_verdict_summary(result)}", (table,), folded=True)
 
 
-def reason(check: Check, what: str = "") -> Line:
+def reason(check: Check, what: str = "") -> html.Line:
     """Write why a check failed, or what else it found, and what to do."""
-    name = Span(check.name, Tone.STRONG)
-    return line(name, f": {what or check.finding}. What to do: ", *prose(check.advice), ".")
+    name = html.Span(check.name, html.Tone.STRONG)
+    return html.line(
+        name, f": {what or check.finding}. What to do: ", *html.prose(check.advice), "."
+    )

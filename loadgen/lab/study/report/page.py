@@ -24,20 +24,7 @@ from loadgen.lab.study.report.report_model import ReportModel, StageSummary
 from loadgen.lab.study.report.reproduce import benchmark_script, data_section
 from loadgen.lab.study.spec.study import METRICS
 from loadgen.lab.study.spec.workloads import loads
-from loadgen.report.html import (
-    Block,
-    Code,
-    Document,
-    Drawing,
-    Heading,
-    Items,
-    Note,
-    Paragraph,
-    Span,
-    Tone,
-    line,
-    prose,
-)
+from loadgen.report import html
 from loadgen.util.number_format import fixed, percent, signed
 
 MAX_DETAILED = 20  # arms of a stage with command and result; the others are only in its table
@@ -45,7 +32,7 @@ MAX_DETAILED = 20  # arms of a stage with command and result; the others are onl
 CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "latencies": "Latencies"}
 
 
-def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
+def document(model: ReportModel, charts: Mapping[str, html.Drawing]) -> html.Document:
     """Lay out the page of a study.
 
     Args:
@@ -61,18 +48,20 @@ def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
         *results(model),
         *_tail(model, charts),
     ]
-    return Document(study.report.title or study.name, tuple(blocks))
+    return html.Document(study.report.title or study.name, tuple(blocks))
 
 
-def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
-    yield Heading(2, "Conclusion")
+def _head(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[html.Block]:
+    yield html.Heading(2, "Conclusion")
     if "cases" in charts:
         yield charts["cases"]
     yield from conclusion(model)
     if model.baseline is not None and model.baseline.workloads:
-        yield Paragraph(line("Comparison of benchmark results before and after optimization:"))
+        yield html.Paragraph(
+            html.line("Comparison of benchmark results before and after optimization:")
+        )
         yield tables.cases(model, model.baseline)
-    yield Note("note", "How to read this", (Items(tuple(caveats(model)), numbered=True),))
+    yield html.Note("note", "How to read this", (html.Items(tuple(caveats(model)), numbered=True),))
     objective = model.study.objective
     aim = "More is better" if objective.more_is_better else "Less is better"
     text = f" on the workload {objective.workload}: {METRICS[objective.metric].text}. {aim}."
@@ -82,83 +71,83 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
         *([f"limits: {objective.slo}"] if objective.slo else []),
         *([f"at most {percent(accuracy.max_loss, 1)} of the accuracy is lost"] if accuracy else []),
     ]
-    yield Heading(2, "Optimization Objective")
-    yield Paragraph(line(Span(model.label, Tone.STRONG), text))
-    yield Paragraph(line("An arm counts only if:"))
-    yield Items(tuple(map(line, limits)))
+    yield html.Heading(2, "Optimization Objective")
+    yield html.Paragraph(html.line(html.Span(model.label, html.Tone.STRONG), text))
+    yield html.Paragraph(html.line("An arm counts only if:"))
+    yield html.Items(tuple(map(html.line, limits)))
 
 
-def _setup(model: ReportModel) -> Iterator[Block]:
+def _setup(model: ReportModel) -> Iterator[html.Block]:
     devices = model.study.hardware.devices
     count = f", {devices} devices" if devices > 1 and not model.published else ""
     builds: dict[str, dict[str, None]] = {}
     for arm in model.arms:
         versions = builds.setdefault(arm.planned.spec.engine, {})
         versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
-    yield Heading(2, "Experimental Setup")
-    yield Heading(3, "Model")
-    yield Items(tuple(map(line, dict.fromkeys(model.study.models.values()))))
-    yield Heading(3, "Hardware")
+    yield html.Heading(2, "Experimental Setup")
+    yield html.Heading(3, "Model")
+    yield html.Items(tuple(map(html.line, dict.fromkeys(model.study.models.values()))))
+    yield html.Heading(3, "Hardware")
     # The words of others are quoted.
     name = f'"{model.hardware}"' if model.published else model.hardware
-    yield Paragraph(
-        line(f"{name if model.hardware else 'not named by the published results'}{count}")
+    yield html.Paragraph(
+        html.line(f"{name if model.hardware else 'not named by the published results'}{count}")
     )
-    yield Heading(3, "Engine Version")
-    yield Items(
+    yield html.Heading(3, "Engine Version")
+    yield html.Items(
         tuple(
-            line(f"{engine}: {', '.join(versions) or 'version unknown'}")
+            html.line(f"{engine}: {', '.join(versions) or 'version unknown'}")
             for engine, versions in builds.items()
         )
     )
     yield from data_section(model)
 
 
-def _stages(model: ReportModel) -> Iterator[Block]:
+def _stages(model: ReportModel) -> Iterator[html.Block]:
     if model.baseline is not None:
         yield from benchmark_script(model, model.baseline.planned)
-    yield Heading(2, "Experiment Results")
+    yield html.Heading(2, "Experiment Results")
     for number, stage in enumerate(model.stages, 1):
-        yield Heading(3, f"{number}. {stage.name}")
+        yield html.Heading(3, f"{number}. {stage.name}")
         yield from _remarks(stage)
         yield tables.arms(stage, model)
         yield from tables.other_workloads(stage, model)
         for arm in _detailed(stage):
-            yield Paragraph(line(Span(arm.name, Tone.STRONG)))
+            yield html.Paragraph(html.line(html.Span(arm.name, html.Tone.STRONG)))
             yield from serving_command(arm.planned, model)
             yield from _results(arm, model)
         yield from _shortened(stage)
         ranked = stage.ranked[:MAX_DETAILED]
-        parts: list[str | Span] = []
+        parts: list[str | html.Span] = []
         for before, arm in zip([None, *ranked], ranked, strict=False):
             if before is not None:
                 parts.append(_sign(before, arm, stage, model))
-            parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
-        yield Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
+            parts += [html.Span(arm.name, html.Tone.CODE), f" ({_score(arm, model)})"]
+        yield html.Paragraph(html.line("Result: ", *(parts or ["no arm can be compared"])))
     if model.stages:
-        yield Heading(3, "Summary of Optimization Options")
+        yield html.Heading(3, "Summary of Optimization Options")
         yield tables.options(model)
     yield from _other_cases(model, lambda arm: serving_command(arm.planned, model))
 
 
-def _groups(model: ReportModel) -> Iterator[Block]:
+def _groups(model: ReportModel) -> Iterator[html.Block]:
     how = (
         "These results are imported: the study started no server. Its workloads are shown as"
         if model.published
         else "Each arm is started afresh and measured with"
     )
-    yield Heading(3, "Benchmark Method")
-    yield Paragraph(prose(f"{how} profiles of `loadgen run --config`."))
-    yield Heading(4, "Benchmark Profiles")
+    yield html.Heading(3, "Benchmark Method")
+    yield html.Paragraph(html.prose(f"{how} profiles of `loadgen run --config`."))
+    yield html.Heading(4, "Benchmark Profiles")
     for name, load in loads(model.study).items():
-        yield Paragraph(line(Span(name, Tone.STRONG)))
+        yield html.Paragraph(html.line(html.Span(name, html.Tone.STRONG)))
         yield profile(load)
-    yield Heading(2, "Experiment Results")
+    yield html.Heading(2, "Experiment Results")
     for stage in model.stages:
-        yield Heading(3, stage.name)
+        yield html.Heading(3, stage.name)
         yield from _remarks(stage)
         for arm in _detailed(stage):
-            yield Heading(4, arm.name)
+            yield html.Heading(4, arm.name)
             yield from _parameters(arm, model.workload)
             yield from _results(arm, model)
         yield from _shortened(stage)
@@ -166,19 +155,19 @@ def _groups(model: ReportModel) -> Iterator[Block]:
         yield from tables.other_workloads(stage, model)
         yield from _summary(stage, model)
     if model.stages:
-        yield Heading(3, "Summary of Optimization Options")
+        yield html.Heading(3, "Summary of Optimization Options")
         yield tables.groups(model)
     yield from _other_cases(model, lambda arm: _parameters(arm, None))
 
 
-def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
+def _tail(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[html.Block]:
     for name, title in CHARTS.items():
         if name in charts:
-            yield Heading(2, title)
+            yield html.Heading(2, title)
             yield charts[name]
     noise = tables.noise(model)
     if noise.rows or "noise" in charts:
-        yield Heading(2, "Noise")
+        yield html.Heading(2, "Noise")
         if "noise" in charts:
             yield charts["noise"]
         for step in model.steps:
@@ -187,14 +176,16 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
         yield from ((noise,) if noise.rows else ())
     failures = tables.failures(model)
     if failures.rows:
-        yield Heading(2, "Failures")
+        yield html.Heading(2, "Failures")
         yield failures
-    yield Heading(2, "Provenance")
+    yield html.Heading(2, "Provenance")
     yield tables.provenance(model)
     if model.facts.get("text"):
-        yield Note("info", "The study", (Code(str(model.facts["text"]), "yaml"),), folded=True)
+        yield html.Note(
+            "info", "The study", (html.Code(str(model.facts["text"]), "yaml"),), folded=True
+        )
     if model.baseline is not None:
-        yield Heading(2, "Reproduce")
+        yield html.Heading(2, "Reproduce")
         again = "" if model.published else " again"
         text = (
             f"The script `reproduce.sh` starts baseline and winner{again} and runs the "
@@ -209,20 +200,20 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
                 f" The contents of {' and '.join(names)} are loadgen's own: the published "
                 "results do not have them."
             )
-        yield Paragraph(prose(text))
+        yield html.Paragraph(html.prose(text))
 
 
-def _remarks(stage: StageSummary) -> Iterator[Block]:
+def _remarks(stage: StageSummary) -> Iterator[html.Block]:
     if stage.found.open:
-        yield Note("warning", f"Not finished: {stage.found.open}", ())
+        yield html.Note("warning", f"Not finished: {stage.found.open}", ())
     for note in stage.found.step.notes:
-        yield Paragraph(line(Span(note, Tone.QUIET)))
+        yield html.Paragraph(html.line(html.Span(note, html.Tone.QUIET)))
     yield from _disturbed(stage)
 
 
-def _disturbed(step: StageSummary) -> Iterator[Block]:
+def _disturbed(step: StageSummary) -> Iterator[html.Block]:
     if text := disturbance_text(step.found, step.workload):
-        yield Paragraph(line(Span(f"{text[0].upper()}{text[1:]}.", Tone.QUIET)))
+        yield html.Paragraph(html.line(html.Span(f"{text[0].upper()}{text[1:]}.", html.Tone.QUIET)))
 
 
 def _detailed(stage: StageSummary) -> list[ArmResult]:
@@ -234,11 +225,11 @@ def _detailed(stage: StageSummary) -> list[ArmResult]:
     return [arm for arm in ran if arm.name in names]
 
 
-def _shortened(stage: StageSummary) -> Iterator[Block]:
+def _shortened(stage: StageSummary) -> Iterator[html.Block]:
     ran = [arm for arm in stage.arms if arm.workloads]
     omitted = len(ran) - len(_detailed(stage))
     if omitted:
-        yield Paragraph(line(f"{omitted} more arms are only in the table."))
+        yield html.Paragraph(html.line(f"{omitted} more arms are only in the table."))
 
 
 def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:
@@ -256,7 +247,7 @@ def _score(arm: ArmResult, model: ReportModel) -> str:
     return arm_text.score(arm.workloads[model.workload], model, model.unit)
 
 
-def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:
+def _results(arm: ArmResult, model: ReportModel) -> Iterator[html.Note]:
     yield _result(arm, model.workload, model)
     for workload in model.workloads[1:]:
         if workload in arm.workloads:
@@ -265,10 +256,10 @@ def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:
 
 def _result(
     arm: ArmResult, workload: str, model: ReportModel, title: str = "Benchmark result"
-) -> Note:
+) -> html.Note:
     result = arm.workloads.get(workload)
     if result is None:
-        return Note("info", f"No {title.lower()} on {workload}", (), folded=True)
+        return html.Note("info", f"No {title.lower()} on {workload}", (), folded=True)
     if model.published:
         title = f"{title} (single run)"
     elif len(result.runs) > 1:
@@ -277,29 +268,32 @@ def _result(
             f"{len(result.runs)} starts)"
         )
     changed = changes(result.middle)
-    more = (Paragraph(line(changed)),) if changed else ()
-    return Note("info", title, (result_block(result.middle), *more), folded=True)
+    more = (html.Paragraph(html.line(changed)),) if changed else ()
+    return html.Note("info", title, (result_block(result.middle), *more), folded=True)
 
 
-def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:
+def _parameters(arm: ArmResult, workload: str | None) -> Iterator[html.Block]:
     planned = arm.planned
-    profile_line = [line("Profile: ", Span(workload, Tone.CODE))] if workload else []
-    served = line(
-        "Served: ", Span(planned.model, Tone.CODE), " by ", Span(planned.spec.engine, Tone.CODE)
+    profile_line = [html.line("Profile: ", html.Span(workload, html.Tone.CODE))] if workload else []
+    served = html.line(
+        "Served: ",
+        html.Span(planned.model, html.Tone.CODE),
+        " by ",
+        html.Span(planned.spec.engine, html.Tone.CODE),
     )
-    yield Items((*profile_line, served, line("Backend Parameters:")))
+    yield html.Items((*profile_line, served, html.line("Backend Parameters:")))
     yield parameters(planned)
 
 
-def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
+def _summary(stage: StageSummary, model: ReportModel) -> Iterator[html.Block]:
     best = stage.best
     reference = stage.reference
     workload = model.workload
     if best is None or reference is None or best is reference:
         return
-    name = Span(best.name, Tone.CODE)
+    name = html.Span(best.name, html.Tone.CODE)
     if best.verdict is Verdict.INFEASIBLE:
-        yield Items((line("Summary: ", name, f" is not considered: {best.why}."),))
+        yield html.Items((html.line("Summary: ", name, f" is not considered: {best.why}."),))
         return
     ours = best.workloads.get(workload)
     theirs = reference.workloads.get(workload)
@@ -327,13 +321,13 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
                 f"({signed(tpot / tpot_before - 1, DIGITS)})"
             )
             change += f", {'reduced' if tpot < tpot_before else 'raised'} by {by}"
-    yield Items(
+    yield html.Items(
         (
-            line(
+            html.line(
                 "Summary: ",
                 name,
                 f" {model.label} = {_score(best, model)}, ",
-                Span(reference.name, Tone.CODE),
+                html.Span(reference.name, html.Tone.CODE),
                 f" {model.label} = {_score(reference, model)}. ",
                 name,
                 f" is {direction} by {apart} ",
@@ -345,8 +339,8 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
 
 
 def _other_cases(
-    model: ReportModel, served: Callable[[ArmResult], Iterable[Block]]
-) -> Iterator[Block]:
+    model: ReportModel, served: Callable[[ArmResult], Iterable[html.Block]]
+) -> Iterator[html.Block]:
     step = model.confirmation
     if step is None:
         return
@@ -355,13 +349,13 @@ def _other_cases(
         if step.rivals
         else ("Baseline", ", started afresh")
     )
-    yield Heading(3, "Other Benchmark Cases")
-    yield Paragraph(line(f"{arms}{'' if model.published else fresh}, on every workload."))
+    yield html.Heading(3, "Other Benchmark Cases")
+    yield html.Paragraph(html.line(f"{arms}{'' if model.published else fresh}, on every workload."))
     yield from _remarks(step)
     yield tables.arms(step, model)
     for arm in step.arms:
         title = "Baseline" if arm is step.reference else "Optimized"
-        yield Heading(4, title)
+        yield html.Heading(4, title)
         yield from served(arm)
         for workload in arm.workloads:
             yield _result(arm, workload, model, f"{title} benchmark result on {workload}")

@@ -6,46 +6,34 @@ It follows AIPerf's chat endpoint, which parses responses, and its `metrics/type
 from dataclasses import dataclass
 
 from loadgen.core.event_flags import CONTENT, REASONING, TEXTS, TOKENS, TOOL
+from loadgen.lab.tools.emulate import tool
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import gaps
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.tool import (
-    CONNECTING,
-    EVENT_IS_TOKEN,
-    FORGIVING,
-    FROM_SENT,
-    MEAN_ITL,
-    MS,
-    N_MINUS_1,
-    Row,
-    Rule,
-    Tool,
-    View,
-)
 from loadgen.util.arrays import Floats, Int64s
 
-REFUSALS = Rule(
+REFUSALS = tool.Rule(
     "refusals",
     "refusals are not content for it, and the name of a tool is; loadgen counts everything with "
     "text",
 )
-NO_USAGE = Rule(
+NO_USAGE = tool.Rule(
     "untold",
     "an answer without usage has no output tokens and no ITL; loadgen counts the tokens received",
 )
-CONTENT_SPAN = Rule(
+CONTENT_SPAN = tool.Rule(
     "content_span", "its duration ends with the last content; loadgen's with the last request"
 )
 RULES = (
-    FROM_SENT,
-    CONNECTING,
+    tool.FROM_SENT,
+    tool.CONNECTING,
     REFUSALS,
-    MEAN_ITL,
+    tool.MEAN_ITL,
     NO_USAGE,
-    N_MINUS_1,
-    EVENT_IS_TOKEN,
+    tool.N_MINUS_1,
+    tool.EVENT_IS_TOKEN,
     CONTENT_SPAN,
-    FORGIVING,
+    tool.FORGIVING,
 )
 CONTENTS = event_selection(lambda flags: flags & (CONTENT | REASONING | TOOL))
 ANSWERS = event_selection(lambda flags: flags & (CONTENT | TOOL))
@@ -53,7 +41,7 @@ NOT_REASONING = event_selection(lambda flags: flags & TEXTS & ~REASONING)
 
 
 @dataclass(frozen=True)
-class Records(View):
+class Records(tool.View):
     """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of
     them.
 
@@ -104,7 +92,7 @@ class Records(View):
         one.
         """
         after_first = self.output - 1
-        if N_MINUS_1 not in self.active:
+        if tool.N_MINUS_1 not in self.active:
             after_first = self.output - self.run.first_tokens[self.included]
         has = (self.output > 1) & (after_first > 0)
         return (self.last - self.first)[has] / after_first[has]
@@ -112,23 +100,23 @@ class Records(View):
     @property
     def itl(self) -> Distribution:
         """Mean gap of each request, ns."""
-        if MEAN_ITL in self.active:
+        if tool.MEAN_ITL in self.active:
             return Distribution(self.mean_gaps)
         return gaps(
             self.run,
             self.contents,
             self.contents,
             self.included,
-            imputed=EVENT_IS_TOKEN not in self.active,
+            imputed=tool.EVENT_IS_TOKEN not in self.active,
         )
 
 
-def _records(view: View) -> Records:
+def _records(view: tool.View) -> Records:
     run = view.run
     active = view.active
     contents = CONTENTS if REFUSALS in active else event_selection(lambda flags: flags & TOKENS)
     selected = run.select(contents)
-    included = (run.complete if FORGIVING in active else run.ok) & (selected.count > 0)
+    included = (run.complete if tool.FORGIVING in active else run.ok) & (selected.count > 0)
     start = view.starts[included]
     first = selected.first[included]
     last = selected.last[included]
@@ -136,19 +124,19 @@ def _records(view: View) -> Records:
     return Records(run, active, contents, included, start, first, last, output[included])
 
 
-def _latencies(view: View) -> list[Row]:
+def _latencies(view: tool.View) -> list[tool.Row]:
     records = _records(view)
     latency = records.last - records.start
     ttft = records.first - records.start
     return [
-        *_metric("Time to First Token (ms)", "ttft", Distribution(ttft.astype(float)), MS),
-        *_metric("Time to Second Token (ms)", None, records.second, MS),
-        *_metric("Time to First Output Token (ms)", "ttfo", records.first_answer, MS),
-        *_metric("Request Latency (ms)", "e2el", Distribution(latency.astype(float)), MS),
+        *_metric("Time to First Token (ms)", "ttft", Distribution(ttft.astype(float)), tool.MS),
+        *_metric("Time to Second Token (ms)", None, records.second, tool.MS),
+        *_metric("Time to First Output Token (ms)", "ttfo", records.first_answer, tool.MS),
+        *_metric("Request Latency (ms)", "e2el", Distribution(latency.astype(float)), tool.MS),
     ]
 
 
-def _totals(view: View) -> list[Row]:
+def _totals(view: tool.View) -> list[tool.Row]:
     records = _records(view)
     duration_s = records.duration_s
     mean_gaps = records.mean_gaps
@@ -162,13 +150,13 @@ def _totals(view: View) -> list[Row]:
         *_metric("Output Token Throughput Per User (tokens/sec/user)", None, per_user, 1),
         *_metric("Output Sequence Length (tokens)", None, Distribution(counted), 1),
         *_metric("Input Sequence Length (tokens)", None, inputs, 1),
-        Row("Output Token Throughput (tokens/sec)", total, "output_throughput"),
-        Row(
+        tool.Row("Output Token Throughput (tokens/sec)", total, "output_throughput"),
+        tool.Row(
             "Request Throughput (requests/sec)",
             completed / duration_s if duration_s else None,
             "request_throughput",
         ),
-        Row(
+        tool.Row(
             "Request Count (requests)",
             completed,
             "completed",
@@ -177,7 +165,7 @@ def _totals(view: View) -> list[Row]:
     ]
 
 
-def _metric(title: str, metric: str | None, values: Distribution, unit: float) -> list[Row]:
+def _metric(title: str, metric: str | None, values: Distribution, unit: float) -> list[tool.Row]:
     """Return the rows of three columns of its table; none for a metric that no request has."""
     if not len(values.values):
         return []
@@ -187,17 +175,17 @@ def _metric(title: str, metric: str | None, values: Distribution, unit: float) -
         ("p50", "p50", values.percentile(50)),
     )
     return [
-        Row(f"{title} {column}", (value or 0.0) / unit, metric and f"{metric} {statistic}")
+        tool.Row(f"{title} {column}", (value or 0.0) / unit, metric and f"{metric} {statistic}")
         for column, statistic, value in statistics
     ]
 
 
-AIPERF = Tool(
+AIPERF = tool.Tool(
     "AIPerf 0.13.0",
     RULES,
     (
         _latencies,
-        lambda view: _metric("Inter Token Latency (ms)", "itl", _records(view).itl, MS),
+        lambda view: _metric("Inter Token Latency (ms)", "itl", _records(view).itl, tool.MS),
         _totals,
     ),
     ("with --use-server-token-count: otherwise it tokenizes texts, which are not in the records",),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from loadgen.lab.tools.emulate import tool
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import (
     busiest_sliding_second,
@@ -15,17 +16,6 @@ from loadgen.lab.tools.emulate.event_times import (
     tokens_per_event,
 )
 from loadgen.lab.tools.emulate.recorded_run import Bools
-from loadgen.lab.tools.emulate.tool import (
-    EVENT_IS_TOKEN,
-    FORGIVING,
-    N_MINUS_1,
-    SPREAD,
-    TOUCHED_SECONDS,
-    WHOLE_SECONDS,
-    ZERO,
-    Rule,
-    View,
-)
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
@@ -39,11 +29,11 @@ class TokenSum(NamedTuple):
     """
 
     value: float | None
-    notes: tuple[Rule, ...]
+    notes: tuple[tool.Rule, ...]
 
 
 @dataclass(frozen=True)
-class Answers(View):
+class Answers(tool.View):
     """The data that such a script keeps of the requests; times are ns, arrays have an entry per
     request.
 
@@ -73,7 +63,7 @@ class Answers(View):
     @property
     def completed(self) -> Bools:
         """Which requests count as successful."""
-        return self.success if FORGIVING in self.active else self.success & self.run.ok
+        return self.success if tool.FORGIVING in self.active else self.success & self.run.ok
 
     @property
     def failed(self) -> int:
@@ -85,7 +75,7 @@ class Answers(View):
         """Time from `begin` to the end of the last response, s."""
         return self.run.seconds_since(self.begin)
 
-    def token_sum(self, tokens: Int64s, unknown: Rule) -> TokenSum:
+    def token_sum(self, tokens: Int64s, unknown: tool.Rule) -> TokenSum:
         """Sum up the tokens of successful requests.
 
         Args:
@@ -130,7 +120,7 @@ class Answers(View):
     def tpot_ns(self) -> Floats:
         """Time per output token of each request, NaN if it has none."""
         after_first = self.output - 1
-        if N_MINUS_1 not in self.active:
+        if tool.N_MINUS_1 not in self.active:
             after_first = np.where(
                 self.run.select(self.tokens).count > 1, self.output - self.run.first_tokens, 0
             )
@@ -147,7 +137,7 @@ class Answers(View):
     @property
     def itl(self) -> Distribution:
         """Gaps between events, ns."""
-        imputed = self.divides or EVENT_IS_TOKEN not in self.active
+        imputed = self.divides or tool.EVENT_IS_TOKEN not in self.active
         return gaps(self.run, self.tokens, self.marks, self.completed, imputed=imputed)
 
     @property
@@ -157,22 +147,24 @@ class Answers(View):
         selected = self.run.select(self.tokens)
         if not completed.any():
             return 0.0
-        counts_one = (SPREAD if self.divides else EVENT_IS_TOKEN) in self.active
+        counts_one = (tool.SPREAD if self.divides else tool.EVENT_IS_TOKEN) in self.active
         if counts_one and self.divides:
             at = spread_tokens(self.run, self.tokens, completed)
         else:
             at = selected.at[np.repeat(completed, selected.count)]
-        if ZERO in self.active and counts_one:  # without events the first token is at the start
+        if (
+            tool.ZERO in self.active and counts_one
+        ):  # without events the first token is at the start
             at = np.append(at, self.starts[completed & (selected.count == 0)])
         weights = None if counts_one else tokens_per_event(self.run, selected, completed)
-        if WHOLE_SECONDS in self.active:
+        if tool.WHOLE_SECONDS in self.active:
             return busiest_whole_second(at, int(self.starts[completed].min()), weights)
         return peak_rate(busiest_sliding_second(at, self.run.start_ns, weights), self.duration_s)
 
     @property
     def peak_requests(self) -> float:
         """Maximum number of concurrent requests."""
-        if TOUCHED_SECONDS in self.active:
+        if tool.TOUCHED_SECONDS in self.active:
             return float(
                 max_sharing_a_second(self.starts[self.completed], self.end[self.completed])
             )

@@ -13,84 +13,64 @@ from functools import partial
 import numpy as np
 
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TEXTS, TOKENS
+from loadgen.lab.tools.emulate import tool
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.tool import (
-    CONNECTING,
-    EVENT_IS_TOKEN,
-    FORGIVING,
-    FROM_SENT,
-    MEAN_ITL,
-    ZERO,
-    Row,
-    Rule,
-    Rules,
-    Tool,
-    View,
-)
 from loadgen.metrics.throughput import peak_rate
 from loadgen.util.arrays import Floats, Int64s
 
 MERGE_S = 1e-4  # events closer than this are merged
 MIN_DURATION_S = 1e-6  # minimum duration of the last event
-EMPTY_IS_TOKEN = Rule(
+EMPTY_IS_TOKEN = tool.Rule(
     "empty_is_token",
     'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not '
     "count it",
 )
-IGNORES = Rule(
+IGNORES = tool.Rule(
     "ignores",
     "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with "
     "reasoning only has its last token in its first chunk; loadgen counts them",
 )
-WITH_TTFT = Rule(
+WITH_TTFT = tool.Rule(
     "with_ttft",
     "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the "
     "first token",
 )
-WEIGHTED = Rule(
+WEIGHTED = tool.Rule(
     "weighted", "a request counts in TPOT and ITL once per token; in loadgen's TPOT once"
 )
-STEPS = Rule("steps", "its percentiles are observed values; loadgen interpolates, as numpy does")
-EVENLY = Rule(
+STEPS = tool.Rule(
+    "steps", "its percentiles are observed values; loadgen interpolates, as numpy does"
+)
+EVENLY = tool.Rule(
     "evenly",
     "it keeps the first and last token of a request and spreads the others evenly between them, or "
     "all at one instant if it saw no second; loadgen keeps the time of each event",
 )
-RECIPROCAL = Rule(
+RECIPROCAL = tool.Rule(
     "reciprocal",
     "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to "
     "what came before and after, as little as 0.05 ms; loadgen's is the busiest second",
 )
-TOKEN_SPAN = Rule(
+TOKEN_SPAN = tool.Rule(
     "token_span",
     "its throughput divides by the time from first to last token; loadgen's by the run's",
 )
-UNTIL_CLOSED = Rule(
+UNTIL_CLOSED = tool.Rule(
     "until_closed", "latency ends with the response; loadgen's E2EL with the last token"
 )
-MERGED = Rule("merged", "its concurrency merges events within 0.1 ms, and leaves out failures")
+MERGED = tool.Rule("merged", "its concurrency merges events within 0.1 ms, and leaves out failures")
 RULES = (
-    *(
-        FROM_SENT,
-        CONNECTING,
-        IGNORES,
-        EMPTY_IS_TOKEN,
-        WITH_TTFT,
-        MEAN_ITL,
-        EVENT_IS_TOKEN,
-        WEIGHTED,
-        STEPS,
-        EVENLY,
-    ),
-    *(RECIPROCAL, TOKEN_SPAN, UNTIL_CLOSED, MERGED, FORGIVING, ZERO),
+    *(tool.FROM_SENT, tool.CONNECTING, IGNORES, EMPTY_IS_TOKEN, WITH_TTFT, tool.MEAN_ITL),
+    *(tool.EVENT_IS_TOKEN, WEIGHTED, STEPS, EVENLY, RECIPROCAL, TOKEN_SPAN, UNTIL_CLOSED, MERGED),
+    *(tool.FORGIVING, tool.ZERO),
 )
 S = 1e9
 
 
 @dataclass(frozen=True)
-class Requests(View):
+class Requests(tool.View):
     """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for
     each.
 
@@ -123,7 +103,7 @@ class Requests(View):
     def distribution(self, values: Floats, weights: Int64s | None = None) -> Distribution:
         """Return the distribution of values, NaN where nothing was measured."""
         kept = ~np.isnan(values)
-        if ZERO in self.active:
+        if tool.ZERO in self.active:
             values, kept = np.nan_to_num(values), np.full(len(values), True)
         weights = weights if WEIGHTED in self.active else None
         shares = None if weights is None else weights[kept].astype(np.float64)
@@ -163,13 +143,13 @@ class Requests(View):
     @property
     def itl(self) -> Distribution:
         """Mean gap of each request, ns, weighted by its gaps."""
-        if MEAN_ITL not in self.active:
+        if tool.MEAN_ITL not in self.active:
             seen = gaps(
                 self.run,
                 self.tokens,
                 self.tokens,
                 self.included,
-                imputed=EVENT_IS_TOKEN not in self.active,
+                imputed=tool.EVENT_IS_TOKEN not in self.active,
             )
             return Distribution(seen.values, seen.weights, STEPS in self.active)
         after_first = np.maximum(self.output, 1) - 1
@@ -298,16 +278,16 @@ def _or_zero(distribution: Distribution | None, statistic: str) -> float:
     return 0.0 if distribution is None else float(getattr(distribution, statistic) or 0.0)
 
 
-def _requests(view: View) -> Requests:
+def _requests(view: tool.View) -> Requests:
     run = view.run
     active = view.active
     tokens = event_selection(lambda flags: _is_token(run.chat, active, flags))
-    included = run.complete if FORGIVING in active else run.ok
+    included = run.complete if tool.FORGIVING in active else run.ok
     selected = run.select(tokens)
     seen = selected.count[included]
     end = run.closed[included]
     usage = run.completion_tokens[included]
-    counted = seen if EVENT_IS_TOKEN in active else run.tokens[included]
+    counted = seen if tool.EVENT_IS_TOKEN in active else run.tokens[included]
     return Requests(
         run,
         active,
@@ -319,11 +299,11 @@ def _requests(view: View) -> Requests:
         first=np.where(seen > 0, selected.first[included], end),
         last=np.where(seen > 0, selected.last[included], end),
         output=np.where(usage >= 0, usage, counted),
-        input=(np.maximum(run.prompt_tokens, 0) if ZERO in active else run.prompts)[included],
+        input=(np.maximum(run.prompt_tokens, 0) if tool.ZERO in active else run.prompts)[included],
     )
 
 
-def _is_token(chat: bool, active: Rules, flags: Int64s) -> Bools:
+def _is_token(chat: bool, active: tool.Rules, flags: Int64s) -> Bools:
     """Tell which events are tokens: content or `reasoning_content` that is not null; in
     completions not empty.
     """
@@ -338,12 +318,12 @@ def _is_token(chat: bool, active: Rules, flags: Int64s) -> Bools:
     return counted & has_choice
 
 
-def _totals(view: View) -> list[Row]:
+def _totals(view: tool.View) -> list[tool.Row]:
     requests = _requests(view)
     completed = float(requests.included.sum())
     duration_s = requests.duration_s
     rows = [
-        Row(
+        tool.Row(
             "Successful requests:",
             completed,
             "completed",
@@ -353,7 +333,7 @@ def _totals(view: View) -> list[Row]:
     ]
     if view.run.settings.max_concurrency is not None:
         rows.append(
-            Row(
+            tool.Row(
                 "Maximum request concurrency:",
                 view.run.settings.max_concurrency,
                 "max_concurrency",
@@ -362,10 +342,10 @@ def _totals(view: View) -> list[Row]:
         )
     return [
         *rows,
-        Row("Benchmark duration (s):", duration_s, "duration"),
-        Row("Total input tokens:", float(requests.input.sum()), "total_input_tokens", 0),
-        Row("Total generated tokens:", float(requests.output.sum()), "total_output_tokens", 0),
-        Row(
+        tool.Row("Benchmark duration (s):", duration_s, "duration"),
+        tool.Row("Total input tokens:", float(requests.input.sum()), "total_input_tokens", 0),
+        tool.Row("Total generated tokens:", float(requests.output.sum()), "total_output_tokens", 0),
+        tool.Row(
             "Request throughput (req/s):",
             completed / duration_s if duration_s else None,
             "request_throughput",
@@ -374,12 +354,12 @@ def _totals(view: View) -> list[Row]:
 
 
 def _number(
-    label: str, ours: str, compute: Callable[[Requests], float | None], view: View
-) -> list[Row]:
-    return [Row(label, compute(_requests(view)), ours)]
+    label: str, ours: str, compute: Callable[[Requests], float | None], view: tool.View
+) -> list[tool.Row]:
+    return [tool.Row(label, compute(_requests(view)), ours)]
 
 
-def _latency(title: str, metric: str, unit_ms: float, view: View) -> list[Row]:
+def _latency(title: str, metric: str, unit_ms: float, view: tool.View) -> list[tool.Row]:
     values: Distribution = getattr(_requests(view), "latency" if metric == "e2el" else metric)
     return view.percentile_rows(title, metric, values, (99,), unit_ms)
 
@@ -413,7 +393,7 @@ LATENCIES = (
         for metric in ("ttft", "tpot", "itl")
     ),
 )
-BENCHMARK_RUNNER = Tool(
+BENCHMARK_RUNNER = tool.Tool(
     "benchmark-runner on guidellm 0.5.1",
     RULES,
     (_totals, *(partial(_number, *number) for number in NUMBERS), *LATENCIES),

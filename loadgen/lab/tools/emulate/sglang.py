@@ -11,55 +11,29 @@ import numpy as np
 
 from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, USAGE
+from loadgen.lab.tools.emulate import tool
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import event_selection
-from loadgen.lab.tools.emulate.tool import (
-    CONNECTING,
-    EVENT_IS_TOKEN,
-    FORGIVING,
-    FROM_SENT,
-    N_MINUS_1,
-    PLANNED_INPUT,
-    RETOKENIZED,
-    SPREAD,
-    TOUCHED_SECONDS,
-    UNPLANNED,
-    WHOLE_SECONDS,
-    ZERO,
-    Row,
-    Rule,
-    Tool,
-    View,
-)
 from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
 
-LAST_LINE = Rule(
+LAST_LINE = tool.Rule(
     "last_line",
     "its last line, usage or [DONE], ends the request; loadgen's E2EL ends with the last token",
 )
-AS_ASKED = Rule(
+AS_ASKED = tool.Rule(
     "as_asked",
     "without usage an answer counts with the requested length; loadgen counts the tokens received",
 )
-IGNORES = Rule("ignores", "tool calls and refusals are not tokens for it; loadgen counts them")
+IGNORES = tool.Rule("ignores", "tool calls and refusals are not tokens for it; loadgen counts them")
 RULES = (
-    *(
-        FROM_SENT,
-        CONNECTING,
-        IGNORES,
-        LAST_LINE,
-        AS_ASKED,
-        N_MINUS_1,
-        EVENT_IS_TOKEN,
-        SPREAD,
-        WHOLE_SECONDS,
-    ),
-    *(TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, ZERO),
+    *(tool.FROM_SENT, tool.CONNECTING, IGNORES, LAST_LINE, AS_ASKED, tool.N_MINUS_1),
+    *(tool.EVENT_IS_TOKEN, tool.SPREAD, tool.WHOLE_SECONDS, tool.TOUCHED_SECONDS),
+    *(tool.FORGIVING, tool.PLANNED_INPUT, tool.ZERO),
 )
 
 
-def _answers(view: View) -> Answers:
+def _answers(view: tool.View) -> Answers:
     run = view.run
     active = view.active
     if IGNORES in active:
@@ -90,22 +64,22 @@ def _answers(view: View) -> Answers:
         success=success,
         end=np.where(ends.count > 0, ends.last, start),
         output=output if AS_ASKED in active else run.tokens,
-        input=run.input_tokens if PLANNED_INPUT in active else run.prompts,
+        input=run.input_tokens if tool.PLANNED_INPUT in active else run.prompts,
         begin=view.first_start,
         divides=run.native,
     )
 
 
-def _totals(view: View) -> list[Row]:
+def _totals(view: tool.View) -> list[tool.Row]:
     settings = view.run.settings
     answers = _answers(view)
     completed = float(answers.completed.sum())
-    total_in, input_notes = answers.token_sum(answers.input, UNPLANNED)
-    total_out, _ = answers.token_sum(answers.output, RETOKENIZED)
+    total_in, input_notes = answers.token_sum(answers.input, tool.UNPLANNED)
+    total_out, _ = answers.token_sum(answers.output, tool.RETOKENIZED)
     rate = settings.request_rate
-    traffic = Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
+    traffic = tool.Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
     cap = (
-        Row(CAP, settings.max_concurrency, "max_concurrency", 0)
+        tool.Row(CAP, settings.max_concurrency, "max_concurrency", 0)
         if settings.max_concurrency is not None
         else None
     )
@@ -115,7 +89,9 @@ def _totals(view: View) -> list[Row]:
         _total("total_input_tokens", total_in, input_notes),
         _total("total_input_text_tokens", total_in, input_notes, ours="total_input_tokens"),
         _total("total_output_tokens", total_out),
-        _total("total_output_tokens_retokenized", None, (RETOKENIZED,), ours="total_output_tokens"),
+        _total(
+            "total_output_tokens_retokenized", None, (tool.RETOKENIZED,), ours="total_output_tokens"
+        ),
         _total("request_throughput", answers.per_second(completed)),
         _total("input_throughput", answers.per_second(total_in), input_notes, ours=None),
         _total("output_throughput", answers.per_second(total_out)),
@@ -135,8 +111,8 @@ def _totals(view: View) -> list[Row]:
 
 
 def _total(
-    key: str, value: float | None, notes: tuple[Rule, ...] = (), *, ours: str | None = ""
-) -> Row:
+    key: str, value: float | None, notes: tuple[tool.Rule, ...] = (), *, ours: str | None = ""
+) -> tool.Row:
     """Return the row of a number above the latencies.
 
     Args:
@@ -146,10 +122,10 @@ def _total(
         ours: The name of loadgen's number; empty: the same; None: there is none.
     """
     label, digits = TOTALS[key]
-    return Row(label, value, key if ours == "" else ours, digits, notes=notes)
+    return tool.Row(label, value, key if ours == "" else ours, digits, notes=notes)
 
 
-def _latency(metric: str, view: View) -> list[Row]:
+def _latency(metric: str, view: tool.View) -> list[tool.Row]:
     name = "e2el" if metric == "e2e_latency" else metric
     values: Distribution = getattr(_answers(view), name)
     rows = view.percentile_rows(f"{LATENCIES[metric][0]} (ms)", name, values, SGLANG_PERCENTILES)
@@ -158,7 +134,7 @@ def _latency(metric: str, view: View) -> list[Row]:
     return rows
 
 
-SGLANG = Tool(
+SGLANG = tool.Tool(
     "sglang bench_serving 0.5.23",
     RULES,
     (_totals, *(partial(_latency, metric) for metric in LATENCIES)),

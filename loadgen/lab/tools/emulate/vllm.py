@@ -24,57 +24,60 @@ from loadgen.core.event_flags import (
     TOOL,
     USAGE,
 )
+from loadgen.lab.tools.emulate import tool
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
-from loadgen.lab.tools.emulate.tool import (
-    CONNECTING,
-    EVENT_IS_TOKEN,
-    FORGIVING,
-    FROM_SENT,
-    N_MINUS_1,
-    PLANNED_INPUT,
-    RETOKENIZED,
-    TOUCHED_SECONDS,
-    UNPLANNED,
-    WHOLE_SECONDS,
-    ZERO,
-    Row,
-    Rule,
-    Tool,
-    View,
-)
 from loadgen.metrics import throughput
 from loadgen.util.arrays import Int64s
 
-IGNORES = Rule(
+IGNORES = tool.Rule(
     "ignores",
     "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also "
     "in `reasoning` would be, but the records do not distinguish it); loadgen counts them",
 )
-ROLE_CHUNK = Rule("role", "the chunk with the role counts as a token; loadgen does not count it")
-TOKENLESS = Rule(
+ROLE_CHUNK = tool.Rule(
+    "role", "the chunk with the role counts as a token; loadgen does not count it"
+)
+TOKENLESS = tool.Rule(
     "tokenless",
     "chunks without text (the finish reason, empty ones) count as tokens; loadgen counts those of "
     "them that ids or usage prove",
 )
-USAGE_ENDS = Rule(
+USAGE_ENDS = tool.Rule(
     "usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token"
 )
-CLOCK_START = Rule(
+CLOCK_START = tool.Rule(
     "clock_start",
     "its duration starts before it waits for the first request; loadgen's when the first is sent",
 )
-AS_CHUNKS = Rule(
+AS_CHUNKS = tool.Rule(
     "as_chunks",
     "without usage an answer counts as its chunks with choices, at least as one token; loadgen "
     "counts tokens received",
 )
 RULES = (
-    *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, AS_CHUNKS, N_MINUS_1),
-    *(EVENT_IS_TOKEN, WHOLE_SECONDS, TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, CLOCK_START, ZERO),
+    *(
+        tool.FROM_SENT,
+        tool.CONNECTING,
+        IGNORES,
+        ROLE_CHUNK,
+        TOKENLESS,
+        USAGE_ENDS,
+        AS_CHUNKS,
+        tool.N_MINUS_1,
+    ),
+    *(
+        tool.EVENT_IS_TOKEN,
+        tool.WHOLE_SECONDS,
+        tool.TOUCHED_SECONDS,
+        tool.FORGIVING,
+        tool.PLANNED_INPUT,
+        CLOCK_START,
+        tool.ZERO,
+    ),
 )
-STEADY = Rule(
+STEADY = tool.Rule(
     "steady",
     "its steady state lasts from the first to the last time that 95 % of the maximum concurrency "
     "were in flight; in it chunks with choices count as tokens, also role and finish, and prompts "
@@ -122,7 +125,7 @@ class Client:
         ps = parse_percentiles(text)
         return [*ps, 90.0] if self.rust and 90.0 not in ps else ps
 
-    def tokens(self, view: View) -> bytes:
+    def tokens(self, view: tool.View) -> bytes:
         """Return the selection of events that count as tokens with the active rules."""
         chat = view.run.chat
         active = view.active
@@ -140,7 +143,7 @@ class Client:
         return event_selection(counts)
 
 
-def _answers(client: Client, view: View) -> Answers:
+def _answers(client: Client, view: tool.View) -> Answers:
     run = view.run
     active = view.active
     tokens = client.tokens(view)
@@ -150,7 +153,7 @@ def _answers(client: Client, view: View) -> Answers:
     ends = run.select(marks)
     output, read = _output(client, view)
     prompts = run.prompts
-    if PLANNED_INPUT in active:
+    if tool.PLANNED_INPUT in active:
         counted = read & (run.prompt_tokens >= 0) & (client.version >= 32 and not client.rust)
         prompts = np.where(counted, run.prompt_tokens, run.input_tokens)
     return Answers(
@@ -163,11 +166,11 @@ def _answers(client: Client, view: View) -> Answers:
         end=np.where(ends.count > 0, ends.last, start),
         output=output,
         input=prompts,
-        begin=run.start_ns if CLOCK_START in active else View(run, ()).first_start,
+        begin=run.start_ns if CLOCK_START in active else tool.View(run, ()).first_start,
     )
 
 
-def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
+def _output(client: Client, view: tool.View) -> tuple[Int64s, Bools]:
     """Return output tokens, -1 if it would have tokenized the text, and whether it read the last
     usage.
 
@@ -186,68 +189,76 @@ def _output(client: Client, view: View) -> tuple[Int64s, Bools]:
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
 
 
-def _totals(client: Client, view: View) -> list[Row]:
+def _totals(client: Client, view: tool.View) -> list[tool.Row]:
     settings = view.run.settings
     answers = _answers(client, view)
     completed = float(answers.completed.sum())
     count_notes = answers.notes_on_counts(answers.completed)
-    rows = [Row("Successful requests:", completed, "completed", 0, notes=count_notes)]
+    rows = [tool.Row("Successful requests:", completed, "completed", 0, notes=count_notes)]
     if client.version >= 32:
-        rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=count_notes))
+        rows.append(tool.Row("Failed requests:", answers.failed, "failed", 0, notes=count_notes))
     if settings.max_concurrency is not None:
         rows.append(
-            Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0)
+            tool.Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0)
         )
     if math.isfinite(settings.request_rate):
-        rows.append(Row("Request rate configured (RPS):", settings.request_rate, "request_rate"))
-    total_in, input_notes = answers.token_sum(answers.input, UNPLANNED)
-    total_out, output_notes = answers.token_sum(answers.output, RETOKENIZED)
+        rows.append(
+            tool.Row("Request rate configured (RPS):", settings.request_rate, "request_rate")
+        )
+    total_in, input_notes = answers.token_sum(answers.input, tool.UNPLANNED)
+    total_out, output_notes = answers.token_sum(answers.output, tool.RETOKENIZED)
     rows += [
-        Row("Benchmark duration (s):", answers.duration_s, "duration"),
-        Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
-        Row("Total generated tokens:", total_out, "total_output_tokens", 0, notes=output_notes),
-        Row("Request throughput (req/s):", answers.per_second(completed), "request_throughput"),
+        tool.Row("Benchmark duration (s):", answers.duration_s, "duration"),
+        tool.Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
+        tool.Row(
+            "Total generated tokens:", total_out, "total_output_tokens", 0, notes=output_notes
+        ),
+        tool.Row(
+            "Request throughput (req/s):", answers.per_second(completed), "request_throughput"
+        ),
     ]
     if settings.goodput:
         rows.append(
-            Row(
+            tool.Row(
                 "Request goodput (req/s):", _goodput(answers), "request_goodput", notes=output_notes
             )
         )
     output = answers.per_second(total_out)
     return [
         *rows,
-        Row("Output token throughput (tok/s):", output, "output_throughput", notes=output_notes),
+        tool.Row(
+            "Output token throughput (tok/s):", output, "output_throughput", notes=output_notes
+        ),
     ]
 
 
-def _peaks_and_all_tokens(client: Client, view: View) -> list[Row]:
+def _peaks_and_all_tokens(client: Client, view: tool.View) -> list[tool.Row]:
     answers = _answers(client, view)
     label = (
         "Total Token throughput (tok/s):"
         if client.version < 32
         else "Total token throughput (tok/s):"
     )
-    total_in, input_notes = answers.token_sum(answers.input, UNPLANNED)
-    total_out, output_notes = answers.token_sum(answers.output, RETOKENIZED)
+    total_in, input_notes = answers.token_sum(answers.input, tool.UNPLANNED)
+    total_out, output_notes = answers.token_sum(answers.output, tool.RETOKENIZED)
     all_tokens = answers.per_second(total_in, total_out)
     notes = input_notes + output_notes
     return [
-        Row(
+        tool.Row(
             "Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"
         ),
-        Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
-        Row(label, all_tokens, "total_token_throughput", notes=notes),
+        tool.Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
+        tool.Row(label, all_tokens, "total_token_throughput", notes=notes),
     ]
 
 
-def _latency(metric: str, client: Client, view: View) -> list[Row]:
+def _latency(metric: str, client: Client, view: tool.View) -> list[tool.Row]:
     settings = view.run.settings
     if metric not in settings.percentile_metrics.split(","):
         return []
     answers = _answers(client, view)
     ps = client.percentiles(settings.metric_percentiles)
-    notes = answers.token_sum(answers.output, RETOKENIZED).notes if metric == "tpot" else ()
+    notes = answers.token_sum(answers.output, tool.RETOKENIZED).notes if metric == "tpot" else ()
     return view.percentile_rows(
         f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, notes=notes
     )
@@ -255,7 +266,7 @@ def _latency(metric: str, client: Client, view: View) -> list[Row]:
 
 def _goodput(answers: Answers) -> float | None:
     """Return requests per second that meet every limit; a missing TPOT counts as 0."""
-    if answers.token_sum(answers.output, RETOKENIZED).notes:
+    if answers.token_sum(answers.output, tool.RETOKENIZED).notes:
         return None
     tpot = answers.tpot_ns
     measured = {
@@ -269,7 +280,7 @@ def _goodput(answers: Answers) -> float | None:
     return answers.per_second(float(good.sum()))
 
 
-def _steady(client: Client, view: View) -> list[Row]:
+def _steady(client: Client, view: tool.View) -> list[tool.Row]:
     """Return the rows of its steady state, which it prints of closed loops that reach it;
     loadgen has none.
     """
@@ -295,7 +306,7 @@ def _steady(client: Client, view: View) -> list[Row]:
     tokens = float(inside(selected.at[np.repeat(completed, selected.count)]).sum())
     prompts = float(answers.input[began].sum())
     seconds = (window[1] - window[0]) / 1e9
-    unknown = (UNPLANNED,) if (answers.input[began] < 0).any() else ()
+    unknown = (tool.UNPLANNED,) if (answers.input[began] < 0).any() else ()
     rates = {
         "Request throughput (req/s):": float((completed & inside(end)).sum()),
         "Output token throughput (tok/s):": tokens,
@@ -303,7 +314,7 @@ def _steady(client: Client, view: View) -> list[Row]:
         "Total token throughput (tok/s):": None if unknown else tokens + prompts,
     }
     rows = [
-        Row(label, None if total is None else total / seconds, notes=unknown)
+        tool.Row(label, None if total is None else total / seconds, notes=unknown)
         for label, total in rates.items()
     ]
     percentiles = client.percentiles(run.settings.metric_percentiles)
@@ -316,11 +327,11 @@ def _steady(client: Client, view: View) -> list[Row]:
     ]
 
 
-def _tool(client: Client) -> Tool:
+def _tool(client: Client) -> tool.Tool:
     totals = (partial(_totals, client), partial(_peaks_and_all_tokens, client))
     latencies = (partial(_latency, metric, client) for metric in ("ttft", "tpot", "itl", "e2el"))
     premises = RUST_PREMISES if client.rust else ()
-    return Tool(client.title, RULES, (*totals, *latencies, partial(_steady, client)), premises)
+    return tool.Tool(client.title, RULES, (*totals, *latencies, partial(_steady, client)), premises)
 
 
 V11, V32, V33, RUST = map(_tool, (Client(11), Client(32), Client(33), Client(33, rust=True)))

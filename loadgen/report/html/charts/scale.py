@@ -46,8 +46,8 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(Scale):
-    """From `low` to `high`, in equal steps.
+class NumberScale(Scale):
+    """An axis of numbers between two ends.
 
     Attributes:
         unit: The unit of its values; empty if they have none.
@@ -57,6 +57,12 @@ class Linear(Scale):
     unit: str
     low: float
     high: float
+
+
+class Linear(NumberScale):
+    """From `low` to `high`, in equal steps."""
+
+    __slots__ = ()
 
     @classmethod
     def over(cls, unit: str, values: Iterable[float | None]) -> Self:
@@ -88,18 +94,10 @@ class Linear(Scale):
         return [(value := round((first + k) * step, 12), short(value)) for k in range(count + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Log(Scale):
-    """From `low` to `high`, both above 0, each doubling as wide as any other.
+class Log(NumberScale):
+    """From `low` to `high`, both above 0, each doubling as wide as any other."""
 
-    Attributes:
-        unit: The unit of its values.
-        low, high: The values at its ends.
-    """
-
-    unit: str
-    low: float
-    high: float
+    __slots__ = ()
 
     @classmethod
     def over(cls, unit: str, values: Iterable[float | None]) -> Self:
