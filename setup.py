@@ -12,6 +12,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 COMPILED = (
+    "util.timerfd",
     "core.event_flags",
     "core.histogram",
     "core.answer",
@@ -27,6 +28,10 @@ COMPILED = (
     "core.server_threads",
     "core.pool",
     "core.schedule",
+    "core.pacer",
+    "core.request_encoder",
+    "core.connections",
+    "core.sender",
     "core.accumulator",
     "core.request_rows",
     "engines.sim.outlet",

@@ -8,6 +8,7 @@ from loadgen.cli.doctor.limit import Limit, State, unknown
 from loadgen.util import machine
 
 COMPILED = (
+    "loadgen.util.timerfd",
     "loadgen.core.event_flags",
     "loadgen.core.histogram",
     "loadgen.core.answer",
@@ -23,6 +24,10 @@ COMPILED = (
     "loadgen.core.server_threads",
     "loadgen.core.pool",
     "loadgen.core.schedule",
+    "loadgen.core.pacer",
+    "loadgen.core.request_encoder",
+    "loadgen.core.connections",
+    "loadgen.core.sender",
     "loadgen.core.accumulator",
     "loadgen.core.request_rows",
     "loadgen.engines.sim.outlet",
