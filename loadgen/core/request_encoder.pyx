@@ -4,10 +4,10 @@
 Budget per request: two numbers are printed, and the pieces copied once.
 """
 cimport cython
-from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
+from loadgen.core.c.digits cimport PLACES, put_decimal
 from loadgen.core.record cimport Record
 
 import secrets
@@ -20,8 +20,9 @@ from loadgen.util.redaction import Redaction
 TEXTS = ("input", "documents")
 PARTIAL = "top_n"  # asks for the best results alone
 
-cdef enum:
-    NUMBERS_BYTES = 128
+cdef bytes LENGTH = b"\r\nContent-Length: "
+cdef const char *LENGTH_NAME = LENGTH
+cdef Py_ssize_t LENGTH_BYTES = len(LENGTH)
 
 
 def count_texts(bytes body not None):
@@ -65,24 +66,29 @@ cdef class RequestEncoder:
             record.results = -1 if self._generates else 0
         if not self._generates:
             record.texts = count_texts(body)
-        cdef char[NUMBERS_BYTES] numbers
-        cdef int count = snprintf(
-            numbers, NUMBERS_BYTES, "%lld\r\nContent-Length: %zd\r\n", <long long>record.index,
-            PyBytes_GET_SIZE(body),
-        )
         cdef bytes lines = b""
         if record.turn >= 0 and session_line is not None:
             lines = b"%b%d\r\n" % (session_line, record.index - record.turn)
         if record.session_token is not None:
             lines += record.session_token
-        cdef Py_ssize_t size = PyBytes_GET_SIZE(head) + count + PyBytes_GET_SIZE(lines) + 2
-        cdef bytes request = PyBytes_FromStringAndSize(NULL, size + PyBytes_GET_SIZE(body))
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+        cdef char[PLACES] number, length
+        cdef Py_ssize_t number_bytes = put_decimal(number, record.index) - number
+        cdef Py_ssize_t length_bytes = put_decimal(length, size) - length
+        cdef bytes request = PyBytes_FromStringAndSize(
+            NULL,
+            PyBytes_GET_SIZE(head) + number_bytes + LENGTH_BYTES + length_bytes + 2
+            + PyBytes_GET_SIZE(lines) + 2 + size,
+        )
         cdef char *end = PyBytes_AS_STRING(request)
         end = _put(end, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
-        end = _put(end, numbers, count)
+        end = _put(end, number, number_bytes)
+        end = _put(end, LENGTH_NAME, LENGTH_BYTES)
+        end = _put(end, length, length_bytes)
+        end = _put(end, b"\r\n", 2)
         end = _put(end, PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
         end = _put(end, b"\r\n", 2)
-        _put(end, PyBytes_AS_STRING(body), PyBytes_GET_SIZE(body))
+        _put(end, PyBytes_AS_STRING(body), size)
         return request
 
 
