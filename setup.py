@@ -29,6 +29,7 @@ COMPILED = (
     "core.schedule",
     "core.accumulator",
     "core.request_rows",
+    "core.counter",
     "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",

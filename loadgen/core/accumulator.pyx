@@ -38,9 +38,6 @@ cdef class Latency:
     truly have been.
     """
 
-    cdef Histogram exact  # of values that are known exactly
-    cdef Histogram inexact, inexact_least, inexact_greatest  # of all others
-
     def __init__(self):
         self.exact = Histogram()
         self.inexact = Histogram()
@@ -65,14 +62,6 @@ cdef class Latency:
         values as `points`.
         """
         return self.exact + self.inexact_greatest
-
-    cdef inline void add(self, int64_t value, int64_t least, int64_t greatest,
-                         int64_t count) noexcept:
-        """Count a value `count` times; a latency is never less than 0."""
-        if least == value == greatest:
-            self.exact.add(value, count)
-        else:
-            self.add_inexact(value, least, greatest, count)
 
     cdef void add_inexact(self, int64_t value, int64_t least, int64_t greatest,
                           int64_t count) noexcept:
@@ -168,6 +157,7 @@ def live():
     return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
+@cython.final
 cdef class Tally:
     """Counts records into its attributes and into histograms, and output tokens over time into
     `bins`.
@@ -184,37 +174,6 @@ cdef class Tally:
 
     The other attributes are the counters that `metrics.snapshot.COUNTERS` describes.
     """
-
-    cdef int64_t start_ns, bin_ns
-    cdef int64_t *bin_counts
-    cdef int64_t bin_count
-    cdef bint from_due
-    cdef int64_t column_ns  # the width of a column of the timeline
-    cdef int64_t end_ns  # when its last column ends, from the start
-    cdef int64_t *ttft_over_time  # by column * rows + row, as `timeline.Cells`
-    cdef int64_t *icl_over_time
-    cdef Histogram lag, pool_wait, connect
-    cdef Latency ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent, tpot, tpot_n1, icl
-    cdef Latency itl
-    # sums over many streams for days exceed 64 bits
-    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns
-    cdef readonly int64_t early, late_connections, by_reader, window_filled, disordered
-    cdef readonly int64_t lost_token_events
-    cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted
-    cdef readonly int64_t input_tokens
-    cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted
-    cdef readonly int64_t unexpected_input_tokens
-    cdef readonly int64_t unplanned_requests, unplanned_input_tokens, unknown_input
-    cdef readonly int64_t planned_output_tokens, output_as_planned, output_tokens, unseen_tokens
-    cdef readonly int64_t surplus_events
-    cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
-    cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
-    cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
-    cdef readonly int64_t reordered_events, late_events
-    cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
-    cdef readonly int64_t decode_tokens, unequal, results
-    cdef readonly int64_t silent_events, late_ends, tail_ns, unnamed_ends
-    cdef readonly int64_t disagreeing_counts, disagreeing_tokens
 
     def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None,
                  dict waits not None,
@@ -248,7 +207,7 @@ cdef class Tally:
         return Timeline(self.column_ns, above_zero(self.ttft_over_time, last_column),
                         above_zero(self.icl_over_time, last_column))
 
-    def add(self, Record record not None):
+    cpdef add(self, Record record):
         """Count an ended record."""
         if record.sent:
             self._add_waits(record)
@@ -401,8 +360,7 @@ cdef class Tally:
             self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])
         return 0
 
-    cdef inline void _count_over_time(self, int64_t *cells, int64_t at_ns,
-                                      int64_t since_ns) noexcept:
+    cdef void _count_over_time(self, int64_t *cells, int64_t at_ns, int64_t since_ns) noexcept:
         """Count the time from `since_ns` to `at_ns`, in the column of its end."""
         cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
         if at_ns >= since_ns:

@@ -25,6 +25,7 @@ COMPILED = (
     "loadgen.core.schedule",
     "loadgen.core.accumulator",
     "loadgen.core.request_rows",
+    "loadgen.core.counter",
     "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
     "loadgen.engines.sim.planned",

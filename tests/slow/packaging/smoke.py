@@ -31,6 +31,7 @@ COMPILED = (
     "core.schedule",
     "core.accumulator",
     "core.request_rows",
+    "core.counter",
     "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",
