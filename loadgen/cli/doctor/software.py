@@ -26,6 +26,7 @@ COMPILED = (
     "loadgen.core.accumulator",
     "loadgen.core.request_rows",
     "loadgen.core.counter",
+    "loadgen.core.request_table",
     "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
     "loadgen.engines.sim.planned",

@@ -32,6 +32,7 @@ COMPILED = (
     "core.accumulator",
     "core.request_rows",
     "core.counter",
+    "core.request_table",
     "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",

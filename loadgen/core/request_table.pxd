@@ -1,0 +1,27 @@
+# cython: language_level=3
+"""The C side of RequestTable."""
+cimport cython
+from libc.stdint cimport int64_t
+
+from loadgen.core.c.memory cimport Buffer
+from loadgen.core.record cimport Record
+
+
+cdef struct Row:
+    int64_t end  # of the body, in the file of all
+    int64_t input_tokens, output_tokens, server_tokens, class_number
+
+
+@cython.final
+cdef class RequestTable:
+    cdef public object add_rows
+    cdef readonly int64_t output_tokens
+    cdef int _file
+    cdef Buffer _rows
+    cdef Py_ssize_t _count
+    cdef inline Row *_at(self, Py_ssize_t row) noexcept:
+        return <Row *>self._rows.data + row
+
+    cpdef Py_ssize_t row(self, int64_t index) except -1
+    cpdef Record record(self, int64_t index, int64_t due_ns)
+    cpdef bytes body(self, int64_t index)
