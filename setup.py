@@ -31,6 +31,7 @@ COMPILED = (
     "core.request_rows",
     "core.counter",
     "core.request_table",
+    "core.number_sample",
     "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",

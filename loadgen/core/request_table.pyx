@@ -9,8 +9,13 @@ from cpython.exc cimport PyErr_SetFromErrno
 from libc.stdint cimport int64_t
 from posix.unistd cimport pread
 
-from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
+from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
 from loadgen.core.record cimport Record
+
+
+cdef struct Row:
+    int64_t end  # of the body, in the file of all
+    int64_t input_tokens, output_tokens, server_tokens, class_number
 
 
 def live():
@@ -32,6 +37,11 @@ cdef class RequestTable:
             returns whether there were any: if not, it becomes None. None: there are no more rows.
         output_tokens: The sum of the planned output tokens; an unknown plan counts as 0.
     """
+    cdef public object add_rows
+    cdef readonly int64_t output_tokens
+    cdef int _file
+    cdef Buffer _rows  # each a Row
+    cdef Py_ssize_t _count
 
     def __init__(self, int file):
         self._file = file
@@ -96,11 +106,14 @@ cdef class RequestTable:
         """
         # pread, not a mapping: pages read stay in the page cache and out of the process's resident
         # memory
-        cdef Py_ssize_t row = self.row(index), size, count
+        cdef Py_ssize_t row = self.row(index)
         cdef int64_t start = self._at(row - 1).end if row else 0
-        size = self._at(row).end - start
+        cdef Py_ssize_t size = self._at(row).end - start, count
         cdef bytes body = PyBytes_FromStringAndSize(NULL, size)
         count = pread(self._file, PyBytes_AS_STRING(body), size, start)
         if count < 0:
             PyErr_SetFromErrno(OSError)
         return body if count == size else body[:count]
+
+    cdef inline Row *_at(self, Py_ssize_t row) noexcept:
+        return <Row *>self._rows.data + row

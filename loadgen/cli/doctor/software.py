@@ -27,6 +27,7 @@ COMPILED = (
     "loadgen.core.request_rows",
     "loadgen.core.counter",
     "loadgen.core.request_table",
+    "loadgen.core.number_sample",
     "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
     "loadgen.engines.sim.planned",
