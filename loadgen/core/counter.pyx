@@ -89,7 +89,7 @@ cdef class Counter:
 
 
 cdef int count_word(dict counts, word) except -1:
-    if word not in counts and len(counts) >= MAX_WORDS:
+    if len(counts) >= MAX_WORDS and word not in counts:
         word = "other"
     counts[word] = counts.get(word, 0) + 1
     return 0
