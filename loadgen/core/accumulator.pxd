@@ -30,6 +30,8 @@ cdef class Tally:
     cdef int64_t *bin_counts
     cdef int64_t bin_count
     cdef bint from_due
+    cdef bint has_limits
+    cdef int64_t ttft_limit_ns, tpot_limit_ns, e2el_limit_ns
     cdef int64_t column_ns  # the width of a column of the timeline
     cdef int64_t end_ns  # when its last column ends, from the start
     cdef int64_t *ttft_over_time  # by column * rows + row, as `timeline.Cells`
@@ -56,6 +58,7 @@ cdef class Tally:
     cdef readonly int64_t decode_tokens, unequal, results
     cdef readonly int64_t silent_events, late_ends, tail_ns, unnamed_ends
     cdef readonly int64_t disagreeing_counts, disagreeing_tokens
+    cdef readonly int64_t good, good_sent
     cpdef add(self, Record record)
     cdef int _add_waits(self, Record record) except -1
     cdef int _add_input(self, Record record) except -1
@@ -63,6 +66,8 @@ cdef class Tally:
     cdef int _add_end(self, Record record) except -1
     cdef int _add_latencies(self, Record record) except -1
     cdef int _add_over_time(self, Record record) except -1
+    cdef int _judge(self, Record record) except -1
+    cdef bint _is_good(self, Record record, int64_t since_ns, int64_t tokens) noexcept
     cdef void _count_over_time(self, int64_t *cells, int64_t at_ns, int64_t since_ns) noexcept
     cdef int _widen_columns(self, int64_t last_ns) except -1
     cdef int _reach(self, int64_t last_bin) except -1

@@ -7,7 +7,7 @@ counters, one in the timeline, and one bin; where it is not, six histogram count
 object.
 """
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -28,7 +28,7 @@ cdef enum:
     EARLY_NS = 50000  # a request sent so long before it was due counts as early
     BIN_GROWTH = 1000  # bins added at a time
 
-cdef object OK = Outcome.OK
+cdef object OK = Outcome.OK, NO_LIMIT = INT64_MAX
 cdef int64_t columns = COLUMNS, rows = ROWS
 
 
@@ -167,7 +167,8 @@ cdef class Tally:
         bin_ns: How long a bin is.
         latencies: What counts each latency, by the names in `metrics.snapshot.LATENCIES`.
         waits: Histograms of ns by the names in `metrics.snapshot.WAITS`.
-        from_due: Whether TTFT on the timeline counts from due; else from sent.
+        from_due: Whether TTFT on the timeline, and the limits, count from due; else from sent.
+        limits: The --goodput limits, ns, by ttft, tpot or e2el.
 
     Attributes:
         bins: Output tokens per bin, a new array('q') that ends with the last token.
@@ -177,8 +178,12 @@ cdef class Tally:
 
     def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None,
                  dict waits not None,
-                 bint from_due=True):
+                 bint from_due=True, dict limits=None):
         self.start_ns, self.bin_ns, self.from_due = start_ns, bin_ns, from_due
+        self.has_limits = bool(limits)
+        self.ttft_limit_ns, self.tpot_limit_ns, self.e2el_limit_ns = [
+            min((limits or {}).get(name, NO_LIMIT), NO_LIMIT) for name in ("ttft", "tpot", "e2el")
+        ]
         self.lag, self.pool_wait, self.connect = waits["lag"], waits["pool_wait"], waits["connect"]
         self.ttft_due, self.ttft_sent = latencies["ttft_due"], latencies["ttft_sent"]
         self.ttfo_due, self.ttfo_sent = latencies["ttfo_due"], latencies["ttfo_sent"]
@@ -222,6 +227,8 @@ cdef class Tally:
             )
             self._add_latencies(record)
             self._add_over_time(record)
+            if self.has_limits:
+                self._judge(record)
             self.results += max(record.results, 0)
         else:
             self.lost_token_events += record.events
@@ -359,6 +366,26 @@ cdef class Tally:
         for i in range(1, record.events):
             self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])
         return 0
+
+    cdef int _judge(self, Record record) except -1:
+        """Count a request as good where it meets all limits."""
+        cdef int64_t since_ns = record.due if self.from_due else record.sent
+        if self._is_good(record, since_ns, record.tokens_after_first_event()):
+            self.good += 1
+        if self._is_good(record, record.sent, record.tokens_but_one()):
+            self.good_sent += 1
+        return 0
+
+    cdef bint _is_good(self, Record record, int64_t since_ns, int64_t tokens) noexcept:
+        """Return whether a request meets all limits, with a TPOT over so many tokens; if there are
+        none, it has no TPOT and is judged on the rest.
+        """
+        cdef int64_t first_ns = record.first_token, last_ns = record.last_token
+        return (
+            first_ns - since_ns <= self.ttft_limit_ns
+            and last_ns - since_ns <= self.e2el_limit_ns
+            and (tokens <= 0 or (last_ns - first_ns) // tokens <= self.tpot_limit_ns)
+        )
 
     cdef void _count_over_time(self, int64_t *cells, int64_t at_ns, int64_t since_ns) noexcept:
         """Count the time from `since_ns` to `at_ns`, in the column of its end."""

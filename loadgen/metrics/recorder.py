@@ -33,7 +33,7 @@ from loadgen.metrics.streamed_tokens import sampled
 from loadgen.metrics.sums import add_unread
 
 COUNTED_HERE = (
-    *("good", "good_sent", "departures", "never_due", "broken_off", "silent_streams"),
+    *("departures", "never_due", "broken_off", "silent_streams"),
     *OF_LOOP,
 )
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
@@ -74,19 +74,19 @@ class Recorder:
         self._latencies = {name: Latency() for name in LATENCIES}
         self.waits = {name: Histogram() for name in (*WAITS, UNFINISHED)}
         self.counters = dict.fromkeys(COUNTED_HERE, 0)
-        self._tally = Tally(start_ns, BIN_NS, self._latencies, self.waits, from_due)  # all others
+        self._tally = Tally(  # has all other counters
+            start_ns, BIN_NS, self._latencies, self.waits, from_due, dict(limits or {})
+        )
         self._rows = RequestRows(start_ns, from_due)
         self.counter = Counter(
             self._tally,
             self._rows,
             self._add_more,
-            always=bool(limits) or detailed,
+            always=detailed,
             silence_ns=SILENCE_NS,
         )
         self.add = self.counter.add
         self.never_sent: list[tuple[int, int]] = []
-        self._limits = dict(limits or {})
-        self._from_due = from_due
         self._failures = collections.Counter[str]()  # by outcome
         self._sample: list[SampledAnswer] = []
         self._examples: dict[str, list[dict[str, Any]]] = {}
@@ -198,8 +198,6 @@ class Recorder:
         error = ""
         if record.outcome is not Outcome.OK:
             error = self._add_failure(record)
-        elif self._limits:
-            self._judge(record)
         if self._details is not None:
             self._add_details(self._details, record, error)
 
@@ -217,26 +215,6 @@ class Recorder:
         if record.sent and record.outcome in GIVEN_UP:
             self.waits[UNFINISHED].record(record.closed - record.due)
         return f"{name}: {record.detail}"
-
-    def _judge(self, record: Record) -> None:
-        """Count a request as good where it meets all --goodput limits."""
-        start = record.due if self._from_due else record.sent
-        if self._is_good(record, start, record.tpot_ns):
-            self.counters["good"] += 1
-        if self._is_good(record, record.sent, record.tpot_n1_ns):
-            self.counters["good_sent"] += 1
-
-    def _is_good(self, record: Record, start: int, tpot_ns: int | None) -> bool:
-        # a one-token reply has no TPOT and is judged on the rest
-        measured = {
-            "ttft": record.first_token - start,
-            "e2el": record.last_token - start,
-            "tpot": tpot_ns,
-        }
-        return all(
-            (value := measured[name]) is None or value <= limit
-            for name, limit in self._limits.items()
-        )
 
     def _add_retried(self, record: Record) -> None:
         ok = record.outcome is Outcome.OK
