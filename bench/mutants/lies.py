@@ -168,11 +168,11 @@ LIES = (
         "drop late replies",
         (
             Edit(
-                "loadgen/metrics/recorder.py",
-                "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
-                "        ok = record.outcome is Outcome.OK\n"
-                "        if ok and record.last_token - record.due > 60_000_000:\n            "
-                "return\n"
+                "loadgen/core/counter.pyx",
+                "        cdef Counter part\n        self.ended += 1\n",
+                "        cdef Counter part\n"
+                "        if record.outcome is OK and record.last_token - record.due > 60000000:\n"
+                "            return\n"
                 "        self.ended += 1\n",
             ),
         ),
