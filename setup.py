@@ -12,6 +12,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 COMPILED = (
+    "util.timerfd",
     "core.event_flags",
     "core.histogram",
     "core.answer",
@@ -27,8 +28,15 @@ COMPILED = (
     "core.server_threads",
     "core.pool",
     "core.schedule",
+    "core.pacer",
+    "core.request_encoder",
+    "core.connections",
+    "core.sender",
     "core.accumulator",
     "core.request_rows",
+    "core.counter",
+    "core.request_table",
+    "core.number_sample",
     "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",

@@ -18,7 +18,17 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from loadgen.core import accumulator, answer, histogram, http1, record, record_json, record_row, sse
+from loadgen.core import (
+    accumulator,
+    answer,
+    histogram,
+    http1,
+    record,
+    record_json,
+    record_row,
+    request_table,
+    sse,
+)
 from loadgen.engines.sim import emit, outlet, planned
 from tests.helpers.thinning import UNIT_EXAMPLES, few_cases, is_thinned
 
@@ -31,7 +41,7 @@ settings.load_profile("loadgen")
 # Modules that count live objects and bytes.
 COUNTING = (
     *(accumulator, answer, emit, histogram, http1, outlet, planned, record, record_json),
-    *(record_row, sse),
+    *(record_row, request_table, sse),
 )
 DEBUG = record.live() is not None
 

@@ -12,7 +12,7 @@ DISTORTION = "loadgen/checks/distortion.py"
 READ_LOOP = "loadgen/core/read_loop.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
-CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
+CLOCK, PACER = "loadgen/util/clock.py", "loadgen/core/pacer.pyx"
 READING = "tests/qa/accuracy/test_stalls.py"
 STALLS = (
     Edit(LOAD, "self.pacer.start()\n", "self.pacer.start()\n                self._stall()\n"),
@@ -72,8 +72,7 @@ LIES = (
         "pace with asyncio.sleep",
         (
             # The pacer's alone: the loop probe's alarm bounds how long a poll waits.
-            Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, "
-                                                          "LoopAlarm"),
+            Edit(PACER, "import KERNEL\n", "import KERNEL, LoopAlarm\n"),
             Edit(
                 PACER,
                 "\n        self._alarm = self._clock.alarm(asyncio.get_running_loop()",
@@ -169,11 +168,11 @@ LIES = (
         "drop late replies",
         (
             Edit(
-                "loadgen/metrics/recorder.py",
-                "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
-                "        ok = record.outcome is Outcome.OK\n"
-                "        if ok and record.last_token - record.due > 60_000_000:\n            "
-                "return\n"
+                "loadgen/core/counter.pyx",
+                "        cdef Counter part\n        self.ended += 1\n",
+                "        cdef Counter part\n"
+                "        if record.outcome is OK and record.last_token - record.due > 60000000:\n"
+                "            return\n"
                 "        self.ended += 1\n",
             ),
         ),
@@ -249,7 +248,7 @@ LIES = (
                 "                    continue\n",
             ),
         ),
-        Test("tests/client/test_pacer.py::test_requests_are_never_early_or_skipped_with_late_alarms"),
+        Test("tests/core/test_pacer.py::test_requests_are_never_early_or_skipped_with_late_alarms"),
     ),
     Mutant(
         "prompt + 3 tokens",

@@ -50,18 +50,18 @@ class Balancer:
         # In turn, a partition may never come to some of them.
         self._used = [transports[number] for number in sorted({turn % count for turn in turns})]
         self.hook = transports[0].hook
-        self._on_end: Callable[[Record], None] = lambda record: None
+        self._on_end: Callable[[Record], object] = lambda record: None
         self._in_flight = [0] * len(transports)
         self._session: array[int] | None = None  # of each request; None: each is one of its own
         self._homes = array("i")  # the target of each session, where there are any
 
     @property
-    def on_end(self) -> Callable[[Record], None]:
+    def on_end(self) -> Callable[[Record], object]:
         """As of a `Transport`."""
         return self._on_end
 
     @on_end.setter
-    def on_end(self, on_end: Callable[[Record], None]) -> None:
+    def on_end(self, on_end: Callable[[Record], object]) -> None:
         self._on_end = on_end
         for transport in self._transports:
             transport.on_end = self._ended

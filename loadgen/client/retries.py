@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from loadgen.client.pacer import AlarmQueue
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.user_behavior import Retry
 from loadgen.core.outcome import Outcome

@@ -4,7 +4,7 @@ and their users.
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from msgspec import Struct
@@ -14,6 +14,8 @@ from loadgen.config.user_behavior import ThinkTime
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 from loadgen.core.record import Record
 from loadgen.core.reference_parser import SURROGATE
+from loadgen.core.sender import Sender
+from loadgen.metrics.recorder import Recorder
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.partition import Partition
 from loadgen.workload.draws import uniforms
@@ -271,6 +273,18 @@ class Population:
             due_ns.append(int(part * self._think.draw_s(draws) * NS_PER_S))
         return Stripe(self._sessions[: self._begun], sorted(due_ns)[: self._begun])
 
+    def register(self, sender: Sender, is_over: Callable[[Record], bool]) -> None:
+        """Have each user go on once the session of a request is over, by a hook of a `Sender`."""
+
+        def go_on(record: Record) -> None:
+            pacer = sender.pacer
+            if not pacer.schedule.is_done and is_over(record):
+                session = self.next_session(record.closed)
+                if session is not None:
+                    pacer.follow(*session)
+
+        sender.after_end.append(go_on)
+
     def next_session(self, ended_ns: int) -> tuple[int, int] | None:
         """Return the number of the first request of a user's next session, and when it is due;
         None: none is left.
@@ -285,3 +299,72 @@ class Population:
         return number, ended_ns + int(
             self._think.draw_s(uniforms(2, self._seed, "think", number)) * NS_PER_S
         )
+
+
+class Sessions:
+    """Has the turns of sessions follow each other, by the hooks of a `Sender`.
+
+    Args:
+        sender: Gets the hooks.
+        requests: The requests of the run.
+        recorder: Counts turns that will never be due.
+        end: One beyond the last request of this load.
+        token: The response header with the token of a session; None: there is none.
+        on_record: Called with each record of a turn that will never be due, or None.
+    """
+
+    def __init__(
+        self,
+        sender: Sender,
+        requests: Requests,
+        recorder: Recorder,
+        end: int,
+        token: str | None,
+        on_record: Callable[[Record], None] | None,
+    ) -> None:
+        self._sender = sender
+        self._requests = requests
+        self._recorder = recorder
+        self._open = OpenSessions(requests, end)
+        self._tokens = SessionTokens(token) if token else None
+        self._on_record = on_record
+
+    def register(self) -> None:
+        """Set the hooks."""
+        self._sender.body = self._open.body
+        self._sender.before_send.append(self._prepare)
+        self._sender.after_end.append(self._continue)
+
+    def _prepare(self, record: Record) -> None:
+        """Say which turn a request is, and have it carry the token of its session."""
+        record.turn = self._requests.turn(record.index)
+        if self._tokens is not None:
+            self._tokens.prepare(record)
+            if record.turn > 0 and record.session_token is None:
+                self._recorder.counters["turns_without_token"] += 1
+
+    def _continue(self, record: Record) -> None:
+        """Have the requests follow that are due after this one, or none where it has failed."""
+        if self._tokens is not None:
+            self._tokens.take(record)
+        pacer = self._sender.pacer
+        if pacer.schedule.is_done:  # what would follow was counted as cancelled
+            return
+        lost = list[Record]()
+        if record.outcome is Outcome.OK:
+            for index, due_ns in self._open.next_due(record):
+                pacer.follow(index, due_ns)
+        else:
+            lost = self._open.given_up(record)
+        if self._tokens is not None and self._open.is_over(record):
+            self._tokens.end(record)
+        for never_due in lost:
+            self._recorder.add(never_due)
+            if self._on_record is not None:
+                self._on_record(never_due)
+        self._sender.ended += len(lost)
+        pacer.cancel_followups(len(lost))
+
+    def is_over(self, record: Record) -> bool:
+        """Return whether all requests of the session of `record` have ended, or are given up."""
+        return self._open.is_over(record)

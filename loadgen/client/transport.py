@@ -1,27 +1,26 @@
 """Sends requests over connections to one target, and brings every Record to its end.
 
 `Connector` opens connections. Each is given the compiled protocol of
-`loadgen.core.stamped_connection`, and kept in a `Pool`, so that a send is a pop and a write in
-place: no task, future or coroutine per request. A request that finds no connection waits until one
-has been opened or is free.
+`loadgen.core.stamped_connection`, and is one of the compiled `Connections`, where a send is a pop
+and a write. A request that finds no connection waits until one has been opened or is free.
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.client.connector import CannotConnect, Connector
 from loadgen.client.decoder import Decoder
 from loadgen.client.open_ends import OpenEnds
-from loadgen.client.pacer import AlarmQueue
-from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.timeouts import LimitWatch, Timeouts
+from loadgen.core.connections import Connections
 from loadgen.core.dialect_scan import DialectScanner
 from loadgen.core.keep_alive import MARGIN_NS, REST_NS, KeepAlive
 from loadgen.core.outcome import Outcome
 from loadgen.core.pool import Pool
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
+from loadgen.core.request_encoder import RequestEncoder
 from loadgen.core.server_threads import ServerThreads
 from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.failures import Reachability, ReachabilityTracker
@@ -42,7 +41,7 @@ HEARD_NS = 250_000_000
 HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has found no server
 
 
-class Transport:
+class Transport(Connections):
     """The connections of a run to one target.
 
     Args:
@@ -53,9 +52,8 @@ class Transport:
         sources: Where its connections come from; by default the system chooses.
 
     Attributes:
-        on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        hook: Compares each read with the next due time.
-        encoder: Makes the bytes of its requests; another one may take its place at any time.
+        target: The same.
+        timeouts: The same.
         opened: Connections opened so far.
     """
 
@@ -66,20 +64,16 @@ class Transport:
         read_loop: ReadLoop | None = None,
         sources: SourceAddresses | None = None,
     ) -> None:
+        pool = Pool(self._close, KeepAlive(), ServerThreads(timeouts.first_byte // 2))
+        super().__init__(read_loop or ReadLoop(), pool, RequestEncoder(target))
         self.target = target
         self.timeouts = timeouts
-        self.on_end: Callable[[Record], None] = lambda record: None
-        self._read_loop = read_loop or ReadLoop()
-        self.hook = self._read_loop.hook
         self.opened = 0
         self._tracker = ReachabilityTracker()
-        self.encoder = RequestEncoder(target)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
-        self._pool = Pool(self._close, KeepAlive(), ServerThreads(timeouts.first_byte // 2))
-        self._active: set[Connection] = set()
-        self._limits = LimitWatch(self._active, timeouts, self._abandon)
+        self._limits = LimitWatch(self.active, timeouts, self._abandon)
         self._open_ends = OpenEnds(self._end_open)
-        self._departures = AlarmQueue(self._leave, clock_for(self._read_loop))
+        self._departures = AlarmQueue(self._leave, clock_for(self.read_loop))
         self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None
@@ -98,7 +92,7 @@ class Transport:
         """Begin to read connections; call in the loop that will send."""
         if self.target.may_be_compressed:
             from aiohttp import client_proto  # noqa: F401 - now, so that the first response does not wait
-        self._read_loop.open(asyncio.get_running_loop())
+        self.read_loop.open(asyncio.get_running_loop())
         self._limits.start()
         self._is_open = True
 
@@ -107,12 +101,12 @@ class Transport:
         """Whether the server lets a connection carry more than one request, as far as it has
         shown.
         """
-        return self._pool.reusable
+        return self.pool.reusable
 
     @property
     def starved(self) -> int:
         """Requests that waited for a thread of the server that an idle connection held."""
-        return self._pool.threads.starved
+        return self.pool.threads.starved
 
     async def warm(self, count: int) -> int:
         """Open connections ahead of the requests until `count` can be used; return how many there
@@ -120,7 +114,7 @@ class Transport:
 
         Those that are open can be used where it is cancelled, too.
         """
-        pool = self._pool
+        pool = self.pool
         while rest_ns := pool.rest_left_ns(now_ns()):  # noqa: ASYNC110 - it waits for time to pass
             await asyncio.sleep(rest_ns / NS_PER_S)
         pool.peak = max(pool.peak, count)
@@ -145,27 +139,8 @@ class Transport:
     def tap(self, tap: "Tap") -> None:
         """Have `tap` capture all traffic from now on; call while nothing is in flight."""
         self._decoder.tap = tap
-        for connection in self._pool:
+        for connection in self.pool:
             connection.tap = tap
-
-    def send(self, record: Record, body: bytes) -> None:
-        """Send one request now, or as soon as a connection is open; `on_end` is called with the
-        record later.
-        """
-        request = self.encoder.encode(record, body)
-        at_ns = now_ns()
-        pool = self._pool
-        connection = None
-        if not pool.waiting or pool.has_turn(record, at_ns):
-            connection = pool.take(at_ns)
-        if connection is not None:
-            self._send_on(connection, record, request)
-        else:
-            pool.wait(record, request, at_ns)
-            # so that the read loop leaves the event loop its turns meanwhile
-            self._read_loop.loop_users += 1
-        if pool.is_short or connection is None:
-            self._serve()
 
     def reachability(self, start_ns: int) -> Reachability:
         """Return whether the server still accepts connections, on a clock that started at
@@ -174,23 +149,22 @@ class Transport:
         at_ns = now_ns()
         latest_ns = 0
         fresh_ns = at_ns - HEARD_NS
-        for connection in self._active:
+        for connection in self.active:
             record = connection.record
             held_ns = record.sent if at_ns - record.sent >= HELD_NS else 0
             latest_ns = max(latest_ns, record.last_token or record.first_byte or held_ns)
             if latest_ns > fresh_ns:
                 break
-        if latest_ns:
-            self._tracker.answered(latest_ns)
+        self._tracker.answered(max(latest_ns, self.heard_ns))
         return self._tracker.reachability(start_ns)
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
-        for connection in list(self._active):
+        for connection in list(self.active):
             self._abandon(connection, outcome, detail)
         for record in list(self._pausing):
             self._end_pause(record)
-        while self._pool.waiting:
+        while self.pool.waiting:
             self._end_waiting(outcome, detail)
         for task in self._opening:
             task.cancel()
@@ -207,34 +181,38 @@ class Transport:
         for alarm in (self._serve_alarm, self._watch_alarm):
             if alarm is not None:
                 alarm.cancel()
-        self._pool.close_all()
+        self.pool.close_all()
         self._connector.close()
         self._limits.stop()
         if self._is_open:
-            self._read_loop.close()
+            self.read_loop.close()
         await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
 
     # -- what Connection calls
     # ---------------------------------------------------------------------------
 
-    def ended(self, connection: Connection) -> None:
-        """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
+    def refused(self, connection: Connection) -> None:
+        """Pass on the record of a request whose connection closed before a byte of an answer."""
         record = connection.record
-        self._active.discard(connection)
-        if record.first_byte:
-            self._tracker.answered(record.last_token or record.first_byte)
-        pool = self._pool
-        pool.rest(connection, now_ns())
-        if record.outcome is not Outcome.REFUSED:
-            self.on_end(record)
-        else:
-            if connection.requests == 1:
-                self._tracker.refused(
-                    record.closed, record.detail or "closed before a byte of a response"
-                )
-            self._end_later(record)
-        if pool.waiting:
-            self._serve()
+        if connection.requests == 1:
+            self._tracker.answered(self.heard_ns)
+            self._tracker.refused(
+                record.closed, record.detail or "closed before a byte of a response"
+            )
+        self._end_later(record)
+
+    def sent_first(self, record: Record) -> None:
+        """Watch the first request of a connection: idle connections may hold the threads of the
+        server.
+        """
+        self.pool.threads.sent(record)
+        if self._watch_alarm is None:
+            self._watch()
+
+    def leaves(self, connection: Connection) -> None:
+        """Close the connection of a request when its user leaves."""
+        record = connection.record
+        self._departures.add(record.sent + record.disconnect_ns, (connection, record))
 
     def finished(self, connection: Connection, is_complete: bool) -> None:
         """Wait for the end of a response whose answer is complete, but not for long."""
@@ -242,10 +220,10 @@ class Transport:
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         """Handle a connection that the peer or the network ended."""
-        if connection not in self._active:
-            self._pool.lost(connection, now_ns())
+        if connection not in self.active:
+            self.pool.lost(connection, now_ns())
         elif not connection.record.first_byte:
-            self._pool.lost_request(connection)
+            self.pool.lost_request(connection)
 
     def reader(self, connection: Connection) -> None:
         """Have aiohttp's own reader take a response over whose body the compiled path does not
@@ -261,12 +239,13 @@ class Transport:
             transport, tls = await self._connector.open()
         except CannotConnect as error:
             if error.outcome is Outcome.REFUSED:
+                self._tracker.answered(self.heard_ns)
                 self._tracker.refused(now_ns(), str(error))
             elif error.outcome is Outcome.TLS_ERROR:
                 self._tracker.answered(now_ns())
             raise
         try:
-            connection = Connection(self, transport, self._read_loop, tls, self._scanner)
+            connection = Connection(self, transport, self.read_loop, tls, self._scanner)
             connection.transport.set_protocol(connection)
             connection.begin_reading()
         except BaseException:
@@ -282,11 +261,11 @@ class Transport:
         """Open a connection; it is ready at once, also where others that open with it are
         cancelled.
         """
-        self._pool.opened(await self._connect(), now_ns())
+        self.pool.opened(await self._connect(), now_ns())
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         """Send requests that wait on connections that are free, and open others."""
-        pool = self._pool
+        pool = self.pool
         at_ns = now_ns()
         while pool.waiting and (connection := pool.take_for_waiting(at_ns)) is not None:
             self._send_waiting(connection, at_ns)
@@ -299,7 +278,7 @@ class Transport:
             self._serve_alarm.cancel()
             self._serve_alarm = None
         if pool.waiting:
-            self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self._serve)
+            self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self.serve)
 
     async def _connect_for_waiting(self) -> None:
         """Open a connection, and send on it at once: if the peer closes it at once, that must show
@@ -307,22 +286,22 @@ class Transport:
         """
         connection = await self._connect()
         at_ns = now_ns()
-        if self._pool.waiting:
-            self._pool.begin_use()
+        if self.pool.waiting:
+            self.pool.begin_use()
             self._send_waiting(connection, at_ns)
         else:
-            self._pool.opened(connection, at_ns)
+            self.pool.opened(connection, at_ns)
 
     def _send_waiting(self, connection: Connection, at_ns: int) -> None:
         """Send the next of the requests that wait for a connection."""
-        record, request, since_ns = self._pool.next_waiting()
-        self._read_loop.loop_users -= 1
+        record, request, since_ns = self.pool.next_waiting()
+        self.read_loop.loop_users -= 1
         record.connect_ns = at_ns - since_ns
-        self._send_on(connection, record, request)
+        self.send_on(connection, record, request)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
         """Serve the requests that wait; one fails where no connection is opened for it any more."""
-        pool = self._pool
+        pool = self.pool
         pool.opening -= 1
         self._opening.discard(task)
         if task.cancelled():
@@ -332,32 +311,21 @@ class Transport:
             outcome = error.outcome if isinstance(error, CannotConnect) else Outcome.CLIENT_ERROR
             self._end_waiting(outcome, str(error) or type(error).__name__)
         if pool.waiting:
-            self._serve()
+            self.serve()
 
     def _end_waiting(self, outcome: Outcome, detail: str) -> None:
         """End the next of the requests that wait for a connection."""
-        record, _, _ = self._pool.next_waiting()
-        self._read_loop.loop_users -= 1
+        record, _, _ = self.pool.next_waiting()
+        self.read_loop.loop_users -= 1
         record.end(outcome, detail, now_ns())
         if outcome is Outcome.CANCELLED:
             self.on_end(record)
         else:
             self._end_later(record)
 
-    def _send_on(self, connection: Connection, record: Record, request: bytes) -> None:
-        self._active.add(connection)
-        record.reused = connection.requests > 0
-        connection.send(request, record)
-        if not record.reused:
-            self._pool.threads.sent(record)
-            if self._watch_alarm is None:
-                self._watch()
-        if record.disconnect_ns >= 0:
-            self._departures.add(record.sent + record.disconnect_ns, (connection, record))
-
     def _watch(self) -> None:
         """Look whether idle connections hold threads that requests wait for, as long as one may."""
-        pause_ns = self._pool.watch(now_ns())
+        pause_ns = self.pool.watch(now_ns())
         self._watch_alarm = None
         if pause_ns:
             self._watch_alarm = asyncio.get_running_loop().call_later(
@@ -367,7 +335,7 @@ class Transport:
     def _leave(self, request: tuple[Connection, Record], at_ns: int) -> None:
         """Close the connection of a request whose user leaves now, unless its answer has ended."""
         connection, record = request
-        if connection in self._active and connection.record is record:
+        if connection in self.active and connection.record is record:
             self._abandon(connection, Outcome.DISCONNECTED, left_after(record))
 
     def _end_later(self, record: Record) -> None:
@@ -404,10 +372,10 @@ class Transport:
 
     def _decoded(self, connection: Connection) -> None:
         """End a response that was decoded, unless it has been abandoned."""
-        if connection in self._active:
+        if connection in self.active:
             self.ended(connection)
 
     def _end_open(self, connection: Connection) -> None:
         """End a response that its server leaves open after the last event of its answer."""
-        if connection in self._active:
+        if connection in self.active:
             self._abandon(connection, Outcome.STALLED, "no end in time")

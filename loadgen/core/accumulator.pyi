@@ -41,6 +41,7 @@ class Tally:
         latencies: dict[str, Latency],
         waits: dict[str, Histogram],
         from_due: bool = True,
+        limits: dict[str, int] | None = None,
     ) -> None: ...
     def add(self, record: Record) -> None: ...
 

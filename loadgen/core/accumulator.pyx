@@ -7,7 +7,7 @@ counters, one in the timeline, and one bin; where it is not, six histogram count
 object.
 """
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -28,7 +28,7 @@ cdef enum:
     EARLY_NS = 50000  # a request sent so long before it was due counts as early
     BIN_GROWTH = 1000  # bins added at a time
 
-cdef object OK = Outcome.OK
+cdef object OK = Outcome.OK, NO_LIMIT = INT64_MAX
 cdef int64_t columns = COLUMNS, rows = ROWS
 
 
@@ -37,9 +37,6 @@ cdef class Latency:
     """Counts the values of one latency, ns, each with the least and the greatest that it may
     truly have been.
     """
-
-    cdef Histogram exact  # of values that are known exactly
-    cdef Histogram inexact, inexact_least, inexact_greatest  # of all others
 
     def __init__(self):
         self.exact = Histogram()
@@ -65,14 +62,6 @@ cdef class Latency:
         values as `points`.
         """
         return self.exact + self.inexact_greatest
-
-    cdef inline void add(self, int64_t value, int64_t least, int64_t greatest,
-                         int64_t count) noexcept:
-        """Count a value `count` times; a latency is never less than 0."""
-        if least == value == greatest:
-            self.exact.add(value, count)
-        else:
-            self.add_inexact(value, least, greatest, count)
 
     cdef void add_inexact(self, int64_t value, int64_t least, int64_t greatest,
                           int64_t count) noexcept:
@@ -168,6 +157,7 @@ def live():
     return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
+@cython.final
 cdef class Tally:
     """Counts records into its attributes and into histograms, and output tokens over time into
     `bins`.
@@ -177,7 +167,8 @@ cdef class Tally:
         bin_ns: How long a bin is.
         latencies: What counts each latency, by the names in `metrics.snapshot.LATENCIES`.
         waits: Histograms of ns by the names in `metrics.snapshot.WAITS`.
-        from_due: Whether TTFT on the timeline counts from due; else from sent.
+        from_due: Whether TTFT on the timeline, and the limits, count from due; else from sent.
+        limits: The --goodput limits, ns, by ttft, tpot or e2el.
 
     Attributes:
         bins: Output tokens per bin, a new array('q') that ends with the last token.
@@ -185,41 +176,14 @@ cdef class Tally:
     The other attributes are the counters that `metrics.snapshot.COUNTERS` describes.
     """
 
-    cdef int64_t start_ns, bin_ns
-    cdef int64_t *bin_counts
-    cdef int64_t bin_count
-    cdef bint from_due
-    cdef int64_t column_ns  # the width of a column of the timeline
-    cdef int64_t end_ns  # when its last column ends, from the start
-    cdef int64_t *ttft_over_time  # by column * rows + row, as `timeline.Cells`
-    cdef int64_t *icl_over_time
-    cdef Histogram lag, pool_wait, connect
-    cdef Latency ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent, tpot, tpot_n1, icl
-    cdef Latency itl
-    # sums over many streams for days exceed 64 bits
-    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns
-    cdef readonly int64_t early, late_connections, by_reader, window_filled, disordered
-    cdef readonly int64_t lost_token_events
-    cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted
-    cdef readonly int64_t input_tokens
-    cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted
-    cdef readonly int64_t unexpected_input_tokens
-    cdef readonly int64_t unplanned_requests, unplanned_input_tokens, unknown_input
-    cdef readonly int64_t planned_output_tokens, output_as_planned, output_tokens, unseen_tokens
-    cdef readonly int64_t surplus_events
-    cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
-    cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
-    cdef readonly int64_t inexact_events, user_stamped_events, unbounded_events
-    cdef readonly int64_t reordered_events, late_events
-    cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
-    cdef readonly int64_t decode_tokens, unequal, results
-    cdef readonly int64_t silent_events, late_ends, tail_ns, unnamed_ends
-    cdef readonly int64_t disagreeing_counts, disagreeing_tokens
-
     def __init__(self, int64_t start_ns, int64_t bin_ns, dict latencies not None,
                  dict waits not None,
-                 bint from_due=True):
+                 bint from_due=True, dict limits=None):
         self.start_ns, self.bin_ns, self.from_due = start_ns, bin_ns, from_due
+        self.has_limits = bool(limits)
+        self.ttft_limit_ns, self.tpot_limit_ns, self.e2el_limit_ns = [
+            min((limits or {}).get(name, NO_LIMIT), NO_LIMIT) for name in ("ttft", "tpot", "e2el")
+        ]
         self.lag, self.pool_wait, self.connect = waits["lag"], waits["pool_wait"], waits["connect"]
         self.ttft_due, self.ttft_sent = latencies["ttft_due"], latencies["ttft_sent"]
         self.ttfo_due, self.ttfo_sent = latencies["ttfo_due"], latencies["ttfo_sent"]
@@ -248,7 +212,7 @@ cdef class Tally:
         return Timeline(self.column_ns, above_zero(self.ttft_over_time, last_column),
                         above_zero(self.icl_over_time, last_column))
 
-    def add(self, Record record not None):
+    cpdef add(self, Record record):
         """Count an ended record."""
         if record.sent:
             self._add_waits(record)
@@ -263,6 +227,8 @@ cdef class Tally:
             )
             self._add_latencies(record)
             self._add_over_time(record)
+            if self.has_limits:
+                self._judge(record)
             self.results += max(record.results, 0)
         else:
             self.lost_token_events += record.events
@@ -401,8 +367,27 @@ cdef class Tally:
             self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])
         return 0
 
-    cdef inline void _count_over_time(self, int64_t *cells, int64_t at_ns,
-                                      int64_t since_ns) noexcept:
+    cdef int _judge(self, Record record) except -1:
+        """Count a request as good where it meets all limits."""
+        cdef int64_t since_ns = record.due if self.from_due else record.sent
+        if self._is_good(record, since_ns, record.tokens_after_first_event()):
+            self.good += 1
+        if self._is_good(record, record.sent, record.tokens_but_one()):
+            self.good_sent += 1
+        return 0
+
+    cdef bint _is_good(self, Record record, int64_t since_ns, int64_t tokens) noexcept:
+        """Return whether a request meets all limits, with a TPOT over so many tokens; if there are
+        none, it has no TPOT and is judged on the rest.
+        """
+        cdef int64_t first_ns = record.first_token, last_ns = record.last_token
+        return (
+            first_ns - since_ns <= self.ttft_limit_ns
+            and last_ns - since_ns <= self.e2el_limit_ns
+            and (tokens <= 0 or (last_ns - first_ns) // tokens <= self.tpot_limit_ns)
+        )
+
+    cdef void _count_over_time(self, int64_t *cells, int64_t at_ns, int64_t since_ns) noexcept:
         """Count the time from `since_ns` to `at_ns`, in the column of its end."""
         cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
         if at_ns >= since_ns:

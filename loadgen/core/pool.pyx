@@ -58,20 +58,6 @@ cdef class Pool:
         is_short: Whether connections are to be opened ahead of the next requests.
     """
 
-    cdef readonly object keep_alive
-    cdef readonly ServerThreads threads
-    cdef readonly Py_ssize_t waiting
-    cdef public Py_ssize_t opening, peak
-    cdef readonly bint is_short
-    cdef object _close
-    # record, bytes, and since when it waits, ns; the oldest first
-    cdef object _in_time, _late
-    cdef Py_ssize_t _in_use
-    cdef int64_t _opened_ns  # those opened so far have had their time by then
-    cdef list _unused  # in the order in which they were opened
-    cdef object _resting  # deque
-    cdef list _rested
-
     def __init__(self, close, keep_alive, ServerThreads threads not None):
         self.keep_alive, self.threads = keep_alive, threads
         self._close = close
@@ -129,11 +115,11 @@ cdef class Pool:
         if self._in_use > self.peak:
             self.peak = self._in_use
 
-    def has_turn(self, Record record, int64_t at_ns):
+    cpdef bint has_turn(self, Record record, int64_t at_ns) except -1:
         """Return whether a request goes before all that wait."""
         return not self._in_time and not _is_late(record, at_ns)
 
-    def wait(self, Record record, bytes request, int64_t at_ns):
+    cpdef wait(self, Record record, bytes request, int64_t at_ns):
         """Have a request wait that has found no connection."""
         waiting = self._late if _is_late(record, at_ns) else self._in_time
         waiting.append((record, request, at_ns))

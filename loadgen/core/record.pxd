@@ -64,6 +64,7 @@ cdef class Record(Answer):
     cdef public object response_head
     cpdef end(self, outcome, detail, int64_t at_ns)
     # What reads it.
+    cdef bint has_count(self) noexcept
     cdef int64_t get_expected_tokens(self) noexcept
     cdef int64_t get_answer_tokens(self) noexcept
     cdef int64_t get_hidden_tokens(self) noexcept

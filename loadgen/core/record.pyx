@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from loadgen.core.answer cimport Answer
+from loadgen.core.answer cimport BY_EVENTS as COUNTED_BY_EVENTS, Answer
 from loadgen.core.c.memory cimport COUNTING, RECORDS, count_objects, live_count
 
 from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
@@ -24,11 +24,12 @@ cdef class Record(Answer):
 
     def __cinit__(self):
         count_objects(RECORDS, 1)
+        self.attempts = 1
+        self.server_tokens = self.turn = self.disconnect_ns = self.tokenized = -1
 
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
-        self.index, self.due, self.attempts = index, due, 1
+        self.index, self.due = index, due
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
-        self.server_tokens = self.turn = self.disconnect_ns = self.tokenized = -1
 
     def __dealloc__(self):
         count_objects(RECORDS, -1)
@@ -82,7 +83,7 @@ cdef class Record(Answer):
         """Whether the server or a tokenizer counted the tokens of the answer; else only its
         events are known.
         """
-        return self.completion_tokens >= 0 or self.tokenized >= 0 or self.counted_by != BY_EVENTS
+        return self.has_count()
 
     @property
     def hidden_tokens(self):
@@ -136,6 +137,13 @@ cdef class Record(Answer):
     def ordered(self):
         """Whether the stamps are in the order in which things must have happened."""
         return self.is_ordered()
+
+    cdef bint has_count(self) noexcept:
+        return (
+            self.completion_tokens >= 0
+            or self.tokenized >= 0
+            or self.counted_by != COUNTED_BY_EVENTS
+        )
 
     cdef int64_t get_expected_tokens(self) noexcept:
         return self.server_tokens if self.server_tokens >= 0 else self.input_tokens

@@ -18,16 +18,6 @@ NO_TPOT = -1  # of an answer of one token
 cdef object OK = Outcome.OK
 cdef dict IN_PLACE = {Outcome.CANCELLED: CANCELLED, Outcome.DISCONNECTED: DISCONNECTED}
 
-cdef enum:
-    BLOCK = 8192  # rows; one array that grew would fragment the heap
-
-
-cdef packed struct Row:  # `metrics.snapshot.ROW` says what it holds
-    uint32_t index
-    int64_t sent, closed
-    float ttft, e2el, tpot
-    int32_t input_tokens, cached_tokens
-
 
 @cython.final
 cdef class RequestRows:
@@ -37,16 +27,11 @@ cdef class RequestRows:
         start_ns: When the clock of the run starts.
         from_due: Whether latencies count from due; else from sent.
     """
-    cdef int64_t start_ns
-    cdef bint from_due
-    cdef list blocks  # full ones
-    cdef Row[BLOCK] block
-    cdef Py_ssize_t count  # rows in `block`
 
     def __init__(self, int64_t start_ns, bint from_due):
         self.start_ns, self.from_due, self.blocks = start_ns, from_due, []
 
-    def add(self, Record record not None):
+    cpdef add(self, Record record):
         """Add a record that has its outcome."""
         cdef Row *row = &self.block[self.count]
         cdef int64_t since_ns = record.due if self.from_due else record.sent

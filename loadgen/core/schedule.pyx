@@ -5,6 +5,7 @@ Budget per request: some comparisons of integers. It reads no clock: the caller 
 """
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t
+from cpython cimport array as c_array
 
 from array import array
 from bisect import bisect_right
@@ -42,18 +43,6 @@ cdef class Schedule:
         cap: Most requests in flight now; None for no limit.
         cut_off: Requests that were not handed out since `until_ns` had come.
     """
-    cdef readonly int64_t index, due_ns, ready_ns, next_ns, cut_off
-    cdef readonly object cap
-    cdef int64_t _start_ns, _until_ns, _change_ns
-    cdef bint _closed_loop
-    cdef object _numbers, _next_cap, _caps
-    cdef const int64_t[:] _due
-    cdef Py_ssize_t _next, _count
-    cdef int64_t _slots
-    cdef int64_t _following  # not due yet, whether or not it is known when they are
-    cdef list _later  # a heap of those of which it is known: due, number
-    cdef object _waiting  # due, but without a slot: due, number
-
     def __init__(
         self, int64_t start_ns, numbers, due, *, int64_t following=0, cap=None, caps=(),
         bint closed_loop=False, until_ns=None
@@ -61,7 +50,8 @@ cdef class Schedule:
         self._start_ns, self._closed_loop = start_ns, closed_loop
         self._until_ns = NEVER if until_ns is None else until_ns
         self._numbers, self._count = numbers, len(due)
-        self._due = due if isinstance(due, array) else array("q", due)
+        self._due_times = due if isinstance(due, array) else array("q", due)
+        self._due = <const int64_t *>(<c_array.array>self._due_times).data.as_longlongs
         self._following = following
         self.cap = cap
         self._slots = self._count + following if cap is None else cap
@@ -73,7 +63,10 @@ cdef class Schedule:
     @property
     def is_done(self):
         """Whether nothing is left to be handed out."""
-        return self._next == self._count and not self._waiting and not self._following
+        return not self.has_more()
+
+    cdef bint has_more(self) noexcept:
+        return self._next < self._count or self._following > 0 or len(self._waiting) > 0
 
     def overdue(self, int64_t at_ns):
         """Return how many requests are due and not handed out: without a slot, or late; without
@@ -81,10 +74,10 @@ cdef class Schedule:
         """
         cdef Py_ssize_t late = 0
         if not self._closed_loop:
-            late = bisect_right(self._due, at_ns - self._start_ns, self._next) - self._next
+            late = bisect_right(self._due_times, at_ns - self._start_ns, self._next) - self._next
         return len(self._waiting) + late
 
-    def step(self, int64_t at_ns):
+    cpdef bint step(self, int64_t at_ns) except -1:
         """Hand out the next request that may be sent at `at_ns`, if there is one.
 
         Returns:
@@ -127,7 +120,7 @@ cdef class Schedule:
             self.next_ns = min(due_ns, self._change_ns, self._until_ns)
         return False
 
-    def release(self):
+    cpdef bint release(self) except -1:
         """Free the slot of a request that has ended; return whether another one may take it."""
         self._slots += 1
         return bool(self._waiting) or (self._closed_loop and self._next < self._count)

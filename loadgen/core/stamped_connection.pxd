@@ -32,6 +32,7 @@ cdef class Connection:
     cdef bint was_emptied  # by the last read
     cdef Segments segments
     cdef Window window
+    cpdef send(self, bytes request, Record record)
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1

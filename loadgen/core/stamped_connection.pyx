@@ -151,7 +151,7 @@ cdef class Connection:
             return False
         return errno == EAGAIN or errno == EINTR
 
-    def send(self, bytes request not None, Record record not None):
+    cpdef send(self, bytes request, Record record):
         """Stamp and write a whole request, and expect its response."""
         cdef Py_ssize_t size, sent
         if self.tls is not None:

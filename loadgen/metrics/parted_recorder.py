@@ -39,16 +39,13 @@ class PartedRecorder(Recorder):
             Recorder.from_settings(of_class, start_ns, 0)
             for of_class in of_classes * recorder._targets
         ]
+        recorder.counter.divide([part.counter for part in recorder._parts], recorder._classes)
         return recorder
-
-    def add(self, record: Record) -> None:
-        """As `Recorder.add`."""
-        self.ended += 1
-        self._part_of(record).add(record)
 
     def add_sample(self, record: Record, streamed: int) -> None:
         """As `Recorder.add_sample`."""
-        self._part_of(record).add_sample(record, streamed)
+        part = self._parts[record.target * self._classes + record.class_number]
+        part.add_sample(record, streamed)
 
     @property
     def failed(self) -> int:
@@ -89,9 +86,6 @@ class PartedRecorder(Recorder):
         return structs.replace(
             whole, scheduled=self.scheduled, targets=tuple(targets), classes=tuple(classes)
         )
-
-    def _part_of(self, record: Record) -> Recorder:
-        return self._parts[record.target * self._classes + record.class_number]
 
 
 def recorder_for(settings: RunSettings, start_ns: int, scheduled: int) -> Recorder:

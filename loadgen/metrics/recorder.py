@@ -1,14 +1,14 @@
 """Folds the Records of a run into histograms and counters as they end."""
 
-import json
-from collections import Counter
-from collections.abc import Mapping
+import collections
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, Self
 
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.accumulator import Latency, Tally
+from loadgen.core.counter import Counter
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -33,12 +33,10 @@ from loadgen.metrics.streamed_tokens import sampled
 from loadgen.metrics.sums import add_unread
 
 COUNTED_HERE = (
-    *("good", "good_sent", "departures", "never_due", "broken_off", "silent_streams"),
+    *("departures", "never_due", "broken_off", "silent_streams"),
     *OF_LOOP,
 )
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
-MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
-MAX_STOP_CHARACTERS = 64
 
 
 class Recorder:
@@ -50,7 +48,17 @@ class Recorder:
         limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
         from_due: Whether those limits, and latencies over time, count from due (else from sent).
         detailed: Keep every request's lengths, latencies and text.
+
+    Attributes:
+        counter: Counts the requests that have a record.
+        add: Counts a record that has its outcome: `counter.add` itself.
+        waits: The histograms of ns that are no latencies, by name.
+        counters: The counters that `Tally` does not have, by name.
+        never_sent: Requests that ended before they had a record: the number of the first, and how
+            many.
     """
+
+    add: Callable[[Record], None]
 
     def __init__(
         self,
@@ -66,17 +74,22 @@ class Recorder:
         self._latencies = {name: Latency() for name in LATENCIES}
         self.waits = {name: Histogram() for name in (*WAITS, UNFINISHED)}
         self.counters = dict.fromkeys(COUNTED_HERE, 0)
-        self._tally = Tally(start_ns, BIN_NS, self._latencies, self.waits, from_due)  # all others
-        self.ended = 0
-        self.never_sent: list[tuple[int, int]] = []  # the number of the first, and how many
-        self._limits = dict(limits or {})
-        self._from_due = from_due
-        self._outcomes: Counter[str] = Counter()
-        self._finishes: Counter[str] = Counter()
-        self._early_stops: Counter[str] = Counter()
+        self._tally = Tally(  # has all other counters
+            start_ns, BIN_NS, self._latencies, self.waits, from_due, dict(limits or {})
+        )
+        self._rows = RequestRows(start_ns, from_due)
+        self.counter = Counter(
+            self._tally,
+            self._rows,
+            self._add_more,
+            always=detailed,
+            silence_ns=SILENCE_NS,
+        )
+        self.add = self.counter.add
+        self.never_sent: list[tuple[int, int]] = []
+        self._failures = collections.Counter[str]()  # by outcome
         self._sample: list[SampledAnswer] = []
         self._examples: dict[str, list[dict[str, Any]]] = {}
-        self._rows = RequestRows(start_ns, from_due)
         self._retries = bytearray()  # RETRY_ROW after RETRY_ROW
         self._details = Details() if detailed else None
         self._silences: list[dict[str, Any]] = []
@@ -93,60 +106,26 @@ class Recorder:
             detailed=settings.save_detailed,
         )
 
-    def add(self, record: Record) -> None:
-        """Count a record that has its outcome."""
-        ok = record.outcome is Outcome.OK
-        self.ended += 1
-        name = (
-            f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
-        )
-        self._outcomes[name] += 1
-        self._rows.add(record)
-        self._tally.add(record)
-        if record.unread:
-            self._unread = add_unread(self._unread, record.unread)
-        if record.sent > 0 and (record.disconnect_tokens or record.disconnect_ns >= 0):
-            self.counters["departures"] += 1
-        if record.attempts > 1:
-            self._add_retried(record)
-        if record.first_token and record.closed - record.first_token >= SILENCE_NS:
-            self._add_silence(record)
-        if ok:
-            if record.results < 0:
-                _count_word(self._finishes, record.finish_reason or "")
-            if record.counts_tokens and record.answer_tokens < record.output_tokens:
-                _count_word(self._early_stops, _why_ended(record))
-            if self._limits:
-                self._judge(record)
-        else:
-            # Only the later turns of a failed session have a record and were given to no transport.
-            if record.outcome is Outcome.CANCELLED and not record.ready:
-                self.counters["never_due"] += 1
-            if record.outcome is Outcome.STREAM_ERROR and record.events > 0:
-                self.counters["broken_off"] += 1
-            self._add_example(name, record.index, phase(record), record.detail or "")
-            if record.sent and record.outcome in GIVEN_UP:
-                self.waits[UNFINISHED].record(record.closed - record.due)
-        if self._details is not None:
-            self._add_details(self._details, record, "" if ok else f"{name}: {record.detail}")
-
     def add_sample(self, record: Record, streamed: int) -> None:
         """Keep how many tokens the text of a record has that was added before."""
         self._sample.append(sampled(record, streamed))
 
     @property
-    def failed(self) -> int:
-        """Requests with a record that did not end well."""
-        return self.ended - sum(count for _, count in self.never_sent) - self._outcomes["ok"]
+    def ended(self) -> int:
+        """Requests that have ended, with those never sent."""
+        return self.counter.ended + sum(count for _, count in self.never_sent)
 
     @property
-    def failed_by_class(self) -> Counter[str]:
+    def failed(self) -> int:
+        """Requests with a record that did not end well."""
+        return self.counter.ended - self.counter.ok
+
+    @property
+    def failed_by_class(self) -> collections.Counter[str]:
         """Requests that did not end well, by their class, as "status(503)"; those never sent are
         among them.
         """
-        return Counter(
-            {name: count for name, count in self._outcomes.items() if name != Outcome.OK}
-        )
+        return self._failures.copy()
 
     def count(self, name: str) -> int:
         """Return one of the `snapshot.COUNTERS`, so far."""
@@ -161,9 +140,8 @@ class Recorder:
         they were sent.
         """
         if count:
-            self.ended += count
             self.never_sent.append((first, count))
-            self._outcomes[str(outcome)] += count
+            self._failures[str(outcome)] += count
             self._add_example(str(outcome), first, "scheduled", detail)
 
     def restore(self, totals: LoopTotals) -> None:
@@ -179,13 +157,14 @@ class Recorder:
         Args:
             partial: Why the run ended early, or None.
         """
+        outcomes = self._failures + collections.Counter(ok=self.counter.ok)
         return Snapshot(
             start_ns=self.start_ns,
             scheduled=self.scheduled,
-            outcomes=dict(sorted(self._outcomes.items())),
+            outcomes=dict(sorted(outcomes.items())),
             examples={name: list(examples) for name, examples in self._examples.items()},
-            finishes=dict(sorted(self._finishes.items())),
-            early_stops=dict(sorted(self._early_stops.items())),
+            finishes=dict(sorted(self.counter.finishes.items())),
+            early_stops=dict(sorted(self.counter.early_stops.items())),
             counters={name: self._own_count(name) for name in COUNTERS},
             histograms={name: latency.points for name, latency in self._latencies.items()}
             | {name: histogram.copy() for name, histogram in self.waits.items()},
@@ -206,25 +185,36 @@ class Recorder:
         """Return a counter without those of parts, which a subclass adds to `count`."""
         return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
-    def _judge(self, record: Record) -> None:
-        """Count a request as good where it meets all --goodput limits."""
-        start = record.due if self._from_due else record.sent
-        if self._is_good(record, start, record.tpot_ns):
-            self.counters["good"] += 1
-        if self._is_good(record, record.sent, record.tpot_n1_ns):
-            self.counters["good_sent"] += 1
+    def _add_more(self, record: Record) -> None:
+        """Count what most records do not have: `Counter` says of which."""
+        if record.unread:
+            self._unread = add_unread(self._unread, record.unread)
+        if record.sent > 0 and (record.disconnect_tokens or record.disconnect_ns >= 0):
+            self.counters["departures"] += 1
+        if record.attempts > 1:
+            self._add_retried(record)
+        if record.first_token and record.closed - record.first_token >= SILENCE_NS:
+            self._add_silence(record)
+        error = ""
+        if record.outcome is not Outcome.OK:
+            error = self._add_failure(record)
+        if self._details is not None:
+            self._add_details(self._details, record, error)
 
-    def _is_good(self, record: Record, start: int, tpot_ns: int | None) -> bool:
-        # a one-token reply has no TPOT and is judged on the rest
-        measured = {
-            "ttft": record.first_token - start,
-            "e2el": record.last_token - start,
-            "tpot": tpot_ns,
-        }
-        return all(
-            (value := measured[name]) is None or value <= limit
-            for name, limit in self._limits.items()
-        )
+    def _add_failure(self, record: Record) -> str:
+        """Count a request that did not end well; return its error as the details have it."""
+        is_status = record.outcome is Outcome.STATUS
+        name = f"status({record.status})" if is_status else str(record.outcome)
+        self._failures[name] += 1
+        # Only the later turns of a failed session have a record and were given to no transport.
+        if record.outcome is Outcome.CANCELLED and not record.ready:
+            self.counters["never_due"] += 1
+        if record.outcome is Outcome.STREAM_ERROR and record.events > 0:
+            self.counters["broken_off"] += 1
+        self._add_example(name, record.index, phase(record), record.detail or "")
+        if record.sent and record.outcome in GIVEN_UP:
+            self.waits[UNFINISHED].record(record.closed - record.due)
+        return f"{name}: {record.detail}"
 
     def _add_retried(self, record: Record) -> None:
         ok = record.outcome is Outcome.OK
@@ -291,21 +281,3 @@ def phase(record: Record) -> str:
     if record.sent:
         return "waiting"
     return "connecting" if record.ready else "scheduled"
-
-
-def _count_word(counts: Counter[str], word: str) -> None:
-    counts[word if word in counts or len(counts) < MAX_WORDS else "other"] += 1
-
-
-def _why_ended(record: Record) -> str:
-    """Return the finish reason of an answer, with the stop word (in quotes) or token id, where
-    the server names it.
-    """
-    finish = record.finish_reason or "none"
-    stop = record.matched_stop
-    if stop is None:
-        return finish
-    return (
-        f"{finish} "
-        f"({json.dumps(stop[:MAX_STOP_CHARACTERS]) if isinstance(stop, str) else f'token {stop}'})"
-    )

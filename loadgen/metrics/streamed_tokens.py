@@ -2,12 +2,13 @@
 usage counts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 from msgspec import Struct, structs
 
 from loadgen.core.histogram import Histogram
+from loadgen.core.number_sample import NumberSample
 from loadgen.core.record import BY_USAGE, Record
 from loadgen.metrics.snapshot import SampledAnswer, Snapshot
 
@@ -24,33 +25,23 @@ class Sample:
         of: How many workers share the run, each with a sample of its own.
 
     Attributes:
+        take: Returns whether to keep the text of the request with this number, which is sent now.
         records: Those that ended with a count of the server's, at most MAX_ANSWERS among all
             workers.
     """
 
-    def __init__(self, of: int = 1) -> None:
-        self._of = of
-        self._most = max(1, MAX_ANSWERS // of)
-        self._step = 1
-        self._taken: list[int] = []
-        self.records: list[Record] = []
+    take: Callable[[int], bool]
 
-    def take(self, index: int) -> bool:
-        """Return whether to keep the text of the request with this number, which is sent now."""
-        if index // self._of % self._step:
-            return False
-        self._taken.append(index)
-        if len(self._taken) > self._most:
-            self._step *= 2
-            self._taken = [number for number in self._taken if self._wants(number)]
-            self.records = [record for record in self.records if self._wants(record.index)]
-        return self._wants(index)
+    def __init__(self, of: int = 1) -> None:
+        self._numbers = NumberSample(of, max(1, MAX_ANSWERS // of), self._drop_unwanted)
+        self.take = self._numbers.take
+        self.records: list[Record] = []
 
     def add(self, record: Record) -> None:
         """Keep an answer that was to be kept, if it still is, and its text is all of its tokens."""
         # The name of a tool and the marks around a call are counted, and stand in no text.
         is_whole = record.completion_tokens >= 0 and not record.other_events
-        if is_whole and self._wants(record.index):
+        if is_whole and self._numbers.wants(record.index):
             self.records.append(record)
 
     @property
@@ -61,8 +52,8 @@ class Sample:
         whole = [record for record in self.records if record.counted_by != BY_USAGE]
         return differ((_to_stream(record), record.counted) for record in whole)
 
-    def _wants(self, index: int) -> bool:
-        return index // self._of % self._step == 0
+    def _drop_unwanted(self) -> None:
+        self.records = [record for record in self.records if self._numbers.wants(record.index)]
 
 
 def sampled(record: Record, streamed: int) -> SampledAnswer:

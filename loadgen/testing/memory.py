@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from loadgen.client.pacer import AlarmQueue
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
@@ -61,7 +61,7 @@ LateServer: TypeAlias = Callable[[int, bytes, int], "asyncio.Future[Reply]"]
 
 
 class Memory:
-    """A transport to a server in memory: a `loadgen.client.load_loop.Sender` that always has a free
+    """A transport to a server in memory: a `loadgen.core.sender.Link` that always has a free
     connection.
 
     Args:
@@ -74,7 +74,7 @@ class Memory:
     """
 
     def __init__(self, server: Server | LateServer, clock: Clock) -> None:
-        self.on_end: Callable[[Record], None] = lambda record: None
+        self.on_end: Callable[[Record], object] = lambda record: None
         self.hook = SendHook()
         self.clock = clock
         self._server = server

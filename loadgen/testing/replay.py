@@ -12,8 +12,8 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.client.capture import CapturedResponse, End, Recording, load
-from loadgen.client.pacer import AlarmQueue
 from loadgen.engines.sim.connection import ServerConnection
 from loadgen.engines.sim.http1 import Request, RequestError
 from loadgen.testing import server_main

@@ -24,6 +24,7 @@ import orjson
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
+from loadgen.core.request_table import RequestTable
 from loadgen.errors import BadInput
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.image import estimated_bytes, images
@@ -288,11 +289,17 @@ class Requests:
         of: The prefix of the file names.
 
     Attributes:
+        table: The rows.
+        record: Makes the record of a request by its number and due time, ns: `table.record` itself.
+        body: Reads the JSON body of a request by its number: `table.body` itself.
         prepared: The number of requests before the clock started.
         repeats_answers: Whether any body contains ANSWER_PLACEHOLDER.
         structured: Whether any body may ask for JSON.
-        output_tokens: Mean of the planned output tokens; an unknown plan counts as 0.
+        output_tokens: Mean of the planned output tokens of these; an unknown plan counts as 0.
     """
+
+    record: Callable[[int, int], Record]
+    body: Callable[[int], bytes]
 
     def __init__(self, folder: Path, of: str = "") -> None:
         self._folder, self._of = folder, of
@@ -301,28 +308,21 @@ class Requests:
         self._file, self._index = (
             os.open(folder / f"{of}{name}", os.O_RDONLY) for name in ("bodies", "index")
         )
-        # arrays give plain ints, several times faster than numpy scalars
-        self._ends, self._inputs, self._outputs = array("q"), array("q"), array("q")
-        self._expected, self._thinks, self._turns, self._repeats = (
-            array("q"),
-            array("q"),
-            array("q"),
-            array("b"),
-        )
-        self._classes = array("B")
+        self.table = RequestTable(self._file)
+        self.record, self.body = self.table.record, self.table.body
+        self._thinks, self._turns, self._repeats = array("q"), array("q"), array("b")
         facts = {} if of else read_about(folder)
-        self._grows = True
-        while self._grows:
-            self._grow(ROWS_AT_ONCE)
-        self._grows = bool(facts.get("further"))
+        while self._grow(ROWS_AT_ONCE):
+            pass
+        if facts.get("further"):
+            self.table.add_rows = self._grow
         self.prepared = facts.get("requests", len(self))
         self.repeats_answers = bool(facts.get("repeats_answers"))
         self.structured = bool(facts.get("structured"))
-        # mean of the planned output tokens; an unknown plan counts as 0
-        self.output_tokens = sum(tokens for tokens in self._outputs if tokens > 0) / len(self)
+        self.output_tokens = self.table.output_tokens / len(self)
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self.table)
 
     def __enter__(self) -> Self:
         return self
@@ -332,30 +332,13 @@ class Requests:
         os.close(self._index)
         self._sources.close()
 
-    def body(self, index: int) -> bytes:
-        """Read the JSON body of request `index`."""
-        # pread, not a mapping: pages read stay in the page cache and out of the process's resident
-        # memory
-        row = index if index < len(self._ends) else self._row(index)
-        start = self._ends[row - 1] if row else 0
-        return os.pread(self._file, self._ends[row] - start, start)
-
     def tokens(self, index: int) -> tuple[int, int]:
         """Return the planned input and output tokens of request `index`."""
-        row = self._row(index)
-        return self._inputs[row], self._outputs[row]
-
-    def record(self, index: int, due_ns: int) -> Record:
-        """Make the record of request `index`: what is planned, its class, and when it is due."""
-        row = index if index < len(self._ends) else self._row(index)
-        record = Record(index, self._inputs[row], self._outputs[row], due_ns)
-        record.server_tokens = self._expected[row]
-        record.class_number = self._classes[row]
-        return record
+        return self.table.tokens(index)
 
     def think_ns(self, index: int) -> int:
         """Return the time from the last answer that request `index` follows until it is due, ns."""
-        return self._thinks[self._row(index)]
+        return self._thinks[self.table.row(index)]
 
     def graph(self) -> SessionGraph:
         """Read which requests follow which."""
@@ -364,13 +347,13 @@ class Requests:
 
     def turn(self, index: int) -> int:
         """Return how many requests of its session come before request `index`."""
-        return self._turns[self._row(index)]
+        return self._turns[self.table.row(index)]
 
     def repeats(self, index: int) -> bool:
         """Return whether request `index`, beyond the prepared ones, repeats the prompt of an
         earlier request.
         """
-        return self._row(index) != index or bool(self._repeats[index])
+        return self.table.row(index) != index or bool(self._repeats[index])
 
     def sources(self) -> list[str]:
         """Return the source of each prompt. The list grows with the rows."""
@@ -379,29 +362,18 @@ class Requests:
             self._read_sources()
         return self._source_list
 
-    def _row(self, index: int) -> int:
-        if index < len(self._ends):
-            return index
-        while self._grows and index >= len(self._ends):
-            self._grow(BLOCK)
-        return index % len(self._ends)
-
-    def _grow(self, count: int) -> None:
-        """Read up to `count` added rows. If there is none, stop looking for more."""
+    def _grow(self, count: int = BLOCK) -> bool:
+        """Read up to `count` added rows; return whether there were any."""
         columns = _columns(os.pread(self._index, count * ROW_BYTES, len(self) * ROW_BYTES))
-        self._grows = len(columns[END]) > 0
-        self._ends += columns[END]
-        self._inputs += columns[INPUT]
-        self._outputs += columns[OUTPUT]
-        self._expected += columns[EXPECTED]
+        self.table.extend(*(columns[column] for column in (END, INPUT, OUTPUT, EXPECTED, CLASS)))
         self._thinks += columns[THINK]
         turn = self._turns[-1] if self._turns else 0
         for due in columns[DUE]:
             turn = turn + 1 if due == FOLLOWS else 0
             self._turns.append(turn)
         self._repeats.extend(list(columns[REPEATS]))
-        self._classes.extend(list(columns[CLASS]))
         self._read_sources()
+        return len(columns[END]) > 0
 
     def _read_sources(self) -> None:
         if self._source_list is not None:

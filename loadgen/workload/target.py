@@ -151,8 +151,8 @@ class Target(WithCredentials, frozen=True):
         )
 
     def head(self, run: str = "") -> bytes:
-        """Return the request head as a format with two `%d`: the request's number and its
-        Content-Length.
+        """Return the head of the requests up to the number of each, which is followed by its
+        Content-Length and the lines that it alone has.
 
         `run` precedes the number in X-Request-Id, because a server may need unique ids.
         """
@@ -170,12 +170,10 @@ class Target(WithCredentials, frozen=True):
         text = f"POST {path} HTTP/1.1\r\n" + "".join(
             f"{name}: {value}\r\n" for name, value in lines.items()
         )
-        text += f"X-Request-Id: {self.request_id_prefix}{run}"
-        return _format(text) + b"%d\r\nContent-Length: %d\r\n\r\n"
+        return f"{text}X-Request-Id: {self.request_id_prefix}{run}".encode("latin-1")
 
-    def session_head(self, run: str = "") -> bytes | None:
-        """Return the head of the requests of sessions: as `head`, with a third `%d`, the number of
-        the session.
+    def session_line(self, run: str = "") -> bytes | None:
+        """Return the line that names the session of a request, up to the number of the session.
 
         None if no header names the session, or a header of the user's has its name.
         """
@@ -183,15 +181,7 @@ class Target(WithCredentials, frozen=True):
             str.lower, self.headers
         ):
             return None
-        return (
-            self.head(run).removesuffix(b"\r\n")
-            + _format(f"{self.session_header}: {run}")
-            + b"%d\r\n\r\n"
-        )
-
-
-def _format(text: str) -> bytes:
-    return text.replace("%", "%%").encode("latin-1")
+        return f"{self.session_header}: {run}".encode("latin-1")
 
 
 def _body(extra: dict[str, Any] | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from loadgen.client.pacer import AlarmQueue
+from loadgen.client.alarm_queue import AlarmQueue
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed
 

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from loadgen.client.request_encoder import RequestEncoder
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
+from loadgen.core.request_encoder import RequestEncoder
 from loadgen.testing.faulty import HEADER
 from loadgen.util.clock import now_ns
 from loadgen.workload.endpoints.api import Api

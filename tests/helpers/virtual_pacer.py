@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from loadgen.client.pacer import Pacer
+from loadgen.core.pacer import Pacer
 from loadgen.core.read_loop import SendHook
 from loadgen.core.schedule import Schedule
 from loadgen.testing import virtual

@@ -14,8 +14,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from loadgen.client.load_loop import Load
-from loadgen.client.pacer import Pacer
 from loadgen.config.settings import RunSettings
+from loadgen.core.pacer import Pacer
 from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.trailer import RunTrailer

@@ -280,6 +280,10 @@ def test_goodput_as_vllm_means_it_judges_tpot_as_vllm_divides():
     assert (counters["good"], counters["good_sent"]) == (0, 1)
 
 
+def test_a_limit_of_goodput_may_be_beyond_any_time():
+    assert measured([answered()], limits={"ttft": 10**30}).counters["good"] == 1
+
+
 def test_goodput_is_zero_without_limits():
     assert measured([answered()]).counters["good"] == 0
 

@@ -8,6 +8,7 @@ from loadgen.cli.doctor.limit import Limit, State, unknown
 from loadgen.util import machine
 
 COMPILED = (
+    "loadgen.util.timerfd",
     "loadgen.core.event_flags",
     "loadgen.core.histogram",
     "loadgen.core.answer",
@@ -23,8 +24,15 @@ COMPILED = (
     "loadgen.core.server_threads",
     "loadgen.core.pool",
     "loadgen.core.schedule",
+    "loadgen.core.pacer",
+    "loadgen.core.request_encoder",
+    "loadgen.core.connections",
+    "loadgen.core.sender",
     "loadgen.core.accumulator",
     "loadgen.core.request_rows",
+    "loadgen.core.counter",
+    "loadgen.core.request_table",
+    "loadgen.core.number_sample",
     "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
     "loadgen.engines.sim.planned",

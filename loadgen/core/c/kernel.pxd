@@ -44,7 +44,7 @@ cdef extern from *:
     #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
-    #include <stdio.h>
+    #include <stdlib.h>
     #include <time.h>
     #include <unistd.h>
     #include <sys/socket.h>
@@ -114,10 +114,12 @@ cdef extern from *:
     }
 
     static inline int64_t loadgen_run_delay_ns(int fd) {
-        char text[64] = {0};
-        long long ran_ns, waited_ns;
+        char text[64] = {0};  /* for how long it has run, and for how long it has waited */
+        char *waited, *end;
         if (pread(fd, text, sizeof text - 1, 0) <= 0) return -1;
-        return sscanf(text, "%lld %lld", &ran_ns, &waited_ns) == 2 ? waited_ns : -1;
+        strtoll(text, &waited, 10);
+        int64_t waited_ns = strtoll(waited, &end, 10);
+        return end > waited ? waited_ns : -1;
     }
 
     static inline int64_t loadgen_real_ns(void) {

@@ -92,7 +92,7 @@ class TestReuse:
         async with Sender(faulty.url) as sender:
             await sender.one("close-after")
             await until(lambda: not faulty.open)
-            await until(lambda: not list(sender.transport._pool))
+            await until(lambda: not list(sender.transport.pool))
             record = await sender.one()
             assert_good(record)
             assert not record.reused
@@ -214,7 +214,7 @@ class TestRefused:
         monkeypatch.setattr("loadgen.client.transport.REFUSED_PAUSE_S", 3600)
         async with closing_at_once() as url, Sender(url) as sender:
             waiting = sender.start(3)
-            await until(lambda: not sender.transport._active and not sender.transport._pool.waiting)
+            await until(lambda: not sender.transport.active and not sender.transport.pool.waiting)
             assert not sender.records
             sender.transport.abandon(Outcome.CANCELLED, "enough")
             assert [(await each).outcome for each in waiting] == [Outcome.REFUSED] * 3
@@ -357,7 +357,7 @@ class TestAbandon:
             async with Sender(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as sender:
                 record = Record(0, 1, 1, now_ns())
                 sender.transport.send(record, b"x" * size)
-                await until(lambda: sender.transport._active)
+                await until(lambda: sender.transport.active)
                 sender.transport.abandon(Outcome.TIMEOUT, "no end in time")
             go_on.set()
             await until(lambda: not go_on.is_set())

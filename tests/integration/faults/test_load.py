@@ -11,7 +11,7 @@ import pytest
 
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import Progress
-from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.worker_main import work
 from loadgen.testing.faults.fault import Shares
@@ -197,6 +197,6 @@ async def test_a_fault_of_ours_on_the_clock_ends_the_run_and_is_raised(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Recorder, "add", broken)
+    monkeypatch.setattr(RecordWriter, "write", broken)
     with pytest.raises(ZeroDivisionError, match="a bug"):
-        await run(job(faulty.url, tmp_path, 10, request_rate=1000))
+        await run(job(faulty.url, tmp_path, 10, request_rate=1000, records=str(tmp_path / "r")))

@@ -54,6 +54,6 @@ async def test_a_server_sees_the_end_of_a_connection_at_once() -> None:
     with thread_server(1) as server:
         async with Sender(server.url) as sender:
             await sender.one()
-            sender.transport._pool.close_all()
+            sender.transport.pool.close_all()
             # The event loop of the client has had no turn.
             assert server.ended.wait(5)

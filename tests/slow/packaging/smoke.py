@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from importlib import resources
 
 COMPILED = (
+    "util.timerfd",
     "core.event_flags",
     "core.histogram",
     "core.answer",
@@ -29,8 +30,15 @@ COMPILED = (
     "core.server_threads",
     "core.pool",
     "core.schedule",
+    "core.pacer",
+    "core.request_encoder",
+    "core.connections",
+    "core.sender",
     "core.accumulator",
     "core.request_rows",
+    "core.counter",
+    "core.request_table",
+    "core.number_sample",
     "engines.sim.outlet",
     "engines.sim.emit",
     "engines.sim.planned",

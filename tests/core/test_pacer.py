@@ -8,7 +8,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.client.pacer import TURN_NS
+from loadgen.core.pacer import TURN_NS
 from loadgen.core.read_loop import NEVER
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed

@@ -2,8 +2,8 @@
 
 import re
 
-from loadgen.client.request_encoder import RequestEncoder
 from loadgen.core.record import Record
+from loadgen.core.request_encoder import RequestEncoder
 from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.target import Target
 

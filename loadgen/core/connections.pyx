@@ -1,0 +1,109 @@
+# cython: language_level=3
+"""Connections: all that a plain request costs between the sender and a socket.
+
+Budget per request: its bytes are made once, a connection is popped, written to, and pushed again.
+No task, future, coroutine or Python function.
+"""
+from libc.stdint cimport int64_t
+
+from loadgen.core.c.kernel cimport now_ns
+from loadgen.core.pool cimport Pool
+from loadgen.core.read_loop cimport ReadLoop
+from loadgen.core.record cimport Record
+from loadgen.core.request_encoder cimport RequestEncoder
+from loadgen.core.stamped_connection cimport Connection
+
+from loadgen.core.outcome import Outcome
+
+cdef object REFUSED = Outcome.REFUSED
+
+
+cdef class Connections:
+    """The connections to one server: sends each request on one of them, and takes it back once the
+    response has ended.
+
+    A subclass opens and closes connections, and does what few requests need: `serve()` opens
+    connections for requests that wait and for the next ones; `refused(connection)` takes a request
+    that reached no server; `sent_first(record)` is called for the first request of a connection;
+    `leaves(connection)` for one whose user leaves.
+
+    Args:
+        read_loop: Reads the connections.
+        pool: Those without a request, and requests without a connection.
+        encoder: As the attribute.
+
+    Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
+        encoder: Makes the bytes of its requests; another one may take its place at any time.
+        hook: The hook of the read loop.
+        read_loop: The same.
+        pool: The same.
+        active: The connections that carry a request.
+        heard_ns: When the last byte of an answer that has ended came; 0: there was none.
+    """
+
+    def __init__(
+        self, ReadLoop read_loop not None, Pool pool not None, RequestEncoder encoder not None
+    ):
+        self.read_loop, self.hook, self.pool = read_loop, read_loop.hook, pool
+        self.encoder, self.active = encoder, set()
+        self.on_end = _ignore
+
+    cpdef send(self, Record record, bytes body):
+        """Send one request now, or as soon as a connection is open; `on_end` is called with the
+        record later.
+        """
+        cdef bytes request = self.encoder.encode(record, body)
+        cdef int64_t at_ns = now_ns()
+        cdef Pool pool = self.pool
+        cdef object connection = None
+        if not pool.waiting or pool.has_turn(record, at_ns):
+            connection = pool.take(at_ns)
+        if connection is not None:
+            self.send_on(connection, record, request)
+        else:
+            pool.wait(record, request, at_ns)
+            # so that the read loop leaves the event loop its turns meanwhile
+            self.read_loop.loop_users += 1
+        if pool.is_short or connection is None:
+            self.serve()
+
+    cpdef send_on(self, Connection connection, Record record, bytes request):
+        """Send a request on a connection that was taken for it."""
+        self.active.add(connection)
+        record.reused = connection.requests > 0
+        connection.send(request, record)
+        if not record.reused:
+            self.sent_first(record)
+        if record.disconnect_ns >= 0:
+            self.leaves(connection)
+
+    cpdef ended(self, Connection connection):
+        """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
+        cdef Record record = connection.response.record
+        self.active.discard(connection)
+        if record.first_byte:
+            self.heard_ns = max(self.heard_ns, record.last_token or record.first_byte)
+        self.pool.rest(connection, now_ns())
+        if record.outcome is REFUSED:
+            self.refused(connection)
+        else:
+            self.on_end(record)
+        if self.pool.waiting:
+            self.serve()
+
+    def serve(self):
+        raise NotImplementedError
+
+    def sent_first(self, record):
+        raise NotImplementedError
+
+    def refused(self, connection):
+        raise NotImplementedError
+
+    def leaves(self, connection):
+        raise NotImplementedError
+
+
+def _ignore(record):
+    """Take a record that nobody waits for."""

@@ -1,0 +1,32 @@
+"""Counter: counts the requests of a run, each when it has ended."""
+
+from collections.abc import Callable
+from typing import final
+
+from loadgen.core.accumulator import Tally
+from loadgen.core.record import Record
+from loadgen.core.request_rows import RequestRows
+
+@final
+class Counter:
+    """Counts records that have their outcome; counter.pyx says more."""
+
+    @property
+    def ended(self) -> int: ...
+    @property
+    def ok(self) -> int: ...
+    @property
+    def finishes(self) -> dict[str, int]: ...
+    @property
+    def early_stops(self) -> dict[str, int]: ...
+    def __init__(
+        self,
+        tally: Tally,
+        rows: RequestRows,
+        add_more: Callable[[Record], None],
+        *,
+        always: bool,
+        silence_ns: int,
+    ) -> None: ...
+    def divide(self, parts: list[Counter], classes: int) -> None: ...
+    def add(self, record: Record) -> None: ...

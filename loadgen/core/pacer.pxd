@@ -1,0 +1,18 @@
+# cython: language_level=3
+"""The C side of what hands out requests when they are due."""
+cimport cython
+from libc.stdint cimport int64_t
+
+from loadgen.core.read_loop cimport SendHook
+from loadgen.core.schedule cimport Schedule
+
+
+@cython.final
+cdef class Pacer:
+    cdef readonly Schedule schedule
+    cdef readonly object all_sent
+    cdef object _send, _clock, _now_ns, _alarm
+    cdef SendHook _hook
+    cdef bint _is_stopped, _is_done
+    cpdef release(self)
+    cdef int _finish_if_done(self) except -1

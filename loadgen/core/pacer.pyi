@@ -1,0 +1,34 @@
+"""Pacer: hands out every request of a schedule when it is due, never early."""
+
+import asyncio
+from collections.abc import Callable
+from typing import final
+
+from loadgen.core.read_loop import SendHook
+from loadgen.core.schedule import Schedule
+from loadgen.util.clock import Clock
+
+TURN_NS: int
+
+@final
+class Pacer:
+    """Hands out the requests of a schedule when they are due; pacer.pyx says more."""
+
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def all_sent(self) -> asyncio.Event: ...
+    @property
+    def overdue(self) -> int: ...
+    def __init__(
+        self,
+        schedule: Schedule,
+        send: Callable[[int, int, int], None],
+        hook: SendHook,
+        clock: Clock = ...,
+    ) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> int: ...
+    def release(self) -> None: ...
+    def follow(self, index: int, due_ns: int) -> None: ...
+    def cancel_followups(self, count: int) -> None: ...

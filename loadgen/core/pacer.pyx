@@ -1,0 +1,114 @@
+# cython: language_level=3
+"""Pacer: hands out every request of a schedule when it is due, never early."""
+cimport cython
+from libc.stdint cimport int64_t
+
+from loadgen.core.read_loop cimport SendHook
+from loadgen.core.schedule cimport Schedule
+
+import asyncio
+
+from loadgen.core.read_loop import NEVER as _NEVER
+from loadgen.util.clock import KERNEL
+
+cpdef enum:
+    TURN_NS = 1000000  # after sending for so long in one go, streams get to be read
+
+cdef int64_t NEVER = _NEVER
+
+
+@cython.final
+cdef class Pacer:
+    """Hands out the requests of a schedule when they are due.
+
+    Args:
+        schedule: The requests.
+        send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait
+            for a slot.
+        hook: Checked at each read of a stream, so that requests are sent on time also in a long
+            turn of the loop.
+        clock: The clock of the due times.
+
+    Attributes:
+        schedule: The same.
+        all_sent: Set once nothing more is to be sent.
+    """
+
+    def __init__(self, Schedule schedule not None, send, SendHook hook not None, clock=KERNEL):
+        self.schedule, self._send, self._hook = schedule, send, hook
+        self._clock, self._now_ns = clock, clock.now_ns
+        self.all_sent = asyncio.Event()
+
+    @property
+    def overdue(self):
+        """As `Schedule.overdue`, now."""
+        return self.schedule.overdue(self._now_ns())
+
+    def start(self):
+        """Start; call in the loop that sends."""
+        if self._is_stopped:
+            return
+        self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._wake)
+        self._hook.callback = self._wake
+        self._wake()
+
+    def stop(self):
+        """Send nothing more; return how many requests were due or would have been.
+
+        A second stop returns 0.
+        """
+        self._is_stopped = True
+        left = self.schedule.stop()
+        self._finish_if_done()
+        return left
+
+    cpdef release(self):
+        """Give the slot of a request that has ended to the next one that is due."""
+        cdef Schedule schedule = self.schedule
+        if schedule.release():
+            if schedule.step(self._now_ns()):
+                self._send(schedule.index, schedule.due_ns, schedule.ready_ns)
+            self._finish_if_done()
+
+    def follow(self, int64_t index, int64_t due_ns):
+        """Have a follow-up become due at `due_ns`; call it before `release()`, so that it can
+        have the slot.
+        """
+        if not self._is_done and self.schedule.follow(index, due_ns):
+            self._wake()  # it is sooner than the alarm is set for, perhaps even now
+
+    def cancel_followups(self, int64_t count):
+        """Cancel this many follow-ups, which will never be due."""
+        if not self._is_done:
+            self.schedule.cancel(count)
+            self._finish_if_done()
+
+    def _wake(self):
+        cdef Schedule schedule = self.schedule
+        cdef int64_t at_ns, turn_ends_ns, next_ns
+        cdef bint is_cut_off
+        if self._is_stopped:
+            return
+        at_ns = self._now_ns()
+        turn_ends_ns = at_ns + TURN_NS
+        while at_ns <= turn_ends_ns and schedule.step(at_ns):
+            self._send(schedule.index, schedule.due_ns, schedule.ready_ns)
+            at_ns = self._now_ns()
+        if not schedule.has_more():
+            self._finish_if_done()
+            return
+        is_cut_off = at_ns > turn_ends_ns
+        next_ns = at_ns if is_cut_off else schedule.next_ns
+        if next_ns != NEVER:
+            self._alarm.set(next_ns)  # in the past: at the loop's next turn
+        # Reading gets as long as sending has had.
+        self._hook.due_ns = at_ns + TURN_NS if is_cut_off else max(next_ns, at_ns)
+
+    cdef int _finish_if_done(self) except -1:
+        if not self._is_done and not self.schedule.has_more():
+            self._is_done = True
+            if self._alarm is not None:
+                self._alarm.close()
+            self._hook.due_ns = NEVER
+            self.all_sent.set()
+        return 0

@@ -1,0 +1,38 @@
+# cython: language_level=3
+"""The C side of the pool of connections to a server."""
+cimport cython
+from libc.stdint cimport int64_t
+
+from loadgen.core.record cimport Record
+from loadgen.core.server_threads cimport ServerThreads
+
+
+@cython.final
+cdef class Pool:
+    cdef readonly object keep_alive
+    cdef readonly ServerThreads threads
+    cdef readonly Py_ssize_t waiting
+    cdef public Py_ssize_t opening, peak
+    cdef readonly bint is_short
+    cdef object _close
+    # record, bytes, and since when it waits, ns; the oldest first
+    cdef object _in_time, _late
+    cdef Py_ssize_t _in_use
+    cdef int64_t _opened_ns  # those opened so far have had their time by then
+    cdef list _unused  # in the order in which they were opened
+    cdef object _resting  # deque
+    cdef list _rested
+    cpdef take(self, int64_t at_ns)
+    cpdef begin_use(self)
+    cpdef bint has_turn(self, Record record, int64_t at_ns) except -1
+    cpdef wait(self, Record record, bytes request, int64_t at_ns)
+    cpdef rest(self, connection, int64_t at_ns)
+    cpdef Py_ssize_t ready(self, int64_t at_ns) except -1
+    cpdef close_all(self)
+    cdef bint _opens_ahead(self) except -1
+    cdef Py_ssize_t _spare(self) except -1
+    cdef int64_t _rest_ns(self) except -1
+    cdef int _end_rests(self, int64_t at_ns) except -1
+    cdef object _take_older(self, int64_t at_ns)
+    cdef object _take_unused(self, int64_t at_ns)
+    cdef int _lose(self, connection, int64_t at_ns) except -1

@@ -1,0 +1,98 @@
+# cython: language_level=3
+"""RequestEncoder: the bytes of the requests to one target.
+
+Budget per request: two numbers are printed, and the pieces copied once.
+"""
+cimport cython
+from libc.string cimport memcpy
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+
+from loadgen.core.c.digits cimport PLACES, put_decimal
+from loadgen.core.record cimport Record
+
+import secrets
+
+import orjson
+
+from loadgen.util.redaction import Redaction
+
+# Fields of a body that hold the texts of embeddings, and the documents of rerank.
+TEXTS = ("input", "documents")
+PARTIAL = "top_n"  # asks for the best results alone
+
+cdef bytes LENGTH = b"\r\nContent-Length: "
+cdef const char *LENGTH_NAME = LENGTH
+cdef Py_ssize_t LENGTH_BYTES = len(LENGTH)
+
+
+def count_texts(bytes body not None):
+    """Return how many results the body of a request asks for; 0 where that is not known."""
+    fields = orjson.loads(body)
+    for name in TEXTS:
+        texts = fields.get(name)
+        if isinstance(texts, list) and PARTIAL not in fields:
+            is_one = bool(texts) and isinstance(texts[0], int)  # the token ids of one text
+            return 1 if is_one else len(texts)
+        if isinstance(texts, str):
+            return 1
+    return 0
+
+
+@cython.final
+cdef class RequestEncoder:
+    """Puts the head of its class before the body of each request.
+
+    Args:
+        target: Where the requests go, a `workload.target.Target`; X-Request-Ids of two encoders
+            differ.
+    """
+
+    def __init__(self, target):
+        run = f"{secrets.token_hex(8)}-"
+        self._heads = [
+            (kind.head(run), kind.session_line(run), Redaction(kind.headers))
+            for kind in target.each_class
+        ]
+        self._generates, self._streams = target.generates, target.streams
+
+    cpdef bytes encode(self, Record record, bytes body):
+        """Return head and body of a request; the record gets what its answer is, and what must
+        not be shown of it.
+        """
+        cdef bytes head
+        head, session_line, record.redaction = self._heads[record.class_number]
+        if not self._streams:
+            record.is_whole = self._generates
+            record.results = -1 if self._generates else 0
+        if not self._generates:
+            record.texts = count_texts(body)
+        cdef bytes lines = b""
+        if record.turn >= 0 and session_line is not None:
+            lines = b"%b%d\r\n" % (session_line, record.index - record.turn)
+        if record.session_token is not None:
+            lines += record.session_token
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+        cdef char[PLACES] number, length
+        cdef Py_ssize_t number_bytes = put_decimal(number, record.index) - number
+        cdef Py_ssize_t length_bytes = put_decimal(length, size) - length
+        cdef bytes request = PyBytes_FromStringAndSize(
+            NULL,
+            PyBytes_GET_SIZE(head) + number_bytes + LENGTH_BYTES + length_bytes + 2
+            + PyBytes_GET_SIZE(lines) + 2 + size,
+        )
+        cdef char *end = PyBytes_AS_STRING(request)
+        end = _put(end, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+        end = _put(end, number, number_bytes)
+        end = _put(end, LENGTH_NAME, LENGTH_BYTES)
+        end = _put(end, length, length_bytes)
+        end = _put(end, b"\r\n", 2)
+        end = _put(end, PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
+        end = _put(end, b"\r\n", 2)
+        _put(end, PyBytes_AS_STRING(body), size)
+        return request
+
+
+cdef inline char *_put(char *end, const char *piece, Py_ssize_t size) noexcept:
+    """Append a piece, and return where the next one goes."""
+    memcpy(end, piece, size)
+    return end + size

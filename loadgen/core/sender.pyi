@@ -1,0 +1,66 @@
+"""Sender: what happens to a request between its schedule and its link, and to its record when it
+has ended.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, final
+
+from loadgen.core.pacer import Pacer
+from loadgen.core.read_loop import SendHook
+from loadgen.core.record import Record
+from loadgen.core.schedule import Schedule
+from loadgen.util.clock import Clock
+
+class _Requests(Protocol):
+    def record(self, index: int, due_ns: int) -> Record: ...
+    def body(self, index: int) -> bytes: ...
+
+class Link(Protocol):
+    """Brings requests to a server: a `Transport`, or a network in memory.
+
+    Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
+        hook: Compares each read with the next due time.
+    """
+
+    on_end: Callable[[Record], object]
+    @property
+    def hook(self) -> SendHook: ...
+    def send(self, record: Record, body: bytes) -> None: ...
+
+@final
+class Sender:
+    """Sends the requests of a schedule over one link, and counts the ends; sender.pyx says more."""
+
+    ended: int
+    keeps_text: bool
+    keeps_answer: bool
+    samples: Callable[[int], bool] | None
+    on_text: Callable[[Record], None]
+    body: Callable[[int], bytes]
+    resends: Callable[[Record], bool] | None
+    @property
+    def pacer(self) -> Pacer: ...
+    @property
+    def in_flight(self) -> dict[int, int]: ...
+    @property
+    def drained(self) -> asyncio.Event: ...
+    @property
+    def failure(self) -> Exception | None: ...
+    @property
+    def before_send(self) -> list[Callable[[Record], object]]: ...
+    @property
+    def after_end(self) -> list[Callable[[Record], object]]: ...
+    def __init__(
+        self,
+        schedule: Schedule,
+        requests: _Requests,
+        link: Link,
+        add: Callable[[Record], None],
+        clock: Clock,
+    ) -> None: ...
+    def send(self, index: int, due_ns: int, ready_ns: int) -> None: ...
+    def send_again(self, record: Record) -> None: ...
+    def end(self, record: Record) -> None: ...
+    def fail(self, error: Exception) -> None: ...

@@ -1,0 +1,115 @@
+# cython: language_level=3
+"""Sender: what happens to a request between its schedule and its link, and to its record when it
+has ended.
+
+Budget per request: a plain run pays for the tests whether a hook is set. Features of a run register
+hooks, each in a module of its own.
+"""
+cimport cython
+from libc.stdint cimport int64_t
+
+from loadgen.core.pacer cimport Pacer
+from loadgen.core.record cimport Record
+from loadgen.core.schedule cimport Schedule
+
+import asyncio
+
+
+@cython.final
+cdef class Sender:
+    """Sends the requests of a schedule over one link, and counts the ends.
+
+    An exception of ours, also in a hook, ends the run: in the event loop it would be logged, and
+    the run would never end.
+
+    Args:
+        schedule: When requests are due.
+        requests: Has `record(index, due_ns)` and `body(index)`.
+        link: Has `send(record, body)`, the hook of its reads, and `on_end`, which is taken.
+        add: Called with each record that has ended.
+        clock: The clock of the schedule.
+
+    Attributes:
+        pacer: Hands out the requests.
+        in_flight: When each request that has not ended was handed to the link, ns, by its number;
+            the oldest first.
+        ended: How many have ended.
+        drained: Set once all have been sent and have ended, or there is a failure.
+        failure: The exception that ended the run; None: there is none.
+        keeps_text: Whether records keep the text of their answers.
+        keeps_answer: Whether they keep the bytes of it.
+        samples: None, or called with the number of each request: whether to keep its text.
+        on_text: Called in place of `add` with records that have kept their text.
+        body: Called with the number of a request for its body.
+        before_send: Called with each record before it is sent.
+        resends: None, or called with each record that has ended: whether it is sent again, and so
+            goes on.
+        after_end: Called with each record once it has been counted.
+    """
+
+    cdef readonly Pacer pacer
+    cdef readonly dict in_flight
+    cdef public int64_t ended
+    cdef readonly object drained, failure
+    cdef public bint keeps_text, keeps_answer
+    cdef public object samples, on_text, body, resends
+    cdef readonly list before_send, after_end
+    cdef object _record, _add, _link
+
+    def __init__(self, Schedule schedule not None, requests, link, add, clock):
+        self._record, self.body = requests.record, requests.body
+        self._link, self._add = link, add
+        self.pacer = Pacer(schedule, self.send, link.hook, clock)
+        self.in_flight, self.before_send, self.after_end = {}, [], []
+        self.drained = asyncio.Event()
+        link.on_end = self.end
+
+    def send(self, int64_t index, int64_t due_ns, int64_t ready_ns):
+        """Send a request that is due."""
+        cdef Record record
+        cdef bint is_sampled
+        try:
+            record = self._record(index, due_ns)
+            record.ready = ready_ns
+            is_sampled = self.samples is not None and self.samples(index)
+            record.keeps_text = self.keeps_text or is_sampled
+            record.keeps_answer = self.keeps_answer
+            for before_send in self.before_send:
+                before_send(record)
+            self.in_flight[index] = ready_ns
+            self._link.send(record, self.body(index))
+        except Exception as error:
+            self.fail(error)
+
+    def send_again(self, Record record not None):
+        """Send the next attempt of a request that is in flight for its user."""
+        try:
+            self._link.send(record, self.body(record.index))
+        except Exception as error:
+            self.fail(error)
+
+    def end(self, Record record not None):
+        """Count a request that has its outcome."""
+        try:
+            if self.resends is not None and self.resends(record):
+                return
+            self.ended += 1
+            del self.in_flight[record.index]
+            if record.keeps_text:
+                self.on_text(record)
+            else:
+                self._add(record)
+            for after_end in self.after_end:
+                after_end(record)
+            self.pacer.release()
+            if not self.in_flight and not self.pacer.schedule.has_more():
+                self.drained.set()
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error):
+        """End the run with an error of ours."""
+        if self.failure is None:
+            self.failure = error
+            self.pacer.stop()
+            self.drained.set()

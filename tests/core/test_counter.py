@@ -1,0 +1,142 @@
+"""The counter of records that have ended: equal to a plain count in Python."""
+
+import json
+from collections import Counter as Counts
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.core.accumulator import Latency, Tally
+from loadgen.core.counter import Counter
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
+from loadgen.core.request_rows import RequestRows
+from loadgen.metrics.snapshot import BIN_NS, LATENCIES, ROW, WAITS
+from tests.helpers.run_facts import MS, START, answered, failed
+
+SILENCE_NS = 500 * MS
+WORDS = 20  # that are counted apart
+
+
+class Counted:
+    """A counter, with what it adds to.
+
+    Attributes:
+        tally, rows: What it adds to.
+        more: The numbers of the records of which there was more to count.
+        counter: The counter.
+    """
+
+    def __init__(self, *, always: bool = False) -> None:
+        latencies = {name: Latency() for name in LATENCIES}
+        self.tally = Tally(START, BIN_NS, latencies, {name: Histogram() for name in WAITS})
+        self.rows = RequestRows(START, from_due=True)
+        self.more: list[int] = []
+        self.counter = Counter(
+            self.tally,
+            self.rows,
+            lambda record: self.more.append(record.index),
+            always=always,
+            silence_ns=SILENCE_NS,
+        )
+
+
+def ended(draw: st.DrawFn, index: int) -> Record:
+    """A record of any outcome and with any of what the counter looks at."""
+    outcome = draw(st.sampled_from([Outcome.OK, Outcome.OK, Outcome.OK, *Outcome]))
+    if outcome is not Outcome.OK:
+        return failed(index, outcome) if outcome is not Outcome.DROPPED else failed(index)
+    counts = draw(st.sampled_from([None, {"completion_tokens": 2}, {"completion_tokens": 9}]))
+    record = answered(index, tokens=[20, 30], counts=counts, closed=draw(st.integers(500, 540)))
+    record.output_tokens = draw(st.integers(0, 10))
+    record.finish_reason = draw(st.sampled_from([None, "", *(f"word {n}" for n in range(30))]))
+    record.matched_stop = draw(st.sampled_from([None, None, 7, "\n", "x" * 100]))
+    record.results = draw(st.sampled_from([-1, -1, 3]))
+    record.attempts = draw(st.sampled_from([1, 1, 1, 2]))
+    record.unread = draw(st.sampled_from([None, None, {"field": (1, "x")}]))
+    record.disconnect_tokens = draw(st.sampled_from([0, 0, 5]))
+    record.disconnect_ns = draw(st.sampled_from([-1, -1, 0]))
+    return record
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[Record]:
+    """The records of a run."""
+    return [ended(draw, index) for index in range(draw(st.integers(0, 60)))]
+
+
+def count(words: Counts[str], word: str) -> None:
+    """Count a word; words beyond WORDS are counted together."""
+    words[word if word in words or len(words) < WORDS else "other"] += 1
+
+
+def has_more(record: Record) -> bool:
+    """Whether there is more to count of a record."""
+    is_usual = (
+        record.outcome is Outcome.OK
+        and record.attempts == 1
+        and record.unread is None
+        and not record.disconnect_tokens
+        and record.disconnect_ns < 0
+        and record.closed - record.first_token < SILENCE_NS
+    )
+    return not is_usual
+
+
+@given(records())
+def test_it_counts_as_plain_python_does(run: list[Record]) -> None:
+    counted = Counted()
+    finishes, early_stops = Counts[str](), Counts[str]()
+    answers = [record for record in run if record.outcome is Outcome.OK]
+    for record in run:
+        counted.counter.add(record)
+    for record in answers:
+        if record.results < 0:
+            count(finishes, record.finish_reason or "")
+        if record.counts_tokens and record.answer_tokens < record.output_tokens:
+            stop = record.matched_stop
+            quoted = json.dumps(stop[:64]) if isinstance(stop, str) else f"token {stop}"
+            word = record.finish_reason or "none"
+            count(early_stops, word if stop is None else f"{word} ({quoted})")
+    assert (counted.counter.ended, counted.counter.ok) == (len(run), len(answers))
+    assert counted.counter.finishes == finishes
+    assert counted.counter.early_stops == early_stops
+    assert counted.more == [record.index for record in run if has_more(record)]
+    assert counted.tally.output_tokens == sum(record.answer_tokens for record in answers)
+    assert len(bytes(counted.rows)) == len(run) * ROW.size
+
+
+def test_where_each_is_asked_for_there_is_more_to_count_of_every_record() -> None:
+    counted = Counted(always=True)
+    for index in range(3):
+        counted.counter.add(answered(index))
+    assert counted.more == [0, 1, 2]
+
+
+def test_a_divided_counter_has_each_record_counted_by_that_of_its_target_and_class() -> None:
+    whole, parts = Counted(), [Counted() for _ in range(6)]
+    whole.counter.divide([part.counter for part in parts], 3)
+    for index in range(8):
+        record = answered(index)
+        record.target, record.class_number = index % 2, index % 3
+        whole.counter.add(record)
+    assert (whole.counter.ended, whole.counter.ok, bytes(whole.rows)) == (8, 0, b"")
+    assert [part.counter.ok for part in parts] == [2, 1, 1, 1, 2, 1]
+
+
+def test_a_record_of_a_target_that_is_not_there_is_refused() -> None:
+    whole = Counted()
+    whole.counter.divide([Counted().counter], 1)
+    record = answered()
+    record.target = 1
+    with pytest.raises(IndexError):
+        whole.counter.add(record)
+
+
+def test_what_fails_while_it_counts_is_raised() -> None:
+    counted = Counted(always=True)
+    counted.more = None  # type: ignore[assignment]
+    with pytest.raises(AttributeError):
+        counted.counter.add(answered())
