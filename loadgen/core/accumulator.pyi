@@ -30,10 +30,8 @@ class Latency:
 class Tally:
     output_tokens: int
     imputed_gaps: int
-    @property
-    def bins(self) -> array[int]: ...
-    @property
-    def timeline(self) -> Timeline: ...
+    bins: array[int]
+    timeline: Timeline
     def __init__(
         self,
         start_ns: int,

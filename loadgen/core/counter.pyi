@@ -11,14 +11,10 @@ from loadgen.core.request_rows import RequestRows
 class Counter:
     """Counts records that have their outcome; counter.pyx says more."""
 
-    @property
-    def ended(self) -> int: ...
-    @property
-    def ok(self) -> int: ...
-    @property
-    def finishes(self) -> dict[str, int]: ...
-    @property
-    def early_stops(self) -> dict[str, int]: ...
+    ended: int
+    ok: int
+    finishes: dict[str, int]
+    early_stops: dict[str, int]
     def __init__(
         self,
         tally: Tally,

@@ -14,12 +14,9 @@ TURN_NS: int
 class Pacer:
     """Hands out the requests of a schedule when they are due; pacer.pyx says more."""
 
-    @property
-    def schedule(self) -> Schedule: ...
-    @property
-    def all_sent(self) -> asyncio.Event: ...
-    @property
-    def overdue(self) -> int: ...
+    schedule: Schedule
+    all_sent: asyncio.Event
+    overdue: int
     def __init__(
         self,
         schedule: Schedule,

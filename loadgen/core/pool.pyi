@@ -22,14 +22,10 @@ class Pool:
 
     opening: int
     peak: int
-    @property
-    def threads(self) -> ServerThreads: ...
-    @property
-    def waiting(self) -> int: ...
-    @property
-    def is_short(self) -> bool: ...
-    @property
-    def reusable(self) -> bool: ...
+    threads: ServerThreads
+    waiting: int
+    is_short: bool
+    reusable: bool
     def __init__(
         self, close: Callable[[Connection], None], keep_alive: KeepAlive, threads: ServerThreads
     ) -> None: ...

@@ -24,13 +24,10 @@ class SendHook:
     handled_ns: int
     alarm_ns: int
     stalled_ns: int
-    @property
-    def reads(self) -> int: ...
+    reads: int
     loop_bounded_reads: int
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def sends(self) -> int: ...
+    tokens: int
+    sends: int
     def __init__(self) -> None: ...
 
 @final
@@ -49,10 +46,8 @@ class ReadLoop:
     """
 
     loop_users: int
-    @property
-    def kernel_clock(self) -> KernelClock: ...
-    @property
-    def hook(self) -> SendHook: ...
+    kernel_clock: KernelClock
+    hook: SendHook
     def __init__(self, linger_ns: int = 0) -> None: ...
     def open(self, loop: asyncio.AbstractEventLoop) -> None: ...
     def close(self) -> None: ...

@@ -11,8 +11,7 @@ class RequestTable:
     """The rows of a store of requests; request_table.pyx says more."""
 
     add_rows: Callable[[], bool] | None
-    @property
-    def output_tokens(self) -> int: ...
+    output_tokens: int
     def __init__(self, file: int) -> None: ...
     def __len__(self) -> int: ...
     def extend(

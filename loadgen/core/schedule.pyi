@@ -7,20 +7,13 @@ from typing import final
 class Schedule:
     """The requests that have not been handed out; schedule.pyx says more."""
 
-    @property
-    def index(self) -> int: ...
-    @property
-    def due_ns(self) -> int: ...
-    @property
-    def ready_ns(self) -> int: ...
-    @property
-    def next_ns(self) -> int: ...
-    @property
-    def cap(self) -> int | None: ...
-    @property
-    def cut_off(self) -> int: ...
-    @property
-    def is_done(self) -> bool: ...
+    index: int
+    due_ns: int
+    ready_ns: int
+    next_ns: int
+    cap: int | None
+    cut_off: int
+    is_done: bool
     def __init__(
         self,
         start_ns: int,

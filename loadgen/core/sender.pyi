@@ -25,8 +25,7 @@ class Link(Protocol):
     """
 
     on_end: Callable[[Record], object]
-    @property
-    def hook(self) -> SendHook: ...
+    hook: SendHook
     def send(self, record: Record, body: bytes) -> None: ...
 
 @final
@@ -40,18 +39,12 @@ class Sender:
     on_text: Callable[[Record], None]
     body: Callable[[int], bytes]
     resends: Callable[[Record], bool] | None
-    @property
-    def pacer(self) -> Pacer: ...
-    @property
-    def in_flight(self) -> dict[int, int]: ...
-    @property
-    def drained(self) -> asyncio.Event: ...
-    @property
-    def failure(self) -> Exception | None: ...
-    @property
-    def before_send(self) -> list[Callable[[Record], object]]: ...
-    @property
-    def after_end(self) -> list[Callable[[Record], object]]: ...
+    pacer: Pacer
+    in_flight: dict[int, int]
+    drained: asyncio.Event
+    failure: Exception | None
+    before_send: list[Callable[[Record], object]]
+    after_end: list[Callable[[Record], object]]
     def __init__(
         self,
         schedule: Schedule,

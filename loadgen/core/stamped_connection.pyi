@@ -30,12 +30,9 @@ class Connection:
     forward: Any
     idle_since: int
     lost: bool
-    @property
-    def requests(self) -> int: ...
-    @property
-    def record(self) -> Record: ...
-    @property
-    def complete(self) -> bool: ...
+    requests: int
+    record: Record
+    complete: bool
     def __init__(
         self,
         owner: Owner,
