@@ -107,10 +107,6 @@ cdef class Response:
         self.keep_alive = False
         if error is None and (self.phase == UNTIL_CLOSE or self.phase == READER):
             self._end()
-        elif self._has_answer(COMPLETE):
-            self._end_answer()
-            if self.record.detail is None:  # tools that wait for the end of a body fail it
-                self.record.detail = BROKEN_AFTER_END
         elif self.phase == HEAD and self.undecoded.size == 0 and self.record.first_byte == 0:
             self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
         elif self.phase == HEAD:
@@ -396,7 +392,10 @@ cdef class Response:
         """End the response with a failure; a status of a failure remains the outcome."""
         self.keep_alive = False
         if self._has_answer(COMPLETE) and not self.events.failed:
-            return self._end_answer()
+            self._end_answer()
+            if self.record.detail is None:  # tools that wait for the end of a body fail it
+                self.record.detail = BROKEN_AFTER_END
+            return 0
         if self.record.status > 0 and not is_success(self.record.status) and self.phase != HEAD:
             return self._end()
         return self._end(outcome, detail)

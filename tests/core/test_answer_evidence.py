@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, FINISH, ROLE, SILENT
 from loadgen.core.http1 import Response
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import BROKEN_AFTER_END, Outcome
 from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE, Record
 from tests.helpers.response_bytes import DONE, HEAD, chunked, delta, event, read, usage
 
@@ -299,6 +299,14 @@ def test_connection_that_breaks_after_the_end_fails_nothing(end: str, error: str
     part = chunked(ENDS[end]).removesuffix(b"0\r\n\r\n")
     response, record = read([CHUNKED + part, b"5\r\nda"], closed=True, error=error)
     assert (record.outcome, record.events, response.keep_alive) == (Outcome.OK, 1, False)
+    assert record.detail == BROKEN_AFTER_END
+
+
+def test_framing_that_breaks_after_the_end_fails_nothing() -> None:
+    part = chunked(ENDS["done"]).removesuffix(b"0\r\n\r\n")
+    response, record = read([CHUNKED + part, b"no size\r\n"])
+    assert (record.outcome, record.events, response.keep_alive) == (Outcome.OK, 1, False)
+    assert record.detail == BROKEN_AFTER_END
 
 
 @pytest.mark.parametrize("end", [*ENDS.values(), A + delta("stop")])
