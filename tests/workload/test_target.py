@@ -32,12 +32,7 @@ def body(**options):
 
 def head(**options):
     """The request line and the headers, in the order in which they are sent."""
-    line, *rest = (
-        (target(**options).head() % (7, 42))
-        .decode("latin-1")
-        .removesuffix("\r\n\r\n")
-        .split("\r\n")
-    )
+    line, *rest = target(**options).head().decode("latin-1").split("\r\n")
     return line, [tuple(header.split(": ", 1)) for header in rest]
 
 
@@ -182,7 +177,7 @@ def test_any_text_survives_the_way_into_json():
 # -- heads
 
 
-def test_the_head_has_room_for_the_requests_number_and_length():
+def test_the_head_ends_where_the_number_of_the_request_goes():
     line, lines = head(base_url="http://a:9000/api", endpoint="/v1/completions")
     assert line == "POST /api/v1/completions HTTP/1.1"
     assert dict(lines) == {
@@ -191,9 +186,9 @@ def test_the_head_has_room_for_the_requests_number_and_length():
         "Accept-Encoding": "identity",
         "Content-Type": "application/json",
         "User-Agent": "loadgen",
-        "X-Request-Id": "loadgen-7",
-        "Content-Length": "42",
+        "X-Request-Id": "loadgen-",
     }
+    assert lines[-1][0] == "X-Request-Id"
 
 
 def test_a_percent_sign_in_a_path_or_a_header_stays_one():
