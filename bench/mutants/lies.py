@@ -299,9 +299,9 @@ LIES = (
         "warm-ups send the run's own prompts",
         (
             Edit(
-                "loadgen/runner/loop_runner.py",
-                'first = settings.warmup_prompt == "first"\n        requests',
-                "first = True\n        requests",
+                "loadgen/runner/loop_stages.py",
+                'repeats_first = settings.warmup_prompt == "first"',
+                "repeats_first = True",
             ),
         ),
         Test("tests/integration/library/test_rehearsal.py::test_warmup_prompts_are_not_prompts_of_the_run"),

@@ -171,5 +171,6 @@ async def test_reads_from_each_ring_the_one_bell(
 ) -> None:
     runner, given = LoopRunner(), shared((both[0].url, both[1].url), tmp_path, 2)
     await carried_out(runner, given)
-    assert len({id(transport.hook) for transport in runner._transports}) == 1
-    assert runner._transport.hook.reads >= 2
+    assert runner.opened is not None
+    assert len({id(transport.hook) for transport in runner.opened.transports}) == 1
+    assert runner.opened.link.hook.reads >= 2

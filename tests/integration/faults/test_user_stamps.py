@@ -217,9 +217,9 @@ def test_step_of_the_wall_clock_costs_the_stamps_around_it(
     async def set_clock() -> None:
         while True:
             await asyncio.sleep(0.1)
-            if runner.progress().phase == "running":
+            if runner.opened is not None and runner.progress().phase == "running":
                 before_ns = now_ns()
-                runner._read_loop.kernel_clock.observe(
+                runner.opened.read_loop.kernel_clock.observe(
                     before_ns, time.time_ns() + HOUR_NS, before_ns + 1
                 )
 
@@ -241,7 +241,8 @@ def test_step_of_the_wall_clock_costs_the_stamps_around_it(
     Truth.forget(metronome.url)
     result = asyncio.run(measure())
     truth = Truth.fetch(metronome.url)
-    assert runner._read_loop.kernel_clock.steps >= 2
+    assert runner.opened is not None
+    assert runner.opened.read_loop.kernel_clock.steps >= 2
     assert 0 < result.tokens.user_stamped_events < 0.2 * result.tokens.token_events
     places = {number: place for place, number in enumerate(truth.number.tolist())}
     for record in RecordFile(tmp_path / "records"):
