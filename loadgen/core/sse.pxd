@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+from loadgen.core.c.json_scan cimport Head
 from loadgen.core.c.memory cimport Buffer
 from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.record cimport Record
@@ -22,6 +23,7 @@ cdef class SseReader:
     cdef bint is_no_chat  # events are not those of chat: they are of a dialect, or [DONE] has come
     cdef bint names_error  # the event that comes next is named an error; then is_no_chat is set
     cdef Buffer partial_line, event
+    cdef Head head  # of the last event of chat that had another one
     cdef Buffer unread  # the first bytes of what no rule has taken
     cdef int begin(self, Record record) except -1
     cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1

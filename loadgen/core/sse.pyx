@@ -231,7 +231,7 @@ cdef class SseReader:
             return self._read_aside(p, n)
         if n == 6 and p[:6] == b"[DONE]":
             return self._read_done()
-        if not scan_event(p, n, &delta):
+        if not scan_event(p, n, &delta, &self.head):
             return self._parse_event(p[:n])
         if delta.kinds == 0:
             self._keep_empty(delta.says, p, n)

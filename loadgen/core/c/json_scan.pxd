@@ -8,7 +8,7 @@ are not streamed, anything that is not plain JSON) it returns False, and
 facts; tests hold this scanner to it.
 """
 from libc.stdint cimport int64_t
-from libc.string cimport memchr
+from libc.string cimport memchr, memcmp, memcpy
 
 from loadgen.core.c.json_cursor cimport (
     AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key,
@@ -31,6 +31,14 @@ cdef struct Delta:
     int64_t cached_tokens
     int64_t reasoning_tokens
     int64_t total_tokens
+
+cdef enum:
+    MAX_HEAD = 512
+
+cdef struct Head:
+    char[MAX_HEAD] bytes    # of an event, up to the value of its `choices`
+    Py_ssize_t n            # how many they are; 0: none
+    int seen_keys           # the keys among them, as `scan_event` marks them
 
 cdef enum UsageObject:
     USAGE_TOTALS            # the usage object itself
@@ -320,8 +328,21 @@ cdef inline void begin_event(Cursor *c, const char *p, Py_ssize_t n, Delta *out)
     out.total_tokens = -1
 
 
-cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept nogil:
-    """Fill `out` from one event's JSON object; return False if a real parser must read it."""
+cdef inline void keep_head(Head *head, Py_ssize_t n, const char *p, int seen_keys) noexcept nogil:
+    """Keep the first n bytes of an event, if they say nothing of the answer and are few."""
+    if n <= MAX_HEAD:
+        memcpy(head.bytes, p, n)
+        head.n = n
+        head.seen_keys = seen_keys
+
+
+cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out, Head *head) noexcept nogil:
+    """Fill `out` from one event's JSON object; return False if a real parser must read it.
+
+    Args:
+        head: What an event before began with; nearly all events of a stream begin with the same
+            bytes, which are not scanned again.
+    """
     cdef Cursor c
     cdef Text key
     cdef Text text
@@ -332,9 +353,16 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
         return False
     begin_event(&c, p, n, out)
     answer_text.n = -1
-    step = first_key(&c, &key)
+    if 0 < head.n < n and memcmp(p, head.bytes, head.n) == 0:
+        c.p = p + head.n
+        seen_keys = head.seen_keys | 1
+        step = next_key(&c, &key, scan_choices(&c, out))
+    else:
+        step = first_key(&c, &key)
     while step == AT_VALUE:
         if text_is(&key, b"choices", 7):
+            if out.says == 0 and answer_text.n < 0:
+                keep_head(head, c.p - p, p, seen_keys)
             ok = is_new_key(&seen_keys, 1) and scan_choices(&c, out)
         elif text_is(&key, b"usage", 5):
             ok = is_new_key(&seen_keys, 2) and scan_usage(&c, out, USAGE_TOTALS)
