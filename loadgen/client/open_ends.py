@@ -23,10 +23,12 @@ class OpenEnds:
 
     Args:
         end: Called with each connection of such a response.
+        guarded: Calls back, and says who is told of an exception.
     """
 
-    def __init__(self, end: Callable[[Connection], None]) -> None:
+    def __init__(self, end: Callable[[Connection], None], guarded: Callable[..., None]) -> None:
         self._end = end
+        self._guarded = guarded
         self._waiting: list[tuple[int, Connection, Record]] = []
         self._alarm: asyncio.Handle | None = None
         self._alarm_ns = 0
@@ -53,7 +55,7 @@ class OpenEnds:
         if self._alarm is not None:
             self._alarm.cancel()
         wait_s = (until_ns - now_ns()) / NS_PER_S
-        self._alarm = asyncio.get_running_loop().call_later(wait_s, self._look)
+        self._alarm = asyncio.get_running_loop().call_later(wait_s, self._guarded, self._look)
         self._alarm_ns = until_ns
 
     def _look(self) -> None:

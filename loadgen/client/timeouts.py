@@ -91,6 +91,7 @@ class LimitWatch:
         active: The connections with a request in flight, at any time.
         timeouts: The limits.
         abandon: Called as abandon(connection, outcome, detail) to end a request.
+        guarded: Calls back, and says who is told of an exception.
 
     Attributes:
         silent: Requests of whose streams no token had come for SILENCE_NS at the last look, by
@@ -102,17 +103,19 @@ class LimitWatch:
         active: Collection[Connection],
         timeouts: Timeouts,
         abandon: Callable[[Connection, Outcome, str], None],
+        guarded: Callable[..., None],
     ) -> None:
         self._active = active
         self._timeouts = timeouts
         self._abandon = abandon
+        self._guarded = guarded
         self.silent: dict[int, int] = {}
         self._alarm: asyncio.Handle | None = None
 
     def start(self) -> None:
         """Start; call in the loop that sends."""
         self._alarm = asyncio.get_running_loop().call_later(
-            self._timeouts.smallest / NS_PER_S, self._begin
+            self._timeouts.smallest / NS_PER_S, self._guarded, self._begin
         )
 
     def stop(self) -> None:
@@ -160,8 +163,8 @@ class LimitWatch:
         del among[-LOOKED_AT_ONCE:]
         loop = asyncio.get_running_loop()
         if among:
-            self._alarm = loop.call_soon(self._look, among, again_ns, silent)
+            self._alarm = loop.call_soon(self._guarded, self._look, among, again_ns, silent)
             return
         self.silent = silent
         pause_ns = max(again_ns - at_ns, self._timeouts.smallest // 10, MIN_PAUSE_NS)
-        self._alarm = loop.call_later(pause_ns / NS_PER_S, self._begin)
+        self._alarm = loop.call_later(pause_ns / NS_PER_S, self._guarded, self._begin)

@@ -6,6 +6,7 @@ and a write. A request that finds no connection waits until one has been opened 
 """
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loadgen.client.alarm_queue import AlarmQueue
@@ -71,9 +72,9 @@ class Transport(Connections):
         self.opened = 0
         self._tracker = ReachabilityTracker()
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
-        self._limits = LimitWatch(self.active, timeouts, self._abandon)
-        self._open_ends = OpenEnds(self._end_open)
-        self._departures = AlarmQueue(self._leave, clock_for(self.read_loop))
+        self._limits = LimitWatch(self.active, timeouts, self._abandon, self.guarded)
+        self._open_ends = OpenEnds(self._end_open, self.guarded)
+        self._departures = AlarmQueue(partial(self.guarded, self._leave), clock_for(self.read_loop))
         self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None
@@ -278,7 +279,7 @@ class Transport(Connections):
             self._serve_alarm.cancel()
             self._serve_alarm = None
         if pool.waiting:
-            self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self.serve)
+            self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self.guarded, self.serve)
 
     async def _connect_for_waiting(self) -> None:
         """Open a connection, and send on it at once: if the peer closes it at once, that must show
@@ -307,6 +308,8 @@ class Transport(Connections):
         if task.cancelled():
             return
         error = task.exception()
+        if isinstance(error, Exception) and not isinstance(error, CannotConnect | OSError):
+            self.on_fault(error)
         if error is not None and pool.waiting > pool.opening:
             outcome = error.outcome if isinstance(error, CannotConnect) else Outcome.CLIENT_ERROR
             self._end_waiting(outcome, str(error) or type(error).__name__)
@@ -329,7 +332,7 @@ class Transport(Connections):
         self._watch_alarm = None
         if pause_ns:
             self._watch_alarm = asyncio.get_running_loop().call_later(
-                pause_ns / NS_PER_S, self._watch
+                pause_ns / NS_PER_S, self.guarded, self._watch
             )
 
     def _leave(self, request: tuple[Connection, Record], at_ns: int) -> None:
@@ -341,7 +344,7 @@ class Transport(Connections):
     def _end_later(self, record: Record) -> None:
         """Pass the record of a request that reached no server to `on_end`, after a pause."""
         self._pausing[record] = asyncio.get_running_loop().call_later(
-            REFUSED_PAUSE_S, self._end_pause, record
+            REFUSED_PAUSE_S, self.guarded, self._end_pause, record
         )
 
     def _end_pause(self, record: Record) -> None:

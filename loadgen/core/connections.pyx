@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Connections: all that a plain request costs between the sender and a socket.
+"""Connections: brings requests to one server, and takes the connections back.
 
 Budget per request: its bytes are made once, a connection is popped, written to, and pushed again.
 No task, future, coroutine or Python function.
@@ -22,10 +22,7 @@ cdef class Connections:
     """The connections to one server: sends each request on one of them, and takes it back once the
     response has ended.
 
-    A subclass opens and closes connections, and does what few requests need: `serve()` opens
-    connections for requests that wait and for the next ones; `refused(connection)` takes a request
-    that reached no server; `sent_first(record)` is called for the first request of a connection;
-    `leaves(connection)` for one whose user leaves.
+    The subclass opens and closes connections, and does what few requests need.
 
     Args:
         read_loop: Reads the connections.
@@ -34,12 +31,15 @@ cdef class Connections:
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
+        on_fault: Called with an exception of ours in what the event loop calls by itself; by
+            default raises it.
         encoder: Makes the bytes of its requests; another one may take its place at any time.
         hook: The hook of the read loop.
         read_loop: The same.
         pool: The same.
         active: The connections that carry a request.
-        heard_ns: When the last byte of an answer that has ended came; 0: there was none.
+        heard_ns: When the last token of an answer that has ended came, or its first byte where it
+            has none; 0: no answer has ended.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ cdef class Connections:
     ):
         self.read_loop, self.hook, self.pool = read_loop, read_loop.hook, pool
         self.encoder, self.active = encoder, set()
-        self.on_end = _ignore
+        self.on_end, self.on_fault = _ignore, _raise
 
     cpdef send(self, Record record, bytes body):
         """Send one request now, or as soon as a connection is open; `on_end` is called with the
@@ -70,9 +70,9 @@ cdef class Connections:
 
     cpdef send_on(self, Connection connection, Record record, bytes request):
         """Send a request on a connection that was taken for it."""
-        self.active.add(connection)
         record.reused = connection.requests > 0
         connection.send(request, record)
+        self.active.add(connection)
         if not record.reused:
             self.sent_first(record)
         if record.disconnect_ns >= 0:
@@ -92,18 +92,33 @@ cdef class Connections:
         if self.pool.waiting:
             self.serve()
 
+    def guarded(self, callback, *arguments):
+        """Call back; an exception goes to `on_fault`, since the event loop would only log it."""
+        try:
+            callback(*arguments)
+        except Exception as fault:
+            self.on_fault(fault)
+
     def serve(self):
+        """Open connections for the requests that wait, and for the next ones."""
         raise NotImplementedError
 
     def sent_first(self, record):
+        """Take note of the first request of a connection."""
         raise NotImplementedError
 
     def refused(self, connection):
+        """End a request whose connection was closed before a byte of a response."""
         raise NotImplementedError
 
     def leaves(self, connection):
+        """End a request when its user leaves."""
         raise NotImplementedError
 
 
 def _ignore(record):
     """Take a record that nobody waits for."""
+
+
+def _raise(fault):
+    raise fault

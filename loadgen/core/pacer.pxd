@@ -11,8 +11,9 @@ from loadgen.core.schedule cimport Schedule
 cdef class Pacer:
     cdef readonly Schedule schedule
     cdef readonly object all_sent
-    cdef object _send, _clock, _now_ns, _alarm
+    cdef object _send, _fail, _clock, _now_ns, _alarm
     cdef SendHook _hook
     cdef bint _is_stopped, _is_done
     cpdef release(self)
+    cdef int _send_due(self) except -1
     cdef int _finish_if_done(self) except -1

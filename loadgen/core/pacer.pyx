@@ -28,14 +28,16 @@ cdef class Pacer:
         hook: Checked at each read of a stream, so that requests are sent on time also in a long
             turn of the loop.
         clock: The clock of the due times.
+        fail: Called with an exception of ours in a wake-up, which came from an alarm, or from a
+            read that has nothing to do with it; None: it is raised.
 
     Attributes:
         schedule: The same.
         all_sent: Set once nothing more is to be sent.
     """
 
-    def __init__(self, Schedule schedule not None, send, SendHook hook not None, clock=KERNEL):
-        self.schedule, self._send, self._hook = schedule, send, hook
+    def __init__(self, Schedule schedule not None, send, SendHook hook not None, clock=KERNEL, fail=None):
+        self.schedule, self._send, self._hook, self._fail = schedule, send, hook, fail
         self._clock, self._now_ns = clock, clock.now_ns
         self.all_sent = asyncio.Event()
 
@@ -84,25 +86,34 @@ cdef class Pacer:
             self._finish_if_done()
 
     def _wake(self):
+        try:
+            self._send_due()
+        except Exception as fault:
+            if self._fail is None:
+                raise
+            self._fail(fault)
+
+    cdef int _send_due(self) except -1:
+        """Send what is due, and set the alarm for what is due next."""
         cdef Schedule schedule = self.schedule
         cdef int64_t at_ns, turn_ends_ns, next_ns
         cdef bint is_cut_off
         if self._is_stopped:
-            return
+            return 0
         at_ns = self._now_ns()
         turn_ends_ns = at_ns + TURN_NS
         while at_ns <= turn_ends_ns and schedule.step(at_ns):
             self._send(schedule.index, schedule.due_ns, schedule.ready_ns)
             at_ns = self._now_ns()
         if not schedule.has_more():
-            self._finish_if_done()
-            return
+            return self._finish_if_done()
         is_cut_off = at_ns > turn_ends_ns
         next_ns = at_ns if is_cut_off else schedule.next_ns
         if next_ns != NEVER:
             self._alarm.set(next_ns)  # in the past: at the loop's next turn
         # Reading gets as long as sending has had.
         self._hook.due_ns = at_ns + TURN_NS if is_cut_off else max(next_ns, at_ns)
+        return 0
 
     cdef int _finish_if_done(self) except -1:
         if not self._is_done and not self.schedule.has_more():

@@ -68,9 +68,9 @@ cdef class SendHook:
         alarm_ns: When the next alarm is due.
         stalled_ns: When an alarm was handled last that was late by more than STALL_NS; -1: never.
         reads: Reads of sockets.
-        tokens: Tokens that these reads brought; an event that does not say how many it bears counts
-            as one.
-        sends: Requests that were written.
+        tokens: Tokens that these reads brought to requests of the run, which have numbers from 0;
+            an event that does not say how many it bears counts as one.
+        sends: Attempts of such requests that were written.
         loop_bounded_reads: Reads with tokens whose arrival no kernel stamp shows: their bounds need
             frequent alarms of the probe.
     """

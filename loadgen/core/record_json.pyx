@@ -8,7 +8,7 @@ from libc.string cimport strlen
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
-from loadgen.core.c.digits cimport PLACES, put_decimal
+from loadgen.core.c.digits cimport PLACES, put_signed
 from loadgen.core.event_flags cimport TOKENS
 from loadgen.core.c.events cimport EventRun
 from loadgen.core.record cimport Record
@@ -20,12 +20,7 @@ from loadgen.core.event_flags import names_json
 
 cdef int put_int(Buffer *out, int64_t value) except -1:
     cdef char[PLACES + 1] text
-    cdef char *end = &text[0]
-    if value < 0:
-        end[0] = b"-"
-        end += 1
-    end = put_decimal(end, -<uint64_t>value if value < 0 else <uint64_t>value)
-    return append_bytes(out, &text[0], end - &text[0])
+    return append_bytes(out, text, put_signed(text, value) - text)
 
 
 cdef int put_python_bytes(Buffer *out, bytes text) except -1:

@@ -7,7 +7,7 @@ cimport cython
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
-from loadgen.core.c.digits cimport PLACES, put_decimal
+from loadgen.core.c.digits cimport PLACES, put_decimal, put_signed
 from loadgen.core.record cimport Record
 
 import secrets
@@ -55,6 +55,7 @@ cdef class RequestEncoder:
         ]
         self._generates, self._streams = target.generates, target.streams
 
+    @cython.boundscheck(True)
     cpdef bytes encode(self, Record record, bytes body):
         """Return head and body of a request; the record gets what its answer is, and what must
         not be shown of it.
@@ -72,8 +73,9 @@ cdef class RequestEncoder:
         if record.session_token is not None:
             lines += record.session_token
         cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
-        cdef char[PLACES] number, length
-        cdef Py_ssize_t number_bytes = put_decimal(number, record.index) - number
+        cdef char[PLACES + 1] number
+        cdef char[PLACES] length
+        cdef Py_ssize_t number_bytes = put_signed(number, record.index) - number
         cdef Py_ssize_t length_bytes = put_decimal(length, size) - length
         cdef bytes request = PyBytes_FromStringAndSize(
             NULL,

@@ -50,7 +50,8 @@ cdef class Schedule:
         self._start_ns, self._closed_loop = start_ns, closed_loop
         self._until_ns = NEVER if until_ns is None else until_ns
         self._numbers, self._count = numbers, len(due)
-        self._due_times = due if isinstance(due, array) else array("q", due)
+        is_plain = isinstance(due, array) and due.typecode == "q"
+        self._due_times = due if is_plain else array("q", due)
         self._due = <const int64_t *>(<c_array.array>self._due_times).data.as_longlongs
         self._following = following
         self.cap = cap

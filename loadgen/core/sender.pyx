@@ -25,26 +25,29 @@ cdef class Sender:
     Args:
         schedule: When requests are due.
         requests: Has `record(index, due_ns)` and `body(index)`.
-        link: Has `send(record, body)`, the hook of its reads, and `on_end`, which is taken.
+        link: Has `send(record, body)`, the hook of its reads, and `on_end` and `on_fault`, which
+            become `end` and `fail`.
         add: Called with each record that has ended.
         clock: The clock of the schedule.
 
     Attributes:
         pacer: Hands out the requests.
-        in_flight: When each request that has not ended was handed to the link, ns, by its number;
-            the oldest first.
+        in_flight: When each request that has not ended was ready to be sent, ns, by its number; the
+            oldest first.
         ended: How many have ended.
         drained: Set once all have been sent and have ended, or there is a failure.
         failure: The exception that ended the run; None: there is none.
         keeps_text: Whether records keep the text of their answers.
         keeps_answer: Whether they keep the bytes of it.
         samples: None, or called with the number of each request: whether to keep its text.
-        on_text: Called in place of `add` with records that have kept their text.
+        on_text: Called in place of `add` with records that have kept their text; set it with
+            `samples` or `keeps_text`.
         body: Called with the number of a request for its body.
-        before_send: Called with each record before it is sent.
+        before_send: Called, in their order, with each record before its first attempt is sent.
         resends: None, or called with each record that has ended: whether it is sent again, and so
             goes on.
-        after_end: Called with each record once it has been counted.
+        after_end: Called, in their order, with each record once it has ended: first who reads it,
+            then who takes something from it, last who has others follow it.
     """
 
     cdef readonly Pacer pacer
@@ -59,10 +62,10 @@ cdef class Sender:
     def __init__(self, Schedule schedule not None, requests, link, add, clock):
         self._record, self.body = requests.record, requests.body
         self._link, self._add = link, add
-        self.pacer = Pacer(schedule, self.send, link.hook, clock)
+        self.pacer = Pacer(schedule, self.send, link.hook, clock, self.fail)
         self.in_flight, self.before_send, self.after_end = {}, [], []
         self.drained = asyncio.Event()
-        link.on_end = self.end
+        link.on_end, link.on_fault = self.end, self.fail
 
     def send(self, int64_t index, int64_t due_ns, int64_t ready_ns):
         """Send a request that is due."""

@@ -162,7 +162,8 @@ cdef class Connection:
         record.sent = self.emptied_ns = now_ns()
         self.was_emptied = True
         begin_response(&self.segments, self.socket_fd)
-        self.hook.sends += 1
+        if record.index >= 0:
+            self.hook.sends += 1
         if self.fd >= 0:
             sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
             if sent < 0 and errno != EAGAIN and errno != EINTR:
@@ -191,7 +192,8 @@ cdef class Connection:
         cdef int64_t counted = record.counted
         record.events_before = record.events
         self.response.feed_body(data, at_ns)
-        self.hook.tokens += record.counted - counted
+        if record.index >= 0:
+            self.hook.tokens += record.counted - counted
         if record.events > record.events_before:
             self._bound(record, at_ns, at_ns, False, False, False)
 
@@ -355,7 +357,8 @@ cdef class Connection:
         if response.phase == CHUNK_END:
             self.read_loop.splits_chunks = True
         if record is not None:
-            self.hook.tokens += record.counted - counted
+            if record.index >= 0:
+                self.hook.tokens += record.counted - counted
             if fills_window(&self.window, self.socket_fd, n, read_ns - at_ns):
                 record.window_filled = True
             if record.events > record.events_before:

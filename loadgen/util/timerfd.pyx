@@ -59,7 +59,12 @@ cdef class TimerfdAlarm:
         self._fd = create_timer()
         if self._fd < 0:
             raise OSError(errno, f"timerfd_create: {os.strerror(errno)}")
-        readers.add_reader(self._fd, self._ring)
+        try:
+            readers.add_reader(self._fd, self._ring)
+        except BaseException:
+            os.close(self._fd)
+            self._fd = -1
+            raise
 
     def set(self, int64_t due_ns):
         """Call back once the clock reaches `due_ns`, which replaces an earlier time."""

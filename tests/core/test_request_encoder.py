@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from loadgen.core.record import Record
 from loadgen.core.request_encoder import RequestEncoder
 from loadgen.workload.endpoints.generation import CHAT
@@ -27,6 +29,24 @@ def test_a_request_has_its_number_and_the_length_of_its_body() -> None:
     assert head[0] == b"POST /v1/chat/completions HTTP/1.1"
     assert re.fullmatch(rb"X-Request-Id: loadgen-[0-9a-f]{16}-7", head[-2])
     assert head[-1] == b"Content-Length: 7"
+
+
+@pytest.mark.parametrize("index", [0, 2**40, -1, -1_000_000_000])
+def test_requests_beside_the_run_have_negative_numbers(index: int) -> None:
+    head = lines(RequestEncoder(Target(URL, "m", CHAT)).encode(record(index), BODY))
+    assert head[-2].endswith(b"-%d" % index)
+
+
+def test_a_percent_sign_in_a_path_or_a_header_stays_one() -> None:
+    target = Target("http://server/v1/a%20b", "m", CHAT, headers={"X-Load": "50%d"})
+    head = lines(RequestEncoder(target).encode(record(), BODY))
+    assert head[0] == b"POST /v1/a%20b HTTP/1.1"
+    assert b"X-Load: 50%d" in head
+
+
+def test_a_class_that_no_target_has_is_refused() -> None:
+    with pytest.raises(IndexError):
+        RequestEncoder(Target(URL, "m", CHAT)).encode(record(class_number=1), BODY)
 
 
 def test_turns_of_a_session_name_its_first_request() -> None:

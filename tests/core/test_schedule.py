@@ -2,6 +2,8 @@
 have the rules in a time that passes.
 """
 
+from array import array
+
 from loadgen.core.read_loop import NEVER
 from loadgen.core.schedule import Schedule
 
@@ -65,3 +67,8 @@ def test_what_is_stopped_is_counted_once() -> None:
     steps(schedule, 2)
     assert (schedule.stop(), schedule.stop()) == (5, 0)
     assert (schedule.is_done, steps(schedule, 9)) == (True, [])
+
+
+def test_due_times_of_any_type_are_taken_as_integers() -> None:
+    schedule = Schedule(0, range(2), array("i", [5, 7]))
+    assert steps(schedule, 6) == [(0, 5, 5)]

@@ -2,7 +2,7 @@
 behind it.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 cdef enum:
@@ -21,3 +21,11 @@ cdef inline char *put_decimal(char *out, uint64_t value) noexcept nogil:
             break
     memcpy(out, &digits[i], PLACES - i)
     return out + PLACES - i
+
+
+cdef inline char *put_signed(char *out, int64_t value) noexcept nogil:
+    """Write a number that may be negative; returns where it ends, at most PLACES + 1 further."""
+    if value >= 0:
+        return put_decimal(out, value)
+    out[0] = b"-"
+    return put_decimal(out + 1, -<uint64_t>value)

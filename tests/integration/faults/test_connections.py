@@ -413,3 +413,21 @@ class TestSent:
         for record in records:
             assert_good(record)
             assert before <= record.due <= record.closed <= time.monotonic_ns()
+
+    async def test_a_fault_of_ours_on_a_new_connection_is_told(self, faulty: Faulty) -> None:
+        """Its request waited for the connection, so that a task of the event loop sends it."""
+
+        class BrokenTap:
+            def sent(self, record: Record) -> None:
+                raise ZeroDivisionError("a bug")
+
+            def read(self, record: Record, at_ns: int, data: bytes) -> None: ...
+
+            def lost(self, record: Record, at_ns: int, error: Exception | None) -> None: ...
+
+        faults: list[Exception] = []
+        async with Sender(faulty.url) as sender:
+            sender.transport.on_fault = faults.append
+            sender.transport.tap(BrokenTap())
+            assert_good(await sender.one())
+        assert [type(fault) for fault in faults] == [ZeroDivisionError]
