@@ -334,6 +334,17 @@ LIES = (
         Test("tests/core/test_answer_evidence.py::test_connection_that_breaks_after_the_end_fails_nothing"),
     ),
     Mutant(
+        "take the first bytes of an event for those of the one before",
+        (
+            Edit(
+                "loadgen/core/c/json_scan.pxd",
+                "0 < head.n < n and memcmp(p, head.bytes, head.n) == 0",
+                "0 < head.n < n",
+            ),
+        ),
+        Test("tests/core/test_sse.py::test_an_error_behind_an_event_of_as_many_bytes_is_an_error"),
+    ),
+    Mutant(
         "count a repeated answer again",
         (Edit("loadgen/core/c/repeated_text.pxd", "again = before.size", "again = 0"),),
         Test("tests/core/test_answer_evidence.py::test_last_event_that_repeats_the_answer_adds_its_growth_alone"),

@@ -1,8 +1,7 @@
 """The monotonic clock (`time.monotonic_ns()`, CLOCK_MONOTONIC on Linux) and an alarm on it for
 event loops.
 
-Code that waits takes a `Clock`: `KERNEL`, or in tests a clock of virtual time. `clock.pxd` gives
-compiled modules the same `now_ns`, inlined.
+Code that waits takes a `Clock`: `KERNEL`, or in tests a clock of virtual time.
 """
 
 import asyncio

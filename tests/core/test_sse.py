@@ -227,3 +227,33 @@ def test_json_error_with_status_200_is_a_stream_error() -> None:
     )
     _, record = read([wire])
     assert record.outcome is Outcome.STREAM_ERROR
+
+
+STOP = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
+CHOICES = b'"choices":[{"delta":{"content":"a"}}]'
+
+
+@pytest.mark.parametrize(
+    ("second", "tokens"),
+    [
+        (b'{"id":"1111",' + CHOICES + b"}", 2),
+        (b'{"id":"2222",' + CHOICES + b"}", 2),
+        (b'{"id":"1111", ' + CHOICES + b"}", 2),
+        (b'{"id":"1111","choices": [{"delta":{"content":"a"}}]}', 2),
+        (b'{"id":"1111","choices":[],"usage":{"completion_tokens":7}}', 7),
+        (b'{"id":"1111","choices":[],' + CHOICES + b"}", 2),  # the last of two equal keys counts
+        (b'{"id":"1111",' + CHOICES + b',"choices":[]}', 1),
+    ],
+)
+def test_an_event_is_read_alike_whatever_came_before_it(second: bytes, tokens: int) -> None:
+    first = b'{"id":"1111",' + CHOICES + b"}"
+    record = record_of(b"data: " + first + b"\n\ndata: " + second + b"\n\n" + STOP + DONE)
+    assert (record.outcome, record.answer_tokens) == (Outcome.OK, tokens)
+
+
+@pytest.mark.parametrize("name", ["error", "etype"])  # as long as the id before it
+def test_an_error_behind_an_event_of_as_many_bytes_is_an_error(name: str) -> None:
+    first = b'{"id":"1111",' + CHOICES + b"}"
+    second = b'{"%b":"1",' % name.encode() + CHOICES + b"}"
+    record = record_of(b"data: " + first + b"\n\ndata: " + second + b"\n\n" + STOP + DONE)
+    assert (record.outcome is Outcome.STREAM_ERROR) == (name == "error")
