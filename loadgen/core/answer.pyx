@@ -266,26 +266,33 @@ cdef class Answer:
         return self._read_ends()
 
     cdef int _promote(self, int64_t missing) except -1:
-        """Let so many events without text bear a token: those after the first text in order, then
-        those before it from the last back. The one with the finish reason bears one if exactly
-        one is left.
+        """Let so many events without text bear a token: those after the first text, in order, then
+        the one with the finish reason if exactly one token is left. Those before the first text
+        bear one only if all of them do: an opening chunk or a heartbeat has none.
         """
         cdef int64_t *tokens = self.arrays.tokens
-        cdef Py_ssize_t i, first = 0, number
+        cdef Py_ssize_t i, first = 0, heads = 0
         while first < self.events and tokens[first] < 0:
+            if tokens[first] == MAYBE:
+                heads += 1
             first += 1
         if first == self.events:
-            first = 0
-        for i in range(self.events):
-            number = first + i if first + i < self.events else self.events - 1 - i
-            if tokens[number] == MAYBE and missing > 0:
-                tokens[number] = 1
+            first = heads = 0
+        for i in range(first, self.events):
+            if tokens[i] == MAYBE and missing > 0:
+                tokens[i] = 1
                 missing -= 1
                 self.counted += 1
         for i in range(self.events):
-            if tokens[i] == MAYBE_LAST and missing == 1:
+            if tokens[i] == MAYBE_LAST and (missing == 1 or missing == heads + 1):
                 tokens[i] = 1
+                missing -= 1
                 self.counted += 1
+        if missing == heads:
+            for i in range(first):
+                if tokens[i] == MAYBE:
+                    tokens[i] = 1
+                    self.counted += 1
         return 0
 
     cdef void _forget(self, Py_ssize_t event) noexcept:

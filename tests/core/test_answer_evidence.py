@@ -104,10 +104,34 @@ def test_stream_with_too_many_events_to_list_stays_so_when_equal_ones_are_joined
     assert (record.events, record.stream) == (listed + 1, None)
 
 
-def test_head_without_text_is_a_token_only_where_usage_needs_it() -> None:
-    record = record_of(SAYS_NOTHING, SAYS_NOTHING, A, A, delta("stop"), counts(3), DONE)
-    assert (record.first_token, record.stamps) == (2 * MS, ms(2, 3, 4))
+HEADS = [SAYS_NOTHING, SAYS_NOTHING, A, A]
+
+
+@pytest.mark.parametrize(
+    ("end", "count", "stamps"),
+    [
+        (delta("stop"), 2, ms(3, 4)),
+        (delta("stop"), 3, ms(3, 4, 5)),  # an end token that usage counts, as most servers do
+        (delta("stop"), 4, ms(1, 2, 3, 4)),
+        (delta("stop"), 5, ms(1, 2, 3, 4, 5)),  # one event per token
+        (delta("stop"), 6, ms(3, 4)),
+        (delta("stop"), 100, ms(3, 4)),  # hidden reasoning
+        (delta("length", content="b"), 3, ms(3, 4, 5)),
+        (delta("length", content="b"), 4, ms(3, 4, 5)),
+        (delta("length", content="b"), 5, ms(1, 2, 3, 4, 5)),
+    ],
+)
+def test_heads_without_text_are_tokens_only_where_the_server_sends_one_event_per_token(
+    end: bytes, count: int, stamps: list[int]
+) -> None:
+    record = record_of(*HEADS, end, counts(count), DONE)
+    assert (record.outcome, record.stamps) == (Outcome.OK, stamps)
     assert record.first_answer == 3 * MS
+
+
+def test_an_opening_chunk_is_no_token_where_the_finish_event_can_be_the_missing_one() -> None:
+    record = record_of(SAYS_NOTHING, A, A, delta("stop"), counts(3), DONE)
+    assert record.stamps == ms(2, 3, 4)
 
 
 def test_finish_event_is_the_last_token_where_one_is_left() -> None:

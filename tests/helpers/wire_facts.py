@@ -140,10 +140,14 @@ class Facts:
         finishes = [n for n in self.maybe if self.stream[n][0] & event_flags.FINISH][:1]
         plain = [n for n in self.maybe if n not in finishes]
         first = min(self.places, default=0)
-        order = [n for n in plain if n >= first] + [n for n in reversed(plain) if n < first]
-        chosen = order[: max(missing, 0)]
-        if missing - len(chosen) == 1 and (self.kinds or plain):
+        heads = [n for n in plain if n < first]
+        chosen = [n for n in plain if n >= first][: max(missing, 0)]
+        left = missing - len(chosen)
+        if left in (1, len(heads) + 1) and (self.kinds or plain):
             chosen += finishes
+            left -= len(finishes)
+        if left == len(heads):  # an opening chunk or a heartbeat bears none
+            chosen += heads
         for place in sorted(chosen):
             at = sum(other < place for other in self.places)
             says, stamp = self.stream[place]
