@@ -14,7 +14,7 @@ from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import LATE_SENDS, OFF_SCHEDULE, sending
 from loadgen.checks.sufficiency import PILE_UP, sufficiency, unfinished_p99_ns
-from loadgen.checks.token_counts import COUNTS_DISAGREE, EVENTS_BEYOND
+from loadgen.checks.token_counts import COUNTS_DISAGREE, EVENTS_BEYOND, FIRST_EVENT
 from loadgen.checks.workload import PAST_THE_END, TOKENS_PER_EVENT, repeated_prompts, workload
 from loadgen.metrics.run_data import RunData
 
@@ -79,6 +79,7 @@ TOKEN_CHECKS = frozenset(
             TOKENS_PER_EVENT,
             COUNTS_DISAGREE,
             EVENTS_BEYOND,
+            FIRST_EVENT,
         ),
         "latencies disagree",
         "sums disagree",

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from loadgen.checks import prefix_cache
 from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.token_counts import streamed_tokens
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import is_bounded_by_time
 from loadgen.core.finish_reasons import is_cut
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent
 from loadgen.workload import endpoints, missed_length
 from loadgen.workload.endpoints.generation import CHAT
@@ -196,10 +196,8 @@ def _events(run: RunData) -> Check:
     name, counters, ok = TOKENS_PER_EVENT, run.snapshot.counters, run.snapshot.ok
     if ok == counters["event_requests"]:
         return inapplicable(name, "the server counts no output tokens")
-    tokens, events = counters["output_tokens"] - counters["hidden_tokens"], counters["token_events"]
-    sample = Comparison.of(run.snapshot)
-    if sample is not None and sample.hides:
-        tokens = round(tokens * sample.streamed / sample.counted)
+    tokens = streamed_tokens(run)
+    events = counters["token_events"]
     one_each = (
         tokens - ok
     ) / events <= MAX_TOKENS_PER_EVENT and tokens / events >= MIN_TOKENS_PER_EVENT

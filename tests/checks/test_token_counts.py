@@ -2,7 +2,12 @@
 
 import pytest
 
-from loadgen.checks.token_counts import COUNTS_DISAGREE, EVENTS_BEYOND, token_counts
+from loadgen.checks.token_counts import (
+    COUNTS_DISAGREE,
+    EVENTS_BEYOND,
+    FIRST_EVENT,
+    token_counts,
+)
 from tests.helpers.check_states import failed_checks
 from tests.helpers.run_facts import answered, run_data
 
@@ -38,6 +43,34 @@ def test_few_counts_that_do_not_add_up_are_green():
 def test_more_events_than_tokens_are_suspect():
     check = of([reply(i, tokens=2, total=12) for i in range(9)])[EVENTS_BEYOND]
     assert (check.ok, check.value) == (False, "9 events beyond the counted tokens (50.0% of them)")
+
+
+def test_one_more_event_is_suspect_where_text_under_unknown_keys_was_a_token():
+    records = [reply(i, tokens=40, total=50, events=41) for i in range(9)]
+    assert of(records)[EVENTS_BEYOND].ok
+    for record in records:
+        record.unread = {"delta.trace": (1, "{}")}
+    check = of(records)[EVENTS_BEYOND]
+    assert (check.ok, check.value) == (
+        False,
+        "9 events beyond the counted tokens, and text under unknown keys (delta.trace)",
+    )
+
+
+def test_unknown_lines_are_no_unknown_tokens():
+    records = [reply(i, tokens=40, total=50, events=41) for i in range(9)]
+    for record in records:
+        record.unread = {"line": (1, "hello")}
+    assert of(records)[EVENTS_BEYOND].ok
+
+
+@pytest.mark.parametrize(
+    ("tokens", "events", "holds"),
+    [(12, 12, True), (13, 12, True), (13, 5, False), (121, 60, True), (121, 3, False)],
+)
+def test_tokens_of_the_first_event_must_matter_little(tokens: int, events: int, holds: bool):
+    records = [reply(i, tokens=tokens, total=10 + tokens, events=events) for i in range(9)]
+    assert of(records)[FIRST_EVENT].ok is holds
 
 
 @pytest.mark.parametrize("name", [COUNTS_DISAGREE, EVENTS_BEYOND])
