@@ -64,14 +64,20 @@ cdef class RequestTable:
             output_tokens: Planned.
             server_tokens: Input tokens that the server is expected to count; -1: not known.
             classes: Which of the run's classes it is in.
+
+        Raises:
+            ValueError: They are not equally many.
         """
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, count = ends.shape[0]
         cdef Row row
-        for i in range(ends.shape[0]):
+        if not (count == input_tokens.shape[0] == output_tokens.shape[0]
+                == server_tokens.shape[0] == classes.shape[0]):
+            raise ValueError(f"the columns do not all have {count} numbers")
+        for i in range(count):
             row = Row(ends[i], input_tokens[i], output_tokens[i], server_tokens[i], classes[i])
             append_bytes(&self._rows, <const char *>&row, sizeof(Row))
             self.output_tokens += max(row.output_tokens, 0)
-        self._count += ends.shape[0]
+        self._count += count
 
     cpdef Py_ssize_t row(self, int64_t index) except -1:
         """Return which row request `index` has."""

@@ -109,3 +109,14 @@ def test_a_request_that_has_no_row_is_refused(index: int) -> None:
     extend(table, [row(0)])
     with pytest.raises(IndexError):
         table.record(-1, 0)
+
+
+@pytest.mark.parametrize("column", range(1, 5))
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_columns_that_are_not_equally_long_are_refused(column: int, count: int) -> None:
+    table = RequestTable(NO_FILE)
+    columns = [array("q", [1, 2]) for _ in range(5)]
+    columns[column] = array("q", range(count))
+    with pytest.raises(ValueError, match="2 numbers"):
+        table.extend(*columns)
+    assert (len(table), table.output_tokens) == (0, 0)
