@@ -115,7 +115,9 @@ class Recorder:
 
     def count(self, name: str) -> int:
         """Return one of the `snapshot.COUNTERS`, so far."""
-        return self._own_count(name)
+        if name == "silent_streams":
+            return self._incidents.silent_streams
+        return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
     def sketch(self, name: str) -> Sketch:
         """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
@@ -151,7 +153,8 @@ class Recorder:
             examples={name: list(examples) for name, examples in self._incidents.examples.items()},
             finishes=dict(sorted(self._records.finishes.items())),
             early_stops=dict(sorted(self._records.early_stops.items())),
-            counters={name: self._own_count(name) for name in COUNTERS},
+            # A subclass counts those of parts, too, and adds them to a snapshot by itself.
+            counters={name: Recorder.count(self, name) for name in COUNTERS},
             histograms={name: latency.points for name, latency in self._latencies.items()}
             | {name: histogram.copy() for name, histogram in self.waits.items()},
             lower={name: latency.lower for name, latency in self._latencies.items()},
@@ -166,9 +169,3 @@ class Recorder:
             sample=tuple(sorted(self._sample)),
             details=None if self._details is None else self._details + Details(),
         )
-
-    def _own_count(self, name: str) -> int:
-        """Return a counter without those of parts, which a subclass adds to `count`."""
-        if name == "silent_streams":
-            return self._incidents.silent_streams
-        return self.counters[name] if name in self.counters else getattr(self._tally, name)

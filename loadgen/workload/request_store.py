@@ -4,11 +4,11 @@ at a time.
 A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of
 the server), `index` (int64, a row per request: end offset in bodies, input tokens, output tokens,
 due time or DRAWN or FOLLOWS, think time in ns, tokens that the server is expected to count or -1,
-whether an earlier row asks the same, the class, the end of its part of `after`), `after` (int64:
-how many rows back the requests lie that each follows; empty without sessions), `sources` (one JSON
-string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows
-may be added while others read: the index grows last. What is sent off the record lies in files of
-the same kind, whose names begin with WARMUP_PREFIX.
+whether an earlier row asks the same, the class, the end of its part of `after`, the results that
+are expected or 0), `after` (int64: how many rows back the requests lie that each follows; empty
+without sessions), `sources` (one JSON string a line), `schedule` (int64: the duration in ns, then
+the due times) and `about.json`. Rows may be added while others read: the index grows last. What is
+sent off the record lies in files of the same kind, whose names begin with WARMUP_PREFIX.
 """
 
 import itertools
@@ -27,6 +27,7 @@ from loadgen.core.record import Record
 from loadgen.core.request_table import RequestTable
 from loadgen.errors import BadInput
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
+from loadgen.workload.endpoints.pooling import count_texts
 from loadgen.workload.image import estimated_bytes, images
 from loadgen.workload.prompt import (
     ANSWER_PLACEHOLDER,
@@ -37,8 +38,10 @@ from loadgen.workload.prompt import (
 )
 from loadgen.workload.structured_output import asks_for_json
 
-END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER = range(9)  # columns of the index
-COLUMNS = AFTER + 1
+END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER, TEXTS = range(
+    10
+)  # columns of the index
+COLUMNS = TEXTS + 1
 ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
 WARMUP_PREFIX = "warmup-"
@@ -102,7 +105,8 @@ class RequestFiles:
             tokens = prompt.input_tokens, prompt.output_tokens
             due = FOLLOWS if prompt.follows else DRAWN if prompt.due_ns is None else prompt.due_ns
             expected = -1 if prompt.server_tokens is None else prompt.server_tokens
-            more = is_repeat, prompt.class_number, self._after_end
+            texts = 0 if prompt.output_tokens else count_texts(body)
+            more = is_repeat, prompt.class_number, self._after_end, texts
             index.extend((self._end, *tokens, due, prompt.think_ns, expected, *more))
             self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
             if asks_for_json(body):
@@ -364,7 +368,8 @@ class Requests:
     def _grow(self, count: int = BLOCK) -> bool:
         """Read up to `count` added rows; return whether there were any."""
         columns = _columns(os.pread(self._index, count * ROW_BYTES, len(self) * ROW_BYTES))
-        self._table.extend(*(columns[column] for column in (END, INPUT, OUTPUT, EXPECTED, CLASS)))
+        planned = END, INPUT, OUTPUT, EXPECTED, CLASS, TEXTS
+        self._table.extend(*(columns[column] for column in planned))
         self._thinks += columns[THINK]
         turn = self._turns[-1] if self._turns else 0
         for due in columns[DUE]:

@@ -274,3 +274,10 @@ def test_requests_that_grow_are_freed_with_their_last_name(write):
     last = weakref.ref(read)
     del read
     assert last() is None
+
+
+def test_the_texts_of_prompts_without_answers_are_counted(tmp_path):
+    texts = [Prompt("", 2, tokens, "t", texts=("a", "b")) for tokens in (0, 0, 5)]
+    request_store.write(tmp_path, texts, lambda p: orjson.dumps({"input": p.texts}), dict, 3)
+    with Requests(tmp_path) as read:
+        assert [read.record(index, 0).texts for index in range(3)] == [2, 2, 0]
