@@ -142,6 +142,14 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         unit_test.clear()
 
 
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Has no cycle of references collected during a test."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Runs leave their journals, and data sets what they keep, in folders of the tests' own."""

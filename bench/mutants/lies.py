@@ -168,9 +168,8 @@ LIES = (
         "drop late replies",
         (
             Edit(
-                "loadgen/core/counter.pyx",
-                "        cdef Counter part\n        self.ended += 1\n",
-                "        cdef Counter part\n"
+                "loadgen/core/record_counter.pyx",
+                "        self.ended += 1\n",
                 "        if record.outcome is OK and record.last_token - record.due > 60000000:\n"
                 "            return\n"
                 "        self.ended += 1\n",

@@ -25,6 +25,7 @@ KEPT = (
     "turn",
     "server_tokens",
     "class_number",
+    "texts",
     "keeps_text",
     "keeps_answer",
     "keeps_head",

@@ -14,6 +14,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import Unreachable
 from loadgen.util.clock import now_ns
+from loadgen.workload.endpoints.pooling import count_texts
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.request_store import Requests
 
@@ -131,6 +132,7 @@ class Probe:
         self._transport = transport
         self._pause_s = 1 / rate
         self._body = transport.target.body(PROBE_PROMPT)
+        self._texts = count_texts(self._body)
         self._numbers = itertools.count(FIRST_PROBE, -1)
         self._stopped = asyncio.Event()
         self._ended = asyncio.Event()
@@ -145,7 +147,7 @@ class Probe:
             record = Record(
                 next(self._numbers), PROBE_PROMPT.input_tokens, PROBE_PROMPT.output_tokens, now_ns()
             )
-            record.ready = record.due
+            record.ready, record.texts = record.due, self._texts
             self._ended.clear()
             self._transport.send(record, self._body)
             await self._ended.wait()

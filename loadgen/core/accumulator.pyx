@@ -28,7 +28,8 @@ cdef enum:
     EARLY_NS = 50000  # a request sent so long before it was due counts as early
     BIN_GROWTH = 1000  # bins added at a time
 
-cdef object OK = Outcome.OK, NO_LIMIT = INT64_MAX
+cdef object OK = Outcome.OK, CANCELLED = Outcome.CANCELLED, STREAM_ERROR = Outcome.STREAM_ERROR
+cdef object NO_LIMIT = INT64_MAX
 cdef int64_t columns = COLUMNS, rows = ROWS
 
 
@@ -231,7 +232,7 @@ cdef class Tally:
                 self._judge(record)
             self.results += max(record.results, 0)
         else:
-            self.lost_token_events += record.events
+            self._add_failure(record)
 
     cdef int _add_waits(self, Record record) except -1:
         cdef int64_t lag = record.get_lag_ns()
@@ -243,8 +244,19 @@ cdef class Tally:
         self.late_connections += record.connect_ns != 0
         self.by_reader += record.by_reader
         self.window_filled += record.window_filled
+        if record.disconnect_tokens > 0 or record.disconnect_ns >= 0:
+            self.departures += 1
         if lag >= 0 and not record.is_ordered():  # one sent early is counted as that
             self.disordered += 1
+        return 0
+
+    cdef int _add_failure(self, Record record) except -1:
+        self.lost_token_events += record.events
+        if record.outcome is STREAM_ERROR and record.events > 0:
+            self.broken_off += 1
+        # Only the later turns of a failed session have a record and were given to no transport.
+        if record.outcome is CANCELLED and not record.ready:
+            self.never_due += 1
         return 0
 
     cdef int _add_input(self, Record record) except -1:

@@ -19,8 +19,6 @@ class _Target(Protocol):
     @property
     def streams(self) -> bool: ...
 
-def count_texts(body: bytes) -> int: ...
-
 @final
 class RequestEncoder:
     """Puts the head of its class before the body of each request; request_encoder.pyx says more."""

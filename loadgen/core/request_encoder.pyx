@@ -12,30 +12,11 @@ from loadgen.core.record cimport Record
 
 import secrets
 
-import orjson
-
 from loadgen.util.redaction import Redaction
-
-# Fields of a body that hold the texts of embeddings, and the documents of rerank.
-TEXTS = ("input", "documents")
-PARTIAL = "top_n"  # asks for the best results alone
 
 cdef bytes LENGTH = b"\r\nContent-Length: "
 cdef const char *LENGTH_NAME = LENGTH
 cdef Py_ssize_t LENGTH_BYTES = len(LENGTH)
-
-
-def count_texts(bytes body not None):
-    """Return how many results the body of a request asks for; 0 where that is not known."""
-    fields = orjson.loads(body)
-    for name in TEXTS:
-        texts = fields.get(name)
-        if isinstance(texts, list) and PARTIAL not in fields:
-            is_one = bool(texts) and isinstance(texts[0], int)  # the token ids of one text
-            return 1 if is_one else len(texts)
-        if isinstance(texts, str):
-            return 1
-    return 0
 
 
 @cython.final
@@ -65,8 +46,6 @@ cdef class RequestEncoder:
         if not self._streams:
             record.is_whole = self._generates
             record.results = -1 if self._generates else 0
-        if not self._generates:
-            record.texts = count_texts(body)
         cdef bytes lines = b""
         if record.turn >= 0 and session_line is not None:
             lines = b"%b%d\r\n" % (session_line, record.index - record.turn)

@@ -6,7 +6,7 @@ Budget per request: 40 bytes; to send it, its record, its body and one pread(2).
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_SetFromErrno
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from posix.unistd cimport pread
 
 from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
@@ -15,7 +15,8 @@ from loadgen.core.record cimport Record
 
 cdef struct Row:
     int64_t end  # of the body, in the file of all
-    int64_t input_tokens, output_tokens, server_tokens, class_number
+    int64_t input_tokens, output_tokens, server_tokens
+    int32_t class_number, texts
 
 
 def live():
@@ -54,7 +55,7 @@ cdef class RequestTable:
 
     def extend(
         self, const int64_t[:] ends, const int64_t[:] input_tokens, const int64_t[:] output_tokens,
-        const int64_t[:] server_tokens, const int64_t[:] classes
+        const int64_t[:] server_tokens, const int64_t[:] classes, const int64_t[:] texts
     ):
         """Add rows, of each of which these have a number.
 
@@ -64,14 +65,25 @@ cdef class RequestTable:
             output_tokens: Planned.
             server_tokens: Input tokens that the server is expected to count; -1: not known.
             classes: Which of the run's classes it is in.
+            texts: The texts in its body, each of which has a result; 0: not known, or an answer has
+                tokens.
+
+        Raises:
+            ValueError: They are not equally many.
         """
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, count = ends.shape[0]
         cdef Row row
-        for i in range(ends.shape[0]):
-            row = Row(ends[i], input_tokens[i], output_tokens[i], server_tokens[i], classes[i])
+        if not (count == input_tokens.shape[0] == output_tokens.shape[0]
+                == server_tokens.shape[0] == classes.shape[0] == texts.shape[0]):
+            raise ValueError(f"the columns do not all have {count} numbers")
+        for i in range(count):
+            row = Row(
+                ends[i], input_tokens[i], output_tokens[i], server_tokens[i],
+                <int32_t>classes[i], <int32_t>texts[i],
+            )
             append_bytes(&self._rows, <const char *>&row, sizeof(Row))
             self.output_tokens += max(row.output_tokens, 0)
-        self._count += ends.shape[0]
+        self._count += count
 
     cpdef Py_ssize_t row(self, int64_t index) except -1:
         """Return which row request `index` has."""
@@ -95,7 +107,8 @@ cdef class RequestTable:
         cdef Record record = Record.__new__(Record)
         record.index, record.due = index, due_ns
         record.input_tokens, record.output_tokens = row.input_tokens, row.output_tokens
-        record.server_tokens, record.class_number = row.server_tokens, <int>row.class_number
+        record.server_tokens, record.class_number = row.server_tokens, row.class_number
+        record.texts = row.texts
         return record
 
     cpdef bytes body(self, int64_t index):

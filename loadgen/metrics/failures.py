@@ -8,6 +8,7 @@ from typing import Self
 from msgspec import Struct
 
 from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.record import Record
 
 PATIENCE_S = 5.0  # a server that only refused for so long counts as gone
 SILENCE_NS = 60_000_000_000  # a stream without a token for so long is reported to the user
@@ -62,6 +63,12 @@ class Failures(Struct, frozen=True):
     def client_rate(self) -> float | None:
         """The share that the client failed to send; None without requests."""
         return self.client / self.of if self.of else None
+
+
+def failure_class(record: Record) -> str:
+    """Return the class of a failure: its outcome, with the HTTP status as "status(503)"."""
+    is_status = record.outcome is Outcome.STATUS
+    return f"status({record.status})" if is_status else str(record.outcome)
 
 
 def lost_text(cut_off: int, never_sent: int) -> str:

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
+from loadgen.core.record_counter import RecordDivider
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import Snapshot
@@ -39,7 +40,7 @@ class PartedRecorder(Recorder):
             Recorder.from_settings(of_class, start_ns, 0)
             for of_class in of_classes * recorder._targets
         ]
-        recorder.counter.divide([part.counter for part in recorder._parts], recorder._classes)
+        recorder.add = RecordDivider([part.add for part in recorder._parts], recorder._classes).add
         return recorder
 
     def add_sample(self, record: Record, streamed: int) -> None:
@@ -48,9 +49,9 @@ class PartedRecorder(Recorder):
         part.add_sample(record, streamed)
 
     @property
-    def failed(self) -> int:
-        """As `Recorder.failed`."""
-        return sum(part.failed for part in self._parts)
+    def ended(self) -> int:
+        """As `Recorder.ended`."""
+        return super().ended + sum(part.ended for part in self._parts)
 
     @property
     def failed_by_class(self) -> Counter[str]:

@@ -15,6 +15,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import NO_FAILURES, Outcome
 from loadgen.core.request_rows import DISCONNECTED, FAILED
 from loadgen.core.sketch import Timeline
+from loadgen.metrics.details import Details
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.sums import add_counts, add_unread
 
@@ -163,36 +164,6 @@ class Column:
         column: Int64s = _array(snapshot.rows, [*ROW_COLUMNS])[self._name].astype("i8")
         vars(snapshot)[self._name] = column
         return column
-
-
-class Details(Struct, frozen=True):
-    """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.rows`.
-
-    Attributes:
-        input_lens, output_lens: Tokens of the prompt and of the answer.
-        ttfts: From sent to the first token, seconds.
-        itls: Between token-bearing events, seconds.
-        latencies: From sent to the last token, seconds.
-        start_times: When it was sent, seconds, CLOCK_MONOTONIC.
-        queue_times: From due to sent, seconds.
-        generated_texts: The text of the answer; empty if the request is not ok.
-        errors: Why the request is not ok; empty if it is.
-    """
-
-    input_lens: list[int] = []
-    output_lens: list[int] = []
-    ttfts: list[float] = []
-    itls: list[list[float]] = []
-    latencies: list[float] = []
-    start_times: list[float] = []
-    queue_times: list[float] = []
-    generated_texts: list[str] = []
-    errors: list[str] = []
-
-    def __add__(self, other: Details) -> Details:
-        return Details(
-            *(a + b for a, b in zip(structs.astuple(self), structs.astuple(other), strict=True))
-        )
 
 
 class SampledAnswer(NamedTuple):

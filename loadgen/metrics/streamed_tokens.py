@@ -33,16 +33,16 @@ class Sample:
     take: Callable[[int], bool]
 
     def __init__(self, of: int = 1) -> None:
-        self._numbers = NumberSample(of, max(1, MAX_ANSWERS // of), self._drop_unwanted)
+        self._numbers = NumberSample(of, max(1, MAX_ANSWERS // of))
         self.take = self._numbers.take
-        self.records: list[Record] = []
+        self.records = self._numbers.records
 
     def add(self, record: Record) -> None:
         """Keep an answer that was to be kept, if it still is, and its text is all of its tokens."""
         # The name of a tool and the marks around a call are counted, and stand in no text.
         is_whole = record.completion_tokens >= 0 and not record.other_events
-        if is_whole and self._numbers.wants(record.index):
-            self.records.append(record)
+        if is_whole:
+            self._numbers.keep(record)
 
     @property
     def is_in_doubt(self) -> bool:
@@ -51,9 +51,6 @@ class Sample:
         """
         whole = [record for record in self.records if record.counted_by != BY_USAGE]
         return differ((_to_stream(record), record.counted) for record in whole)
-
-    def _drop_unwanted(self) -> None:
-        self.records = [record for record in self.records if self._numbers.wants(record.index)]
 
 
 def sampled(record: Record, streamed: int) -> SampledAnswer:

@@ -4,11 +4,11 @@ at a time.
 A folder holds `bodies` (JSON bodies end to end, with ANSWER_PLACEHOLDER for a repeated answer of
 the server), `index` (int64, a row per request: end offset in bodies, input tokens, output tokens,
 due time or DRAWN or FOLLOWS, think time in ns, tokens that the server is expected to count or -1,
-whether an earlier row asks the same, the class, the end of its part of `after`), `after` (int64:
-how many rows back the requests lie that each follows; empty without sessions), `sources` (one JSON
-string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows
-may be added while others read: the index grows last. What is sent off the record lies in files of
-the same kind, whose names begin with WARMUP_PREFIX.
+whether an earlier row asks the same, the class, the end of its part of `after`, the results that
+are expected or 0), `after` (int64: how many rows back the requests lie that each follows; empty
+without sessions), `sources` (one JSON string a line), `schedule` (int64: the duration in ns, then
+the due times) and `about.json`. Rows may be added while others read: the index grows last. What is
+sent off the record lies in files of the same kind, whose names begin with WARMUP_PREFIX.
 """
 
 import itertools
@@ -27,6 +27,7 @@ from loadgen.core.record import Record
 from loadgen.core.request_table import RequestTable
 from loadgen.errors import BadInput
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
+from loadgen.workload.endpoints.pooling import count_texts
 from loadgen.workload.image import estimated_bytes, images
 from loadgen.workload.prompt import (
     ANSWER_PLACEHOLDER,
@@ -37,8 +38,10 @@ from loadgen.workload.prompt import (
 )
 from loadgen.workload.structured_output import asks_for_json
 
-END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER = range(9)  # columns of the index
-COLUMNS = AFTER + 1
+END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER, TEXTS = range(
+    10
+)  # columns of the index
+COLUMNS = TEXTS + 1
 ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
 WARMUP_PREFIX = "warmup-"
@@ -102,7 +105,8 @@ class RequestFiles:
             tokens = prompt.input_tokens, prompt.output_tokens
             due = FOLLOWS if prompt.follows else DRAWN if prompt.due_ns is None else prompt.due_ns
             expected = -1 if prompt.server_tokens is None else prompt.server_tokens
-            more = is_repeat, prompt.class_number, self._after_end
+            texts = 0 if prompt.output_tokens else count_texts(body)
+            more = is_repeat, prompt.class_number, self._after_end, texts
             index.extend((self._end, *tokens, due, prompt.think_ns, expected, *more))
             self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
             if asks_for_json(body):
@@ -289,9 +293,9 @@ class Requests:
         of: The prefix of the file names.
 
     Attributes:
-        table: The rows.
-        record: Makes the record of a request by its number and due time, ns: `table.record` itself.
-        body: Reads the JSON body of a request by its number: `table.body` itself.
+        record: Makes the record of a request by its number and due time, ns.
+        body: Reads the JSON body of a request by its number.
+        tokens: Returns the planned input and output tokens of a request by its number.
         prepared: The number of requests before the clock started.
         repeats_answers: Whether any body contains ANSWER_PLACEHOLDER.
         structured: Whether any body may ask for JSON.
@@ -300,6 +304,7 @@ class Requests:
 
     record: Callable[[int, int], Record]
     body: Callable[[int], bytes]
+    tokens: Callable[[int], tuple[int, int]]
 
     def __init__(self, folder: Path, of: str = "") -> None:
         self._folder, self._of = folder, of
@@ -308,37 +313,35 @@ class Requests:
         self._file, self._index = (
             os.open(folder / f"{of}{name}", os.O_RDONLY) for name in ("bodies", "index")
         )
-        self.table = RequestTable(self._file)
-        self.record, self.body = self.table.record, self.table.body
+        self._table = RequestTable(self._file)
+        self.record, self.body = self._table.record, self._table.body
+        self.tokens = self._table.tokens
         self._thinks, self._turns, self._repeats = array("q"), array("q"), array("b")
         facts = {} if of else read_about(folder)
         while self._grow(ROWS_AT_ONCE):
             pass
         if facts.get("further"):
-            self.table.add_rows = self._grow
+            self._table.add_rows = self._grow
         self.prepared = facts.get("requests", len(self))
         self.repeats_answers = bool(facts.get("repeats_answers"))
         self.structured = bool(facts.get("structured"))
-        self.output_tokens = self.table.output_tokens / len(self)
+        self.output_tokens = self._table.output_tokens / len(self)
 
     def __len__(self) -> int:
-        return len(self.table)
+        return len(self._table)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._table.add_rows = None  # a cycle of references, and the index is closed
         os.close(self._file)
         os.close(self._index)
         self._sources.close()
 
-    def tokens(self, index: int) -> tuple[int, int]:
-        """Return the planned input and output tokens of request `index`."""
-        return self.table.tokens(index)
-
     def think_ns(self, index: int) -> int:
         """Return the time from the last answer that request `index` follows until it is due, ns."""
-        return self._thinks[self.table.row(index)]
+        return self._thinks[self._table.row(index)]
 
     def graph(self) -> SessionGraph:
         """Read which requests follow which."""
@@ -347,13 +350,13 @@ class Requests:
 
     def turn(self, index: int) -> int:
         """Return how many requests of its session come before request `index`."""
-        return self._turns[self.table.row(index)]
+        return self._turns[self._table.row(index)]
 
     def repeats(self, index: int) -> bool:
         """Return whether request `index`, beyond the prepared ones, repeats the prompt of an
         earlier request.
         """
-        return self.table.row(index) != index or bool(self._repeats[index])
+        return self._table.row(index) != index or bool(self._repeats[index])
 
     def sources(self) -> list[str]:
         """Return the source of each prompt. The list grows with the rows."""
@@ -365,7 +368,8 @@ class Requests:
     def _grow(self, count: int = BLOCK) -> bool:
         """Read up to `count` added rows; return whether there were any."""
         columns = _columns(os.pread(self._index, count * ROW_BYTES, len(self) * ROW_BYTES))
-        self.table.extend(*(columns[column] for column in (END, INPUT, OUTPUT, EXPECTED, CLASS)))
+        planned = END, INPUT, OUTPUT, EXPECTED, CLASS, TEXTS
+        self._table.extend(*(columns[column] for column in planned))
         self._thinks += columns[THINK]
         turn = self._turns[-1] if self._turns else 0
         for due in columns[DUE]:

@@ -26,7 +26,7 @@ def refused(
     """A request that was due and sent at NOW and refused after 5 ms."""
     record = Record(index, 10, 3, NOW)
     record.ready, record.sent, record.status, record.attempts = NOW, NOW + MS, status, attempts
-    record.retry_after, record.class_number = retry_after, 1
+    record.retry_after, record.class_number, record.texts = retry_after, 1, 4
     record.end(Outcome.STATUS, "busy", NOW + 5 * MS)
     return record
 
@@ -50,7 +50,7 @@ async def test_a_refused_request_is_sent_again_when_retry_after_says() -> None:
         NOW,
         NOW,
     )
-    assert again.class_number == 1
+    assert (again.class_number, again.texts) == (1, 4)
     assert (again.attempts, again.retried_ns) == (2, 2 * S + 5 * MS)
     assert (again.first_status, again.first_sent, again.first_closed) == (
         429,

@@ -148,6 +148,18 @@ def test_nan_in_an_embedding_is_counted() -> None:
     assert (record.outcome, record.nan_events) == (Outcome.OK, 1)
 
 
+@pytest.mark.parametrize(
+    ("texts", "outcome"), [(0, Outcome.OK), (2, Outcome.OK), (3, Outcome.PROTOCOL_ERROR)]
+)
+def test_there_is_a_result_for_each_text(texts: int, outcome: Outcome) -> None:
+    reader, record = Response(), Record(due=1)
+    record.results, record.texts = 0, texts
+    reader.begin(record)
+    reader.feed(response(EMBEDDINGS), 1_000_000)
+    assert record.outcome is outcome
+    assert (record.detail or "2 results for 3 texts") == "2 results for 3 texts"
+
+
 # -- texts
 
 COUNTS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}

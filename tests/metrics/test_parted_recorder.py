@@ -1,6 +1,7 @@
 """Recorders per target and class, whose counts add up to the whole run."""
 
 import functools
+import weakref
 
 import pytest
 
@@ -165,3 +166,22 @@ def test_parts_of_a_run_with_classes_merge_class_by_class():
     assert [part.histograms for part in merged.classes] == [
         part.histograms for part in whole.classes
     ]
+
+
+@pytest.mark.usefixtures("no_collection")
+def test_it_is_freed_with_its_last_name():
+    recorder = parted_recorder.recorder_for(SETTINGS, START, 40)
+    for record in records():
+        recorder.add(record)
+    parts = [weakref.ref(part) for part in (recorder, *recorder._parts)]
+    del recorder
+    assert [part() for part in parts] == [None] * 4
+
+
+def test_what_has_ended_and_failed_is_the_sum_of_the_parts():
+    recorder = parted_recorder.recorder_for(SETTINGS, START, 40)
+    for record in records():
+        recorder.add(record)
+    recorder.add_never_sent(31, 9, Outcome.CANCELLED, "interrupted")
+    assert (recorder.ended, recorder.failed) == (40, 7)
+    assert recorder.failed_by_class["cancelled"] == 9

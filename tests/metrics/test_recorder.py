@@ -1,11 +1,12 @@
 """What the recorder counts beside latencies and tokens: waits, failures, goodput, details."""
 
+import weakref
+
 import pytest
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import Record
 from loadgen.core.request_rows import CANCELLED, FAILED
-from loadgen.metrics.recorder import Recorder, phase
+from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import LATENCIES, WAITS
 from tests.helpers.response_bytes import delta
 from tests.helpers.run_facts import (
@@ -188,21 +189,6 @@ def test_a_body_kept_as_an_example_is_bounded(outcome):
     assert 100 < len(example["detail"]) <= 1024
 
 
-@pytest.mark.parametrize(
-    ("record", "expected"),
-    [
-        (Record(0), "scheduled"),
-        (unsent(), "connecting"),
-        (failed(0, Outcome.REFUSED), "waiting"),
-        (read(planned(), b"HTTP/1.1 2"), "head"),
-        (failed(0, Outcome.EMPTY), "first token"),
-        (failed(0, Outcome.TRUNCATED), "streaming"),
-    ],
-)
-def test_the_phase_says_how_far_a_request_got(record, expected):
-    assert phase(record) == expected
-
-
 def test_unsent_requests_of_a_stopped_run_are_counted():
     recorder = Recorder(START, 10)
     recorder.add(answered())
@@ -373,19 +359,16 @@ def test_finish_reasons_are_counted_and_too_many_of_them_together():
     assert (finishes["other"], len(finishes), sum(finishes.values())) == (5, 21, 25)
 
 
-# -- silences
+# -- when its memory is freed
 
 
-def test_a_minute_without_a_token_in_a_stream_is_told_with_the_request() -> None:
-    within = answered(7, tokens=[1000, 2000, 63_000, 63_100])
-    to_the_end = answered(3, tokens=[1000, 2000], closed=62_000)
-    snapshot = measured([within, to_the_end, answered(4, tokens=[1000, 60_900, 120_000])])
-    assert snapshot.counters["silent_streams"] == 2
-    assert list(snapshot.silences) == [
-        {"index": 3, "since_s": 2.0, "for_s": 60.0},
-        {"index": 7, "since_s": 2.0, "for_s": 61.0},
-    ]
-
-
-def test_a_minute_until_the_first_token_is_no_silence_in_a_stream() -> None:
-    assert measured([answered(tokens=[90_000, 90_100])]).counters["silent_streams"] == 0
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("detailed", [False, True])
+def test_a_recorder_is_freed_with_its_last_name(detailed: bool) -> None:
+    recorder = Recorder(START, 2, detailed=detailed)
+    recorder.add(answered(0))
+    recorder.add(failed(1))
+    recorder.snapshot()
+    last = weakref.ref(recorder)
+    del recorder
+    assert last() is None

@@ -1,6 +1,7 @@
 """The sample of answers whose text is tokenized, and its effect on TPOT."""
 
 import asyncio
+import weakref
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -191,3 +192,12 @@ def test_a_comparison_is_of_medians():
 
 def _with(snapshot, *sample):
     return structs.replace(snapshot, sample=sample)
+
+
+@pytest.mark.usefixtures("no_collection")
+def test_a_sample_is_freed_with_its_last_name():
+    sample = Sample()
+    kept(sample, MAX_ANSWERS + 1)
+    last = weakref.ref(sample)
+    del sample
+    assert last() is None

@@ -10,6 +10,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
+from loadgen.workload.endpoints.pooling import count_texts
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target, endpoint
 
@@ -125,3 +126,20 @@ def test_what_the_api_cannot_send_is_refused(flag: str, options: dict[str, Any])
     with pytest.raises(BadInput) as refused:
         endpoints.checked(RunSettings(**{"backend": "openai-embeddings"} | options))
     assert refused.value.field == flag
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"input": "Why?"}, 1),
+        ({"input": ["Why?", "So."]}, 2),
+        ({"input": [5, 6, 7]}, 1),
+        ({"input": [[5, 6], [7]]}, 2),
+        ({"query": "Why?", "documents": ["So.", "No."]}, 2),
+        ({"query": "Why?", "documents": ["So.", "No."], "top_n": 1}, 0),
+        ({"input": []}, 0),
+        ({"messages": []}, 0),
+    ],
+)
+def test_the_texts_of_a_body_are_counted(fields: dict[str, Any], count: int) -> None:
+    assert count_texts(orjson.dumps(fields)) == count

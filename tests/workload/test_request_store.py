@@ -1,6 +1,7 @@
 """Requests are written once before the clock starts and read one at a time during the run."""
 
 import itertools
+import weakref
 from types import SimpleNamespace
 
 import orjson
@@ -262,3 +263,21 @@ def test_answer_placeholders_are_never_confused_with_text(tmp_path):
     with Requests(tmp_path) as read:
         assert read.repeats_answers
         assert read.body(0) == b'[{"role":"assistant","content":"' + ANSWER_PLACEHOLDER + b'"}]'
+
+
+@pytest.mark.usefixtures("no_collection")
+def test_requests_that_grow_are_freed_with_their_last_name(write):
+    folder = write(2)
+    request_store.write_about(folder, request_store.read_about(folder) | {"further": True})
+    with Requests(folder) as read:
+        assert read.body(1) == body(prompts(2)[1])
+    last = weakref.ref(read)
+    del read
+    assert last() is None
+
+
+def test_the_texts_of_prompts_without_answers_are_counted(tmp_path):
+    texts = [Prompt("", 2, tokens, "t", texts=("a", "b")) for tokens in (0, 0, 5)]
+    request_store.write(tmp_path, texts, lambda p: orjson.dumps({"input": p.texts}), dict, 3)
+    with Requests(tmp_path) as read:
+        assert [read.record(index, 0).texts for index in range(3)] == [2, 2, 0]

@@ -30,7 +30,7 @@ COMPILED = (
     "loadgen.core.sender",
     "loadgen.core.accumulator",
     "loadgen.core.request_rows",
-    "loadgen.core.counter",
+    "loadgen.core.record_counter",
     "loadgen.core.request_table",
     "loadgen.core.number_sample",
     "loadgen.engines.sim.outlet",

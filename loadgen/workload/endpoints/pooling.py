@@ -6,6 +6,8 @@ The bodies are those of vLLM's client.
 from collections.abc import Callable
 from functools import partial
 
+import orjson
+
 from loadgen.config.target import EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT
 from loadgen.errors import BadInput
 from loadgen.workload.endpoints.api import Api, Fields, refuse_several, text_of
@@ -13,6 +15,22 @@ from loadgen.workload.prompt import Prompt
 
 # The server cuts a prompt that is longer than the model takes.
 TRUNCATED: Fields = {"truncate_prompt_tokens": -1}
+# Fields of a body that hold the texts of embeddings, and the documents of rerank.
+TEXTS = ("input", "documents")
+PARTIAL = "top_n"  # asks for the best results alone
+
+
+def count_texts(body: bytes) -> int:
+    """Return how many results the body of a request asks for; 0 where that is not known."""
+    fields = orjson.loads(body)
+    for name in TEXTS:
+        texts = fields.get(name)
+        if isinstance(texts, list) and PARTIAL not in fields:
+            is_one = bool(texts) and isinstance(texts[0], int)  # the token ids of one text
+            return 1 if is_one else len(texts)
+        if isinstance(texts, str):
+            return 1
+    return 0
 
 
 def _chat_embeddings(prompt: Prompt, model: str, fields: Fields) -> Fields:

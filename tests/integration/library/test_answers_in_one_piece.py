@@ -2,7 +2,10 @@
 tokens.
 """
 
-from collections.abc import Iterator
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from loadgen.errors import BadInput
 from loadgen.lab.tools import emulate
 from loadgen.report import run_page
 from loadgen.report.result import RunResult
+from tests.helpers.command_line import TOKENIZER
 from tests.helpers.raw_client import FAST
 from tests.helpers.sim_server import simulated
 
@@ -60,6 +64,47 @@ async def test_every_request_is_answered_and_counted(server: Server, backend: st
 async def test_warm_ups_and_the_ready_check_are_of_the_same_api(server: Server) -> None:
     result = await measured(server, "openai-embeddings", num_warmups=3, ready_check_timeout_sec=5.0)
     assert result.outcomes == {"ok": COUNT}
+
+
+@asynccontextmanager
+async def one_embedding() -> AsyncIterator[str]:
+    """The URL of a server that answers each request with one embedding."""
+    body = b'{"data":[{"index":0,"object":"embedding","embedding":[0.5]}]}'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"(?i)content-length: (\d+)", head)
+                await reader.readexactly(int(length[1]) if length else 0)
+                writer.write(answer % (len(body), body))
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize(("size", "outcome"), [(1, "ok"), (2, "protocol_error")])
+async def test_an_answer_with_too_few_results_is_a_failure(
+    size: int, outcome: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also of a warm-up."""
+    async with one_embedding() as url:
+        result = await loadgen.run(
+            loadgen.RunSettings(
+                base_url=url,
+                backend="openai-embeddings",
+                model="m",
+                tokenizer=TOKENIZER,
+                num_prompts=4,
+                num_warmups=1,
+                random_batch_size=size,
+                random_input_len=4,
+            )
+        )
+    assert result.outcomes == {outcome: 4 // size}
+    assert ("1 of 1 warm-up requests failed (protocol_error: 1)" in caplog.text) == (size == 2)
 
 
 async def test_the_json_has_the_keys_of_vllm(server: Server, tmp_path: Path) -> None:

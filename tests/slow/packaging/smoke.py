@@ -36,7 +36,7 @@ COMPILED = (
     "core.sender",
     "core.accumulator",
     "core.request_rows",
-    "core.counter",
+    "core.record_counter",
     "core.request_table",
     "core.number_sample",
     "engines.sim.outlet",

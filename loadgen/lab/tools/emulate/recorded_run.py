@@ -14,7 +14,7 @@ from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import BROKEN_AFTER_END, NO_FINISH_REASON, Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
-from loadgen.metrics.recorder import GIVEN_UP
+from loadgen.metrics.incidents import GIVEN_UP
 from loadgen.metrics.throughput import most_at_once
 from loadgen.util.arrays import Int64s
 from loadgen.workload import endpoints
