@@ -79,7 +79,7 @@ cdef class Answer:
     cdef int settle(self) except -1
     cdef int _settle_usage(self) except -1
     cdef int _settle_silent(self, int64_t missing) except -1
-    cdef int _promote(self, int64_t missing) except -1
+    cdef int _promote(self, int64_t missing, Py_ssize_t last) except -1
     cdef void _forget(self, Py_ssize_t event) noexcept
     cdef int _read_ends(self) except -1
     cdef int _drop_implausible_counts(self) except -1

@@ -12,7 +12,7 @@ from loadgen.core.c.memory cimport (
     BYTES, COUNTING, append, append_bytes, count_freed, free_buffer, live_count,
 )
 from loadgen.core.c.events cimport (
-    MAYBE, MAYBE_LAST, REORDERED, USER, append_event, append_run, copy_of_stamps, count_inexact,
+    MAYBE, REORDERED, USER, append_event, append_run, bear_tokens, copy_of_stamps, count_inexact,
     count_late, count_tokens, drop_tokens, earliest, free_arrays, is_complete, keep_events,
     mark_last_run, mark_maybe_last, mark_silent_runs, may_bear_token, put, put_read, put_source,
     reserve,
@@ -254,7 +254,7 @@ cdef class Answer:
         if last >= 0:
             mark_maybe_last(&self.arrays, last, self.events)
         if missing > 0:
-            self._promote(missing)
+            self._promote(missing, last)
         mark_silent_runs(&self.runs, self.arrays.tokens, self.events)
         self.maybe_events = 0
         for i in range(self.events - 1, -1, -1):
@@ -265,34 +265,27 @@ cdef class Answer:
             drop_tokens(&self.arrays)
         return self._read_ends()
 
-    cdef int _promote(self, int64_t missing) except -1:
+    cdef int _promote(self, int64_t missing, Py_ssize_t last) except -1:
         """Let so many events without text bear a token: those after the first text, in order, then
-        the one with the finish reason if exactly one token is left. Those before the first text
-        bear one only if all of them do: an opening chunk or a heartbeat has none.
+        the `last`, with the finish reason, if exactly one token is left. Those before the first
+        text bear one only if all of them do: an opening chunk or a heartbeat has none.
         """
         cdef int64_t *tokens = self.arrays.tokens
-        cdef Py_ssize_t i, first = 0, heads = 0
+        cdef int64_t before = missing, heads = 0
+        cdef Py_ssize_t first = 0
         while first < self.events and tokens[first] < 0:
             if tokens[first] == MAYBE:
                 heads += 1
             first += 1
         if first == self.events:
             first = heads = 0
-        for i in range(first, self.events):
-            if tokens[i] == MAYBE and missing > 0:
-                tokens[i] = 1
-                missing -= 1
-                self.counted += 1
-        for i in range(self.events):
-            if tokens[i] == MAYBE_LAST and (missing == 1 or missing == heads + 1):
-                tokens[i] = 1
-                missing -= 1
-                self.counted += 1
+        missing = bear_tokens(&self.arrays, first, self.events, missing)
+        if last >= 0 and (missing == 1 or missing == heads + 1):
+            tokens[last] = 1
+            missing -= 1
         if missing == heads:
-            for i in range(first):
-                if tokens[i] == MAYBE:
-                    tokens[i] = 1
-                    self.counted += 1
+            missing = bear_tokens(&self.arrays, 0, first, missing)
+        self.counted += before - missing
         return 0
 
     cdef void _forget(self, Py_ssize_t event) noexcept:

@@ -155,6 +155,21 @@ cdef inline int mark_maybe_last(EventArrays *arrays, Py_ssize_t event,
     return 0
 
 
+cdef inline int64_t bear_tokens(
+    EventArrays *arrays, Py_ssize_t first, Py_ssize_t end, int64_t missing
+) noexcept:
+    """Let those of some events that are MAYBE bear a token each, as long as one is missing.
+
+    Returns how many are missing then.
+    """
+    cdef Py_ssize_t i
+    for i in range(first, end):
+        if arrays.tokens[i] == MAYBE and missing > 0:
+            arrays.tokens[i] = 1
+            missing -= 1
+    return missing
+
+
 cdef inline Py_ssize_t keep_events(EventArrays *arrays, Py_ssize_t events,
                                    Py_ssize_t *followed) noexcept:
     """Take the events that only might have borne a token out of the arrays; return how many stay.
