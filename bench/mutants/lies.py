@@ -8,7 +8,7 @@ RECORD, TALLY, LOAD = (
     "loadgen/client/load_loop.py",
 )
 ANSWER = "loadgen/core/answer.pyx"
-DISTORTION = "loadgen/checks/distortion.py"
+DISTORTION, COUNTS = "loadgen/checks/distortion.py", "loadgen/checks/token_counts.py"
 READ_LOOP = "loadgen/core/read_loop.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
@@ -352,6 +352,21 @@ LIES = (
         "look at no unknown key",
         (Edit("loadgen/core/reference_parser.py", "    pairs += [(key, [", "    [(key, ["),),
         Test("tests/core/test_answer_evidence.py::test_text_under_other_keys_is_a_token"),
+    ),
+    Mutant(
+        "take an opening chunk for the first token",
+        (Edit(ANSWER, "if missing == heads:", "if missing > 0:"),),
+        Test("tests/core/test_answer_evidence.py::test_heads_without_text_are_tokens_only_where_the_server_sends_one_event_per_token"),
+    ),
+    Mutant(
+        "believe text under unknown keys",
+        (Edit(COUNTS, "if keys and surplus >", "if False and surplus >"),),
+        Test("tests/checks/test_token_counts.py::test_one_more_event_is_suspect_where_text_under_unknown_keys_was_a_token"),
+    ),
+    Mutant(
+        "take a first event of many tokens for one",
+        (Edit(COUNTS, "share <= MAX_FIRST_EVENT,", "True,"),),
+        Test("tests/checks/test_token_counts.py::test_tokens_of_the_first_event_must_matter_little"),
     ),
     Mutant(
         "overlook programs beside a server on this machine",

@@ -1,6 +1,7 @@
 """Token counts: do the counts of the server agree with each other and with the stream?"""
 
 from loadgen.checks.check import Check, inapplicable
+from loadgen.core.reference_parser import UNKNOWN_TEXT
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.util.number_format import percent, plural
@@ -13,7 +14,6 @@ MAX_DISAGREEING = 0.01
 MAX_SURPLUS = 0.1
 MAX_UNKNOWN_SURPLUS = 0.01  # of answers, where text under unknown keys was taken for tokens
 MAX_FIRST_EVENT = 0.05
-TEXT_KEY = "delta."  # before the name of a key with text that no rule knows
 
 
 def token_counts(run: RunData) -> list[Check]:
@@ -57,7 +57,7 @@ def _events(run: RunData) -> Check:
     tokens, surplus = counters["output_tokens"], counters["surplus_events"]
     if not tokens or counters["event_requests"] == ok:
         return inapplicable(EVENTS_BEYOND, "nothing but events counts the tokens")
-    keys = [name for name in run.snapshot.unread if name.startswith(TEXT_KEY)]
+    keys = [name for name in run.snapshot.unread if name.startswith(UNKNOWN_TEXT)]
     if keys and surplus > MAX_UNKNOWN_SURPLUS * ok:
         return Check(
             EVENTS_BEYOND,
@@ -84,11 +84,13 @@ def _first_event(run: RunData) -> Check:
     counters, ok = run.snapshot.counters, run.snapshot.ok
     if counters["usage_per_event"] + counters["ids_per_event"] >= ok:
         return inapplicable(FIRST_EVENT, "the server says how many tokens each event has")
+    if counters["event_requests"] == ok:
+        return inapplicable(FIRST_EVENT, "nothing but events counts the tokens")
     if not counters["decode_tokens"]:
         return inapplicable(FIRST_EVENT, "no answer came in two events or more")
     # An end token that usage counts has no event.
     further = max(0.0, (streamed_tokens(run) - ok) / counters["token_events"] - 1)
-    share = further * ok / counters["decode_tokens"]
+    share = further * run.snapshot.histograms["tpot"].count / counters["decode_tokens"]
     return Check(
         FIRST_EVENT,
         share <= MAX_FIRST_EVENT,

@@ -158,7 +158,7 @@ class Load:
 
     @property
     def oldest_ns(self) -> int | None:
-        """When the oldest request in flight was handed to the link; None: none is in flight."""
+        """When the oldest request in flight was ready to be sent; None: none is in flight."""
         return next(iter(self._sender.in_flight.values()), None)
 
     @property

@@ -56,6 +56,7 @@ KINDS_OF_KEYS = {
     "audio": CONTENT,
 }
 ORDER = tuple(key for key in KINDS_OF_KEYS if key != "text")
+UNKNOWN_TEXT = "delta."  # before the name of a key with text that is none of them
 OF_ANY_FORM = ("thinking", "reasoning_details", "function_call", "audio")
 # In an object: where its text is.
 TEXT_KEYS = ("name", "arguments", "text", "summary", "thinking", "content", "transcript")
@@ -121,7 +122,7 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
             if kind == CONTENT:
                 answers.append(text)
             if key not in KINDS_OF_KEYS:
-                unknown.append(f"delta.{key}")
+                unknown.append(UNKNOWN_TEXT + key)
         says |= _says(choice)
         count = _tokens(choice)
         tokens = tokens if count is None else max(tokens, 0) + count

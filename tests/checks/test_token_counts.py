@@ -1,6 +1,7 @@
 """Token counts: red where the server's counts contradict each other, or the stream."""
 
 import pytest
+from msgspec import structs
 
 from loadgen.checks.token_counts import (
     COUNTS_DISAGREE,
@@ -8,8 +9,9 @@ from loadgen.checks.token_counts import (
     FIRST_EVENT,
     token_counts,
 )
+from loadgen.metrics.streamed_tokens import sampled, with_sampled_tpot
 from tests.helpers.check_states import failed_checks
-from tests.helpers.run_facts import answered, run_data
+from tests.helpers.run_facts import answered, measured, run_data
 
 
 def reply(index: int, *, tokens: int = 3, total: int = 13, events: int = 3):
@@ -73,6 +75,19 @@ def test_tokens_of_the_first_event_must_matter_little(tokens: int, events: int, 
     assert of(records)[FIRST_EVENT].ok is holds
 
 
-@pytest.mark.parametrize("name", [COUNTS_DISAGREE, EVENTS_BEYOND])
+def test_tokens_of_the_first_event_are_compared_with_those_of_the_sample():
+    """Texts of 4 of 400 answers tell that TPOT is over 22 tokens, and not over 100."""
+    records = [reply(i, tokens=100, total=110, events=20) for i in range(400)]
+    sample = tuple(sampled(record, 22) for record in records[:4])
+    snapshot = structs.replace(measured(records), sample=sample)
+    run = run_data(with_sampled_tpot(snapshot))
+    (check,) = (check for check in token_counts(run) if check.name == FIRST_EVENT)
+    assert (check.ok, check.value) == (
+        True,
+        "1.1 tokens per event; if the first has as many, TPOT is 0.2% larger",
+    )
+
+
+@pytest.mark.parametrize("name", [COUNTS_DISAGREE, EVENTS_BEYOND, FIRST_EVENT])
 def test_answers_that_nothing_counts_are_not_judged(name: str):
     assert of([answered(0, tokens=[20, 30])])[name].ok is None

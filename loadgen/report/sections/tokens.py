@@ -137,8 +137,8 @@ def _count_differences(result: RunResult) -> Iterator[str]:
         )
     if tokens.silent_events:
         yield (
-            f"  tokens without text: {plural(tokens.silent_events, 'event')} that usage or token "
-            "ids prove to be tokens"
+            f"  tokens without text: {plural(tokens.silent_events, 'event')}, as many as usage or "
+            "token ids count beyond the text"
         )
     if tokens.disagreeing_counts:
         yield (
