@@ -9,6 +9,7 @@ from loadgen.util.number_format import percent, plural
 COUNTS_DISAGREE = "token counts disagree"
 EVENTS_BEYOND = "more events than tokens"
 FIRST_EVENT = "tokens of the first event"
+ONLY_EVENTS = "nothing but events counts the tokens"
 MAX_DISAGREEING = 0.01
 # A few events may hold a part of a token, or repeat one.
 MAX_SURPLUS = 0.1
@@ -56,7 +57,7 @@ def _events(run: RunData) -> Check:
     counters, ok = run.snapshot.counters, run.snapshot.ok
     tokens, surplus = counters["output_tokens"], counters["surplus_events"]
     if not tokens or counters["event_requests"] == ok:
-        return inapplicable(EVENTS_BEYOND, "nothing but events counts the tokens")
+        return inapplicable(EVENTS_BEYOND, ONLY_EVENTS)
     keys = [name for name in run.snapshot.unread if name.startswith(UNKNOWN_TEXT)]
     if keys and surplus > MAX_UNKNOWN_SURPLUS * ok:
         return Check(
@@ -85,7 +86,7 @@ def _first_event(run: RunData) -> Check:
     if counters["usage_per_event"] + counters["ids_per_event"] >= ok:
         return inapplicable(FIRST_EVENT, "the server says how many tokens each event has")
     if counters["event_requests"] == ok:
-        return inapplicable(FIRST_EVENT, "nothing but events counts the tokens")
+        return inapplicable(FIRST_EVENT, ONLY_EVENTS)
     if not counters["decode_tokens"]:
         return inapplicable(FIRST_EVENT, "no answer came in two events or more")
     # An end token that usage counts has no event.
