@@ -271,15 +271,23 @@ class Transport(Connections):
         while pool.waiting and (connection := pool.take_for_waiting(at_ns)) is not None:
             self._send_waiting(connection, at_ns)
         loop = asyncio.get_running_loop()
-        for _ in range(pool.to_open(at_ns)):
-            task = loop.create_task(self._connect_for_waiting())
-            self._opening.add(task)
-            task.add_done_callback(self._opening_ended)
+        if count := pool.to_open(at_ns):
+            for _ in range(count):
+                task = loop.create_task(self._connect_for_waiting())
+                self._opening.add(task)
+                task.add_done_callback(self._opening_ended)
+            loop.call_soon(self.guarded, self._begun, count)
         if self._serve_alarm is not None:
             self._serve_alarm.cancel()
             self._serve_alarm = None
         if pool.waiting:
             self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self.guarded, self.serve)
+
+    def _begun(self, count: int) -> None:
+        """Begin to open more connections, once the loop has begun to open `count`."""
+        self.pool.beginning -= count
+        if self.pool.waiting:
+            self.serve()
 
     async def _connect_for_waiting(self) -> None:
         """Open a connection, and send on it at once: if the peer closes it at once, that must show

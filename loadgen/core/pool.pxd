@@ -12,13 +12,13 @@ cdef class Pool:
     cdef readonly object keep_alive
     cdef readonly ServerThreads threads
     cdef readonly Py_ssize_t waiting
-    cdef public Py_ssize_t opening, peak
+    cdef public Py_ssize_t opening, beginning, peak
     cdef readonly bint is_short
     cdef object _close
     # record, bytes, and since when it waits, ns; the oldest first
     cdef object _in_time, _late
     cdef Py_ssize_t _in_use
-    cdef int64_t _opened_ns  # those opened so far have had their time by then
+    cdef int64_t _late_opened_ns  # those opened for late requests have had their time by then
     cdef list _unused  # in the order in which they were opened
     cdef object _resting  # deque
     cdef list _rested

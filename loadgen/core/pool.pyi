@@ -11,7 +11,6 @@ from loadgen.core.server_threads import ServerThreads
 from loadgen.core.stamped_connection import Connection
 
 AT_ONCE: int
-OPENING_NS: int
 LATE_OPENING_NS: int
 
 @final
@@ -21,6 +20,7 @@ class Pool:
     """
 
     opening: int
+    beginning: int
     peak: int
     threads: ServerThreads
     waiting: int

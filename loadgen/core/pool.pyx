@@ -8,10 +8,10 @@ are opened.
   rests, or the witness. An eighth more may rest until the server has shown that it keeps them.
 - None is opened ahead of its request, unless `peak` was raised for it, or the server has shown that
   it keeps connections and answers several at once: then an eighth of the peak, and one more.
-- A request that finds no connection waits. One is opened in OPENING_NS, AT_ONCE at once: each takes
-  the event loop 0.4 ms, so that no other request becomes late (5 ms), and the loop keeps most of
-  its time. A limit on how many are being opened would be too few where the network is slow, and
-  none where the event loop is.
+- A request that finds no connection waits for one. AT_ONCE are begun in a turn of the event loop:
+  each takes it 0.2 ms, so that reads and other requests come between them. A limit on how many are
+  being opened would be too few where the network is slow; a limit on how many in a time would be
+  too few for a high rate, and too many for a slow machine.
 - Once requests wait, one that comes LATE_NS late, since the client stood still, waits behind those
   in time, and leaves them the spare connections. For late ones a connection is opened in
   LATE_OPENING_NS: most use those of requests that have ended, and a stall does not open many.
@@ -29,7 +29,6 @@ from collections import deque
 from loadgen.core.outcome import Outcome
 
 AT_ONCE = 8
-OPENING_NS = 1_250_000
 LATE_OPENING_NS = 20_000_000
 
 cdef enum:
@@ -53,6 +52,7 @@ cdef class Pool:
         threads: Whether idle connections hold threads of the server.
         waiting: How many requests wait for a connection.
         opening: How many connections are being opened.
+        beginning: How many of them are begun in this turn of the event loop and the next one.
         peak: How many connections were wanted at once, at most: for requests in flight, for those
             that wait in time, and those that were warmed.
         is_short: Whether connections are to be opened ahead of the next requests.
@@ -63,7 +63,7 @@ cdef class Pool:
         self._close = close
         self._in_time, self._late, self._resting = deque(), deque(), deque()
         self._unused, self._rested = [], []
-        self._opened_ns = -AT_ONCE * OPENING_NS
+        self._late_opened_ns = -AT_ONCE * LATE_OPENING_NS
 
     def __iter__(self):
         return iter([*self._unused, *self._resting, *self._rested])
@@ -133,25 +133,28 @@ cdef class Pool:
 
     def to_open(self, int64_t at_ns):
         """Return how many connections to open now, and make room for them: `opening` counts
-        them.
+        them, and `beginning` until the caller has begun them.
         """
         cdef Py_ssize_t count = len(self._in_time) - self.opening
-        cdef int64_t each_ns = OPENING_NS
+        cdef Py_ssize_t limit = AT_ONCE - self.beginning
+        cdef bint is_late = self._late and count <= 0
         cdef Py_ssize_t room = self.peak + self._spare() - self._in_use - self.opening - len(self)
         # if one rests where connections are kept, it is ready soon
         while room < count and len(self) and not (self._resting and self.keep_alive.is_shown):
             idle = self._resting or self._unused or self._rested
             self._close(idle.pop())
             room += 1
-        if self._late and count <= 0:
+        if is_late:
             count = self.waiting - self.opening
-            each_ns = LATE_OPENING_NS
-        elif self._opens_ahead():
+            self._late_opened_ns = max(self._late_opened_ns, at_ns - AT_ONCE * LATE_OPENING_NS)
+            limit = min(limit, (at_ns - self._late_opened_ns) // LATE_OPENING_NS)
+        elif not self._late and self._opens_ahead():  # late ones would use them
             count += max(0, self._spare() - <Py_ssize_t>(len(self._unused) + len(self._rested)))
-        self._opened_ns = max(self._opened_ns, at_ns - AT_ONCE * each_ns)
-        count = max(0, min(count, room, (at_ns - self._opened_ns) // each_ns))
-        self._opened_ns += count * each_ns
+        count = max(0, min(count, room, limit))
+        if is_late:
+            self._late_opened_ns += count * LATE_OPENING_NS
         self.opening += count
+        self.beginning += count
         return count
 
     def opened(self, connection, int64_t at_ns):

@@ -5,9 +5,9 @@ list of integers.
 import pytest
 
 from loadgen.core.keep_alive import LONG_REST_NS, MARGIN_NS, REST_NS
-from loadgen.core.pool import AT_ONCE, LATE_OPENING_NS, OPENING_NS
+from loadgen.core.pool import AT_ONCE, LATE_OPENING_NS
 from tests.helpers.integer_server import MS, IntegerServer, S, request
-from tests.helpers.stalled_client import StalledClient
+from tests.helpers.stalled_client import CONNECT_NS, StalledClient
 
 
 @pytest.fixture
@@ -41,18 +41,26 @@ class TestUnused:
 
 
 class TestBudget:
-    def test_a_few_are_opened_in_a_while(self, server):
+    def test_a_few_are_begun_in_a_turn_of_the_event_loop(self, server):
         server.wait(100)
         assert server.pool.to_open(0) == AT_ONCE
-        assert server.pool.to_open(OPENING_NS - 1) == 0
-        assert server.pool.to_open(OPENING_NS) == 1
-        assert server.pool.to_open(S) == AT_ONCE
-        assert server.pool.opening == 2 * AT_ONCE + 1
+        assert server.pool.to_open(0) == 0
+        server.pool.beginning -= 3
+        assert server.pool.to_open(0) == 3
+        assert server.pool.opening == AT_ONCE + 3
+
+    def test_a_high_rate_gets_them_as_soon_as_it_wants_them(self):
+        """2,000 requests/s of 300 ms need 600 connections in 300 ms."""
+        client = StalledClient(2000, 300 * MS, first_byte_ns=25 * MS, stall_ns=0)
+        _, opened = client.run()
+        assert opened < 700
+        assert client.longest_wait_ns <= CONNECT_NS
 
     def test_as_many_as_wait(self, server):
         server.wait(2)
         assert server.pool.to_open(0) == 2
-        assert server.pool.to_open(OPENING_NS) == 0
+        server.pool.beginning = 0
+        assert server.pool.to_open(0) == 0
 
     def test_one_more_than_were_in_flight_at_once(self, server):
         """In a closed loop of one: what rests holds a thread of the server."""
@@ -60,7 +68,7 @@ class TestBudget:
             at_ns = number * 10 * MS
             server.wait(1, at_ns)
             assert server.pool.to_open(at_ns) == 1
-            server.pool.opening = 0
+            server.pool.opening = server.pool.beginning = 0
             server.opened(str(number), at_ns=at_ns)
             server.pool.next_waiting()
             server.answered(server.sent(at_ns), at_ns)
@@ -167,6 +175,7 @@ class TestLate:
         server.pool.peak = 100
         server.wait(100, S, ready_ns=0)
         assert server.pool.to_open(S) == AT_ONCE
+        server.pool.beginning = 0
         assert server.pool.to_open(S + LATE_OPENING_NS - 1) == 0
         assert server.pool.to_open(S + LATE_OPENING_NS) == 1
 
@@ -174,9 +183,9 @@ class TestLate:
         server.pool.peak = 100
         server.wait(100, S, ready_ns=0)
         server.pool.to_open(S)
-        server.pool.opening = 0
-        server.wait(3, S + 3 * OPENING_NS)
-        assert server.pool.to_open(S + 3 * OPENING_NS) == 3
+        server.pool.opening = server.pool.beginning = 0
+        server.wait(3, S)
+        assert server.pool.to_open(S) == 3
 
     def test_they_leave_spare_ones_to_those_in_time(self, server):
         server.kept(*map(str, range(16)))

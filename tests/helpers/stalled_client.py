@@ -12,7 +12,7 @@ from loadgen.core.server_threads import ServerThreads
 from tests.helpers.integer_server import MS, Peer, S, request
 
 SENDS_S, STALL_NS = 8, 4 * S
-OPENING_NS, TURN_NS = MS, 5 * MS
+CONNECT_NS, TURN_NS = MS, 5 * MS
 
 
 class StalledClient:
@@ -78,7 +78,8 @@ class StalledClient:
         while self.pool.waiting and (connection := self.pool.take_for_waiting(at_ns)) is not None:
             self._send_waiting(connection, at_ns)
         for _ in range(self.pool.to_open(at_ns)):
-            self._at(at_ns + OPENING_NS, self._connected)
+            self.pool.beginning -= 1
+            self._at(at_ns + CONNECT_NS, self._connected)
 
     def _connected(self, at_ns: int) -> None:
         self.opened += 1

@@ -2,6 +2,8 @@
 machine can carry.
 """
 
+import math
+
 from loadgen.cli.commands import run
 from loadgen.cli.output import say
 from loadgen.config.settings import RunSettings
@@ -13,7 +15,7 @@ PROMPT_TOKENS = 128
 MIN_TOKENS, MAX_TOKENS = 16, 128  # of an answer
 # Of the event loop's time, and of all cores' time, that the run may take: what else runs needs the
 # rest.
-MAX_BUSY = 0.5
+MAX_BUSY = 0.4
 NEXT = f"""
 Next:
   open {PAGE} in a browser
@@ -27,17 +29,21 @@ def main(argv: list[str]) -> int:
     description = f"Measure the built-in simulator at {RATE:,} requests/s, and write {PAGE}."
     OneLineParser("loadgen demo", description=description).parse_args(argv)
     say("measuring for 1 s what this machine can carry")
-    lengths = f"--random-input-len {PROMPT_TOKENS} --random-output-len {_tokens()}"
-    load = f"--engine sim --rate {RATE} --num-prompts {RATE * SECONDS} {lengths}"
+    tokens, connections = _carried()
+    lengths = f"--random-input-len {PROMPT_TOKENS} --random-output-len {tokens}"
+    load = (
+        f"--engine sim --rate {RATE} --num-prompts {RATE * SECONDS} {lengths} "
+        f"--warm-connections {connections}"
+    )
     print(f"$ loadgen run {load} --html {PAGE}", flush=True)
     code = run.main([*load.split(), "--html", PAGE])
     print(NEXT)
     return code
 
 
-def _tokens() -> int:
-    """Return how many tokens an answer may have, from a run of a second with the shortest
-    answers.
+def _carried() -> tuple[int, int]:
+    """Return how many tokens an answer may have, and how many connections such answers need, from
+    a run of a second with the shortest answers.
     """
     from loadgen.library.run import run_sync
 
@@ -48,8 +54,11 @@ def _tokens() -> int:
         random_input_len=PROMPT_TOKENS,
         random_output_len=MIN_TOKENS,
     )
-    client = run_sync(settings).client
-    return tokens_for(client.busy_share or 0.0, 1 - (client.idle_share or 0.0))
+    result = run_sync(settings)
+    client = result.client
+    tokens = tokens_for(client.busy_share or 0.0, 1 - (client.idle_share or 0.0))
+    latency_ms = (result.ttft.mean_ms or 0.0) + tokens * (result.tpot.mean_ms or 0.0)
+    return tokens, connections_for(latency_ms)
 
 
 def tokens_for(loop_busy: float, cores_busy: float) -> int:
@@ -62,3 +71,11 @@ def tokens_for(loop_busy: float, cores_busy: float) -> int:
     # A request costs as much whatever its length: a lower bound.
     growth = MAX_BUSY / max(loop_busy, cores_busy, 0.01)
     return max(MIN_TOKENS, min(MAX_TOKENS, round(MIN_TOKENS * growth)))
+
+
+def connections_for(latency_ms: float) -> int:
+    """Return how many connections requests of this latency need, but for one moment in a thousand
+    of a Poisson process.
+    """
+    in_flight = RATE * latency_ms / 1000
+    return math.ceil(in_flight + 3 * math.sqrt(in_flight))
