@@ -87,14 +87,15 @@ def test_requests_in_flight_are_those_that_still_meet_the_limit(
 ) -> None:
     """A step takes 20 ms, and 1.25 ms for each sequence that decodes: 7 of 8 steps of each.
 
-    So 25 have 47.3 ms.
+    In step with each other, 22 have 47.5 ms and 23 have 48.75 ms. In all phases equally often, 25
+    have 47.3 ms and 26 have 48.4 ms. A burst begins in step, and drifts apart.
     """
     columns = SEARCH | {"load_type": "concurrency", "lower_bound": 4, "dataset_output_tokens": 8}
     with served("--step-base-ms", "20", "--decode-us-per-seq", "1250") as (url, _):
         found = searched(
             gpustack, columns | {"slo_avg_ttft_ms": 500, "slo_avg_tpot_ms": 47.9}, url, tmp_path
         )
-    assert found["best"]["slo_met_rate"] == pytest.approx(25, rel=CLOSE)
+    assert 22 <= found["best"]["slo_met_rate"] <= 25
     assert found["best"]["recommended_rate"] == found["best"]["slo_met_rate"]
     assert found["validity"]["slo_boundary_located"]
     assert found["validity"]["bracket_reason"] == "slo_failed"
