@@ -227,6 +227,28 @@ LIES = (
         Test("tests/core/test_pool.py::TestBudget::test_one_more_than_were_in_flight_at_once"),
     ),
     Mutant(
+        "one connection opened at a time",
+        (
+            Edit(
+                "loadgen/core/pool.pyx",
+                "limit = AT_ONCE - self.beginning",
+                "limit = 1 - self.opening",
+            ),
+        ),
+        Test("tests/core/test_pool.py::TestBudget::test_a_high_rate_gets_them_as_soon_as_it_wants_them"),
+    ),
+    Mutant(
+        "spare connections opened for late requests",
+        (
+            Edit(
+                "loadgen/core/pool.pyx",
+                "elif not self._late and self._opens_ahead():",
+                "elif self._opens_ahead():",
+            ),
+        ),
+        Test("tests/core/test_pool.py::TestLate::test_a_stall_of_the_client_opens_no_storm"),
+    ),
+    Mutant(
         "idle connections used without a witness",
         (
             Edit(
