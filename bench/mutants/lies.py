@@ -242,7 +242,7 @@ LIES = (
         (
             Edit(
                 "loadgen/core/pool.pyx",
-                "elif not self._late and self._opens_ahead():",
+                "elif not self.waiting and self._opens_ahead():",
                 "elif self._opens_ahead():",
             ),
         ),

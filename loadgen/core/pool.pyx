@@ -148,7 +148,7 @@ cdef class Pool:
             count = self.waiting - self.opening
             self._late_opened_ns = max(self._late_opened_ns, at_ns - AT_ONCE * LATE_OPENING_NS)
             limit = min(limit, (at_ns - self._late_opened_ns) // LATE_OPENING_NS)
-        elif not self._late and self._opens_ahead():  # late ones would use them
+        elif not self.waiting and self._opens_ahead():  # where one waits, a failure must end it
             count += max(0, self._spare() - <Py_ssize_t>(len(self._unused) + len(self._rested)))
         count = max(0, min(count, room, limit))
         if is_late:

@@ -154,6 +154,13 @@ class TestAhead:
             server.answered(peer, 2 * S)
         assert server.pool.to_open(2 * S) == 0
 
+    def test_none_are_while_requests_wait(self, server):
+        """Else a request would never be alone with a connection that cannot be opened."""
+        server.pool.threads.answers_several = True
+        self.busy(server)
+        server.wait(2, S)
+        assert server.pool.to_open(S) == 2
+
     def test_none_are_where_idle_ones_hold_threads(self, server):
         server.pool.threads.answers_several = True
         self.busy(server)
