@@ -7,11 +7,12 @@ are opened.
 - There are no more connections than requests were in flight at once, and one more: the one that
   rests, or the witness. An eighth more may rest until the server has shown that it keeps them.
 - None is opened ahead of its request, unless `peak` was raised for it, or the server has shown that
-  it keeps connections and answers several at once: then an eighth of the peak, and one more.
+  it keeps connections and answers several at once: then an eighth of the peak, and one more, while
+  no request waits. Else those that cannot be opened would be replaced, and the request not fail.
 - A request that finds no connection waits for one. AT_ONCE are begun in a turn of the event loop:
   each takes it 0.2 ms, so that reads and other requests come between them. A limit on how many are
-  being opened would be too few where the network is slow; a limit on how many in a time would be
-  too few for a high rate, and too many for a slow machine.
+  being opened would be too few where the network is slow; a limit on how many are opened in a
+  second would be too few for a high rate, and too many for a slow machine.
 - Once requests wait, one that comes LATE_NS late, since the client stood still, waits behind those
   in time, and leaves them the spare connections. For late ones a connection is opened in
   LATE_OPENING_NS: most use those of requests that have ended, and a stall does not open many.
@@ -148,7 +149,7 @@ cdef class Pool:
             count = self.waiting - self.opening
             self._late_opened_ns = max(self._late_opened_ns, at_ns - AT_ONCE * LATE_OPENING_NS)
             limit = min(limit, (at_ns - self._late_opened_ns) // LATE_OPENING_NS)
-        elif not self.waiting and self._opens_ahead():  # where one waits, a failure must end it
+        elif not self.waiting and self._opens_ahead():
             count += max(0, self._spare() - <Py_ssize_t>(len(self._unused) + len(self._rested)))
         count = max(0, min(count, room, limit))
         if is_late:
