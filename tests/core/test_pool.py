@@ -155,7 +155,7 @@ class TestAhead:
         assert server.pool.to_open(2 * S) == 0
 
     def test_none_are_while_requests_wait(self, server):
-        """Else each connection that cannot be opened would be replaced, and no request would fail."""
+        """Else each that cannot be opened would be replaced, and no request would fail."""
         server.pool.threads.answers_several = True
         self.busy(server)
         server.wait(2, S)

@@ -42,9 +42,10 @@ def main(argv: list[str]) -> int:
 
 
 def _carried() -> tuple[int, int]:
-    """Return how many tokens an answer may have, and how many connections such answers need, from
-    a run of a second with the shortest answers.
+    """Return how many tokens an answer may have, and how many connections such answers need, as far
+    as this process may have them, from a run of a second with the shortest answers.
     """
+    from loadgen.client.connection_budget import max_connections
     from loadgen.library.run import run_sync
 
     settings = RunSettings(
@@ -58,7 +59,7 @@ def _carried() -> tuple[int, int]:
     client = result.client
     tokens = tokens_for(client.busy_share or 0.0, 1 - (client.idle_share or 0.0))
     latency_ms = (result.ttft.mean_ms or 0.0) + tokens * (result.tpot.mean_ms or 0.0)
-    return tokens, connections_for(latency_ms)
+    return tokens, min(connections_for(latency_ms), max_connections(settings))
 
 
 def tokens_for(loop_busy: float, cores_busy: float) -> int:
