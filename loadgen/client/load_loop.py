@@ -103,7 +103,7 @@ class Load:
         self.sending_s = None if following else last_s
         self._streamed_before = link.hook.tokens
         self._sent_before = link.hook.sends
-        self._sender = sender = Sender(schedule, requests, link, recorder.add, clock)
+        self._sender = sender = Sender(schedule, requests.table, link, recorder.add, clock)
         self.pacer = sender.pacer
         self._count_tokens = count_tokens
         self._uncounted: list[Record] = []

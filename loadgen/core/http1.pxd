@@ -41,7 +41,7 @@ cdef class Response:
     cdef int _clear_head(self) except -1
     cdef Py_ssize_t _read_head(self, const char *p, Py_ssize_t n) except -1
     cdef int _start_body(self) except -1
-    cdef int _read_chunk_line(self) except -1
+    cdef int _read_chunk_line(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_events(self, const char *p, Py_ssize_t n) except -1
     cdef int _choose_path(self) except -1

@@ -36,6 +36,7 @@ EVENTS_PER_TOKEN = 16
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
 cdef int64_t max_response = MAX_RESPONSE, max_events = MAX_EVENTS
 cdef int64_t events_per_token = EVENTS_PER_TOKEN
+cdef object OK = Outcome.OK
 
 
 def live():
@@ -163,13 +164,16 @@ cdef class Response:
                 k = n if lf == NULL else lf + 1 - p
                 if self.undecoded.size + k > max_head:
                     return self._fail(Outcome.PROTOCOL_ERROR, "chunk header too long")
-                append_bytes(&self.undecoded, p, k)
                 if self.phase != CHUNK_END:
                     self.events.tail += k
+                if lf != NULL and self.undecoded.size == 0:
+                    self._read_chunk_line(p, k)
+                else:
+                    append_bytes(&self.undecoded, p, k)
+                    if lf != NULL:
+                        self._read_chunk_line(self.undecoded.data, self.undecoded.size)
                 p += k
                 n -= k
-                if lf != NULL:
-                    self._read_chunk_line()
             elif self.phase == HEAD:
                 k = self._read_head(p, n)
                 p += k
@@ -262,11 +266,10 @@ cdef class Response:
             self.keep_alive = False
         return 0
 
-    cdef int _read_chunk_line(self) except -1:
-        """Read a line before or after a chunk, or a field after the last one."""
-        cdef char *p = self.undecoded.data
-        cdef Py_ssize_t n = self.undecoded.size - 1
+    cdef int _read_chunk_line(self, const char *p, Py_ssize_t n) except -1:
+        """Read the n bytes of a line before or after a chunk, or of a field after the last one."""
         cdef const char *wrong
+        n -= 1
         if n > 0 and p[n - 1] == b"\r":
             n -= 1
         self.undecoded.size = 0
@@ -382,7 +385,7 @@ cdef class Response:
             return Outcome.EMPTY, "the response has no token" + self.events.quote()
         if reason is None and not record.done_seen:
             return Outcome.TRUNCATED, NO_FINISH_REASON + self.events.quote()
-        return Outcome.OK, None
+        return OK, None
 
     cdef bint _in_one_piece(self) except -1:
         """Return whether no stream was asked for."""

@@ -59,12 +59,11 @@ cdef class KernelClock:
         cdef int64_t offset_ns = on_real_ns - before_ns - (after_ns - before_ns) // 2
         cdef int64_t width_ns = after_ns - before_ns
         cdef int64_t slewed_ns = (before_ns - self.paired_ns) * SLEWED_PPM // 1000000
-        cdef bint is_first = self.paired_ns == 0
-        self.usable = (
-            is_first
-            or abs(offset_ns - self.offset_ns) <= slewed_ns + width_ns + self.width_ns
-        )
-        self.steps += not self.usable
+        cdef int64_t jump_ns = offset_ns - self.offset_ns
+        cdef int64_t least_ns = slewed_ns + width_ns + self.width_ns  # of a jump that is a step
+        self.usable = self.paired_ns == 0 or -least_ns <= jump_ns <= least_ns
+        if not self.usable:
+            self.steps += 1
         self.offset_ns, self.width_ns, self.paired_ns = offset_ns, width_ns, before_ns
         self.max_width_ns = max(self.max_width_ns, width_ns)
         self.slack_ns = width_ns // 2 if width_ns > NARROW_NS else 0

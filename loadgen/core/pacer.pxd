@@ -12,8 +12,10 @@ cdef class Pacer:
     cdef readonly Schedule schedule
     cdef readonly object all_sent
     cdef object _send, _fail, _clock, _now_ns, _alarm
+    cdef bint _reads_kernel  # the clock is the kernel's: it is read without a call of Python
     cdef SendHook _hook
     cdef bint _is_stopped, _is_done
     cpdef release(self)
+    cdef int64_t _now(self) except? -1
     cdef int _send_due(self) except -1
     cdef int _finish_if_done(self) except -1

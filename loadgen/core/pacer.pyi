@@ -20,7 +20,7 @@ class Pacer:
     def __init__(
         self,
         schedule: Schedule,
-        send: Callable[[int, int, int], None],
+        send: Callable[[Schedule], None],
         hook: SendHook,
         clock: Clock = ...,
         fail: Callable[[Exception], None] | None = None,

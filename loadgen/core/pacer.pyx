@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+from loadgen.core.c.kernel cimport now_ns
 from loadgen.core.read_loop cimport SendHook
 from loadgen.core.schedule cimport Schedule
 
@@ -23,8 +24,8 @@ cdef class Pacer:
 
     Args:
         schedule: The requests.
-        send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait
-            for a slot.
+        send: Called with the schedule when the request that it has handed out may go; ready_ns -
+            due_ns is its wait for a slot.
         hook: Checked at each read of a stream, so that requests are sent on time also in a long
             turn of the loop.
         clock: The clock of the due times.
@@ -39,12 +40,13 @@ cdef class Pacer:
     def __init__(self, Schedule schedule not None, send, SendHook hook not None, clock=KERNEL, fail=None):
         self.schedule, self._send, self._hook, self._fail = schedule, send, hook, fail
         self._clock, self._now_ns = clock, clock.now_ns
+        self._reads_kernel = clock.now_ns is KERNEL.now_ns
         self.all_sent = asyncio.Event()
 
     @property
     def overdue(self):
         """As `Schedule.overdue`, now."""
-        return self.schedule.overdue(self._now_ns())
+        return self.schedule.overdue(self._now())
 
     def start(self):
         """Start; call in the loop that sends."""
@@ -68,8 +70,8 @@ cdef class Pacer:
         """Give the slot of a request that has ended to the next one that is due."""
         cdef Schedule schedule = self.schedule
         if schedule.release():
-            if schedule.step(self._now_ns()):
-                self._send(schedule.index, schedule.due_ns, schedule.ready_ns)
+            if schedule.step(self._now()):
+                self._send(schedule)
             self._finish_if_done()
 
     def follow(self, int64_t index, int64_t due_ns):
@@ -93,6 +95,9 @@ cdef class Pacer:
                 raise
             self._fail(fault)
 
+    cdef int64_t _now(self) except? -1:
+        return now_ns() if self._reads_kernel else self._now_ns()
+
     cdef int _send_due(self) except -1:
         """Send what is due, and set the alarm for what is due next."""
         cdef Schedule schedule = self.schedule
@@ -100,11 +105,11 @@ cdef class Pacer:
         cdef bint is_cut_off
         if self._is_stopped:
             return 0
-        at_ns = self._now_ns()
+        at_ns = self._now()
         turn_ends_ns = at_ns + TURN_NS
         while at_ns <= turn_ends_ns and schedule.step(at_ns):
-            self._send(schedule.index, schedule.due_ns, schedule.ready_ns)
-            at_ns = self._now_ns()
+            self._send(schedule)
+            at_ns = self._now()
         if not schedule.has_more():
             return self._finish_if_done()
         is_cut_off = at_ns > turn_ends_ns

@@ -9,14 +9,8 @@ from cpython.exc cimport PyErr_SetFromErrno
 from libc.stdint cimport int32_t, int64_t
 from posix.unistd cimport pread
 
-from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
+from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
 from loadgen.core.record cimport Record
-
-
-cdef struct Row:
-    int64_t end  # of the body, in the file of all
-    int64_t input_tokens, output_tokens, server_tokens
-    int32_t class_number, texts
 
 
 def live():
@@ -38,12 +32,6 @@ cdef class RequestTable:
             returns whether there were any: if not, it becomes None. None: there are no more rows.
         output_tokens: The sum of the planned output tokens; an unknown plan counts as 0.
     """
-    cdef public object add_rows
-    cdef readonly int64_t output_tokens
-    cdef int _file
-    cdef Buffer _rows  # each a Row
-    cdef Py_ssize_t _count
-
     def __init__(self, int file):
         self._file = file
 
@@ -128,5 +116,5 @@ cdef class RequestTable:
             PyErr_SetFromErrno(OSError)
         return body if count == size else body[:count]
 
-    cdef inline Row *_at(self, Py_ssize_t row) noexcept:
+    cdef Row *_at(self, Py_ssize_t row) noexcept:
         return <Row *>self._rows.data + row

@@ -9,12 +9,9 @@ from typing import Protocol, final
 from loadgen.core.pacer import Pacer
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
+from loadgen.core.request_table import RequestTable
 from loadgen.core.schedule import Schedule
 from loadgen.util.clock import Clock
-
-class _Requests(Protocol):
-    def record(self, index: int, due_ns: int) -> Record: ...
-    def body(self, index: int) -> bytes: ...
 
 class Link(Protocol):
     """Brings requests to a server: a `Transport`, or a network in memory.
@@ -39,7 +36,7 @@ class Sender:
     keeps_answer: bool
     samples: Callable[[int], bool] | None
     on_text: Callable[[Record], None]
-    body: Callable[[int], bytes]
+    body: Callable[[int], bytes] | None
     resends: Callable[[Record], bool] | None
     pacer: Pacer
     in_flight: dict[int, int]
@@ -50,12 +47,12 @@ class Sender:
     def __init__(
         self,
         schedule: Schedule,
-        requests: _Requests,
+        table: RequestTable,
         link: Link,
         add: Callable[[Record], None],
         clock: Clock,
     ) -> None: ...
-    def send(self, index: int, due_ns: int, ready_ns: int) -> None: ...
+    def send(self, schedule: Schedule) -> None: ...
     def send_again(self, record: Record) -> None: ...
     def end(self, record: Record) -> None: ...
     def fail(self, error: Exception) -> None: ...

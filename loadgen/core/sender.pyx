@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.pacer cimport Pacer
 from loadgen.core.record cimport Record
+from loadgen.core.request_table cimport RequestTable
 from loadgen.core.schedule cimport Schedule
 
 import asyncio
@@ -24,7 +25,7 @@ cdef class Sender:
 
     Args:
         schedule: When requests are due.
-        requests: Has `record(index, due_ns)` and `body(index)`.
+        table: The requests.
         link: Has `send(record, body)`, the hook of its reads, and `on_end` and `on_fault`, which
             become `end` and `fail`.
         add: Called with each record that has ended.
@@ -42,7 +43,7 @@ cdef class Sender:
         samples: None, or called with the number of each request: whether to keep its text.
         on_text: Called in place of `add` with records that have kept their text; set it with
             `samples` or `keeps_text`.
-        body: Called with the number of a request for its body.
+        body: None, or called with the number of a request for its body.
         before_send: Called, in their order, with each record before its first attempt is sent.
         resends: None, or called with each record that has ended: whether it is sent again, and so
             goes on.
@@ -57,37 +58,40 @@ cdef class Sender:
     cdef public bint keeps_text, keeps_answer
     cdef public object samples, on_text, body, resends
     cdef readonly list before_send, after_end
-    cdef object _record, _add, _link
+    cdef RequestTable _table
+    cdef object _add, _link
 
-    def __init__(self, Schedule schedule not None, requests, link, add, clock):
-        self._record, self.body = requests.record, requests.body
-        self._link, self._add = link, add
+    def __init__(
+        self, Schedule schedule not None, RequestTable table not None, link, add, clock
+    ):
+        self._table, self._link, self._add = table, link, add
         self.pacer = Pacer(schedule, self.send, link.hook, clock, self.fail)
         self.in_flight, self.before_send, self.after_end = {}, [], []
         self.drained = asyncio.Event()
         link.on_end, link.on_fault = self.end, self.fail
 
-    def send(self, int64_t index, int64_t due_ns, int64_t ready_ns):
-        """Send a request that is due."""
+    def send(self, Schedule schedule not None):
+        """Send the request that the schedule has handed out."""
+        cdef int64_t index = schedule.index
         cdef Record record
         cdef bint is_sampled
         try:
-            record = self._record(index, due_ns)
-            record.ready = ready_ns
+            record = self._table.record(index, schedule.due_ns)
+            record.ready = schedule.ready_ns
             is_sampled = self.samples is not None and self.samples(index)
             record.keeps_text = self.keeps_text or is_sampled
             record.keeps_answer = self.keeps_answer
             for before_send in self.before_send:
                 before_send(record)
-            self.in_flight[index] = ready_ns
-            self._link.send(record, self.body(index))
+            self.in_flight[index] = record.ready
+            self._link.send(record, self._body(index))
         except Exception as error:
             self.fail(error)
 
     def send_again(self, Record record not None):
         """Send the next attempt of a request that is in flight for its user."""
         try:
-            self._link.send(record, self.body(record.index))
+            self._link.send(record, self._body(record.index))
         except Exception as error:
             self.fail(error)
 
@@ -109,6 +113,9 @@ cdef class Sender:
                 self.drained.set()
         except Exception as error:
             self.fail(error)
+
+    cdef bytes _body(self, int64_t index):
+        return self._table.body(index) if self.body is None else self.body(index)
 
     def fail(self, error):
         """End the run with an error of ours."""

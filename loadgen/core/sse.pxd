@@ -28,6 +28,7 @@ cdef class SseReader:
     cdef int begin(self, Record record) except -1
     cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
     cdef int finish(self, int64_t at_ns) except -1
+    cdef bint _is_event(self, const char *p, const char *eol, Py_ssize_t n) noexcept
     cdef int _read_line(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_other_line(self, const char *p, Py_ssize_t n) except -1
     cdef void _set_name(self, bint is_error) noexcept

@@ -125,6 +125,9 @@ cdef class SseReader:
                 append_bytes(&self.partial_line, p, eol - p)
                 self._read_line(self.partial_line.data, self.partial_line.size)
                 self.partial_line.size = 0
+            elif self._is_event(p, eol, n):  # most events: nothing is copied
+                self._read_event(p + 6, eol - p - 6)
+                eol += 1
             else:
                 self._read_line(p, eol - p)
             self.skips_lf = eol == cr
@@ -133,6 +136,16 @@ cdef class SseReader:
             if self.record.events > events:
                 events, self.tail = self.record.events, n
         return 0
+
+    cdef inline bint _is_event(self, const char *p, const char *eol, Py_ssize_t n) noexcept:
+        """Whether the line of the n bytes at `p` that ends at `eol` is a whole event: its only
+        line, of data, and the empty line has come, too.
+        """
+        return (
+            n > eol + 1 - p and eol[0] == b"\n" and eol[1] == b"\n"
+            and 6 < eol - p <= max_line and memcmp(p, b"data: ", 6) == 0
+            and not self.has_data and not self.at_first_line
+        )
 
     cdef int finish(self, int64_t at_ns) except -1:
         """The body has ended: read an event that no blank line ends."""

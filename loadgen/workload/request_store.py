@@ -293,6 +293,7 @@ class Requests:
         of: The prefix of the file names.
 
     Attributes:
+        table: What is planned of each request, and its body.
         record: Makes the record of a request by its number and due time, ns.
         body: Reads the JSON body of a request by its number.
         tokens: Returns the planned input and output tokens of a request by its number.
@@ -313,35 +314,35 @@ class Requests:
         self._file, self._index = (
             os.open(folder / f"{of}{name}", os.O_RDONLY) for name in ("bodies", "index")
         )
-        self._table = RequestTable(self._file)
-        self.record, self.body = self._table.record, self._table.body
-        self.tokens = self._table.tokens
+        self.table = RequestTable(self._file)
+        self.record, self.body = self.table.record, self.table.body
+        self.tokens = self.table.tokens
         self._thinks, self._turns, self._repeats = array("q"), array("q"), array("b")
         facts = {} if of else read_about(folder)
         while self._grow(ROWS_AT_ONCE):
             pass
         if facts.get("further"):
-            self._table.add_rows = self._grow
+            self.table.add_rows = self._grow
         self.prepared = facts.get("requests", len(self))
         self.repeats_answers = bool(facts.get("repeats_answers"))
         self.structured = bool(facts.get("structured"))
-        self.output_tokens = self._table.output_tokens / len(self)
+        self.output_tokens = self.table.output_tokens / len(self)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self.table)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._table.add_rows = None  # a cycle of references, and the index is closed
+        self.table.add_rows = None  # a cycle of references, and the index is closed
         os.close(self._file)
         os.close(self._index)
         self._sources.close()
 
     def think_ns(self, index: int) -> int:
         """Return the time from the last answer that request `index` follows until it is due, ns."""
-        return self._thinks[self._table.row(index)]
+        return self._thinks[self.table.row(index)]
 
     def graph(self) -> SessionGraph:
         """Read which requests follow which."""
@@ -350,13 +351,13 @@ class Requests:
 
     def turn(self, index: int) -> int:
         """Return how many requests of its session come before request `index`."""
-        return self._turns[self._table.row(index)]
+        return self._turns[self.table.row(index)]
 
     def repeats(self, index: int) -> bool:
         """Return whether request `index`, beyond the prepared ones, repeats the prompt of an
         earlier request.
         """
-        return self._table.row(index) != index or bool(self._repeats[index])
+        return self.table.row(index) != index or bool(self._repeats[index])
 
     def sources(self) -> list[str]:
         """Return the source of each prompt. The list grows with the rows."""
@@ -369,7 +370,7 @@ class Requests:
         """Read up to `count` added rows; return whether there were any."""
         columns = _columns(os.pread(self._index, count * ROW_BYTES, len(self) * ROW_BYTES))
         planned = END, INPUT, OUTPUT, EXPECTED, CLASS, TEXTS
-        self._table.extend(*(columns[column] for column in planned))
+        self.table.extend(*(columns[column] for column in planned))
         self._thinks += columns[THINK]
         turn = self._turns[-1] if self._turns else 0
         for due in columns[DUE]:

@@ -3,13 +3,17 @@ order, and what a fault of ours in any of these does.
 """
 
 import asyncio
-from collections.abc import Callable
+import os
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
+from loadgen.core.request_table import RequestTable
 from loadgen.core.schedule import Schedule
 from loadgen.core.sender import Sender
 from loadgen.testing import virtual
@@ -18,14 +22,15 @@ from loadgen.testing.virtual import timed
 MS = 1_000_000
 
 
-class Requests:
-    """Requests without a store."""
-
-    def record(self, index: int, due_ns: int) -> Record:
-        return Record(index, due=due_ns)
-
-    def body(self, index: int) -> bytes:
-        return b"%d" % index
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[RequestTable]:
+    """Two requests, whose bodies are their numbers."""
+    (tmp_path / "bodies").write_bytes(b"01")
+    file = os.open(tmp_path / "bodies", os.O_RDONLY)
+    table = RequestTable(file)
+    table.extend(array("q", [1, 2]), *[array("q", [0, 0])] * 5)
+    yield table
+    os.close(file)
 
 
 class Link:
@@ -46,16 +51,18 @@ class Link:
         self.on_end(record)
 
 
-def sender_over(link: Link, log: list[Record], **options: int) -> Sender:
+def sender_over(link: Link, table: RequestTable, log: list[Record], **options: int) -> Sender:
     start_ns = virtual.now_ns()
     schedule = Schedule(start_ns, range(2), [0, MS], **options)
-    return Sender(schedule, Requests(), link, log.append, virtual.clock())
+    return Sender(schedule, table, link, log.append, virtual.clock())
 
 
 @timed
-async def test_each_request_is_sent_with_its_body_and_counted_when_it_has_ended() -> None:
+async def test_each_request_is_sent_with_its_body_and_counted_when_it_has_ended(
+    table: RequestTable,
+) -> None:
     link, counted = Link(), list[Record]()
-    sender = sender_over(link, counted)
+    sender = sender_over(link, table, counted)
     sender.pacer.start()
     assert [(record.index, body) for record, body in link.sent] == [(0, b"0")]
     await asyncio.sleep(0.001)
@@ -68,9 +75,9 @@ async def test_each_request_is_sent_with_its_body_and_counted_when_it_has_ended(
 
 
 @timed
-async def test_a_request_that_has_ended_gives_its_slot_to_the_next() -> None:
+async def test_a_request_that_has_ended_gives_its_slot_to_the_next(table: RequestTable) -> None:
     link = Link()
-    sender_over(link, [], cap=1).pacer.start()
+    sender_over(link, table, [], cap=1).pacer.start()
     await asyncio.sleep(0.005)
     assert len(link.sent) == 1
     link.end()
@@ -79,11 +86,11 @@ async def test_a_request_that_has_ended_gives_its_slot_to_the_next() -> None:
 
 
 @timed
-async def test_hooks_are_called_in_their_order() -> None:
+async def test_hooks_are_called_in_their_order(table: RequestTable) -> None:
     link, log = Link(), list[str]()
     sender = Sender(
         Schedule(virtual.now_ns(), [0], [0]),
-        Requests(),
+        table,
         link,
         lambda record: log.append("counted"),
         virtual.clock(),
@@ -98,9 +105,11 @@ async def test_hooks_are_called_in_their_order() -> None:
 
 
 @timed
-async def test_an_answer_whose_text_is_kept_is_counted_by_who_wants_the_text() -> None:
+async def test_an_answer_whose_text_is_kept_is_counted_by_who_wants_the_text(
+    table: RequestTable,
+) -> None:
     link, counted, texts = Link(), list[Record](), list[Record]()
-    sender = sender_over(link, counted)
+    sender = sender_over(link, table, counted)
     sender.samples, sender.on_text = lambda index: index == 1, texts.append
     sender.pacer.start()
     await asyncio.sleep(0.001)
@@ -111,9 +120,9 @@ async def test_an_answer_whose_text_is_kept_is_counted_by_who_wants_the_text() -
 
 
 @timed
-async def test_a_request_that_is_sent_again_goes_on() -> None:
+async def test_a_request_that_is_sent_again_goes_on(table: RequestTable) -> None:
     link, counted = Link(), list[Record]()
-    sender = sender_over(link, counted)
+    sender = sender_over(link, table, counted)
     sender.resends = lambda record: record.attempts == 1
     sender.pacer.start()
     link.end(0, Outcome.STATUS)
@@ -149,9 +158,11 @@ def break_hook(name: str) -> Callable[[Sender, Link], None]:
     [break_link, *map(break_hook, ("samples", "before_send", "body", "resends", "after_end"))],
 )
 @timed
-async def test_a_fault_of_ours_ends_the_run(break_it: Callable[[Sender, Link], None]) -> None:
+async def test_a_fault_of_ours_ends_the_run(
+    table: RequestTable, break_it: Callable[[Sender, Link], None]
+) -> None:
     link = Link()
-    sender = sender_over(link, [])
+    sender = sender_over(link, table, [])
     break_it(sender, link)
     sender.pacer.start()
     if link.sent:
@@ -162,9 +173,9 @@ async def test_a_fault_of_ours_ends_the_run(break_it: Callable[[Sender, Link], N
 
 
 @timed
-async def test_a_fault_in_what_the_event_loop_calls_ends_the_run() -> None:
+async def test_a_fault_in_what_the_event_loop_calls_ends_the_run(table: RequestTable) -> None:
     link = Link()
-    sender = sender_over(link, [])
+    sender = sender_over(link, table, [])
     sender.pacer.start()
     link.on_fault(ZeroDivisionError("a bug"))
     link.on_fault(KeyError("another"))

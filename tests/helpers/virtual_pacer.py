@@ -30,11 +30,11 @@ class World:
         self.alarms.append(virtual.Alarm(loop, ring))
         return self.alarms[-1]
 
-    def send(self, index, due_ns, ready_ns):
+    def send(self, schedule):
+        index, start_ns = schedule.index, self.start
+        due_ns, ready_ns = schedule.due_ns - start_ns, schedule.ready_ns - start_ns
         virtual.spend(self._costs)
-        self.sends.append(
-            (index, due_ns - self.start, ready_ns - self.start, virtual.now_ns() - self.start)
-        )
+        self.sends.append((index, due_ns, ready_ns, virtual.now_ns() - start_ns))
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         if self._serves is not None:

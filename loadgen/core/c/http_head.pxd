@@ -66,7 +66,7 @@ cdef inline bint contains_nocase(const char *p, Py_ssize_t n, const char *word,
                                  Py_ssize_t word_len) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n - word_len + 1):
-        if strncasecmp(p + i, word, word_len) == 0:
+        if p[i] | 32 == word[0] and strncasecmp(p + i, word, word_len) == 0:
             return True
     return False
 

@@ -349,12 +349,14 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out, Head *head)
     cdef Text answer_text
     cdef bint ok
     cdef int step, seen_keys = 0
-    if has_control_char(p, n):
+    cdef bint is_known = 0 < head.n < n and memcmp(p, head.bytes, head.n) == 0
+    cdef Py_ssize_t known = head.n if is_known else 0
+    if has_control_char(p + known, n - known):
         return False
     begin_event(&c, p, n, out)
     answer_text.n = -1
-    if 0 < head.n < n and memcmp(p, head.bytes, head.n) == 0:
-        c.p = p + head.n
+    if is_known:
+        c.p = p + known
         seen_keys = head.seen_keys | 1
         step = next_key(&c, &key, scan_choices(&c, out))
     else:

@@ -44,7 +44,6 @@ cdef extern from *:
     #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
-    #include <stdlib.h>
     #include <time.h>
     #include <unistd.h>
     #include <sys/socket.h>
@@ -115,11 +114,13 @@ cdef extern from *:
 
     static inline int64_t loadgen_run_delay_ns(int fd) {
         char text[64] = {0};  /* for how long it has run, and for how long it has waited */
-        char *waited, *end;
+        const char *p = text;
+        int64_t waited_ns = 0;
         if (pread(fd, text, sizeof text - 1, 0) <= 0) return -1;
-        strtoll(text, &waited, 10);
-        int64_t waited_ns = strtoll(waited, &end, 10);
-        return end > waited ? waited_ns : -1;
+        while (*p >= '0' && *p <= '9') p++;
+        if (p == text || *p++ != ' ' || *p < '0' || *p > '9') return -1;
+        while (*p >= '0' && *p <= '9') waited_ns = waited_ns * 10 + (*p++ - '0');
+        return waited_ns;
     }
 
     static inline int64_t loadgen_real_ns(void) {
