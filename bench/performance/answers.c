@@ -1,7 +1,7 @@
-// The fastest server that one thread gives: it answers each request for embeddings at once, with one write of the same
-// bytes, so that a client and not the server is what a test finds the limit of.
+// The fastest server that one thread gives: it answers each request for embeddings after a constant time, with one write
+// of the same bytes, so that a client and not the server is what a test finds the limit of.
 //
-//     answers
+//     answers DELAY_MS
 //
 // It listens on a free port of 127.0.0.1, prints its URL, and serves until it is stopped. Requests do not overlap on a
 // connection. GET /v1/models names its model, GET /connections tells how many connections it has accepted.
@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REQUEST_BYTES 16384
@@ -24,9 +25,11 @@
 #define BACKLOG 4096
 #define NICENESS -10  // where the system allows it: a server that waits for a core is no server to measure with
 
-typedef struct {
-    int fd, size;
-    char bytes[REQUEST_BYTES];  // of a request that has not come whole
+typedef struct Connection {
+    int fd, size;               // fd is -1: closed while its answer waits
+    long due_ns;                // of its answer; 0: none waits
+    struct Connection *next;    // of those that wait
+    char bytes[REQUEST_BYTES];  // of a request that has not come whole, or is not answered
 } Connection;
 
 static const char MODELS[] = "{\"object\":\"list\",\"data\":[{\"id\":\"answers\",\"object\":\"model\"}]}";
@@ -36,7 +39,8 @@ static const char EMBEDDING[] =
     "\"usage\":{\"prompt_tokens\":128,\"total_tokens\":128}}";
 
 static int epoll;
-static long accepted;
+static long accepted, delay_ns;
+static Connection *first, **last = &first;  // that wait for their answers, the next one first
 static char embedding[1024];
 static int embedding_size;
 
@@ -76,18 +80,43 @@ static int is_whole(const Connection *c) {
     return c->bytes + c->size >= head_end + 4 + body;
 }
 
+static long now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
 static void receive(Connection *c) {
     ssize_t size = read(c->fd, c->bytes + c->size, REQUEST_BYTES - 1 - c->size);
     if (size <= 0) {  // closed, or a request that is too long
         close(c->fd);
-        free(c);
+        c->fd = -1;
+        if (!c->due_ns) free(c);
         return;
     }
     c->size += size;
     c->bytes[c->size] = 0;
-    if (!is_whole(c)) return;
-    answer(c);
-    c->size = 0;
+    if (c->due_ns || !is_whole(c)) return;
+    c->due_ns = now_ns() + delay_ns;
+    c->next = NULL;
+    *last = c;
+    last = &c->next;
+}
+
+// Answers all that are due, and returns how long it takes until the next one is, ns; -1: none waits.
+static long answer_due(void) {
+    while (first) {
+        Connection *c = first;
+        long left_ns = c->due_ns - now_ns();
+        if (left_ns > 0) return left_ns;
+        if (!(first = c->next)) last = &first;
+        c->due_ns = c->size = 0;
+        if (c->fd < 0)
+            free(c);
+        else
+            answer(c);
+    }
+    return -1;
 }
 
 static void accept_all(int listener) {
@@ -97,12 +126,18 @@ static void accept_all(int listener) {
         Connection *c = malloc(sizeof *c);
         c->fd = fd;
         c->size = 0;
+        c->due_ns = 0;
         struct epoll_event event = {EPOLLIN, {.ptr = c}};
         epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
     }
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    if (count != 2) {
+        fprintf(stderr, "usage: answers DELAY_MS\n");
+        return 2;
+    }
+    delay_ns = atof(arguments[1]) * 1e6;
     signal(SIGPIPE, SIG_IGN);
     setpriority(PRIO_PROCESS, 0, NICENESS);
     embedding_size = write_answer(embedding, "200 OK", EMBEDDING);
@@ -118,7 +153,9 @@ int main(void) {
     epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
     static struct epoll_event ready[AT_ONCE];
     for (;;) {
-        int n = epoll_wait(epoll, ready, AT_ONCE, -1);
+        long left_ns = answer_due();
+        struct timespec left = {left_ns / 1000000000, left_ns % 1000000000};
+        int n = epoll_pwait2(epoll, ready, AT_ONCE, left_ns < 0 ? NULL : &left, NULL);
         for (int i = 0; i < n; i++) {
             if (ready[i].data.ptr)
                 receive(ready[i].data.ptr);

@@ -1,8 +1,8 @@
 """Up to which rate one process of loadgen measures: `python -m bench.performance.rates [--quick]
 [--rounds N]`, a part of `make bench`.
 
-loadgen and the loops in C send embeddings to `answers.c`, which answers each at once, in one piece,
-in turn at rates that rise. The table shows how well each kept up, what a request cost it, and how
+loadgen and the loops in C send embeddings to `answers.c`, which answers each in one piece after
+ANSWER_MS, in turn at rates that rise. The table shows how well each kept up, what a request cost it, and how
 busy the server was, so that one can see that the server is not the limit. Nothing here passes or
 fails.
 """
@@ -28,8 +28,9 @@ from loadgen.util.number_format import plural
 ANSWERS_C = Path(__file__).with_name("answers.c")
 RATES, QUICK_RATES = (2_000, 5_000, 10_000, 20_000), (200, 500)
 SECONDS, QUICK_SECONDS = 2.5, 0.2
+ANSWER_MS = 50.0  # of a server that answers in batches; where it is less, 1 % of it is less than a wake-up
 ROUNDS = 3
-WARM_S = 0.05  # so much of the load has a connection each before the clock starts
+WARM_S = 0.1  # so much of the load has a connection each before the clock starts
 LATE = "late sends"  # the check of loadgen that a client fails which does not keep up
 HEAD = (
     "requests/s",
@@ -87,7 +88,7 @@ def measure(rates: Sequence[int], seconds: float, rounds: int) -> list[Run]:
     with tempfile.TemporaryDirectory(prefix="loadgen-rates-") as name:
         folder = Path(name)
         turns = [Loadgen(folder), Limit(folder), Limit(folder, same_calls=True)]
-        with serving([compiled(ANSWERS_C, folder)], "answers") as server:
+        with serving([compiled(ANSWERS_C, folder), str(ANSWER_MS)], "answers") as server:
             for number in range(rounds):
                 for rate in rates:
                     first = number % len(turns)
@@ -155,7 +156,7 @@ def report(runs: Sequence[Run], seconds: float) -> str:
             "",
             f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
             f"shared with the server; {about['system']}; load average {os.getloadavg()[0]:.1f}. "
-            f"Embeddings, answered at once in one piece; {seconds:g} s at each rate, "
+            f"Embeddings, answered in one piece after {ANSWER_MS:g} ms; {seconds:g} s at each rate, "
             f"{plural(rounds, 'round')} in turn: medians, with the least and the most. "
             f"`{C_SAME_CALLS}` makes the system calls that loadgen makes for a request. Further "
             f"connections are those beside one for each request of the first {1e3 * WARM_S:g} ms, "
