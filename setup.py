@@ -26,6 +26,7 @@ COMPILED = (
     "core.read_loop",
     "core.stamped_connection",
     "core.server_threads",
+    "core.keep_alive",
     "core.pool",
     "core.schedule",
     "core.pacer",

@@ -22,6 +22,8 @@ are opened.
 cimport cython
 from libc.stdint cimport int64_t
 
+from loadgen.core.http1 cimport Response
+from loadgen.core.keep_alive cimport KeepAlive, KeptConnection
 from loadgen.core.record cimport Record
 from loadgen.core.server_threads cimport ServerThreads
 
@@ -45,12 +47,11 @@ cdef class Pool:
 
     Args:
         close: Called with each connection that is not to be used again.
-        keep_alive: A `KeepAlive`.
+        keep_alive: For how long the server keeps idle connections, as far as it has shown.
         threads: What is known of the server's threads.
 
     Attributes:
-        keep_alive: For how long the server keeps idle connections.
-        threads: Whether idle connections hold threads of the server.
+        keep_alive, threads: The same.
         waiting: How many requests wait for a connection.
         opening: How many connections are being opened.
         beginning: How many of them are begun in this turn of the event loop and the next one.
@@ -59,7 +60,7 @@ cdef class Pool:
         is_short: Whether connections are to be opened ahead of the next requests.
     """
 
-    def __init__(self, close, keep_alive, ServerThreads threads not None):
+    def __init__(self, close, KeepAlive keep_alive not None, ServerThreads threads not None):
         self.keep_alive, self.threads = keep_alive, threads
         self._close = close
         self._in_time, self._late, self._resting = deque(), deque(), deque()
@@ -80,17 +81,17 @@ cdef class Pool:
         keep_alive = self.keep_alive
         return not self.threads.are_held and (keep_alive.is_shown or not keep_alive.closes_soon)
 
-    cpdef take(self, int64_t at_ns):
+    cpdef KeptConnection take(self, int64_t at_ns):
         """Take a connection for a request that is sent at `at_ns`; None: it has to wait."""
         cdef list rested = self._rested
         cdef Py_ssize_t ready
-        cdef object connection = None
+        cdef KeptConnection connection = None
         if self._resting:
             self._end_rests(at_ns)
         if rested:
             connection = rested[len(rested) - 1]
             if (
-                at_ns - <int64_t>connection.idle_since < <int64_t>self.keep_alive.safe_ns
+                at_ns - connection.idle_since < self.keep_alive.safe_ns
                 and connection.is_open()
             ):
                 rested.pop()
@@ -158,27 +159,28 @@ cdef class Pool:
         self.beginning += count
         return count
 
-    def opened(self, connection, int64_t at_ns):
+    def opened(self, KeptConnection connection not None, int64_t at_ns):
         """Take a new connection, which was opened at `at_ns`."""
         connection.idle_since = at_ns
         self._unused.append(connection)
 
-    cpdef rest(self, connection, int64_t at_ns):
+    cpdef rest(self, KeptConnection connection, int64_t at_ns):
         """Take a connection back whose response has ended at `at_ns`."""
-        cdef object keep_alive = self.keep_alive
+        cdef KeepAlive keep_alive = self.keep_alive
+        cdef Response response = connection.response
         self._in_use -= 1
-        self.threads.ended(connection.record, at_ns)
+        self.threads.ended(response.record, at_ns)
         if self.threads.keeps_none:
             self._close(connection)
             self.close_all()
             return
-        if not connection.keep_alive:
-            if connection.record.outcome is Outcome.OK:
+        if not response.keep_alive:
+            if response.record.outcome is Outcome.OK:
                 keep_alive.closes_soon = True
             self._close(connection)
             return
-        if connection.keep_alive_ns:
-            keep_alive.limit(connection.keep_alive_ns)
+        if response.keep_alive_ns:
+            keep_alive.limit(response.keep_alive_ns)
         connection.idle_since = at_ns
         if connection.requests > 1:
             keep_alive.is_shown = True
@@ -196,18 +198,18 @@ cdef class Pool:
         self._end_rests(at_ns)
         return len(self._unused) + len(self._rested)
 
-    def lost(self, connection, int64_t at_ns):
+    def lost(self, KeptConnection connection not None, int64_t at_ns):
         """Handle an idle connection that the peer has closed at `at_ns`."""
         for idle in (self._rested, self._resting, self._unused):
             if connection in idle:
                 idle.remove(connection)
         self._lose(connection, at_ns)
 
-    def lost_request(self, connection):
+    def lost_request(self, KeptConnection connection not None):
         """Learn from a connection that closed without a byte of a response: perhaps it was idle
         for too long.
         """
-        cdef Record record = connection.record
+        cdef Record record = connection.response.record
         age_ns = record.sent - connection.idle_since
         self.keep_alive.closed(connection.requests - 1, age_ns)
 
@@ -248,9 +250,14 @@ cdef class Pool:
 
     cdef int _end_rests(self, int64_t at_ns) except -1:
         """Make connections ready that have rested for long enough."""
-        cdef object resting = self._resting, keep_alive = self.keep_alive
-        while resting and at_ns - <int64_t>resting[0].idle_since >= self._rest_ns():
-            connection = resting.popleft()
+        cdef object resting = self._resting
+        cdef KeepAlive keep_alive = self.keep_alive
+        cdef KeptConnection connection
+        while resting:
+            connection = resting[0]
+            if at_ns - connection.idle_since < self._rest_ns():
+                break
+            resting.popleft()
             if keep_alive.is_shown or connection.is_open():
                 keep_alive.is_shown = True
                 self._rested.append(connection)
@@ -258,11 +265,12 @@ cdef class Pool:
                 self._lose(connection, at_ns)
         return 0
 
-    cdef object _take_older(self, int64_t at_ns):
+    cdef KeptConnection _take_older(self, int64_t at_ns):
         """Take the newest rested connection that is open, where the newest is old or closed; of
         those that are too old for use only the oldest stays.
         """
         cdef list rested = self._rested
+        cdef KeptConnection connection
         while rested:
             connection = rested[len(rested) - 1]
             if not self.keep_alive.may_use(connection, rested[0], at_ns):
@@ -276,12 +284,13 @@ cdef class Pool:
             self._lose(connection, at_ns)
         return None
 
-    cdef object _take_unused(self, int64_t at_ns):
+    cdef KeptConnection _take_unused(self, int64_t at_ns):
         """Take the oldest unused connection but for the witness.
 
         A server that gives each connection a thread has given its threads to the oldest.
         """
         cdef list unused = self._unused
+        cdef KeptConnection connection
         while unused:
             connection = unused.pop(1 if len(unused) > 1 else 0)
             oldest = unused[0] if unused else connection
@@ -290,7 +299,7 @@ cdef class Pool:
             self._close(connection)
         return None
 
-    cdef int _lose(self, connection, int64_t at_ns) except -1:
+    cdef int _lose(self, KeptConnection connection, int64_t at_ns) except -1:
         """Close a connection that the peer has closed."""
         self.keep_alive.closed(connection.requests, at_ns - connection.idle_since)
         self._close(connection)

@@ -51,6 +51,7 @@ cdef struct Fields:
 
 
 cdef Fields no_fields
+cdef object dumps = orjson.dumps
 FIELDS = tuple(no_fields)  # their names, in the order of a row
 TIMES = FIELDS[:FIELDS.index("first_closed") + 1]
 SIZE_BYTES = sizeof(int64_t)  # a row begins with its size in so many bytes
@@ -137,7 +138,7 @@ cdef class RowWriter:
 
     cdef bytes _texts(self, Record record):
         source = self.sources[record.index % len(self.sources)] if self.sources else None
-        return orjson.dumps((
+        return dumps((
             source, record.outcome, record.detail or None, record.finish_reason,
             record.matched_stop, record.unread,
             record.generated_text if self.keeps_answers else None,

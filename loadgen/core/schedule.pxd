@@ -11,6 +11,7 @@ cdef class Schedule:
     cdef int64_t _start_ns, _until_ns, _change_ns
     cdef bint _closed_loop
     cdef object _numbers, _next_cap, _caps
+    cdef int64_t _first, _step  # of the numbers, where they are a range
     cdef object _due_times  # an array
     cdef const int64_t *_due  # what it holds
     cdef Py_ssize_t _next, _count
@@ -21,6 +22,7 @@ cdef class Schedule:
     cdef bint has_more(self) noexcept
     cpdef bint step(self, int64_t at_ns) except -1
     cpdef bint release(self) except -1
+    cdef int64_t _number(self, Py_ssize_t i) except? -1
     cdef int _change_cap(self, int64_t at_ns) except -1
     cdef bint _is_over(self, int64_t ready_ns) except -1
     cdef int64_t _drop_all(self) except -1

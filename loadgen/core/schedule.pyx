@@ -50,6 +50,8 @@ cdef class Schedule:
         self._start_ns, self._closed_loop = start_ns, closed_loop
         self._until_ns = NEVER if until_ns is None else until_ns
         self._numbers, self._count = numbers, len(due)
+        if isinstance(numbers, range):
+            self._first, self._step = numbers.start, numbers.step
         is_plain = isinstance(due, array) and due.typecode == "q"
         self._due_times = due if is_plain else array("q", due)
         self._due = <const int64_t *>(<c_array.array>self._due_times).data.as_longlongs
@@ -111,7 +113,7 @@ cdef class Schedule:
                 self.index = heappop(self._later)[1]
                 self._following -= 1
             else:
-                self.index = self._numbers[self._next]
+                self.index = self._number(self._next)
                 self._next += 1
             if self._slots > 0:
                 self._slots -= 1
@@ -147,6 +149,9 @@ cdef class Schedule:
             return count
         self.cut_off += count
         return 0
+
+    cdef int64_t _number(self, Py_ssize_t i) except? -1:
+        return self._first + i * self._step if self._step else self._numbers[i]
 
     cdef int _change_cap(self, int64_t at_ns) except -1:
         """Take the cap of this time."""

@@ -5,18 +5,15 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.c.segments cimport Segments
 from loadgen.core.c.window cimport Window
-from loadgen.core.http1 cimport Response
+from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.record cimport Record
 from loadgen.core.read_loop cimport ReadLoop, SendHook
 
 
 @cython.final
-cdef class Connection:
+cdef class Connection(KeptConnection):
     cdef public object transport, owner, tap, forward
-    cdef public int64_t idle_since
     cdef public bint lost
-    cdef readonly int64_t requests
-    cdef Response response
     cdef readonly ReadLoop read_loop
     cdef SendHook hook
     cdef int socket_fd

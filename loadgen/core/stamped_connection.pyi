@@ -3,6 +3,7 @@
 from typing import Any, Protocol, final
 
 from loadgen.core.dialect_scan import DialectScanner
+from loadgen.core.keep_alive import KeptConnection
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
@@ -19,7 +20,7 @@ class Tap(Protocol):
     def lost(self, record: Record, at_ns: int, error: Exception | None) -> None: ...
 
 @final
-class Connection:
+class Connection(KeptConnection):
     """A connection as an asyncio protocol: stamps what arrives and tells its owner when a response
     has ended; stamped_connection.pyx says more.
     """
@@ -28,11 +29,7 @@ class Connection:
     owner: Owner
     tap: Tap | None
     forward: Any
-    idle_since: int
     lost: bool
-    requests: int
-    record: Record
-    complete: bool
     def __init__(
         self,
         owner: Owner,
@@ -44,7 +41,6 @@ class Connection:
     def begin_reading(self) -> None: ...
     def release(self) -> None: ...
     def shut(self) -> None: ...
-    def is_open(self) -> bool: ...
     def send(self, request: bytes, record: Record) -> None: ...
     def raw(self) -> bytes: ...
     def feed_body(self, data: bytes, at_ns: int) -> None: ...

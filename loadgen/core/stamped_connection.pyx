@@ -18,6 +18,7 @@ from loadgen.core.c.kernel cimport (
 from loadgen.core.c.segments cimport add_read, ask_segments, begin_response, begin_segments, is_early
 from loadgen.core.c.window cimport fills_window, learn_window
 from loadgen.core.http1 cimport CHUNK_END, CHUNK_SIZE, IDLE, READER, Response
+from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, ReadLoop
 from loadgen.core.record cimport Record
@@ -51,7 +52,7 @@ cdef int read_and_stamp(object target) except -1:
 
 
 @cython.final
-cdef class Connection:
+cdef class Connection(KeptConnection):
     """A connection as an asyncio protocol: stamps what arrives and tells its owner when a response
     has ended.
 
@@ -74,41 +75,18 @@ cdef class Connection:
         tap: None, or an object that gets what is sent and all that arrives, before it is parsed.
         forward: None, or the asyncio protocol of aiohttp's reader, which gets all that arrives
             instead.
-        requests: Requests that it has carried.
-        idle_since: Kept for the owner.
         lost: Whether the connection has ended.
     """
 
     def __init__(self, owner, transport, ReadLoop read_loop not None, tls=None, scanner=None):
+        super().__init__(scanner)
         self.owner, self.transport = owner, transport
         self.read_loop, self.hook, self.tls = read_loop, read_loop.hook, tls
-        self.response = Response(scanner)
-        self.response.keep_alive = True
         self.fd = -1
         self.was_emptied = True
         self.socket_fd = -1
         learn_window(&self.window, self.socket_fd)
         begin_segments(&self.segments, 0 if tls is None else tls.bytes_read)
-
-    @property
-    def record(self):
-        """The record of the request that it carries or has carried last; None before the first."""
-        return self.response.record
-
-    @property
-    def complete(self):
-        """Whether the response has ended and the record has its outcome."""
-        return self.response.complete
-
-    @property
-    def keep_alive(self):
-        """Whether it may carry another request."""
-        return self.response.keep_alive
-
-    @property
-    def keep_alive_ns(self):
-        """For how long it may be idle, if the server says so; else 0."""
-        return self.response.keep_alive_ns
 
     def begin_reading(self):
         """Start to read; from now on the transport belongs to this connection."""
@@ -140,10 +118,7 @@ cdef class Connection:
         if not self.lost and not self.transport.is_closing():
             shutdown(self.socket_fd, SHUT_RDWR)
 
-    def is_open(self):
-        """Ask the kernel whether the peer has neither closed the connection nor sent what no
-        request asked for.
-        """
+    cpdef bint is_open(self) except -1:
         cdef char byte
         if self.lost or not self.response.keep_alive or self.transport.is_closing():
             return False

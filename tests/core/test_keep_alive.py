@@ -74,7 +74,7 @@ class TestRest:
     def test_connection_without_keep_alive_is_closed(self, server):
         server.opened("a")
         peer = server.sent(0)
-        peer.keep_alive = False
+        peer.say(b"Connection: close")
         server.answered(peer, MS)
         assert server.closed == ["a"]
         assert not server.pool.reusable
@@ -139,7 +139,7 @@ class TestAge:
     def test_an_announced_limit_is_a_limit(self, server):
         server.kept("a")
         peer = server.sent(S)
-        peer.keep_alive_ns = 75 * S
+        peer.say(b"Keep-Alive: timeout=75")
         server.answered(peer, S)
         assert server.take(76 * S - MARGIN_NS) is None
         assert server.take(76 * S - MARGIN_NS - 1) == "a"
@@ -147,7 +147,7 @@ class TestAge:
     def test_the_least_limit_counts(self, server):
         server.kept("a", "b")
         peer = server.sent(S)
-        peer.keep_alive_ns = 75 * S
+        peer.say(b"Keep-Alive: timeout=75")
         server.answered(peer, S)
         server.pool.lost(peer, 61 * S)
         assert server.pool.keep_alive.limit_ns == 60 * S

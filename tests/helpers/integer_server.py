@@ -2,9 +2,7 @@
 that a test names.
 """
 
-from dataclasses import dataclass, field
-
-from loadgen.core.keep_alive import LONG_REST_NS, KeepAlive
+from loadgen.core.keep_alive import LONG_REST_NS, KeepAlive, KeptConnection
 from loadgen.core.outcome import Outcome
 from loadgen.core.pool import Pool
 from loadgen.core.record import Record
@@ -13,17 +11,23 @@ from loadgen.core.server_threads import ServerThreads
 MS, S = 1_000_000, 1_000_000_000
 
 
-@dataclass(eq=False)
-class Peer:
+class Peer(KeptConnection):
     """A connection whose other end is the test."""
 
-    name: str
-    requests: int = 0
-    keep_alive: bool = True
-    keep_alive_ns: int = 0
-    idle_since: int = 0
-    closed_by_peer: bool = False
-    record: Record = field(default_factory=Record)
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.closed_by_peer = False
+
+    def send(self, record: Record) -> None:
+        """Carry a request."""
+        self.response.begin(record)
+        self.requests += 1
+
+    def say(self, field: bytes) -> None:
+        """Begin the response with a head that has this field."""
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + field + b"\r\n\r\n"
+        self.response.feed(head, self.record.first_byte or 1)
 
     def is_open(self) -> bool:
         return not self.closed_by_peer
@@ -58,11 +62,11 @@ class IntegerServer:
         """A request that finds a connection."""
         peer = self.pool.take(at_ns)
         assert peer is not None
-        peer.record = request(at_ns)
-        peer.record.reused = peer.requests > 0
+        record = request(at_ns)
+        record.reused = peer.requests > 0
         if not peer.requests:
-            self.pool.threads.sent(peer.record)
-        peer.requests += 1
+            self.pool.threads.sent(record)
+        peer.send(record)
         return peer
 
     def answered(self, peer: Peer, at_ns: int, *, first_byte_ns: int = 0) -> Peer:

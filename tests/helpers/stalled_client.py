@@ -103,8 +103,7 @@ class StalledClient:
         record.reused = connection.requests > 0
         if not connection.requests:
             self.pool.threads.sent(record)
-        connection.requests += 1
-        connection.record = record
+        connection.send(record)
         self._at(at_ns + self._first_byte_ns, self._begin, record, at_ns + self._first_byte_ns)
         self._at(at_ns + self._latency_ns, self._end, connection)
 

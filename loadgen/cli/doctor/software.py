@@ -22,6 +22,7 @@ COMPILED = (
     "loadgen.core.read_loop",
     "loadgen.core.stamped_connection",
     "loadgen.core.server_threads",
+    "loadgen.core.keep_alive",
     "loadgen.core.pool",
     "loadgen.core.schedule",
     "loadgen.core.pacer",
