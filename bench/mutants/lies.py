@@ -158,8 +158,8 @@ LIES = (
         (
             Edit(
                 "loadgen/core/kernel_clock.pyx",
-                "            is_first\n",
-                "            True\n            or is_first\n",
+                "self.usable = self.paired_ns == 0 or",
+                "self.usable = True or self.paired_ns == 0 or",
             ),
         ),
         Test("tests/core/test_kernel_clock.py::test_stamps_are_unusable_after_a_step_until_the_next_pair"),
@@ -252,7 +252,7 @@ LIES = (
         "idle connections used without a witness",
         (
             Edit(
-                "loadgen/core/keep_alive.py",
+                "loadgen/core/keep_alive.pyx",
                 "return connection.idle_since - oldest.idle_since > MARGIN_NS and oldest.is_open()",
                 "return True",
             ),
@@ -410,6 +410,17 @@ LIES = (
         "believe counts that do not add up",
         (Edit(TALLY, "self.disagreeing_counts += apart != 0", "pass"),),
         Test("tests/checks/test_token_counts.py::test_counts_that_do_not_add_up_are_suspect"),
+    ),
+    Mutant(
+        "read the last line of an event alone",
+        (
+            Edit(
+                "loadgen/core/sse.pyx",
+                "and not self.has_data and not self.at_first_line",
+                "and not self.at_first_line",
+            ),
+        ),
+        Test("tests/core/test_sse.py::test_event_stream_follows_the_standard"),
     ),
     Mutant(
         "leave the last requests out of the journal",

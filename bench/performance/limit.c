@@ -2,14 +2,15 @@
 // with every read when the bytes arrived and whether more are waiting, finds the tokens by their bytes, and keeps lags,
 // TTFTs and a histogram of gaps. It parses nothing. Where the kernel tells no time, it is the time of the read.
 //
-//     limit [-sipbe] PORT MODEL RATE COUNT TOKENS CONNECTIONS
+//     limit [-sipbte] PORT MODEL RATE COUNT TOKENS CONNECTIONS
 //
-// Each of -sipb adds a system call that loadgen makes:
+// Each of -sipbt adds system calls that loadgen makes:
 //     -s  after a send, the kernel's stamp of what was sent is taken from the error queue
 //     -i  after the last read of an answer, and after each that is late by LATE_NS, TCP_INFO tells in how many segments
 //         it came
 //     -p  before a send, a peek shows whether the server has closed the connection
 //     -b  before a send, the request is read from a file
+//     -t  a timerfd is set and read for each send, in place of the timeout of epoll_pwait2
 // -e sends embeddings, whose answers come in one piece without a token.
 //
 // It speaks to 127.0.0.1 and prints one line of JSON. CPU seconds (user and system) count from the first send to the
@@ -27,6 +28,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,8 +49,8 @@ static const char TOKEN[] = "\"content\":\"";  // a quote right behind it: an em
 static const char END[] = "0\r\n\r\n";         // of a chunked body
 static const char OK[] = "HTTP/1.1 200";       // what an answer in one piece begins with
 
-static int stamps_sends, asks_info, peeks, reads_bodies, embeds;  // the switches
-static int epoll;
+static int stamps_sends, asks_info, peeks, reads_bodies, has_timer, embeds;  // the switches
+static int epoll, timer;
 static struct sockaddr_in server;
 static Connection *idle[MOST_CONNECTIONS];
 static int idle_count;
@@ -181,6 +183,16 @@ static void receive(Connection *c) {
     if (ends) end(c);
 }
 
+static void set_timer(int64_t at_ns) {
+    struct itimerspec at = {{0, 0}, {at_ns / 1000000000, at_ns % 1000000000}};
+    if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL)) fail("timerfd_settime");
+}
+
+static void read_timer(void) {
+    int64_t times;
+    if (read(timer, &times, sizeof times) < 0 && errno != EAGAIN) fail("read");
+}
+
 static int ascending(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -196,11 +208,12 @@ static double peak_mb(void) {
 }
 
 static int read_switches(int argc, char **argv) {
-    for (int letter; (letter = getopt(argc, argv, "sipbe")) != -1;) {
+    for (int letter; (letter = getopt(argc, argv, "sipbte")) != -1;) {
         if (letter == 's') stamps_sends = 1;
         if (letter == 'i') asks_info = 1;
         if (letter == 'p') peeks = 1;
         if (letter == 'b') reads_bodies = 1;
+        if (letter == 't') has_timer = 1;
         if (letter == 'e') embeds = 1;
         if (letter == '?') return 0;
     }
@@ -209,7 +222,7 @@ static int read_switches(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     if (!read_switches(argc, argv)) {
-        fprintf(stderr, "usage: limit [-sipbe] PORT MODEL RATE COUNT TOKENS CONNECTIONS\n");
+        fprintf(stderr, "usage: limit [-sipbte] PORT MODEL RATE COUNT TOKENS CONNECTIONS\n");
         return 2;
     }
     argv += optind;
@@ -220,6 +233,9 @@ int main(int argc, char **argv) {
     write_request(argv[1], atoi(argv[4]));
     setpriority(PRIO_PROCESS, 0, NICENESS);
     epoll = epoll_create1(0);
+    timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+    struct epoll_event rings = {EPOLLIN, {.ptr = NULL}};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &rings);
     lags = malloc(count * sizeof *lags);
     ttfts = malloc(count * sizeof *ttfts);
     for (int n = atoi(argv[5]); n > 0 && idle_count < MOST_CONNECTIONS; n--) idle[idle_count++] = open_connection();
@@ -234,6 +250,10 @@ int main(int argc, char **argv) {
             int64_t due = start + (int64_t)(sent / rate * 1e9), left = due - now_ns();
             if (left > 0 || sends == MOST_SENDS) {
                 left = left > 0 ? left : 0;
+                if (has_timer && left) {
+                    set_timer(due);
+                    break;
+                }
                 wait = (struct timespec){left / 1000000000, left % 1000000000};
                 timeout = &wait;
                 break;
@@ -243,7 +263,12 @@ int main(int argc, char **argv) {
             lags[sent] = last_sent - due;
         }
         int n = epoll_pwait2(epoll, ready, AT_ONCE, timeout, NULL);
-        for (int i = 0; i < n; i++) receive(ready[i].data.ptr);
+        for (int i = 0; i < n; i++) {
+            if (ready[i].data.ptr)
+                receive(ready[i].data.ptr);
+            else
+                read_timer();
+        }
     }
     double wall_s = (now_ns() - first_sent) / 1e9;
     double cpu_s = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - startup_cpu) / 1e9;
