@@ -5,7 +5,6 @@ Budget per request: some comparisons of integers. It reads no clock: the caller 
 """
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t
-from cpython cimport array as c_array
 
 from array import array
 from bisect import bisect_right
@@ -54,7 +53,8 @@ cdef class Schedule:
             self._first, self._step = numbers.start, numbers.step
         is_plain = isinstance(due, array) and due.typecode == "q"
         self._due_times = due if is_plain else array("q", due)
-        self._due = <const int64_t *>(<c_array.array>self._due_times).data.as_longlongs
+        cdef const int64_t[::1] due_times = self._due_times
+        self._due = &due_times[0] if self._count else NULL
         self._following = following
         self.cap = cap
         self._slots = self._count + following if cap is None else cap
