@@ -10,6 +10,7 @@ RECORD, TALLY, LOAD = (
 ANSWER = "loadgen/core/answer.pyx"
 DISTORTION, COUNTS = "loadgen/checks/distortion.py", "loadgen/checks/token_counts.py"
 READ_LOOP = "loadgen/core/read_loop.pyx"
+ARRIVALS = "loadgen/core/arrivals.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/core/pacer.pyx"
@@ -40,7 +41,7 @@ LIES = (
     ),
     Mutant(
         "believe the stamp of a segment behind a lost one",
-        (Edit(CONNECTION, "is_stamped and is_early(", "False and is_early("),),
+        (Edit(ARRIVALS, "is_stamped and is_early(", "False and is_early("),),
         Test("tests/core/test_stamped_connection.py::test_reordered_token_came_between_its_stamp_and_its_reading"),
     ),
     Mutant(
@@ -131,7 +132,7 @@ LIES = (
         "times of reading sold as stamps of the kernel's",
         (
             Edit(
-                CONNECTION,
+                ARRIVALS,
                 "            at_ns = clock.monotonic_ns(on_real_ns)\n            if clock.",
                 "            if clock.",
             ),
@@ -140,12 +141,12 @@ LIES = (
     ),
     Mutant(
         "tokens read together are all exact",
-        (Edit(CONNECTION, "record.set_earliest(first, exact_from, earliest_ns)", "pass"),),
+        (Edit(ARRIVALS, "record.set_earliest(first, exact_from, earliest_ns)", "pass"),),
         Test(f"{STAMPS}::test_interval_holds_the_truth_while_the_client_stalls"),
     ),
     Mutant(
         "forget bytes that are still unread",
-        (Edit(CONNECTION, "cdef bint ends_read = emptied and ", "cdef bint ends_read = "),),
+        (Edit(ARRIVALS, "cdef bint ends_read = self.emptied and ", "cdef bint ends_read = "),),
         Test("tests/core/test_stamped_connection.py::test_stamp_of_a_read_that_left_bytes_is_not_exact"),
     ),
     Mutant(

@@ -3,8 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from loadgen.core.c.segments cimport Segments
-from loadgen.core.c.window cimport Window
+from loadgen.core.arrivals cimport Arrivals
 from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.record cimport Record
 from loadgen.core.read_loop cimport ReadLoop, SendHook
@@ -22,13 +21,7 @@ cdef class Connection(KeptConnection):
     cdef bint uses_loop  # the event loop reads it
     cdef object error
     cdef object tls  # decrypts what is read and encrypts what is sent; None: neither
-    cdef int64_t latest_ns  # stamp of the last read
-    # stamp of the last read that emptied the socket, or when the request was sent: no byte that is
-    # read later had come by then
-    cdef int64_t emptied_ns
-    cdef bint was_emptied  # by the last read
-    cdef Segments segments
-    cdef Window window
+    cdef Arrivals arrivals
     cpdef send(self, bytes request, Record record)
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
@@ -36,5 +29,4 @@ cdef class Connection(KeptConnection):
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                        bint emptied) except -1
-    cdef int _bound(self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped,
-                    bint is_reordered, bint emptied) except -1
+    cdef bint _ends_event(self) noexcept

@@ -10,13 +10,11 @@ from libc.stdint cimport int64_t
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
-from loadgen.core.c.events cimport REORDERED, USER
+from loadgen.core.arrivals cimport Arrivals
 from loadgen.core.c.kernel cimport (
     MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_RDWR, ask_for_stamps, now_ns, receive, recv, send, shutdown,
     stamp_of_sent,
 )
-from loadgen.core.c.segments cimport add_read, ask_segments, begin_response, begin_segments, is_early
-from loadgen.core.c.window cimport fills_window, learn_window
 from loadgen.core.http1 cimport CHUNK_END, CHUNK_SIZE, IDLE, READER, Response
 from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.kernel_clock cimport KernelClock
@@ -82,20 +80,14 @@ cdef class Connection(KeptConnection):
         super().__init__(scanner)
         self.owner, self.transport = owner, transport
         self.read_loop, self.hook, self.tls = read_loop, read_loop.hook, tls
-        self.fd = -1
-        self.was_emptied = True
-        self.socket_fd = -1
-        learn_window(&self.window, self.socket_fd)
-        begin_segments(&self.segments, 0 if tls is None else tls.bytes_read)
+        self.fd = self.socket_fd = -1
+        self.arrivals = Arrivals(read_loop, 0 if tls is None else tls.bytes_read)
 
     def begin_reading(self):
         """Start to read; from now on the transport belongs to this connection."""
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
-        learn_window(&self.window, self.socket_fd)
+        self.arrivals.open(self.socket_fd, self.tls is not None)
         self.is_readable = self.read_loop.fd >= 0
-        if self.tls is not None:
-            # from now on it compares with the segments of the handshake
-            ask_segments(&self.segments, self.socket_fd)
         if self.is_readable:
             # so that resume_writing is called when nothing is left to write
             self.transport.set_write_buffer_limits(0)
@@ -134,9 +126,8 @@ cdef class Connection(KeptConnection):
         size = PyBytes_GET_SIZE(request)
         self.response.begin(record)
         self.requests += 1
-        record.sent = self.emptied_ns = now_ns()
-        self.was_emptied = True
-        begin_response(&self.segments, self.socket_fd)
+        record.sent = now_ns()
+        self.arrivals.begin_response(record.sent)
         if record.index >= 0:
             self.hook.sends += 1
         if self.fd >= 0:
@@ -170,7 +161,8 @@ cdef class Connection(KeptConnection):
         if record.index >= 0:
             self.hook.tokens += record.counted - counted
         if record.events > record.events_before:
-            self._bound(record, at_ns, at_ns, False, False, False)
+            self.arrivals.add_decoded(at_ns)
+            self.arrivals.bound(record, False, self.uses_loop)
 
     def eof(self, int64_t at_ns):
         """End a response whose body aiohttp's reader has decoded to its end."""
@@ -201,7 +193,8 @@ cdef class Connection(KeptConnection):
         bint reordered=False
     ):
         """For tests: read bytes as the read loop would, with a stamp on CLOCK_REALTIME."""
-        self.segments.was_reordered = self.segments.was_reordered or reordered
+        if reordered:
+            self.arrivals.segments.was_reordered = True
         self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns,
                        emptied)
 
@@ -292,55 +285,35 @@ cdef class Connection(KeptConnection):
             emptied: Whether they were all that the socket held.
         """
         cdef Response response = self.response
-        cdef KernelClock clock = self.read_loop.kernel_clock
-        cdef bint was_complete = response.complete, is_stamped = on_real_ns != 0 and clock.usable
+        cdef Arrivals arrivals = self.arrivals
+        cdef bint was_complete = response.complete
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
-        cdef int64_t at_ns = read_ns
+        cdef int64_t at_ns = arrivals.add(n, read_ns, on_real_ns, emptied)
         cdef Finish was_finished = UNFINISHED if record is None else record.finish
-        cdef bint is_reordered
-        cdef int64_t least_ns, most_ns
-        if is_stamped:
-            at_ns = clock.monotonic_ns(on_real_ns)
-            if clock.slack_ns:  # the latest time that the stamp can mean
-                at_ns = min(at_ns + clock.slack_ns, read_ns)
         cdef bytes decrypted
-        add_read(&self.segments, n, emptied)
-        is_reordered = is_stamped and is_early(&self.segments, self.socket_fd, read_ns - at_ns)
-        if is_reordered:
-            at_ns = max(at_ns, self.emptied_ns)
         if record is not None:
             record.events_before = record.events
-        # by the width of a pair of readings, or CLOCK_REALTIME was set
-        if at_ns > read_ns or at_ns < self.emptied_ns:
-            least_ns, most_ns = self.emptied_ns - clock.max_width_ns, read_ns + clock.max_width_ns
-            is_stamped = least_ns <= at_ns <= most_ns
-            at_ns = max(at_ns, self.emptied_ns) if is_stamped and at_ns <= read_ns else read_ns
-        # the read before may have had no stamp, and so a later time
-        self.latest_ns = max(self.latest_ns, read_ns if is_reordered else at_ns)
         self.hook.reads += 1
         if self.tls is not None:
             decrypted = self._decrypt(p, n)
         if self.tap is not None and record is not None:
-            self.tap.read(record, self.latest_ns, p[:n] if self.tls is None else decrypted)
+            self.tap.read(record, at_ns, p[:n] if self.tls is None else decrypted)
         if self.tls is None:
-            response.feed_raw(p, n, self.latest_ns)
+            response.feed_raw(p, n, at_ns)
         else:
-            response.feed_raw(PyBytes_AS_STRING(decrypted), PyBytes_GET_SIZE(decrypted),
-                              self.latest_ns)
+            response.feed_raw(PyBytes_AS_STRING(decrypted), PyBytes_GET_SIZE(decrypted), at_ns)
             response.events.tail += self.tls.is_partial
         if response.phase == CHUNK_END:
             self.read_loop.splits_chunks = True
         if record is not None:
             if record.index >= 0:
                 self.hook.tokens += record.counted - counted
-            if fills_window(&self.window, self.socket_fd, n, read_ns - at_ns):
+            if arrivals.fills_window(n):
                 record.window_filled = True
             if record.events > record.events_before:
-                self._bound(record, at_ns, read_ns, is_stamped, is_reordered, emptied)
-        self.was_emptied = emptied
-        if emptied:
-            self.emptied_ns = at_ns - 2 * clock.slack_ns if is_stamped else self.read_loop.asked_ns
+                arrivals.bound(record, self._ends_event(), self.uses_loop)
+        arrivals.end_read()
         if response.wants_reader and response.phase == READER:
             self._fall_back_to_loop()
             self.is_readable = False
@@ -368,55 +341,10 @@ cdef class Connection(KeptConnection):
             self.transport.close()
         return decrypted
 
-    cdef int _bound(
-        self, Record record, int64_t at_ns, int64_t read_ns, bint is_stamped, bint is_reordered,
-        bint emptied
-    ) except -1:
-        """Store how early the events that one read has brought can have come.
-
-        A stamp is that of the last segment of what was read, or of one that is still unread. It
-        holds for the last event if that ends what has come, and for all events if what has come was
-        one segment. Where segments were reordered it is only the earliest time of the last event.
-
-        Args:
-            record: What they were written to.
-            at_ns: The stamp of the read.
-            read_ns: When it was read.
-            is_stamped: Whether the stamp is the kernel's.
-            is_reordered: Whether what it stamps may have been readable only later.
-            emptied: Whether the read took all that the socket held.
-        """
+    cdef bint _ends_event(self) noexcept:
+        """Whether what was read ended with the end of an event."""
         # The end of a chunk belongs to its event, and may have come later.
         cdef bint may_end_later = (
             self.read_loop.splits_chunks and self.response.phase == CHUNK_SIZE
         )
-        cdef bint ends_read = emptied and self.response.events.tail == 0 and not may_end_later
-        cdef Py_ssize_t first = record.events_before, exact_from
-        cdef int64_t earliest_ns = self.emptied_ns
-        cdef int64_t seen_ns = read_ns if is_reordered else at_ns  # all had come by then
-        cdef int64_t slack_ns = self.read_loop.kernel_clock.slack_ns
-        record.set_read(first, read_ns)
-        if self.was_emptied and not self.uses_loop:
-            earliest_ns = max(earliest_ns, self.read_loop.empty_until_ns(seen_ns))
-        if not is_stamped or is_reordered:
-            exact_from = record.events
-            record.set_source(first, REORDERED if is_reordered else USER)
-        elif (
-            ends_read and record.events - first == 1
-            or ask_segments(&self.segments, self.socket_fd)
-        ):
-            exact_from = first
-            if self.read_loop.woken_ns:
-                self.read_loop.learn_wake(at_ns, read_ns)
-        else:
-            exact_from = record.events - ends_read
-        if exact_from > first:
-            earliest_ns = max(earliest_ns, self.read_loop.ready_since_ns(read_ns, seen_ns))
-            earliest_ns = min(earliest_ns, seen_ns)
-            record.set_earliest(first, exact_from, earliest_ns)
-            if is_reordered and ends_read and at_ns > earliest_ns:
-                record.set_earliest(exact_from - 1, exact_from, at_ns)
-        # Their stamps are those of a read before that came late; or the clock is slow.
-        if at_ns < self.latest_ns or slack_ns:
-            record.set_earliest(exact_from, record.events, at_ns - 2 * slack_ns)
-        return 0
+        return self.response.events.tail == 0 and not may_end_later

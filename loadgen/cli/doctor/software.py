@@ -20,6 +20,7 @@ COMPILED = (
     "loadgen.core.http1",
     "loadgen.core.kernel_clock",
     "loadgen.core.read_loop",
+    "loadgen.core.arrivals",
     "loadgen.core.stamped_connection",
     "loadgen.core.server_threads",
     "loadgen.core.keep_alive",

@@ -26,6 +26,7 @@ COMPILED = (
     "core.http1",
     "core.kernel_clock",
     "core.read_loop",
+    "core.arrivals",
     "core.stamped_connection",
     "core.server_threads",
     "core.keep_alive",
