@@ -1,8 +1,31 @@
 # cython: language_level=3
 """Arrivals: when the bytes of a connection came, and how early its events can have come.
 
-Budget per read: one stamp is converted and compared. The kernel is asked for its counters of the
-socket only after a read that brought several events, or whose stamp is old.
+- The time of a token is the kernel's. With SO_TIMESTAMPING, recvmsg returns when the last segment
+  of what was read reached the host. A C client that reads 24 ms late at p99 still has stamps with a
+  p99 error of 22 us. Without a stamp the time is that of the reading, taken before parsing.
+- A stamp holds for the last event of a read that emptied the socket; else it may be that of a later
+  segment. A read that returns less than it has room for emptied it: the kernel copies all it has.
+- Any other event lies between the stamp and the last time at which the socket was empty: the stamp
+  of the read before, or the turn in which epoll did not report it (`ReadLoop.empty_until_ns`). What
+  woke the thread came no earlier than the thread can have waited (`ReadLoop.ready_since_ns`).
+  Without the rule for a stopped process there, tokens that had waited 48 ms were called exact, in
+  one of 70 runs with stops of 50 ms.
+- Events of one segment came together. TCP_INFO (1.2 us) counts the segments (`c/segments`); it is
+  asked only after a read that brought several events, or whose stamp is old.
+- A stamp can be too early: behind a lost segment it is that of one that was not readable yet. One
+  more than 50 us older than its read is asked about, by the counter of reordered segments in the
+  same TCP_INFO. Where that rose in this response, the times are those of the read, with its bound.
+  On a link with 1 % loss and a round trip of 40 ms, p99 TTFT is 103.1 ms +- 5.9 for a true 103.0;
+  stamps alone give 83.7 +- 0.09 for a true 103.3.
+- The end of a chunk belongs to its event. A read that ends between the two shows a server that
+  writes them apart; from then on TCP_INFO is asked for each event that is followed by the end of
+  its chunk. To ask for every event would cost a tenth of it.
+- What aiohttp's reader decodes has no bound: such a token waits for two turns of the event loop,
+  and the probe measures one. Up to 5 % of them came before a bound of one turn.
+- A bound is stored only where it differs from the time, so exact streams take no more memory.
+
+Budget per read: one stamp is converted and compared.
 """
 cimport cython
 from libc.stdint cimport int64_t, uint64_t

@@ -7,7 +7,8 @@ has taken, may wait for such a thread: if a request that was sent later on a kep
 been answered, or if connections are idle and all requests in flight wait like this one. Else the
 server is slow. Where it may wait so, no connection is kept until it is answered. If its response
 begins soon after the first of them was closed, the guess was true; after PROOF of them, less those
-that were not, none is kept any more.
+that were not, none is kept any more. Slow responses alone are no sign: with them as one, 969 of 1,000
+requests to a slow simulator opened a connection.
 """
 
 cimport cython
