@@ -329,6 +329,7 @@ class Sessions:
     def register(self) -> None:
         """Set the hooks."""
         self._sender.body = self._open.body
+        self._sender.keeps_answer |= self._requests.repeats_answers
         self._sender.before_send.append(self._prepare)
         self._sender.after_end.append(self._continue)
 

@@ -15,13 +15,13 @@ Max probe E2EL (ms):                     30.00"""
 
 
 def test_the_block_has_vllms_rows() -> None:
-    lines = [line.rstrip() for line in block(result([steady()], probes=PROBES), [], [])]
+    lines = [line.rstrip() for line in block(result([steady()], facts=PROBES), [], [])]
     start = next(number for number, line in enumerate(lines) if "Probe Requests" in line)
     assert "\n".join(lines[start:-1]) == ROWS
 
 
 def test_the_result_has_vllms_keys_and_is_read_back() -> None:
-    data = result([steady()], probes=PROBES)
+    data = result([steady()], facts=PROBES)
     keys = [
         data[f"probe_{name}"] for name in ("completed", "failed", "median_e2el_ms", "max_e2el_ms")
     ]
@@ -30,11 +30,11 @@ def test_the_result_has_vllms_keys_and_is_read_back() -> None:
 
 
 def test_a_run_without_probes_has_no_keys_of_them() -> None:
-    assert not [key for key in result([steady()], probes={}) if key.startswith("probe_")]
+    assert not [key for key in result([steady()], facts={}) if key.startswith("probe_")]
 
 
 def test_probes_of_which_all_failed_are_counted() -> None:
-    data = result([steady()], probes={"probes_failed": 2})
+    data = result([steady()], facts={"probes_failed": 2})
     assert (data["probe_completed"], data["probe_failed"], data["probe_median_e2el_ms"]) == (
         0,
         2,
