@@ -1,6 +1,6 @@
 """The load on the clock: sends each request when it is due, and waits until all have ended."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from loadgen.client.loop_probe import LoopProbe
@@ -73,17 +73,23 @@ class Load:
             beginnings = population.beginnings()
         following = len(index) - len(beginnings.numbers)
         self.ends_by_time = closed_loop and settings.duration is not None
-        until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
+        start_ns = recorder.start_ns
+        until_ns = start_ns + int((settings.duration or 0) * NS_PER_S)
         cap = settings.max_concurrency
         if cap is not None:
             cap = None if settings.users is not None else partition.share(cap)
+        profile = settings.load_profile if settings.concurrency_profile is not None else None
+        caps = (
+            (start_ns + int(at_s * NS_PER_S), partition.share(level))
+            for at_s, level in (() if profile is None else profile.levels())
+        )
         schedule = Schedule(
-            recorder.start_ns,
+            start_ns,
             beginnings.numbers,
             beginnings.due,
             following=following,
             cap=cap,
-            caps=_caps(settings, recorder.start_ns, partition),
+            caps=caps,
             closed_loop=closed_loop and population is None,
             until_ns=until_ns if self.ends_by_time else None,
         )
@@ -180,13 +186,3 @@ class Load:
         self.reached = record.index + 1
         if record.index >= self._requests.prepared:
             self._recorder.counters["repeated_prompts"] += self._requests.repeats(record.index)
-
-
-def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterator[tuple[int, int]]:
-    """Yield when the share of a partition in --concurrency-profile changes, ns, and to what;
-    nothing without it.
-    """
-    profile = settings.load_profile
-    if settings.concurrency_profile is not None and profile is not None:
-        for at_s, level in profile.levels():
-            yield start_ns + int(at_s * NS_PER_S), partition.share(level)
