@@ -13,6 +13,7 @@ from loadgen.core.sender import Sender
 from loadgen.errors import BadInput
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import is_in_doubt
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 MAX_ANSWERS = 200  # in the sample
 
@@ -21,15 +22,15 @@ class AnswerTokens:
     """Keeps the texts of answers, and counts their tokens after the run.
 
     Args:
-        count: Counts the tokens of texts, slowly; raises BadInput where it cannot.
+        tokenizer: Loads the tokenizer; raises BadInput where there is none.
         recorder: Counts the records.
         workers: How many share the run, each with a sample of its own.
     """
 
     def __init__(
-        self, count: Callable[[list[str]], list[int]], recorder: Recorder, workers: int = 1
+        self, tokenizer: Callable[[], Tokenizer], recorder: Recorder, workers: int = 1
     ) -> None:
-        self._count = count
+        self._tokenizer = tokenizer
         self._recorder = recorder
         self._uncounted: list[Record] = []
         self._sample = NumberSample(workers, max(1, MAX_ANSWERS // workers))
@@ -63,8 +64,9 @@ class AnswerTokens:
         """Return the tokens of texts by request number; {} where they cannot be counted."""
         if not records:
             return {}
+        texts = [record.text for record in records]
         try:
-            counts = await asyncio.to_thread(self._count, [record.text for record in records])
+            counts = await asyncio.to_thread(lambda: self._tokenizer().count(texts))
         except BadInput:
             return {}
         return dict(zip([record.index for record in records], counts, strict=True))

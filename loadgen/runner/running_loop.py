@@ -17,7 +17,7 @@ from loadgen.util import garbage_collection
 from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.scheduling import separate_cores
 from loadgen.util.tasks import background_tasks, repeat
-from loadgen.workload.tokenizer import tokenizer
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 
@@ -59,11 +59,7 @@ class RunningLoop:
             prepared.capture.start_ns = start_ns
             opened.link.tap(prepared.capture)
         self._features = (
-            AnswerTokens(
-                lambda texts: tokenizer.tokenizer_of(job.settings).count(texts),
-                self.recorder,
-                job.partition.count,
-            ),
+            AnswerTokens(LazyTokenizer(job.settings), self.recorder, job.partition.count),
             StructuredAnswers(prepared.requests),
         )
         self.load = Load(

@@ -31,6 +31,16 @@ ANSWERED = (
 )
 
 
+class Tokenizer:
+    """Finds so many tokens in each text."""
+
+    def __init__(self, tokens):
+        self.tokens = tokens
+
+    def count(self, texts):
+        return [self.tokens] * len(texts)
+
+
 async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer(tmp_path):
     class Burst:
         """Takes all requests, and then answers all of them."""
@@ -54,7 +64,7 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
     prompt = Prompt("Hello?", 2, 1, "test")
     request_store.write(tmp_path, [prompt], lambda prompt: b"{}", dict, 1)
     recorder = Recorder(now_ns(), count)
-    tokens = AnswerTokens(lambda texts: [1] * len(texts), recorder)
+    tokens = AnswerTokens(lambda: Tokenizer(1), recorder)
     with request_store.Requests(tmp_path) as requests:
         await Load(
             RunSettings(), Burst(), requests, recorder, stripe, features=[tokens.register]
@@ -63,12 +73,18 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
     assert len(tokens._sample.records) <= MAX_ANSWERS
 
 
-def kept(count=len, told=(), *, records=(), workers=1):
+def kept(tokens_of_text=0, told=(), *, records=(), workers=1):
     """A recorder, the feature and the hooks, once it has got answers with these counts and these
     records.
     """
     recorder = Recorder(0, len(told))
-    tokens, sender = AnswerTokens(count, recorder, workers), SimpleNamespace()
+
+    def load():
+        if tokens_of_text is None:
+            raise BadInput("--tokenizer", "is none", "give one")
+        return Tokenizer(tokens_of_text)
+
+    tokens, sender = AnswerTokens(load, recorder, workers), SimpleNamespace()
     tokens.register(sender)
     for record in (
         *(answered(i, tokens=[20, 30], counts=counts) for i, counts in enumerate(told)),
@@ -109,29 +125,26 @@ def test_answers_without_a_count_and_calls_of_tools_are_in_no_sample():
 
 
 async def test_answers_that_the_server_does_not_count_are_recorded_with_what_was_counted():
-    recorder, tokens, _ = kept(lambda texts: [7] * len(texts), told=({}, {}))
+    recorder, tokens, _ = kept(7, told=({}, {}))
     assert recorder.ended == 0
     assert await tokens.finish() == {"tokenized": {0: 7, 1: 7}, "sampled": {}}
     assert (recorder.ended, recorder.count("output_tokens")) == (2, 14)
 
 
 async def test_answers_are_recorded_where_nothing_can_count_them():
-    def count(texts):
-        raise BadInput("--tokenizer", "is none", "give one")
-
-    recorder, tokens, _ = kept(count, told=({}, {}))
+    recorder, tokens, _ = kept(None, told=({}, {}))
     assert await tokens.finish() == {"tokenized": {}, "sampled": {}}
     assert recorder.ended == 2
 
 
 async def test_texts_are_kept_until_the_server_has_counted():
     for told, keeps in ((({},), True), (({}, {"completion_tokens": 2}), False)):
-        _, _, sender = kept(lambda texts: [], told=told)
+        _, _, sender = kept(told=told)
         assert sender.keeps_text is keeps
 
 
 async def test_the_sample_is_tokenized_where_the_server_counts_more_than_events_show():
     for counted, sampled in ((2, {}), (100, {0: 3})):
-        recorder, tokens, _ = kept(lambda texts: [3], told=({"completion_tokens": counted},))
+        recorder, tokens, _ = kept(3, told=({"completion_tokens": counted},))
         assert await tokens.finish() == {"tokenized": {}, "sampled": sampled}
         assert len(recorder.snapshot().sample) == len(sampled)
