@@ -1,5 +1,12 @@
-"""Probes in the result and in the block, as `vllm bench serve` has them."""
+"""Probes beside the load, and in the result and the block as `vllm bench serve` has them."""
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
+from loadgen.features.probe import FIRST, Probe
 from loadgen.report.result import RunResult
 from loadgen.report.vllm_block import block
 from tests.helpers.run_facts import MS, result, steady
@@ -43,3 +50,47 @@ def test_probes_of_which_all_failed_are_counted() -> None:
     rows = block(data, [], [])
     assert any(line.split() == ["Probe", "requests", "failed:", "2"] for line in rows)
     assert not any("probe E2EL" in line for line in rows)
+
+
+class Silent:
+    """A transport whose requests end when a test says so."""
+
+    def __init__(self) -> None:
+        self.target = SimpleNamespace(body=lambda prompt: b"{}")
+        self.sent: list[Record] = []
+        self.on_end: Any = None
+
+    def send(self, record: Record, body: bytes) -> None:
+        self.sent.append(record)
+
+    def end(self, outcome: Outcome) -> None:
+        """End the last request 5 ns after it was sent."""
+        record = self.sent[-1]
+        record.outcome, record.sent, record.last_token = outcome, 100, 105
+        self.on_end(record)
+
+
+async def test_probes_are_sent_one_after_another_and_the_last_is_waited_for() -> None:
+    transport = Silent()
+    probe = Probe(transport, rate=1e9)  # type: ignore[arg-type]
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(probe.run())
+        for outcome in (Outcome.OK, Outcome.STATUS, Outcome.CANCELLED):
+            count = len(transport.sent)
+            while len(transport.sent) == count:
+                await asyncio.sleep(0)
+            if outcome is Outcome.CANCELLED:
+                finished = tasks.create_task(probe.finish())
+                await asyncio.sleep(0)
+                assert not finished.done()
+            transport.end(outcome)
+    assert [record.index for record in transport.sent] == [FIRST, FIRST - 1, FIRST - 2]
+    assert finished.result() == {"probe_e2el_ns": [5], "probes_failed": 1}
+
+
+async def test_a_probe_that_has_not_begun_sends_nothing_once_it_is_to_finish() -> None:
+    transport = Silent()
+    probe = Probe(transport, rate=1.0)  # type: ignore[arg-type]
+    assert await probe.finish() == {"probe_e2el_ns": [], "probes_failed": 0}
+    await probe.run()
+    assert transport.sent == []
