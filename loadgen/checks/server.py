@@ -80,8 +80,8 @@ def _to_us_alone(run: RunData) -> list[Check]:
         if given_up:
             limit += f", and {given_up} that ended without an answer"
     else:
-        least = answered(run)
-        value, limit = f"{count:.0f} requests by the server", f"our {least} to {requests}"
+        value = f"{count:.0f} requests by the server"
+        limit = f"our {answered(run)} to {requests}"
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
         if count is not None and count < run.snapshot.ok
@@ -192,8 +192,7 @@ def sent(run: RunData) -> int:
     among them.
     """
     again = run.snapshot.retried["attempts"]
-    first = int((run.snapshot.sent >= 0).sum()) + probe.count(run)
-    return first + int(again.sum()) - len(again)
+    return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + probe.count(run)
 
 
 def answered(run: RunData) -> int:

@@ -5,7 +5,7 @@ as `vllm bench serve` has them.
 import asyncio
 import contextlib
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -91,8 +91,7 @@ class Probe:
 
 def e2el_ns(run: RunData) -> list[int]:
     """Return E2EL of each probe of a run that succeeded, ns."""
-    succeeded: list[int] = run.trailer.facts.get("probe_e2el_ns", [])
-    return succeeded
+    return cast(list[int], run.trailer.facts.get("probe_e2el_ns", []))
 
 
 def count(run: RunData) -> int:

@@ -34,10 +34,6 @@ def add_facts(facts: Mapping[Any, Any], further: Mapping[Any, Any]) -> dict[Any,
     """Add up facts by name: add numbers, join lists, and add up facts within them."""
     total = dict(facts)
     for name, fact in further.items():
-        if name not in total:
-            total[name] = fact
-        elif isinstance(fact, dict):
-            total[name] = add_facts(total[name], fact)
-        else:
-            total[name] = total[name] + fact
+        before = total.get(name, type(fact)())
+        total[name] = add_facts(before, fact) if isinstance(fact, dict) else before + fact
     return total

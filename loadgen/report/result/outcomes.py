@@ -280,7 +280,7 @@ class ServerStop(Struct, frozen=True, kw_only=True):
         # requests at all.
         if ended is not None and telemetry.has_same_name("requests", "aborted"):
             finished = max(0.0, ended - (aborted or 0.0) - ok)
-        generated = telemetry.increase("generation_tokens")
+        generated, came = telemetry.increase("generation_tokens"), server.received_tokens(run)
         may_be_stale = any(
             source.names.get("running") == OF_LAST_STEP for source in telemetry.sources
         )
@@ -298,9 +298,7 @@ class ServerStop(Struct, frozen=True, kw_only=True):
             stopped=stopped,
             aborted=aborted,
             finished=finished,
-            unread_tokens=None
-            if generated is None
-            else max(0.0, generated - server.received_tokens(run)),
+            unread_tokens=None if generated is None else max(0.0, generated - came),
             unfinished=unfinished,
             scraped_after_s=telemetry.last_at_s - int(snapshot.closed.max()) / 1e9,
         )

@@ -36,9 +36,7 @@ def token_counts(result: RunResult) -> Iterator[str]:
 
 
 def rates(result: RunResult) -> Iterator[str]:
-    """Write how many answers are the JSON that was asked for, and the rates that vLLM's block does
-    not have.
-    """
+    """Write the answers that are JSON as asked, and the rates that vLLM's block does not have."""
     yield from structured_output.lines(result.structured_output)
     rates = result.rates
     if (state := result.numbers.steady_state) is not None:
