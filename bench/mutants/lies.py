@@ -19,10 +19,10 @@ STALLS = (
     Edit(LOAD, "self.pacer.start()\n", "self.pacer.start()\n                self._stall()\n"),
     Edit(
         LOAD,
-        "    async def count(self)",
-        "    def _stall(self) -> None:\n        import time\n\n        time.sleep(0.005)\n"
-        "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def "
-        "count(self)",
+        "    def stop(self",
+        "    def _stall(self) -> None:\n        import asyncio\n        import time\n\n"
+        "        time.sleep(0.005)\n"
+        "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    def stop(self",
     ),
 )
 SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"

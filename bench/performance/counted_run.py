@@ -12,6 +12,8 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -20,7 +22,6 @@ import uvloop
 import loadgen
 from loadgen.client import loop_probe
 from loadgen.client.load_loop import Load
-from loadgen.metrics import streamed_tokens
 from loadgen.runner import coordinator
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.run import run as carry_out
@@ -102,7 +103,11 @@ def main(
     # probe. So are sampled answers, of which a long run has no more than a short one.
     coordinator.PROGRESS_S = 1e6
     loop_probe.PERIOD_NS = loop_probe.STAMPED_PERIOD_NS = 10**15
-    streamed_tokens.MAX_ANSWERS = 1
+    older = find_spec("loadgen.features") is None
+    sampling = import_module(
+        f"loadgen.{'metrics.streamed_tokens' if older else 'features.answer_tokens'}"
+    )
+    vars(sampling)["MAX_ANSWERS"] = 1
     settings = loadgen.RunSettings(
         base_url=url,
         model="metronome",

@@ -28,7 +28,9 @@ from loadgen.util.number_format import plural
 ANSWERS_C = Path(__file__).with_name("answers.c")
 RATES, QUICK_RATES = (2_000, 5_000, 10_000, 20_000), (200, 500)
 SECONDS, QUICK_SECONDS = 2.5, 0.2
-ANSWER_MS = 50.0  # of a server that answers in batches; where it is less, 1 % of it is less than a wake-up
+ANSWER_MS = (
+    50.0  # of a server that answers in batches; where it is less, 1 % of it is less than a wake-up
+)
 ROUNDS = 3
 WARM_S = 0.1  # so much of the load has a connection each before the clock starts
 LATE = "late sends"  # the check of loadgen that a client fails which does not keep up

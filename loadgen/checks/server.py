@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.checks.check import Check, inapplicable
+from loadgen.features import probe
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import ms, plural
@@ -79,8 +80,8 @@ def _to_us_alone(run: RunData) -> list[Check]:
         if given_up:
             limit += f", and {given_up} that ended without an answer"
     else:
-        least = run.snapshot.ok + len(run.trailer.probe_e2el_ns)
-        value, limit = f"{count:.0f} requests by the server", f"our {least} to {requests}"
+        value = f"{count:.0f} requests by the server"
+        limit = f"our {answered(run)} to {requests}"
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
         if count is not None and count < run.snapshot.ok
@@ -152,7 +153,7 @@ def _why_not(run: RunData) -> str:
         return "a worker was lost, and what it had asked for is among the server's numbers"
     if served_alone(run) is False:
         return "the server's numbers include requests of other clients"
-    if run.probes:
+    if probe.count(run):
         return "the server's numbers include probes"
     failed = _given_up(run)
     return (
@@ -168,10 +169,10 @@ def served_alone(run: RunData) -> bool | None:
     """
     count = run.telemetry.increase("requests")
     if count is not None:
-        return run.snapshot.ok + len(run.trailer.probe_e2el_ns) <= count <= sent(run)
+        return answered(run) <= count <= sent(run)
     most = _most_at_once(run)
-    ours = throughput.peak_concurrency(run.snapshot) + (1 if run.probes else 0) + _given_up(run)
-    return None if most is None else most <= ours
+    at_once = throughput.peak_concurrency(run.snapshot) + min(1, probe.count(run))
+    return None if most is None else most <= at_once + _given_up(run)
 
 
 def _given_up(run: RunData) -> int:
@@ -191,7 +192,18 @@ def sent(run: RunData) -> int:
     among them.
     """
     again = run.snapshot.retried["attempts"]
-    return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + run.probes
+    return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + probe.count(run)
+
+
+def answered(run: RunData) -> int:
+    """How many requests were answered well, the probes among them."""
+    return run.snapshot.ok + len(probe.e2el_ns(run))
+
+
+def received_tokens(run: RunData) -> int:
+    """How many output tokens came, the one of each probe among them."""
+    counters = run.snapshot.counters
+    return counters["output_tokens"] + counters["lost_token_events"] + probe.count(run)
 
 
 def _ttft_ns(run: RunData) -> tuple[str, float, float]:

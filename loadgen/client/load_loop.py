@@ -1,8 +1,6 @@
 """The load on the clock: sends each request when it is due, and waits until all have ended."""
 
-import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from loadgen.client.loop_probe import LoopProbe
@@ -14,13 +12,10 @@ from loadgen.core.record import Record
 from loadgen.core.schedule import Schedule
 from loadgen.core.sender import Sender
 from loadgen.metrics.recorder import Recorder
-from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.util.partition import WHOLE, Partition
-from loadgen.workload import structured_output
 from loadgen.workload.draws import Departures
 from loadgen.workload.due_times import Stripe
-from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
 
 if TYPE_CHECKING:
@@ -38,18 +33,11 @@ class Load:
         stripe: Which of them are sent here, and when they are due.
         clock: The clock of the due times, and of the link.
         on_record: Called with every record as it ends, e.g. to write it out.
-        count_tokens: Counts the tokens of texts, for answers that the server does not count, and
-            for a sample of those whose events show fewer tokens than it counts. It is slow, and
-            returns None where it cannot count.
-        partition: Which of those that share the run it is: its share of the cap and of the sample.
+        features: What the run does besides: each sets its hooks of the sender.
+        partition: Which of those that share the run it is: its share of the cap.
 
     Attributes:
         pacer: Hands out the requests.
-        tokenized: Tokens by `count_tokens` of answers that the server did not count, by request
-            number.
-        sampled: The same of answers that the server did count.
-        structured: Answers that were to be JSON, by what they are
-            (`structured_output.Conformance`).
         ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
         sending_s: When the last request is due, on the clock; None where that depends on the
@@ -68,7 +56,7 @@ class Load:
         clock: Clock = KERNEL,
         *,
         on_record: Callable[[Record], None] | None = None,
-        count_tokens: Callable[[list[str]], list[int] | None] | None = None,
+        features: Sequence[Callable[[Sender], object]] = (),
         partition: Partition = WHOLE,
     ) -> None:
         self._link = link
@@ -85,17 +73,23 @@ class Load:
             beginnings = population.beginnings()
         following = len(index) - len(beginnings.numbers)
         self.ends_by_time = closed_loop and settings.duration is not None
-        until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
+        start_ns = recorder.start_ns
+        until_ns = start_ns + int((settings.duration or 0) * NS_PER_S)
         cap = settings.max_concurrency
         if cap is not None:
             cap = None if settings.users is not None else partition.share(cap)
+        profile = settings.load_profile if settings.concurrency_profile is not None else None
+        caps = (
+            (start_ns + int(at_s * NS_PER_S), partition.share(level))
+            for at_s, level in (() if profile is None else profile.levels())
+        )
         schedule = Schedule(
-            recorder.start_ns,
+            start_ns,
             beginnings.numbers,
             beginnings.due,
             following=following,
             cap=cap,
-            caps=_caps(settings, recorder.start_ns, partition),
+            caps=caps,
             closed_loop=closed_loop and population is None,
             until_ns=until_ns if self.ends_by_time else None,
         )
@@ -105,21 +99,9 @@ class Load:
         self._sent_before = link.hook.sends
         self._sender = sender = Sender(schedule, requests.table, link, recorder.add, clock)
         self.pacer = sender.pacer
-        self._count_tokens = count_tokens
-        self._uncounted: list[Record] = []
-        self._sample = Sample(partition.count)
-        self.tokenized: dict[int, int] = {}
-        self.sampled: dict[int, int] = {}
-        if count_tokens is not None:
-            sender.keeps_text = True  # until the server has shown that it counts
-            sender.samples = self._sample.take
-            sender.on_text = self._add_text
-        self._answers: list[tuple[int, str]] = []  # to be judged, by the number of the request
-        self.structured = Counter[str]()
-        if requests.structured:
-            sender.after_end.append(self._keep_structured)
-        repeats_answers = has_sessions and requests.repeats_answers
-        sender.keeps_answer = settings.save_detailed or repeats_answers or requests.structured
+        sender.keeps_answer = settings.save_detailed
+        for register in features:
+            register(sender)
         departures = Departures.from_settings(settings)
         if departures is not None:
             sender.before_send.append(departures.mark)
@@ -130,9 +112,8 @@ class Load:
             sender.after_end.append(on_record)
         sessions = None
         if has_sessions:
-            end = index[-1] + 1
             token = settings.session_token
-            sessions = Sessions(sender, requests, recorder, end, token, on_record)
+            sessions = Sessions(sender, requests, recorder, index[-1] + 1, token, on_record)
             sessions.register()
         if population is not None:
             population.register(sender, sessions.is_over if sessions else lambda record: True)
@@ -187,47 +168,6 @@ class Load:
         if self._sender.failure is not None:
             raise self._sender.failure
 
-    async def count(self) -> None:
-        """Count the tokens of answers that the server did not count, and record these; call once
-        all have ended.
-
-        Where the server counts more than events showed, the sample is tokenized, too.
-        """
-        self.tokenized = await self._tokens_of(self._uncounted)
-        if self._sample.is_in_doubt:
-            self.sampled = await self._tokens_of(self._sample.records)
-            for record in self._sample.records:
-                if record.index in self.sampled:
-                    self._recorder.add_sample(record, self.sampled[record.index])
-        self._sample.records.clear()
-        for record in self._uncounted:
-            record.tokenized = self.tokenized.get(record.index, -1)
-            self._recorder.add(record)
-        self._uncounted.clear()
-        if self._answers:
-            self.structured = await asyncio.to_thread(self._count_structured)
-
-    def _count_structured(self) -> Counter[str]:
-        bodies = (
-            (self._requests.body(index).replace(ANSWER_PLACEHOLDER, b""), text)
-            for index, text in self._answers
-        )
-        verdicts = (structured_output.conformance(body, text) for body, text in bodies)
-        return Counter(str(verdict) for verdict in verdicts if verdict is not None)
-
-    async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
-        """Return the tokens of records' texts by request number; {} where they cannot be
-        counted.
-        """
-        if not records or self._count_tokens is None:
-            return {}
-        counts = await asyncio.to_thread(self._count_tokens, [record.text for record in records])
-        return (
-            {}
-            if counts is None
-            else dict(zip([record.index for record in records], counts, strict=True))
-        )
-
     def stop(self, reason: str) -> None:
         """Send nothing more; requests that were not sent are cancelled."""
         count = self.pacer.stop()
@@ -246,29 +186,3 @@ class Load:
         self.reached = record.index + 1
         if record.index >= self._requests.prepared:
             self._recorder.counters["repeated_prompts"] += self._requests.repeats(record.index)
-
-    def _add_text(self, record: Record) -> None:
-        """Count a record whose text was kept; later where a tokenizer has to count its tokens."""
-        is_ok = record.outcome is Outcome.OK
-        if is_ok and not record.counts_tokens:
-            self._uncounted.append(record)
-            return
-        self._sender.keeps_text = self._sender.keeps_text and not record.counts_tokens
-        self._recorder.add(record)
-        if is_ok:
-            self._sample.add(record)
-
-    def _keep_structured(self, record: Record) -> None:
-        """Keep an answer that is to be judged as JSON."""
-        if record.outcome is Outcome.OK:
-            self._answers.append((record.index, record.answer_text))
-
-
-def _caps(settings: RunSettings, start_ns: int, partition: Partition) -> Iterator[tuple[int, int]]:
-    """Yield when the share of a partition in --concurrency-profile changes, ns, and to what;
-    nothing without it.
-    """
-    profile = settings.load_profile
-    if settings.concurrency_profile is not None and profile is not None:
-        for at_s, level in profile.levels():
-            yield start_ns + int(at_s * NS_PER_S), partition.share(level)

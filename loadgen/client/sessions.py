@@ -57,12 +57,10 @@ class OpenSessions:
         self._graph = requests.graph()
         self._end = end
         self._joins: dict[int, _Join] = {}  # by the number of the request
-        self._left: dict[
-            int, int
-        ] = {}  # requests of each session that have not ended, by the number of its first
-        self._answers: dict[
-            int, list[bytes]
-        ] = {}  # so far, by the number of the request that repeats them
+        # Requests of each session that have not ended, by the number of its first.
+        self._left: dict[int, int] = {}
+        # So far, by the number of the request that repeats them.
+        self._answers: dict[int, list[bytes]] = {}
 
     def body(self, index: int) -> bytes:
         """Return the JSON body of request `index`, with the answers of the conversation before
@@ -182,9 +180,8 @@ class SessionTokens:
         self._header = header
         self._has_cookies = header.lower() == SET_COOKIE
         self._name = header.lower().encode()
-        self._tokens: dict[
-            int, dict[bytes, bytes]
-        ] = {}  # values by the name of the cookie; one without names
+        # Values by the name of the cookie; one without names.
+        self._tokens: dict[int, dict[bytes, bytes]] = {}
 
     def prepare(self, record: Record) -> None:
         """Have a request send the token of its session, and keep the header of its answer."""
@@ -332,6 +329,7 @@ class Sessions:
     def register(self) -> None:
         """Set the hooks."""
         self._sender.body = self._open.body
+        self._sender.keeps_answer |= self._requests.repeats_answers
         self._sender.before_send.append(self._prepare)
         self._sender.after_end.append(self._continue)
 

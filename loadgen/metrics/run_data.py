@@ -51,11 +51,6 @@ class RunData(Struct, frozen=True, kw_only=True, dict=True):
         """Server and GPU metrics during the run."""
         return self.trailer.telemetry
 
-    @property
-    def probes(self) -> int:
-        """Requests beside the load."""
-        return len(self.trailer.probe_e2el_ns) + self.trailer.probes_failed
-
     @cached_property
     def client(self) -> ClientUsage:
         """Resources that measuring took and what disturbed it, all workers together."""

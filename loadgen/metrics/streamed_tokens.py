@@ -1,56 +1,25 @@
-"""A sample of answers whose text is tokenized after the run, to compare with the tokens that
-usage counts.
-"""
+"""Tokens in the text of a sample of answers, compared with those that usage counts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Self
 
 from msgspec import Struct, structs
 
 from loadgen.core.histogram import Histogram
-from loadgen.core.number_sample import NumberSample
 from loadgen.core.record import BY_USAGE, Record
 from loadgen.metrics.snapshot import SampledAnswer, Snapshot
 
-MAX_ANSWERS = 200  # whose text is kept
 # A server counts marks and end tokens that it never streams, and text does not always become the
 # same tokens again.
 MAX_UNSEEN_SHARE, MAX_UNSEEN = 0.1, 8
 
 
-class Sample:
-    """The records of some answers with their texts, spread evenly over a run of unknown length.
-
-    Args:
-        of: How many workers share the run, each with a sample of its own.
-
-    Attributes:
-        take: Returns whether to keep the text of the request with this number, which is sent now.
-        records: Those that ended with a count of the server's, at most MAX_ANSWERS among all
-            workers.
+def is_in_doubt(sample: Iterable[Record]) -> bool:
+    """Return whether usage counts more than one token for each event, so that only the text tells
+    what was streamed.
     """
-
-    take: Callable[[int], bool]
-
-    def __init__(self, of: int = 1) -> None:
-        self._numbers = NumberSample(of, max(1, MAX_ANSWERS // of))
-        self.take = self._numbers.take
-        self.records = self._numbers.records
-
-    def add(self, record: Record) -> None:
-        """Keep an answer that was to be kept, if it still is, and its text is all of its tokens."""
-        # The name of a tool and the marks around a call are counted, and stand in no text.
-        is_whole = record.completion_tokens >= 0 and not record.other_events
-        if is_whole:
-            self._numbers.keep(record)
-
-    @property
-    def is_in_doubt(self) -> bool:
-        """Whether usage counts more than one token for each event, so that only the text tells
-        what was streamed.
-        """
-        whole = [record for record in self.records if record.counted_by != BY_USAGE]
-        return differ((_to_stream(record), record.counted) for record in whole)
+    whole = [record for record in sample if record.counted_by != BY_USAGE]
+    return differ((_to_stream(record), record.counted) for record in whole)
 
 
 def sampled(record: Record, streamed: int) -> SampledAnswer:

@@ -1,6 +1,9 @@
-"""Sums of what is counted by name: outcomes, finish reasons, and what no rule took of answers."""
+"""Sums of what is counted by name: outcomes, finish reasons, what no rule took of answers, and
+facts of features.
+"""
 
 from collections.abc import Mapping
+from typing import Any
 
 MAX_UNREAD_NAMES = 8  # names of what no rule took: any beyond these are counted together
 
@@ -25,3 +28,12 @@ def add_unread(
 def add_counts(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
     """Add up counts by name."""
     return {name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys())}
+
+
+def add_facts(facts: Mapping[Any, Any], further: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Add up facts by name: add numbers, join lists, and add up facts within them."""
+    total = dict(facts)
+    for name, fact in further.items():
+        before = total.get(name, type(fact)())
+        total[name] = add_facts(before, fact) if isinstance(fact, dict) else before + fact
+    return total

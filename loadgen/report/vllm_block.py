@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from loadgen.features import probe
 from loadgen.util.number_format import UNKNOWN, percentile
 
 WIDTH = 50
@@ -40,13 +41,6 @@ TOTALS = {
 IF_KNOWN = ("failed", "max_concurrency", "request_goodput")
 IF_PRESENT = ("total_output_tokens", "input_sequence_throughput", "output_throughput")
 OF_TOKENS = ("max_output_tokens_per_s", "max_concurrent_requests")
-PROBES = {
-    "probe_completed": ("Probe requests completed:", ""),
-    "probe_failed": ("Probe requests failed:", ""),
-    "probe_median_e2el_ms": ("Median probe E2EL (ms):", ".2f"),
-    "probe_p99_e2el_ms": ("P99 probe E2EL (ms):", ".2f"),
-    "probe_max_e2el_ms": ("Max probe E2EL (ms):", ".2f"),
-}
 SPEC_DECODE = {
     "spec_decode_acceptance_rate": ("Acceptance rate (%):", ".2f"),
     "spec_decode_acceptance_length": ("Acceptance length:", ".2f"),
@@ -77,7 +71,7 @@ def block(
     for key, (label, form) in TOTALS.items():
         if key not in left_out:
             yield row(label, result[key], form)
-    yield from _known("Probe Requests", PROBES, result)
+    yield from _known("Probe Requests", probe.ROWS, result)
     for metric, (name, header) in HEADERS.items():
         if metric in metrics and f"mean_{metric}_ms" in result:
             yield f"{header:-^{WIDTH}}"

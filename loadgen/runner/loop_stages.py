@@ -9,13 +9,14 @@ from contextlib import AsyncExitStack
 from loadgen.client.balancer import Balancer
 from loadgen.client.capture import Capture
 from loadgen.client.connection_budget import ConnectionBudget
-from loadgen.client.side_requests import Probe, Warmup
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
+from loadgen.client.warmup import Warmup
 from loadgen.config.load import WARM
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
+from loadgen.features.probe import Probe
 from loadgen.metrics.client_cpu_usage import UsageSampler
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.runner.job import Job
@@ -40,8 +41,7 @@ class Opened:
         read_loop: Reads the connections of all of them.
         transports: Those to each target.
         link: What the load is sent over: the only one of them, or a balancer.
-        prober: The one of the small requests beside the load; None: there are none.
-        probe: Sends these.
+        beside: Sends requests beside the load, if the run has them.
 
     Raises:
         BadInput: The job needs more connections than it can have.
@@ -55,23 +55,21 @@ class Opened:
         self.link: Transport | Balancer = self.transports[0]
         if len(self.transports) > 1:
             self.link = Balancer(self.transports, settings.balance or BALANCE, job.partition)
-        self.prober: Transport | None = None
-        self.probe: Probe | None = None
+        self.beside: list[Probe] = []
         if settings.probe_request_rate and job.partition.index == 0:
-            self.prober = self._transport(job.targets[0])
-            self.probe = Probe(self.prober, settings.probe_request_rate)
+            self.beside = [Probe(self._transport(job.targets[0]), settings.probe_request_rate)]
         if not settings.timed_by_data:
             ConnectionBudget(settings, request_store.schedule(job.folder), job.partition).check()
 
     async def open(self, stack: AsyncExitStack) -> None:
         """Begin to read connections, until the stack closes them."""
-        for link in (self.link, *([self.prober] if self.prober else [])):
+        for link in (self.link, *(probe.transport for probe in self.beside)):
             stack.push_async_callback(link.close)
             await link.open()
 
     def abandon(self, reason: str) -> None:
         """End requests in flight as cancelled."""
-        for transport in (*self.transports, *([self.prober] if self.prober else [])):
+        for transport in (*self.transports, *(probe.transport for probe in self.beside)):
             transport.abandon(Outcome.CANCELLED, reason)
 
     def _transport(self, target: Target) -> Transport:

@@ -2,11 +2,13 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from typing import Any
 
 from msgspec.structs import replace
 
 from loadgen.client.load_loop import Load
-from loadgen.errors import BadInput
+from loadgen.features.answer_tokens import AnswerTokens
+from loadgen.features.structured_output import StructuredAnswers
 from loadgen.metrics import parted_recorder
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
@@ -15,7 +17,7 @@ from loadgen.util import garbage_collection
 from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.scheduling import separate_cores
 from loadgen.util.tasks import background_tasks, repeat
-from loadgen.workload.tokenizer import tokenizer
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 
@@ -56,6 +58,10 @@ class RunningLoop:
         if prepared.capture:
             prepared.capture.start_ns = start_ns
             opened.link.tap(prepared.capture)
+        self._features = (
+            AnswerTokens(LazyTokenizer(job.settings), self.recorder, job.partition.count),
+            StructuredAnswers(prepared.requests),
+        )
         self.load = Load(
             job.settings,
             opened.link,
@@ -64,7 +70,7 @@ class RunningLoop:
             ready.stripe,
             clock_for(opened.read_loop),
             on_record=writer.write if writer else None,
-            count_tokens=self._count_tokens,
+            features=[feature.register for feature in self._features],
             partition=job.partition,
         )
 
@@ -80,10 +86,10 @@ class RunningLoop:
         """
         prepared = self._ready.prepared
         job = self._opened.job
-        probe = self._opened.probe
         writer = prepared.writer
         capture = prepared.capture
         usage = self._ready.usage
+        facts: dict[str, Any] = {}
         usage.begin()
         # Where several measure, there is no one processor to keep a simulator off.
         simulator_pids = job.engine_pids if job.header.simulated and not job.sibling_pids else ()
@@ -92,22 +98,21 @@ class RunningLoop:
             separate_cores(simulator_pids),
             garbage_collection.record_pauses(self.recorder.waits["gc_pause"].record),
         ):
-            background = []
+            background = [beside.run() for beside in self._opened.beside]
             if writer:
                 background.append(repeat(FLUSH_S, writer.flush))
-            if probe:
-                background.append(probe.run())
             async with background_tasks(*background):
                 await self.load.run()
-                if probe:
-                    await probe.finish()
+                for beside in self._opened.beside:
+                    facts |= await beside.finish()
         client = replace(
             usage.so_far(),
             clock_width_ns=self._opened.read_loop.kernel_clock.max_width_ns,
             connections_reused=self._opened.link.reuses,
             starved_requests=self._opened.link.starved,
         )
-        await self.load.count()
+        for feature in self._features:
+            facts |= await feature.finish()
         if writer:
             writer.close()
             client = replace(client, records_error=writer.error)
@@ -125,11 +130,7 @@ class RunningLoop:
         return RunTrailer(
             workers=(report,),
             never_sent=tuple(self.recorder.never_sent),
-            tokenized=self.load.tokenized,
-            sampled=self.load.sampled,
-            structured=dict(self.load.structured),
-            probe_e2el_ns=tuple(probe.e2el_ns) if probe else (),
-            probes_failed=probe.failed if probe else 0,
+            facts=facts,
         )
 
     def progress(self) -> Progress:
@@ -192,10 +193,3 @@ class RunningLoop:
                 for index, silent_ns in transport.silent.items()
             },
         )
-
-    def _count_tokens(self, texts: list[str]) -> list[int] | None:
-        """Count the tokens of texts by the run's tokenizer; None where it cannot be had."""
-        try:
-            return tokenizer.tokenizer_of(self._settings).count(texts)
-        except BadInput:
-            return None

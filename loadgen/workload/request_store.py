@@ -36,11 +36,9 @@ from loadgen.workload.prompt import (
     SessionGraph,
     SessionOrder,
 )
-from loadgen.workload.structured_output import asks_for_json
 
-END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER, TEXTS = range(
-    10
-)  # columns of the index
+# Columns of the index.
+END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS, CLASS, AFTER, TEXTS = range(10)
 COLUMNS = TEXTS + 1
 ROW_BYTES = 8 * COLUMNS  # of the index
 ROWS_AT_ONCE = 1 << 20  # rows read at a time before the clock starts
@@ -48,6 +46,8 @@ WARMUP_PREFIX = "warmup-"
 WARM_CACHE_PREFIX = "warm-cache-"
 ABOUT, PARTS = "about.json", ("bodies", "sources", "after", "index")  # the index is written last
 SCHEDULE = "schedule"
+# Fields of bodies that ask for JSON. In the text of a prompt their quotes are escaped.
+JSON_MARKS = (b'"json_schema"', b'"json_object"', b'"guided_json"', b'"structured_outputs"')
 # Prompts, and characters of them, that are written at a time.
 BLOCK, BLOCK_CHARACTERS = (1024, 1 << 22)
 
@@ -109,7 +109,7 @@ class RequestFiles:
             more = is_repeat, prompt.class_number, self._after_end, texts
             index.extend((self._end, *tokens, due, prompt.think_ns, expected, *more))
             self.repeats_answers = self.repeats_answers or ANSWER_PLACEHOLDER in body
-            if asks_for_json(body):
+            if any(mark in body for mark in JSON_MARKS):
                 self.structured += 1
             self.images += sum(1 for _ in images(prompt.messages))
         self._after.write(after.tobytes())

@@ -56,13 +56,13 @@ def test_a_server_that_says_the_same_is_green():
 
 def test_probes_are_among_the_requests_of_the_server():
     probes = {"probe_e2el_ns": (9_000_000, 8_000_000), "probes_failed": 1}
-    assert [of(said(requests=count), probes=probes)[ALONE].ok for count in (11, 12, 13, 14)] == [
+    assert [of(said(requests=count), facts=probes)[ALONE].ok for count in (11, 12, 13, 14)] == [
         False,
         True,
         True,
         False,
     ]
-    checks = of(said(requests=12), probes=probes)
+    checks = of(said(requests=12), facts=probes)
     assert (checks[TOKENS].ok, checks[TOKENS].limit) == (
         None,
         "the server's numbers include probes",

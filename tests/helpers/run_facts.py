@@ -252,7 +252,7 @@ def run_data(
     shards: Sequence[WorkerReport] = (),
     telemetry: Telemetry | None = None,
     calls: Sequence[ServerCall] = (),
-    probes: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
     **options: Any,
 ) -> RunData:
     """What a run that had these records would leave; `client` and `prompts` say what is unlike
@@ -273,7 +273,7 @@ def run_data(
             workers=tuple(shards) or (shard(schedule, **(client or {})),),
             telemetry=telemetry or Telemetry(),
             calls=tuple(calls),
-            **(probes or {}),
+            facts=facts or {},
         ),
     )
 

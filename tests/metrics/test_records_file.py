@@ -42,7 +42,7 @@ TRAILER = RunTrailer(
         WorkerReport(client=ClientUsage(wall_s=1.5, disturbance="a hog"), schedule_sha256="0" * 64),
     ),
     never_sent=((1, 1),),
-    tokenized={1: 8},
+    facts={"tokenized": {1: 8}, "sampled": {0: 9}, "matching": {"some": 2}, "times_ns": [3, 4]},
 )
 
 
@@ -274,3 +274,24 @@ def test_the_file_is_whole_also_after_an_error(tmp_path):
         writer.write(answered(0))
         raise RuntimeError
     assert len(list(RecordFile(path))) == 1
+
+
+def test_facts_of_features_stand_by_their_names_in_the_last_line(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+    write_trailer(path, TRAILER, TOTALS, str(path))
+    end = orjson.loads(path.read_bytes().splitlines()[-1])["end"]
+    assert (end["tokenized"], end["sampled"]) == ([[1, 8]], [[0, 9]])
+    assert (end["matching"], end["times_ns"]) == ({"some": 2}, [3, 4])
+    assert "facts" not in end
+
+
+def test_parts_of_a_run_have_their_facts_together():
+    other = structs.replace(TRAILER, facts={"tokenized": {2: 5}, "matching": {"some": 1, "all": 3}})
+    assert TRAILER.merge(other).facts == {
+        "tokenized": {1: 8, 2: 5},
+        "sampled": {0: 9},
+        "matching": {"some": 3, "all": 3},
+        "times_ns": [3, 4],
+    }

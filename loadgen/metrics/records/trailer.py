@@ -1,7 +1,6 @@
 """The trailer of a run: what only the measuring processes know. Last line of a records file."""
 
-from collections import Counter
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import OF_LOOP, LoopTotals
+from loadgen.metrics.sums import add_facts
 
 Moment = Literal["before", "during", "after"]
 
@@ -100,32 +100,32 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
             line is written.
         never_sent: For each worker that was stopped, the number of the first request that it did
             not hand to a connection, and how many those are.
-        tokenized: Output tokens that the tokenizer counted where the server did not, by the number
-            of the request.
-        sampled: Tokens in the text of some answers that the server did count, by the number of the
-            request.
-        structured: Ok answers that were to be JSON, by what they are
-            (`structured_output.Conformance`).
         telemetry: Server and GPU metrics during the run.
         no_answer_since_s: Seconds on the clock since when the server refused all connections; None:
             it did not.
         stopped: The condition of --stop-when that ended the run; None: none did.
         calls: Calls to the servers beside the load, in their order.
-        probe_e2el_ns: E2EL of each probe that succeeded, ns.
-        probes_failed: How many probes did not.
+        facts: What features of the run have found, by its name: a number, a list, or facts. Those
+            of parts of a run add up.
     """
 
     workers: tuple[WorkerReport, ...]
     never_sent: tuple[tuple[int, int], ...] = ()
-    tokenized: dict[int, int] = field(default_factory=dict)
-    sampled: dict[int, int] = field(default_factory=dict)
-    structured: dict[str, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
     no_answer_since_s: float | None = None
     stopped: StopEvent | None = None
     calls: tuple[ServerCall, ...] = ()
-    probe_e2el_ns: tuple[int, ...] = ()
-    probes_failed: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tokenized(self) -> dict[int, int]:
+        """Output tokens of answers that the server did not count, by the number of the request."""
+        return cast(dict[int, int], self.facts.get("tokenized", {}))
+
+    @property
+    def sampled(self) -> dict[int, int]:
+        """Tokens in the text of some that it did count, by the number of the request."""
+        return cast(dict[int, int], self.facts.get("sampled", {}))
 
     @property
     def records_error(self) -> str | None:
@@ -152,11 +152,7 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
             self,
             workers=tuple(sorted(self.workers + other.workers, key=lambda worker: worker.number)),
             never_sent=self.never_sent + other.never_sent,
-            tokenized=self.tokenized | other.tokenized,
-            sampled=self.sampled | other.sampled,
-            structured=dict(Counter(self.structured) + Counter(other.structured)),
-            probe_e2el_ns=self.probe_e2el_ns + other.probe_e2el_ns,
-            probes_failed=self.probes_failed + other.probes_failed,
+            facts=add_facts(self.facts, other.facts),
         )
 
     def to_dict(self, totals: LoopTotals) -> dict[str, Any]:
@@ -166,9 +162,9 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
             totals: What the snapshot of the run holds and its records do not; the same line holds
                 it.
         """
-        facts = structs.asdict(self) | structs.asdict(totals)
-        del facts["workers"]
-        return facts | {
+        line = structs.asdict(self) | self.facts | structs.asdict(totals)
+        del line["workers"], line["facts"]
+        return line | {
             "shards": self.workers,
             "tokenized": sorted(self.tokenized.items()),
             "sampled": sorted(self.sampled.items()),
@@ -188,18 +184,18 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
         Raises:
             KeyError, TypeError, ValueError: `data` is no trailer.
         """
+        named = {*cls.__struct_fields__, *LoopTotals.__struct_fields__, "shards"}
+        # Older files do not have `sampled`.
+        tokens = {"tokenized": dict(data["tokenized"]), "sampled": dict(data.get("sampled", ()))}
+        facts = {name: fact for name, fact in (data | tokens).items() if fact and name not in named}
         trailer = cls(
             workers=tuple(map(WorkerReport.from_dict, data["shards"])),
             never_sent=tuple((first, count) for first, count in data["never_sent"]),
-            tokenized=dict(data["tokenized"]),
-            sampled=dict(data.get("sampled", ())),  # older files do not have it
-            structured=data.get("structured", {}),
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
             no_answer_since_s=data.get("no_answer_since_s"),
             stopped=StopEvent(**stopped) if (stopped := data.get("stopped")) else None,
             calls=tuple(ServerCall(**call) for call in data.get("calls", ())),
-            probe_e2el_ns=tuple(data.get("probe_e2el_ns", ())),
-            probes_failed=data.get("probes_failed", 0),
+            facts=facts,
         )
         totals = LoopTotals(
             scheduled=data["scheduled"],

@@ -9,11 +9,11 @@ from itertools import product
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
-import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.config.output import METRICS, NAMING, parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.features import probe
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import SpecDecode
@@ -21,7 +21,7 @@ from loadgen.report.result.latencies import Distributions
 from loadgen.report.result.rates import PerSecond, RateChange, SteadyState, rate_changes
 from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.timeline import RequestColumns
-from loadgen.util.number_format import percentile, to_ms
+from loadgen.util.number_format import percentile
 
 # vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as
 # if the first event were one token. The one difference: TTFT ends with the first token instead of
@@ -302,7 +302,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         flat |= self.percentiles_ms
         flat |= {
             name: value
-            for name in (*PROBES, *SPEC_DECODE)
+            for name in (*probe.ROWS, *SPEC_DECODE)
             if (value := getattr(self, name)) is not UNSET
         }
         flat |= {"steady_state": msgspec.to_builtins(self.steady_state)}
@@ -338,13 +338,7 @@ def _of_some_runs(run: RunData) -> dict[str, Any]:
     if settings.ramp_up_strategy is not None:
         fields |= {name: getattr(settings, name) for name in RAMP}
         fields["rps_change_events"] = rate_changes(run)
-    if run.probes:
-        e2el_ns = run.trailer.probe_e2el_ns
-        percentiles = [
-            to_ms(float(np.percentile(e2el_ns, p))) if e2el_ns else None for p in (50, 99, 100)
-        ]
-        counts = (len(e2el_ns), run.trailer.probes_failed)
-        fields |= zip(PROBES, (*counts, *percentiles), strict=True)
+    fields |= probe.numbers(run)
     decode = SpecDecode.of(run.telemetry)
     if decode is not None:
         drafts = (decode.drafts, decode.drafted, decode.accepted)
@@ -398,7 +392,6 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
 
 
 RAMP = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("ramp_up_"))
-PROBES = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("probe_"))
 SPEC_DECODE = tuple(
     name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_")
 )

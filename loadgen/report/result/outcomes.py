@@ -1,7 +1,7 @@
 """Outcomes: how requests ended, with examples, and what a run shows of the limits of an SLO.
 
-Also what ended the run, the requests that were sent again (--retry) or whose users left
-(--disconnect), and the answers that were to be JSON.
+Also what ended the run, and the requests that were sent again (--retry) or whose users left
+(--disconnect).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from loadgen.metrics.statistic import client_error_ms, statistic_ms
 from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.latencies import GroupLatency
 from loadgen.util.number_format import four_digits, to_ms
-from loadgen.workload.structured_output import Conformance
 
 Outcomes = dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z_]+(\([0-9]+\))?$")], int]
 Phase = Literal["scheduled", "connecting", "waiting", "head", "first token", "streaming"]
@@ -274,16 +273,14 @@ class ServerStop(Struct, frozen=True, kw_only=True):
         levels = [telemetry.last(level) for level in ("running", "waiting")]
         reported = [level for level in levels if level is not None]
         unfinished = sum(reported) if reported else None
-        left, ok = snapshot.disconnected, snapshot.ok + len(run.trailer.probe_e2el_ns)
+        left, ok = snapshot.disconnected, server.answered(run)
         others = snapshot.not_ok + snapshot.cut_off  # their end on the server is unknown
         finished = None
         # One counter of vLLM has both, by reason; many of its releases do not count aborted
         # requests at all.
         if ended is not None and telemetry.has_same_name("requests", "aborted"):
             finished = max(0.0, ended - (aborted or 0.0) - ok)
-        generated, counters = telemetry.increase("generation_tokens"), snapshot.counters
-        # A probe has one token.
-        came = counters["output_tokens"] + counters["lost_token_events"] + run.probes
+        generated, came = telemetry.increase("generation_tokens"), server.received_tokens(run)
         may_be_stale = any(
             source.names.get("running") == OF_LAST_STEP for source in telemetry.sources
         )
@@ -304,31 +301,6 @@ class ServerStop(Struct, frozen=True, kw_only=True):
             unread_tokens=None if generated is None else max(0.0, generated - came),
             unfinished=unfinished,
             scraped_after_s=telemetry.last_at_s - int(snapshot.closed.max()) / 1e9,
-        )
-
-
-class StructuredOutput(Struct, frozen=True, kw_only=True):
-    """Ok answers whose requests ask for JSON."""
-
-    answers: Annotated[int, "Number of them."]
-    json: Annotated[int, "Those that are JSON."]
-    checked: Annotated[
-        int, "Those of them whose schema was checked, for which the package jsonschema is needed."
-    ]
-    matching: Annotated[int, "Those of them that match it."]
-
-    @classmethod
-    def of(cls, run: RunData) -> Self | None:
-        """Count them; None if there are none."""
-        counts = {kind: run.trailer.structured.get(kind, 0) for kind in Conformance}
-        answers = sum(counts.values())
-        if not answers:
-            return None
-        return cls(
-            answers=answers,
-            json=answers - counts[Conformance.NOT_JSON],
-            checked=counts[Conformance.MATCHES] + counts[Conformance.VIOLATES],
-            matching=counts[Conformance.MATCHES],
         )
 
 

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from loadgen.checks import EXPLAINED, PILE_UP, Check, Verdict, reasons, repeated_prompts, verdict
 from loadgen.config import slo
+from loadgen.features.structured_output import StructuredOutput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.fields import from_json_values, to_json_values
@@ -36,7 +37,6 @@ from loadgen.report.result.outcomes import (
     Silence,
     SilentStreams,
     Stop,
-    StructuredOutput,
     Unfinished,
     Unread,
     judge_limits,

@@ -85,8 +85,7 @@ def blocks(result: RunResult) -> Iterator[html.Block]:
     yield _headline(result)
     if (drawing := over_time.in_flight_drawing(result)) is not None:
         yield drawing
-    of_tokens = (*tokens.structured_output(result), *tokens.rates(result))
-    if lines := [*of_tokens, *tokens.efficiency(result), *verdict.slo_lines(result)]:
+    if lines := [*tokens.rates(result), *tokens.efficiency(result), *verdict.slo_lines(result)]:
         yield html.Items.of(lines)
     yield from verdict.blocks(result, badge.kind)
     yield html.Heading(2, "Latencies")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from loadgen.features import structured_output
 from loadgen.report.html import Block, Items, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.rates import SteadyState
@@ -32,24 +33,11 @@ def token_counts(result: RunResult) -> Iterator[str]:
         yield from _count_differences(result)
     else:
         yield "Each answer came in one piece (--disable-stream): its tokens have no times"
-    yield from structured_output(result)
-
-
-def structured_output(result: RunResult) -> Iterator[str]:
-    """Write how many of the answers that were to be JSON are, and how many match their schema."""
-    output = result.structured_output
-    if output is None:
-        return
-    checked = (
-        f"{output.matching} of {output.checked} match their schema"
-        if output.checked
-        else "no schema was checked"
-    )
-    yield f"Structured output: {output.json} of {output.answers} answers are JSON, {checked}"
 
 
 def rates(result: RunResult) -> Iterator[str]:
-    """Write the rates that vLLM's block does not have."""
+    """Write the answers that are JSON as asked, and the rates that vLLM's block does not have."""
+    yield from structured_output.lines(result.structured_output)
     rates = result.rates
     if (state := result.numbers.steady_state) is not None:
         yield _steady_state(state)

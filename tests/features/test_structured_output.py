@@ -1,14 +1,24 @@
 """Answers that are to be JSON are judged by the schema of their request, wherever its API has
-it.
+it, and counted.
 """
 
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from loadgen.workload.structured_output import Conformance, asks_for_json, conformance, schema_of
+from loadgen.core.outcome import Outcome
+from loadgen.features.structured_output import (
+    Conformance,
+    StructuredAnswers,
+    StructuredOutput,
+    conformance,
+    lines,
+    schema_of,
+)
+from loadgen.workload.request_store import JSON_MARKS
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -18,6 +28,10 @@ SCHEMA: dict[str, Any] = {
 OF_OPENAI = {
     "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}
 }
+
+
+def asks_for_json(body: bytes) -> bool:
+    return any(mark in body for mark in JSON_MARKS)
 
 
 def judged(text: str, schema: object = SCHEMA) -> Conformance | None:
@@ -129,3 +143,55 @@ def test_without_jsonschema_no_schema_is_checked(monkeypatch: pytest.MonkeyPatch
 
 def test_an_answer_to_a_request_for_text_is_not_judged() -> None:
     assert conformance(b'{"prompt": "a"}', "{}") is None
+
+
+def sender() -> Any:
+    """The hooks of a sender."""
+    return SimpleNamespace(keeps_answer=False, after_end=[])
+
+
+def of_requests(*bodies: dict[str, Any]) -> Any:
+    """A store of requests with these bodies."""
+    encoded = [json.dumps(body, separators=(",", ":")).encode() for body in bodies]
+    return SimpleNamespace(
+        structured=any(map(asks_for_json, encoded)), body=lambda index: encoded[index]
+    )
+
+
+async def test_only_ok_answers_that_are_to_be_json_are_counted() -> None:
+    hooks = sender()
+    structured = StructuredAnswers(of_requests(OF_OPENAI, OF_OPENAI, {"prompt": "a"}))
+    structured.register(hooks)
+    assert hooks.keeps_answer
+    (keep,) = hooks.after_end
+    for index, text, outcome in (
+        (0, '{"n": 1}', Outcome.OK),
+        (1, "a text", Outcome.TRUNCATED),
+        (2, "a text", Outcome.OK),
+        (0, "a text", Outcome.OK),
+    ):
+        keep(SimpleNamespace(index=index, outcome=outcome, answer_text=text))
+    assert await structured.finish() == {"structured": {"matches": 1, "not_json": 1}}
+
+
+async def test_a_run_that_asks_for_no_json_keeps_no_answers() -> None:
+    hooks = sender()
+    structured = StructuredAnswers(of_requests({"prompt": "a"}))
+    structured.register(hooks)
+    assert (hooks.keeps_answer, hooks.after_end) == (False, [])
+    assert await structured.finish() == {}
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, []),
+        ({"unchecked": 2, "not_json": 1}, ["2 of 3 answers are JSON, no schema was checked"]),
+        ({"matches": 3, "violates": 1}, ["4 of 4 answers are JSON, 3 of 4 match their schema"]),
+    ],
+)
+def test_the_report_has_a_line_of_them(facts: dict[str, int], expected: list[str]) -> None:
+    run: Any = SimpleNamespace(trailer=SimpleNamespace(facts={"structured": facts}))
+    assert list(lines(StructuredOutput.of(run))) == [
+        f"Structured output: {line}" for line in expected
+    ]

@@ -1,6 +1,4 @@
-"""Requests beside those of the run, which leave no record: readiness check and warm-up before
-it, and the probe.
-"""
+"""Requests before the run, which leave no record: readiness check and warm-up."""
 
 import asyncio
 import itertools
@@ -14,12 +12,8 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import Unreachable
 from loadgen.util.clock import now_ns
-from loadgen.workload.endpoints.pooling import count_texts
-from loadgen.workload.prompt import Prompt
 from loadgen.workload.request_store import Requests
 
-PROBE_PROMPT = Prompt("Hi", 1, 1, "probe")  # as `vllm bench serve` sends it
-FIRST_PROBE = -1_000_000_000  # numbered downwards from here, far from warm-ups and the run
 logger = logging.getLogger("loadgen")
 
 
@@ -111,61 +105,3 @@ def _named(record: Record) -> str:
         if record.outcome is Outcome.STATUS
         else str(record.outcome)
     )
-
-
-class Probe:
-    """Small requests beside the load, whose latency shows how the load delays others.
-
-    It sends a request of one token, waits for its end and a pause, and so on, on a connection of
-    its own.
-
-    Args:
-        transport: Sends them; its `on_end` is taken.
-        rate: Requests per second if answers took no time.
-
-    Attributes:
-        e2el_ns: From sent to the last token, of each that succeeded.
-        failed: How many did not.
-    """
-
-    def __init__(self, transport: Transport, rate: float) -> None:
-        self._transport = transport
-        self._pause_s = 1 / rate
-        self._body = transport.target.body(PROBE_PROMPT)
-        self._texts = count_texts(self._body)
-        self._numbers = itertools.count(FIRST_PROBE, -1)
-        self._stopped = asyncio.Event()
-        self._ended = asyncio.Event()
-        self._finished = asyncio.Event()
-        self.e2el_ns: list[int] = []
-        self.failed = 0
-        transport.on_end = self._on_end
-
-    async def run(self) -> None:
-        """Send until `finish` is called."""
-        while not self._stopped.is_set():
-            record = Record(
-                next(self._numbers), PROBE_PROMPT.input_tokens, PROBE_PROMPT.output_tokens, now_ns()
-            )
-            record.ready, record.texts = record.due, self._texts
-            self._ended.clear()
-            self._transport.send(record, self._body)
-            await self._ended.wait()
-            try:
-                async with asyncio.timeout(self._pause_s):
-                    await self._stopped.wait()
-            except TimeoutError:
-                continue
-        self._finished.set()
-
-    async def finish(self) -> None:
-        """Send no more, and wait until the last request has ended."""
-        self._stopped.set()
-        await self._finished.wait()
-
-    def _on_end(self, record: Record) -> None:
-        if record.outcome is Outcome.OK:
-            self.e2el_ns.append(record.last_token - record.sent)
-        elif record.outcome is not Outcome.CANCELLED:
-            self.failed += 1
-        self._ended.set()

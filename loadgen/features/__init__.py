@@ -1,0 +1,1 @@
+"""What some runs do besides: each feature with its part of the sending, the data and the report."""
