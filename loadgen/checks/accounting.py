@@ -7,8 +7,8 @@ import numpy as np
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import LACKED
 from loadgen.checks.targets import shared
-from loadgen.core.outcome import Outcome
-from loadgen.core.request_rows import DISCONNECTED
+from loadgen.core.outcome import Cause, ended_by
+from loadgen.core.request_rows import LEFT
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import percent, plural
@@ -97,9 +97,9 @@ def _workers(run: RunData) -> Iterator[Check]:
 def _departures(run: RunData) -> Iterator[Check]:
     """Whether only users left who were drawn to leave; nothing where none left."""
     snapshot, departures = run.snapshot, Departures.from_settings(run.settings)
-    if departures is None and not snapshot.outcomes.get(Outcome.DISCONNECTED):
+    if departures is None and not ended_by(snapshot.outcomes, Cause.USER):
         return
-    left = snapshot.index[(snapshot.ttft == DISCONNECTED) & (snapshot.sent >= 0)].tolist()
+    left = snapshot.index[(snapshot.ttft == LEFT) & (snapshot.sent >= 0)].tolist()
     drawn = [index for index in left if departures is not None and departures.drawn(index)]
     value = f"{len(drawn)} of {plural(len(left), 'user')} who left were drawn"
     yield Check(

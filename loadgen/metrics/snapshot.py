@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
-from loadgen.core.outcome import NO_FAILURES, Outcome
-from loadgen.core.request_rows import DISCONNECTED, FAILED
+from loadgen.core.outcome import Cause, ended_by
+from loadgen.core.request_rows import FAILED, LEFT
 from loadgen.core.sketch import Timeline
 from loadgen.metrics.details import Details
 from loadgen.metrics.failures import Failures
@@ -236,7 +236,7 @@ class Snapshot(Struct, frozen=True, dict=True):
         sent, closed: When it was sent, and when it ended, ns; `sent` is negative where it never
             was.
         ttft, e2el: Its latencies, ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED
-            or DISCONNECTED if it is not ok.
+            or LEFT if it is not ok.
         tpot: Its TPOT, ns, as `vllm bench serve` divides; negative where there is none.
         input: Its input tokens, as the server counts them, else as expected; negative if unknown.
         cached: Those of them that the server took from its cache; negative if unknown.
@@ -304,14 +304,14 @@ class Snapshot(Struct, frozen=True, dict=True):
     @property
     def not_ok(self) -> int:
         """Requests that failed, without turns that were never due."""
-        return self.ended - sum(self.outcomes.get(outcome, 0) for outcome in NO_FAILURES)
+        return ended_by(self.outcomes, Cause.SERVER, Cause.CLIENT)
 
     @property
     def disconnected(self) -> int:
         """Requests whose users left after they were sent; further turns of their sessions were
         not sent at all.
         """
-        return int(((self.ttft == DISCONNECTED) & (self.sent >= 0)).sum())
+        return int(((self.ttft == LEFT) & (self.sent >= 0)).sum())
 
     @property
     def never_sent(self) -> int:
@@ -323,9 +323,7 @@ class Snapshot(Struct, frozen=True, dict=True):
         """Requests that the end of the run cancelled in flight; a turn after one that failed was
         not due at all.
         """
-        return (
-            self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
-        )
+        return ended_by(self.outcomes, Cause.RUN) - self.counters["never_due"] - self.never_sent
 
     @property
     def retried(self) -> NDArray[Any]:

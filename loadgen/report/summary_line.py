@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from loadgen.config import slo
-from loadgen.core.outcome import NO_FAILURES
+from loadgen.core.outcome import is_failure
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
@@ -184,7 +184,7 @@ def has_failed(result: RunResult) -> bool:
 
 def failures_by_outcome(result: RunResult) -> str:
     """List the outcomes of the requests that failed, an HTTP status by its number."""
-    ways = {name: count for name, count in result.outcomes.items() if name not in NO_FAILURES}
+    ways = {name: count for name, count in result.outcomes.items() if is_failure(name)}
     if result.never_due:
         ways["never sent after a failed turn"] = result.never_due
     texts = []

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from loadgen.config import slo
 from loadgen.config.load_profile import LoadProfile
 from loadgen.config.settings import shown_urls
-from loadgen.core.outcome import Outcome
-from loadgen.core.request_rows import DISCONNECTED, FAILED
+from loadgen.core.outcome import Cause, ended_by
+from loadgen.core.request_rows import FAILED, LEFT
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
@@ -64,7 +64,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
             requests=int(members.sum()),
             ok=int(ok.sum()),
             failed=int((e2el == FAILED).sum()),
-            left=int((e2el == DISCONNECTED).sum()),
+            left=int((e2el == LEFT).sum()),
             cached_share=float(cached[counted].sum() / prompts[counted].sum())
             if counted.any()
             else None,
@@ -317,7 +317,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
             run.settings.request_classes, run.snapshot.classes, strict=False
         ):
             limits = slo.parse_goodput(run.settings.of_class(request_class).goodput)
-            left, good = part.outcomes.get(Outcome.DISCONNECTED, 0), part.counters["good"]
+            left, good = ended_by(part.outcomes, Cause.USER), part.counters["good"]
             is_judged, stayed = is_goodput_known(limits, run.snapshot), part.ended - left
             results.append(
                 cls(
