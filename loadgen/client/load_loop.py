@@ -18,7 +18,7 @@ from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload import structured_output
-from loadgen.workload.draws import Departures
+from loadgen.workload.draws import EarlyEndDraws
 from loadgen.workload.due_times import Stripe
 from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
@@ -120,9 +120,7 @@ class Load:
             sender.after_end.append(self._keep_structured)
         repeats_answers = has_sessions and requests.repeats_answers
         sender.keeps_answer = settings.save_detailed or repeats_answers or requests.structured
-        departures = Departures.from_settings(settings)
-        if departures is not None:
-            sender.before_send.append(departures.mark)
+        sender.before_send.extend(draws.mark for draws in EarlyEndDraws.each(settings))
         self._retries = Retries.from_settings(settings, sender.send_again, clock)
         if self._retries is not None:
             sender.resends = self._retries.take

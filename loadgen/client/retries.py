@@ -21,17 +21,9 @@ MAX_WAIT_S = 8.0
 JITTER = 0.25
 # What all attempts of a request have in common, and what is kept of the first.
 KEPT = (
-    "ready",
-    "turn",
-    "server_tokens",
-    "class_number",
-    "texts",
-    "keeps_text",
-    "keeps_answer",
-    "keeps_head",
-    "session_token",
-    "disconnect_tokens",
-    "disconnect_ns",
+    *("ready", "turn", "server_tokens", "class_number", "texts", "session_token"),
+    *("keeps_text", "keeps_answer", "keeps_head"),
+    *("end_after_tokens", "end_after_ns", "ends_as"),
 )
 OF_FIRST = ("sent", "closed", "status")
 

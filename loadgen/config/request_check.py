@@ -11,7 +11,7 @@ from loadgen.config.request_class import LORA_ASSIGNMENT, LORA_MODULES, parse_sk
 from loadgen.config.run_fields import RunFields
 from loadgen.config.slo import StopCondition
 from loadgen.config.target import TargetSettings
-from loadgen.config.user_behavior import Disconnect, Retry
+from loadgen.config.user_behavior import EarlyEnd, Retry
 from loadgen.errors import BadInput
 
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
@@ -36,11 +36,7 @@ def check(settings: RunFields) -> None:
         )
     check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
     _check_lora(settings)
-    if settings.disconnect is not None:
-        disconnect = Disconnect.parse(settings.disconnect)
-        if disconnect.tokens is not None and not settings.streams:
-            problem = f"tokens={disconnect.tokens}, where answers come in one piece"
-            raise BadInput("--disconnect", problem, "write a time: SHARE%@after=TIME")
+    EarlyEnd.each(settings)
     if settings.retry is not None:
         Retry.parse(settings.retry)
     if not settings.streams:

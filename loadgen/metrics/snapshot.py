@@ -96,7 +96,6 @@ TOKENS = (
 REQUESTS = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
-    "departures",  # requests whose user was to leave, and that were sent
     "never_due",  # turns whose session had failed before
     # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
     "repeated_prompts",

@@ -25,6 +25,7 @@ from loadgen.metrics.statistic import client_error_ms, statistic_ms
 from loadgen.report.result.fields import from_json_values
 from loadgen.report.result.latencies import GroupLatency
 from loadgen.util.number_format import four_digits, to_ms
+from loadgen.workload.draws import EarlyEndDraws
 from loadgen.workload.structured_output import Conformance
 
 Outcomes = dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z_]+(\([0-9]+\))?$")], int]
@@ -228,9 +229,10 @@ class Departures(Struct, frozen=True, kw_only=True):
         if run.settings.disconnect is None:
             return None
         snapshot = run.snapshot
+        draws = {draws.end.name: draws for draws in EarlyEndDraws.each(run.settings)}["disconnect"]
         return cls(
             asked=run.settings.disconnect,
-            drawn=snapshot.counters["departures"],
+            drawn=sum(map(draws.drawn, snapshot.index[snapshot.sent >= 0].tolist())),
             disconnected=snapshot.disconnected,
             never_sent=snapshot.outcomes.get("disconnected", 0) - snapshot.disconnected,
             server=ServerStop.of(run) if snapshot.disconnected else ServerStop(),
