@@ -79,10 +79,8 @@ def _workers(run: RunData) -> Iterator[Check]:
     count = len(run.workers)
     if count == 1:
         return
-    name, lost = (
-        "workers missing",
-        [(worker.number, worker.lost) for worker in run.workers if worker.lost],
-    )
+    name = "workers missing"
+    lost = [(worker.number, worker.lost) for worker in run.workers if worker.lost]
     if not lost and not all(worker.client.known for worker in run.workers):
         yield inapplicable(name, UNKNOWN)
         return

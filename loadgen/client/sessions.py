@@ -57,12 +57,10 @@ class OpenSessions:
         self._graph = requests.graph()
         self._end = end
         self._joins: dict[int, _Join] = {}  # by the number of the request
-        self._left: dict[
-            int, int
-        ] = {}  # requests of each session that have not ended, by the number of its first
-        self._answers: dict[
-            int, list[bytes]
-        ] = {}  # so far, by the number of the request that repeats them
+        # Requests of each session that have not ended, by the number of its first.
+        self._left: dict[int, int] = {}
+        # So far, by the number of the request that repeats them.
+        self._answers: dict[int, list[bytes]] = {}
 
     def body(self, index: int) -> bytes:
         """Return the JSON body of request `index`, with the answers of the conversation before
@@ -180,9 +178,8 @@ class SessionTokens:
         self._header = header
         self._has_cookies = header.lower() == SET_COOKIE
         self._name = header.lower().encode()
-        self._tokens: dict[
-            int, dict[bytes, bytes]
-        ] = {}  # values by the name of the cookie; one without names
+        # Values by the name of the cookie; one without names.
+        self._tokens: dict[int, dict[bytes, bytes]] = {}
 
     def prepare(self, record: Record) -> None:
         """Have a request send the token of its session, and keep the header of its answer."""
@@ -210,12 +207,8 @@ class SessionTokens:
 
     def _line(self, tokens: dict[bytes, bytes]) -> bytes:
         if self._has_cookies:
-            return (
-                COOKIE.encode()
-                + b": "
-                + b"; ".join(b"%b=%b" % pair for pair in tokens.items())
-                + b"\r\n"
-            )
+            cookies = b"; ".join(b"%b=%b" % pair for pair in tokens.items())
+            return b"%b: %b\r\n" % (COOKIE.encode(), cookies)
         return self._header.encode() + b": " + tokens[b""] + b"\r\n"
 
 

@@ -26,21 +26,12 @@ OF_AIPERF = {  # flags of AIPERF, and what says the same here
 # long.
 EXCLUDED = {
     "rate_profile": (
-        "request_rate",
-        "ramp_up_strategy",
-        "num_prompts",
-        "users",
-        "concurrency_profile",
-        "duration",
+        *("request_rate", "ramp_up_strategy", "num_prompts", "users"),
+        *("concurrency_profile", "duration"),
     ),
     "concurrency_profile": (
-        "request_rate",
-        "ramp_up_strategy",
-        "burstiness",
-        "num_prompts",
-        "users",
-        "duration",
-        "max_concurrency",
+        *("request_rate", "ramp_up_strategy", "burstiness", "num_prompts"),
+        *("users", "duration", "max_concurrency"),
     ),
     "users": ("request_rate", "ramp_up_strategy", "burstiness", "max_concurrency"),
     "ramp_up_strategy": ("request_rate",),

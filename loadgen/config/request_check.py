@@ -67,11 +67,8 @@ def _check_without_stream(settings: RunFields) -> None:
         if getattr(settings, name) != getattr(RunFields, name):
             raise BadInput(flag(name), reason, "leave it out")
     if settings.dataset_name == MULTI_TURN and not settings.generates:
-        raise BadInput(
-            "--dataset-name",
-            f"{NO_TOKENS}, which {MULTI_TURN} repeats",
-            "use random, jsonl or custom",
-        )
+        problem = f"{NO_TOKENS}, which {MULTI_TURN} repeats"
+        raise BadInput("--dataset-name", problem, "use random, jsonl or custom")
     metrics = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
     metrics += [
         ("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())
@@ -84,17 +81,11 @@ def _check_without_stream(settings: RunFields) -> None:
         ]
     for name, metric in metrics:
         if metric not in WITHOUT_TOKENS:
-            raise BadInput(
-                name,
-                f"{metric} needs tokens: {reason}",
-                "use e2el, the latency of the whole answer",
-            )
+            problem = f"{metric} needs tokens: {reason}"
+            raise BadInput(name, problem, "use e2el, the latency of the whole answer")
     if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
-        raise BadInput(
-            "--extra-body",
-            f"encoding_format {form!r} is not JSON",
-            f"use {' or '.join(JSON_ENCODINGS)}",
-        )
+        problem = f"encoding_format {form!r} is not JSON"
+        raise BadInput("--extra-body", problem, f"use {' or '.join(JSON_ENCODINGS)}")
 
 
 def _check_lora(settings: RunFields) -> None:
@@ -110,11 +101,8 @@ def _check_lora(settings: RunFields) -> None:
             LORA_MODULES, "a name is empty", "give the names that the server lists in /v1/models"
         )
     if len(set(settings.lora_modules)) < len(settings.lora_modules):
-        raise BadInput(
-            LORA_MODULES,
-            "a name is given twice",
-            "give each once; --class gives one a larger share",
-        )
+        remedy = "give each once; --class gives one a larger share"
+        raise BadInput(LORA_MODULES, "a name is given twice", remedy)
 
 
 def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> None:

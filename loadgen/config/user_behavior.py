@@ -187,15 +187,11 @@ class Retry(Struct, frozen=True):
         statuses = tuple(int(status) for status in form[1].split(","))
         for status in statuses:
             if not 400 <= status <= 599:
-                raise BadInput(
-                    RETRY,
-                    f"{status} is not the status of an error",
-                    "give statuses from 400 to 599",
-                )
+                problem = f"{status} is not the status of an error"
+                raise BadInput(RETRY, problem, "give statuses from 400 to 599")
         attempts = ATTEMPTS if form[2] is None else int(form[2])
         if not 2 <= attempts <= MAX_ATTEMPTS:
             problem = f"{attempts} attempts"
-            raise BadInput(
-                RETRY, problem, f"give 2 to {MAX_ATTEMPTS} attempts, or leave --retry out"
-            )
+            remedy = f"give 2 to {MAX_ATTEMPTS} attempts, or leave --retry out"
+            raise BadInput(RETRY, problem, remedy)
         return cls(statuses, attempts)

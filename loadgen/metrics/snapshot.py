@@ -125,14 +125,8 @@ OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")
 # due, -1 if it is not ok.
 RETRY_ROW = struct.Struct("=IHHqqqq")
 RETRY_COLUMNS = (
-    *(
-        ("index", "u4"),
-        ("attempts", "u2"),
-        ("first_status", "u2"),
-        ("first_ns", "i8"),
-        ("retried_ns", "i8"),
-    ),
-    *(("ttft_ns", "i8"), ("e2el_ns", "i8")),
+    *(("index", "u4"), ("attempts", "u2"), ("first_status", "u2")),
+    *(("first_ns", "i8"), ("retried_ns", "i8"), ("ttft_ns", "i8"), ("e2el_ns", "i8")),
 )
 # One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens and those of them that were
 # cached; times in ns. Latencies are exact to 7 digits, since rows may be millions.

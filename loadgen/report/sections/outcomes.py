@@ -72,13 +72,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
         rows = []
         for name, count in result.outcomes.items():
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
-            rows.append(
-                (
-                    outcome,
-                    str(count),
-                    percent(count / result.scheduled if result.scheduled else None, 2),
-                )
-            )
+            share = count / result.scheduled if result.scheduled else None
+            rows.append((outcome, str(count), percent(share, 2)))
         yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
         items = []
         for name, examples in result.examples.items():

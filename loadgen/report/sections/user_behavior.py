@@ -21,16 +21,13 @@ def lines(result: RunResult) -> Iterator[str]:
     """Write who left and who came again after a refusal; nothing where no user was to do either."""
     if (departures := result.departures) is not None:
         left, before = departures.disconnected, departures.drawn - departures.disconnected
-        yield (
-            f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no "
-            "error rate"
-            + (f"; of {departures.drawn} drawn, {before} ended before that" if before else "")
-            + (
-                f"; {plural(departures.never_sent, 'further turn')} not sent"
-                if departures.never_sent
-                else ""
-            )
-        )
+        text = f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no "
+        text += "error rate"
+        if before:
+            text += f"; of {departures.drawn} drawn, {before} ended before that"
+        if departures.never_sent:
+            text += f"; {plural(departures.never_sent, 'further turn')} not sent"
+        yield text
         if left:
             yield f"  Did the server stop for them? {_stop(departures.server, left)}"
     if result.retries is not None:
@@ -50,11 +47,8 @@ def _stop(server: ServerStop, left: int) -> str:
             f"it generated {plural(round(server.unread_tokens), 'token')} that nobody read"
         )
     if server.unfinished is not None and server.scraped_after_s is not None:
-        busy = (
-            f"{plural(round(server.unfinished), 'request')} unfinished"
-            if server.unfinished
-            else "it was idle"
-        )
+        unfinished = f"{plural(round(server.unfinished), 'request')} unfinished"
+        busy = unfinished if server.unfinished else "it was idle"
         findings.append(f"{busy} {server.scraped_after_s:.1f} s after the last request ended")
     answer = {True: "Yes", False: "No", None: "Not known"}[server.stopped]
     if server.stopped is None and not server.aborted:
