@@ -2,9 +2,9 @@
 [--rounds N]`, a part of `make bench`.
 
 loadgen and the loops in C send embeddings to `answers.c`, which answers each in one piece after
-ANSWER_MS, in turn at rates that rise. The table shows how well each kept up, what a request cost it, and how
-busy the server was, so that one can see that the server is not the limit. Nothing here passes or
-fails.
+ANSWER_MS, in turn at rates that rise. The table shows how well each kept up, what a request cost
+it, and how busy the server was, so that one can see that the server is not the limit. Nothing here
+passes or fails.
 """
 
 import argparse
@@ -158,8 +158,8 @@ def report(runs: Sequence[Run], seconds: float) -> str:
             "",
             f"{time.strftime('%Y-%m-%d %H:%M %Z')}; {about['cpu']}, {about['usable_cores']} cores "
             f"shared with the server; {about['system']}; load average {os.getloadavg()[0]:.1f}. "
-            f"Embeddings, answered in one piece after {ANSWER_MS:g} ms; {seconds:g} s at each rate, "
-            f"{plural(rounds, 'round')} in turn: medians, with the least and the most. "
+            f"Embeddings, answered in one piece after {ANSWER_MS:g} ms; {seconds:g} s at each "
+            f"rate, {plural(rounds, 'round')} in turn: medians, with the least and the most. "
             f"`{C_SAME_CALLS}` makes the system calls that loadgen makes for a request. Further "
             f"connections are those beside one for each request of the first {1e3 * WARM_S:g} ms, "
             "which are open before the clock; the start of loadgen needs a few.",

@@ -7,12 +7,12 @@ import numpy as np
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import LACKED
 from loadgen.checks.targets import shared
-from loadgen.core.outcome import Outcome
-from loadgen.core.request_rows import DISCONNECTED
+from loadgen.core.outcome import Cause, ended_by
+from loadgen.core.request_rows import LEFT
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import percent, plural
-from loadgen.workload.draws import Departures
+from loadgen.workload.draws import EarlyEndDraws
 
 MAX_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
@@ -59,7 +59,7 @@ def accounting(run: RunData) -> list[Check]:
             "0",
             _BUG,
         ),
-        *_departures(run),
+        *_users_who_left(run),
         *_workers(run),
         Check(
             "another schedule",
@@ -79,10 +79,8 @@ def _workers(run: RunData) -> Iterator[Check]:
     count = len(run.workers)
     if count == 1:
         return
-    name, lost = (
-        "workers missing",
-        [(worker.number, worker.lost) for worker in run.workers if worker.lost],
-    )
+    name = "workers missing"
+    lost = [(worker.number, worker.lost) for worker in run.workers if worker.lost]
     if not lost and not all(worker.client.known for worker in run.workers):
         yield inapplicable(name, UNKNOWN)
         return
@@ -94,13 +92,13 @@ def _workers(run: RunData) -> Iterator[Check]:
     yield Check(name, not lost, value, "all of them", advice)
 
 
-def _departures(run: RunData) -> Iterator[Check]:
+def _users_who_left(run: RunData) -> Iterator[Check]:
     """Whether only users left who were drawn to leave; nothing where none left."""
-    snapshot, departures = run.snapshot, Departures.from_settings(run.settings)
-    if departures is None and not snapshot.outcomes.get(Outcome.DISCONNECTED):
+    snapshot, draws = run.snapshot, EarlyEndDraws.each(run.settings)
+    if not draws and not ended_by(snapshot.outcomes, Cause.USER):
         return
-    left = snapshot.index[(snapshot.ttft == DISCONNECTED) & (snapshot.sent >= 0)].tolist()
-    drawn = [index for index in left if departures is not None and departures.drawn(index)]
+    left = snapshot.index[(snapshot.ttft == LEFT) & (snapshot.sent >= 0)].tolist()
+    drawn = [index for index in left if any(draw.drawn(index) for draw in draws)]
     value = f"{len(drawn)} of {plural(len(left), 'user')} who left were drawn"
     yield Check(
         "users left who were not drawn", len(drawn) == len(left), value, "all of them", _BUG

@@ -14,7 +14,7 @@ from loadgen.core.sender import Sender
 from loadgen.metrics.recorder import Recorder
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.util.partition import WHOLE, Partition
-from loadgen.workload.draws import Departures
+from loadgen.workload.draws import EarlyEndDraws
 from loadgen.workload.due_times import Stripe
 from loadgen.workload.request_store import Requests
 
@@ -102,9 +102,7 @@ class Load:
         sender.keeps_answer = settings.save_detailed
         for register in features:
             register(sender)
-        departures = Departures.from_settings(settings)
-        if departures is not None:
-            sender.before_send.append(departures.mark)
+        sender.before_send.extend(draws.mark for draws in EarlyEndDraws.each(settings))
         self._retries = Retries.from_settings(settings, sender.send_again, clock)
         if self._retries is not None:
             sender.resends = self._retries.take

@@ -22,7 +22,8 @@ JITTER = 0.25
 # What all attempts of a request have in common, and what is kept of the first.
 KEPT = (
     *("ready", "turn", "server_tokens", "class_number", "texts", "session_token"),
-    *("keeps_text", "keeps_answer", "keeps_head", "disconnect_tokens", "disconnect_ns"),
+    *("keeps_text", "keeps_answer", "keeps_head"),
+    *("end_after_tokens", "end_after_ns", "ends_as"),
 )
 OF_FIRST = ("sent", "closed", "status")
 

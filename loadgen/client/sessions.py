@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.user_behavior import ThinkTime
-from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.outcome import Cause, Outcome, cause_of
 from loadgen.core.record import Record
 from loadgen.core.reference_parser import SURROGATE
 from loadgen.core.sender import Sender
@@ -105,8 +105,7 @@ class OpenSessions:
     def given_up(self, record: Record) -> list[Record]:
         """Return records of the requests that will never be due, now that `record` has failed.
 
-        Where that was a fault of the client's own, or the user has left, they have the same
-        outcome.
+        Where the client or its user ended that one, they have the same outcome.
         """
         lost = list[int]()
         ended = [record.index]
@@ -120,13 +119,12 @@ class OpenSessions:
                     lost.append(index)
                     ended.append(index)
         self._count(record, 1 + len(lost))
-        same = (*OUR_FAULTS, Outcome.DISCONNECTED)
-        outcome = record.outcome if record.outcome in same else Outcome.CANCELLED
+        is_same = cause_of(record.outcome) in (Cause.CLIENT, Cause.USER)
         unsent = []
         for index in sorted(lost):
             never = self._requests.record(index, record.closed)
             never.turn = record.turn + index - record.index
-            never.outcome = outcome
+            never.outcome = record.outcome if is_same else Outcome.CANCELLED
             never.closed = record.closed
             never.target = record.target
             never.detail = (
@@ -209,12 +207,8 @@ class SessionTokens:
 
     def _line(self, tokens: dict[bytes, bytes]) -> bytes:
         if self._has_cookies:
-            return (
-                COOKIE.encode()
-                + b": "
-                + b"; ".join(b"%b=%b" % pair for pair in tokens.items())
-                + b"\r\n"
-            )
+            cookies = b"; ".join(b"%b=%b" % pair for pair in tokens.items())
+            return b"%b: %b\r\n" % (COOKIE.encode(), cookies)
         return self._header.encode() + b": " + tokens[b""] + b"\r\n"
 
 

@@ -27,7 +27,6 @@ from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.failures import Reachability, ReachabilityTracker
 from loadgen.util.clock import NS_PER_S, clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
-from loadgen.workload.draws import left_after
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Transport(Connections):
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._limits = LimitWatch(self.active, timeouts, self._abandon, self.guarded)
         self._open_ends = OpenEnds(self._end_open, self.guarded)
-        self._departures = AlarmQueue(partial(self.guarded, self._leave), clock_for(self.read_loop))
+        self._early = AlarmQueue(partial(self.guarded, self._end_early), clock_for(self.read_loop))
         self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None
@@ -177,7 +176,7 @@ class Transport(Connections):
         await self._decoder.close()
         # A connection may have been opened in the same turn.
         self.abandon(Outcome.CANCELLED, "the run ended")
-        self._departures.close()
+        self._early.close()
         self._open_ends.close()
         for alarm in (self._serve_alarm, self._watch_alarm):
             if alarm is not None:
@@ -210,10 +209,10 @@ class Transport(Connections):
         if self._watch_alarm is None:
             self._watch()
 
-    def leaves(self, connection: Connection) -> None:
-        """Close the connection of a request when its user leaves."""
+    def ends_early(self, connection: Connection) -> None:
+        """End a request so long after it was sent, unless its response has ended."""
         record = connection.record
-        self._departures.add(record.sent + record.disconnect_ns, (connection, record))
+        self._early.add(record.sent + record.end_after_ns, (connection, record))
 
     def finished(self, connection: Connection, is_complete: bool) -> None:
         """Wait for the end of a response whose answer is complete, but not for long."""
@@ -343,12 +342,6 @@ class Transport(Connections):
                 pause_ns / NS_PER_S, self.guarded, self._watch
             )
 
-    def _leave(self, request: tuple[Connection, Record], at_ns: int) -> None:
-        """Close the connection of a request whose user leaves now, unless its answer has ended."""
-        connection, record = request
-        if connection in self.active and connection.record is record:
-            self._abandon(connection, Outcome.DISCONNECTED, left_after(record))
-
     def _end_later(self, record: Record) -> None:
         """Pass the record of a request that reached no server to `on_end`, after a pause."""
         self._pausing[record] = asyncio.get_running_loop().call_later(
@@ -380,6 +373,11 @@ class Transport(Connections):
         self._decoder.abandon(connection)
         connection.abandon(outcome, detail, now_ns())
         self.ended(connection)
+
+    def _end_early(self, request: tuple[Connection, Record], at_ns: int) -> None:
+        connection, record = request
+        if connection in self.active and connection.record is record and record.ends_as:
+            self._abandon(connection, *record.ends_as)
 
     def _decoded(self, connection: Connection) -> None:
         """End a response that was decoded, unless it has been abandoned."""

@@ -11,6 +11,7 @@ from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import Unreachable
+from loadgen.metrics.failures import failure_class
 from loadgen.util.clock import now_ns
 from loadgen.workload.request_store import Requests
 
@@ -49,9 +50,10 @@ class Warmup:
             if record.outcome is Outcome.OK or self._stopped():
                 return
             if time.monotonic() >= deadline:
+                why = f"{failure_class(record)} {record.detail or ''}".strip()
                 raise Unreachable(
                     f"--ready-check-timeout-sec: no success in {limit_s:g} s at "
-                    f"{self._transport.target.url}: {_named(record)} {record.detail or ''}".strip()
+                    f"{self._transport.target.url}: {why}"
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
 
@@ -71,7 +73,7 @@ class Warmup:
             ended = await self._send(requests, rows[:together])
             ok += sum(record.outcome is Outcome.OK for record in ended)
             failed.update(
-                _named(record)
+                failure_class(record)
                 for record in ended
                 if record.outcome not in (Outcome.OK, Outcome.CANCELLED)
             )
@@ -97,11 +99,3 @@ class Warmup:
         self._records.append(record)
         if len(self._records) == self._wanted:
             self._ended.set()
-
-
-def _named(record: Record) -> str:
-    return (
-        f"{record.outcome}({record.status})"
-        if record.outcome is Outcome.STATUS
-        else str(record.outcome)
-    )

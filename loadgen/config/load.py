@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option, settings_class
+from loadgen.core.outcome import Outcome
 
 SeedPurpose = Literal["arrivals", "prompts", "order"]
 SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
@@ -14,25 +15,23 @@ SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 # A command takes several values of these, for one run each.
 SWEPT = ("request_rate", "max_concurrency")
+# Fields that name a share of requests that the client itself ends: with which outcome and detail.
+EARLY_ENDS = {"disconnect": (Outcome.DISCONNECTED, "the user left")}
+OF_AIPERF = {  # flags of AIPERF, and what says the same here
+    "--request-cancellation-rate": "`--disconnect R%@after=TIME`; R% of the requests leave TIME "
+    "after they were sent",
+    "--request-cancellation-delay": "`--disconnect R%@after=TIME`, the TIME",
+}
 # What a kind of load excludes, since it says itself when requests are sent, how many, or for how
 # long.
 EXCLUDED = {
     "rate_profile": (
-        "request_rate",
-        "ramp_up_strategy",
-        "num_prompts",
-        "users",
-        "concurrency_profile",
-        "duration",
+        *("request_rate", "ramp_up_strategy", "num_prompts", "users"),
+        *("concurrency_profile", "duration"),
     ),
     "concurrency_profile": (
-        "request_rate",
-        "ramp_up_strategy",
-        "burstiness",
-        "num_prompts",
-        "users",
-        "duration",
-        "max_concurrency",
+        *("request_rate", "ramp_up_strategy", "burstiness", "num_prompts"),
+        *("users", "duration", "max_concurrency"),
     ),
     "users": ("request_rate", "ramp_up_strategy", "burstiness", "max_concurrency"),
     "ramp_up_strategy": ("request_rate",),

@@ -11,7 +11,7 @@ from loadgen.config.request_class import LORA_ASSIGNMENT, LORA_MODULES, parse_sk
 from loadgen.config.run_fields import RunFields
 from loadgen.config.slo import StopCondition
 from loadgen.config.target import TargetSettings
-from loadgen.config.user_behavior import Disconnect, Retry
+from loadgen.config.user_behavior import EarlyEnd, Retry
 from loadgen.errors import BadInput
 
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
@@ -36,11 +36,7 @@ def check(settings: RunFields) -> None:
         )
     check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
     _check_lora(settings)
-    if settings.disconnect is not None:
-        disconnect = Disconnect.parse(settings.disconnect)
-        if disconnect.tokens is not None and not settings.streams:
-            problem = f"tokens={disconnect.tokens}, where answers come in one piece"
-            raise BadInput("--disconnect", problem, "write a time: SHARE%@after=TIME")
+    EarlyEnd.each(settings)
     if settings.retry is not None:
         Retry.parse(settings.retry)
     if not settings.streams:
@@ -71,11 +67,8 @@ def _check_without_stream(settings: RunFields) -> None:
         if getattr(settings, name) != getattr(RunFields, name):
             raise BadInput(flag(name), reason, "leave it out")
     if settings.dataset_name == MULTI_TURN and not settings.generates:
-        raise BadInput(
-            "--dataset-name",
-            f"{NO_TOKENS}, which {MULTI_TURN} repeats",
-            "use random, jsonl or custom",
-        )
+        problem = f"{NO_TOKENS}, which {MULTI_TURN} repeats"
+        raise BadInput("--dataset-name", problem, "use random, jsonl or custom")
     metrics = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
     metrics += [
         ("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())
@@ -88,17 +81,11 @@ def _check_without_stream(settings: RunFields) -> None:
         ]
     for name, metric in metrics:
         if metric not in WITHOUT_TOKENS:
-            raise BadInput(
-                name,
-                f"{metric} needs tokens: {reason}",
-                "use e2el, the latency of the whole answer",
-            )
+            problem = f"{metric} needs tokens: {reason}"
+            raise BadInput(name, problem, "use e2el, the latency of the whole answer")
     if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
-        raise BadInput(
-            "--extra-body",
-            f"encoding_format {form!r} is not JSON",
-            f"use {' or '.join(JSON_ENCODINGS)}",
-        )
+        problem = f"encoding_format {form!r} is not JSON"
+        raise BadInput("--extra-body", problem, f"use {' or '.join(JSON_ENCODINGS)}")
 
 
 def _check_lora(settings: RunFields) -> None:
@@ -114,11 +101,8 @@ def _check_lora(settings: RunFields) -> None:
             LORA_MODULES, "a name is empty", "give the names that the server lists in /v1/models"
         )
     if len(set(settings.lora_modules)) < len(settings.lora_modules):
-        raise BadInput(
-            LORA_MODULES,
-            "a name is given twice",
-            "give each once; --class gives one a larger share",
-        )
+        remedy = "give each once; --class gives one a larger share"
+        raise BadInput(LORA_MODULES, "a name is given twice", remedy)
 
 
 def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> None:

@@ -1,9 +1,8 @@
 """What users do beside sending requests: they think, leave early, and try again.
 
 `ThinkTime` is how long a user thinks between an answer and the next request, such as `2`, `1:3` or
-`exp:2`. `Disconnect` is the share of requests whose client closes the connection early, such as
-`5%@tokens=10`. `Retry` says which refusals make a client send a request again, such as
-`429,503@attempts=4`.
+`exp:2`. `EarlyEnd` is a share of requests that the client itself ends, such as `5%@tokens=10`.
+`Retry` says which refusals make a client send a request again, such as `429,503@attempts=4`.
 """
 
 import math
@@ -13,6 +12,9 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
+from loadgen.config.load import EARLY_ENDS
+from loadgen.config.option import flag
+from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
@@ -21,12 +23,11 @@ THINK_TIME_REMEDY = "write seconds, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV, e
 MAX_THINK_TIME_S = 86_400.0
 Law = Literal["constant", "uniform", "exp", "lognormal"]
 _PARAMETERS: dict[Law, int] = {"constant": 1, "uniform": 2, "exp": 1, "lognormal": 2}  # of each law
-DISCONNECT = "--disconnect"
-DISCONNECT_REMEDY = (
+EARLY_END_REMEDY = (
     "write SHARE%@tokens=N or SHARE%@after=TIME, such as 5%@tokens=10 or 5%@after=200ms"
 )
 MAX_TOKENS, MAX_AFTER_S = 1 << 31, 86400.0
-_DISCONNECT = r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%@(tokens|after)=(.+)"
+_EARLY_END = r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%@(tokens|after)=(.+)"
 RETRY = "--retry"
 RETRY_REMEDY = (
     "write HTTP statuses, such as 429 or 429,503, and the number of attempts as 429@attempts=4"
@@ -104,55 +105,62 @@ class ThinkTime(Struct, frozen=True):
         return self.mean_s
 
 
-class Disconnect(Struct, frozen=True):
-    """Which share of users leaves, and when.
+class EarlyEnd(Struct, frozen=True):
+    """A share of requests that the client itself ends, before the answer is complete.
 
     Attributes:
+        name: The field of the settings that says it, one of EARLY_ENDS.
         share: The share of requests, above 0 and up to 1.
         tokens: After how many tokens have come; None: `after_s` decides.
         after_s: How long after the request was sent, s; None: `tokens` decides.
     """
 
+    name: str
     share: float
     tokens: int | None = None
     after_s: float | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read the value of --disconnect.
+    def each(cls, settings: RunFields) -> list[Self]:
+        """Read the fields that name such a share.
 
         Raises:
-            BadInput: It is no such value, or out of range.
+            BadInput: The value of one is none, is out of range, or needs tokens that have times.
         """
-        form = re.fullmatch(_DISCONNECT, text.strip(), re.ASCII)
+        texts = {name: getattr(settings, name) for name in EARLY_ENDS}
+        ends = [cls._parse(name, text) for name, text in texts.items() if text is not None]
+        for end in ends:
+            if end.tokens is not None and not settings.streams:
+                problem = f"tokens={end.tokens}, where answers come in one piece"
+                raise BadInput(flag(end.name), problem, "write a time: SHARE%@after=TIME")
+        return ends
+
+    @classmethod
+    def _parse(cls, name: str, text: str) -> Self:
+        form = re.fullmatch(_EARLY_END, text.strip(), re.ASCII)
         if form is None:
-            raise BadInput(DISCONNECT, f"invalid value {text!r}", DISCONNECT_REMEDY)
+            raise BadInput(flag(name), f"invalid value {text!r}", EARLY_END_REMEDY)
         percent, kind, value = form.groups()
-        if not 0 < float(percent) <= 100:
-            raise BadInput(
-                DISCONNECT, f"a share of {percent}%", "give a share above 0% and up to 100%"
-            )
+        share = float(percent) / 100
+        if not 0 < share <= 1:
+            problem = f"a share of {percent}%"
+            raise BadInput(flag(name), problem, "give a share above 0% and up to 100%")
         if kind == "tokens":
             if not re.fullmatch("[0-9]{1,10}", value, re.ASCII) or not 0 < int(value) <= MAX_TOKENS:
-                raise BadInput(
-                    DISCONNECT, f"{value!r} is not a number of tokens", "give a whole number from 1"
-                )
-            return cls(float(percent) / 100, tokens=int(value))
+                problem = f"{value!r} is not a number of tokens"
+                raise BadInput(flag(name), problem, "give a whole number from 1")
+            return cls(name, share, tokens=int(value))
         try:
             after_s = parse_seconds(value)
         except ValueError as error:
-            raise BadInput(DISCONNECT, str(error), "give a time such as 200ms or 1.5s") from error
+            raise BadInput(flag(name), str(error), "give a time such as 200ms or 1.5s") from error
         if after_s and value[-1:].isdigit():
-            raise BadInput(
-                DISCONNECT, f"{value} has no unit", f"write after={value}ms or after={value}s"
-            )
+            remedy = f"write after={value}ms or after={value}s"
+            raise BadInput(flag(name), f"{value} has no unit", remedy)
         if not 0 <= after_s <= MAX_AFTER_S:
-            raise BadInput(
-                DISCONNECT,
-                f"{value} after a request was sent",
-                f"give a time from 0 to {MAX_AFTER_S:g} s",
-            )
-        return cls(float(percent) / 100, after_s=after_s)
+            problem = f"{value} after a request was sent"
+            raise BadInput(flag(name), problem, f"give a time from 0 to {MAX_AFTER_S:g} s")
+        return cls(name, share, after_s=after_s)
 
 
 class Retry(Struct, frozen=True):
@@ -179,15 +187,11 @@ class Retry(Struct, frozen=True):
         statuses = tuple(int(status) for status in form[1].split(","))
         for status in statuses:
             if not 400 <= status <= 599:
-                raise BadInput(
-                    RETRY,
-                    f"{status} is not the status of an error",
-                    "give statuses from 400 to 599",
-                )
+                problem = f"{status} is not the status of an error"
+                raise BadInput(RETRY, problem, "give statuses from 400 to 599")
         attempts = ATTEMPTS if form[2] is None else int(form[2])
         if not 2 <= attempts <= MAX_ATTEMPTS:
             problem = f"{attempts} attempts"
-            raise BadInput(
-                RETRY, problem, f"give 2 to {MAX_ATTEMPTS} attempts, or leave --retry out"
-            )
+            remedy = f"give 2 to {MAX_ATTEMPTS} attempts, or leave --retry out"
+            raise BadInput(RETRY, problem, remedy)
         return cls(statuses, attempts)

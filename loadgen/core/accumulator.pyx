@@ -244,8 +244,6 @@ cdef class Tally:
         self.late_connections += record.connect_ns != 0
         self.by_reader += record.by_reader
         self.window_filled += record.window_filled
-        if record.disconnect_tokens > 0 or record.disconnect_ns >= 0:
-            self.departures += 1
         if lag >= 0 and not record.is_ordered():  # one sent early is counted as that
             self.disordered += 1
         return 0

@@ -75,8 +75,8 @@ cdef class Connections:
         self.active.add(connection)
         if not record.reused:
             self.sent_first(record)
-        if record.disconnect_ns >= 0:
-            self.leaves(connection)
+        if record.end_after_ns >= 0:
+            self.ends_early(connection)
 
     cpdef ended(self, Connection connection):
         """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
@@ -111,8 +111,8 @@ cdef class Connections:
         """End a request whose connection was closed before a byte of a response."""
         raise NotImplementedError
 
-    def leaves(self, connection):
-        """End a request when its user leaves."""
+    def ends_early(self, connection):
+        """End a request so long after it was sent, unless its response has ended."""
         raise NotImplementedError
 
 

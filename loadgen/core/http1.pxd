@@ -28,10 +28,10 @@ cdef class Response:
     cdef readonly int64_t keep_alive_ns
     cdef Phase phase
     cdef SseReader events
-    cdef bint is_stream  # and its user does not leave after some tokens
-    cdef bint may_disconnect  # a stream whose user leaves after some tokens
+    cdef bint is_stream
     cdef int64_t at_ns, body_left, received
     cdef int64_t max_events  # of the answer
+    cdef int64_t free_events  # up to so many, no limit can be passed
     cdef ResponseHead head
     # A head, a line before or after a chunk, or all that aiohttp's reader must decode.
     cdef Buffer undecoded
@@ -44,8 +44,7 @@ cdef class Response:
     cdef int _read_chunk_line(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
     cdef int _read_events(self, const char *p, Py_ssize_t n) except -1
-    cdef int _choose_path(self) except -1
-    cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1
+    cdef int _limit_events(self) except -1
     cdef int _end(self, object outcome=*, object detail=*) except -1
     cdef bint _has_answer(self, Finish least) except -1
     cdef int _end_answer(self) except -1

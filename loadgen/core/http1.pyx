@@ -79,6 +79,7 @@ cdef class Response:
         self.events.begin(record)
         self.received = 0
         self.max_events = max_events + events_per_token * max(record.output_tokens, 0)
+        self.free_events = 0 if record.end_after_tokens else self.max_events
         self.phase = HEAD
         self._clear_head()
         self.undecoded.size = self.body.size = 0
@@ -247,7 +248,6 @@ cdef class Response:
         """Choose how the body is read, by the head."""
         self.is_stream = not self.head.is_json and not self._in_one_piece()
         self.body_left = self.head.content_length
-        self._choose_path()
         cdef bint is_empty = self.body_left == 0 and not self.head.is_chunked
         if self.head.status == 204 or self.head.status == 304 or is_empty:
             self.undecoded.size = 0
@@ -293,16 +293,13 @@ cdef class Response:
         if not is_success(self.record.status):
             return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
         if not self.is_stream:
-            if not self.may_disconnect and self.body.size == 0 and not self._in_one_piece():
+            if self.body.size == 0 and not self._in_one_piece():
                 while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
                     p += 1
                     n -= 1
                 # Gateways label a stream as JSON. None of the fields that may begin one begins a
                 # JSON value.
                 self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
-                self._choose_path()
-            if self.may_disconnect:
-                return self._read_until_disconnect(p, n)
         if self.is_stream:
             return self._read_events(p, n)
         if self.record.results < 0 and self.body.size + n > max_line:
@@ -314,27 +311,20 @@ cdef class Response:
         self.events.feed(p, n, self.at_ns)
         if self.events.failed:
             return self._fail(self.events.outcome, self.events.detail)
-        if self.record.events > self.max_events:
-            return self._fail(Outcome.PROTOCOL_ERROR, f"more than {self.max_events} events")
+        if self.record.events > self.free_events:
+            return self._limit_events()
         return 0
 
-    cdef int _choose_path(self) except -1:
-        """Have a stream whose user leaves after some tokens read apart from other streams."""
-        self.may_disconnect = self.is_stream and self.record.disconnect_tokens > 0
-        self.is_stream = self.is_stream and not self.may_disconnect
-        return 0
-
-    cdef int _read_until_disconnect(self, const char *p, Py_ssize_t n) except -1:
-        """Read n bytes of a stream whose user leaves after some tokens, but not before the end
-        of a whole answer.
+    cdef int _limit_events(self) except -1:
+        """End a stream of too many events, or of the tokens after which the client itself ends
+        it unless its answer is whole.
         """
         cdef Record record = self.record
-        self._read_events(p, n)
-        if self.phase == ENDED:
-            return 0
-        if record.counted >= record.disconnect_tokens and record.finish_reason is None:
-            return self._fail(Outcome.DISCONNECTED,
-                              f"the user left after {plural(record.counted, 'token')}")
+        if record.events > self.max_events:
+            return self._fail(Outcome.PROTOCOL_ERROR, f"more than {self.max_events} events")
+        if record.counted >= record.end_after_tokens and record.finish_reason is None:
+            outcome, detail = record.ends_as
+            return self._fail(outcome, f"{detail} after {plural(record.counted, 'token')}")
         return 0
 
     cdef int _end(self, object outcome=None, object detail=None) except -1:

@@ -47,9 +47,10 @@ cdef class Record(Answer):
     cdef public bint keeps_text, keeps_answer, keeps_head
     # a function that takes credentials out of the text of the answer, or None
     cdef public object redaction
-    # When its user leaves; set before the request.
-    cdef public int64_t disconnect_tokens  # after so many tokens have come; 0: not for that
-    cdef public int64_t disconnect_ns  # so long after it was sent; -1: not for that
+    # When the client itself ends it; set before the request.
+    cdef public int64_t end_after_tokens  # once so many tokens have come; 0: not for that
+    cdef public int64_t end_after_ns  # so long after it was sent; -1: not for that
+    cdef public object ends_as  # its outcome and detail then, or None
     # How often it was sent.
     cdef public int64_t attempts  # 1, or more where the server refused it and it was sent again
     # from ready to when the last attempt was to be sent; 0: there was one

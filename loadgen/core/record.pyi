@@ -63,8 +63,9 @@ class Record:
             not known.
         reordered: Events with tokens that were readable only after segments that the network had
             lost or delayed.
-        disconnect_tokens: After how many tokens its user leaves; 0: not for that.
-        disconnect_ns: How long after it was sent its user leaves, ns; -1: not for that.
+        end_after_tokens: After how many tokens the client itself ends it; 0: not for that.
+        end_after_ns: How long after it was sent the client itself ends it, ns; -1: not for that.
+        ends_as: Its outcome and its detail then, without the number of tokens; None: it does not.
         attempts: How often it was sent: 1, or more where the server refused it.
         retried_ns: From `ready` to when the last attempt was to be sent, ns; 0: there was one.
         first_sent, first_closed, first_status: Of the first of several attempts; 0: there was one.
@@ -122,8 +123,9 @@ class Record:
     reordered: int
     written: int
     first_answer_earliest: int
-    disconnect_tokens: int
-    disconnect_ns: int
+    end_after_tokens: int
+    end_after_ns: int
+    ends_as: tuple[Outcome, str] | None
     attempts: int
     retried_ns: int
     first_sent: int

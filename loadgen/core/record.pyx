@@ -25,7 +25,7 @@ cdef class Record(Answer):
     def __cinit__(self):
         count_objects(RECORDS, 1)
         self.attempts = 1
-        self.server_tokens = self.turn = self.disconnect_ns = self.tokenized = -1
+        self.server_tokens = self.turn = self.end_after_ns = self.tokenized = -1
 
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
         self.index, self.due = index, due

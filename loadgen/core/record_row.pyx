@@ -41,7 +41,7 @@ cdef struct Fields:
     int64_t first_answer_earliest, last_token, closed, first_sent, first_closed
     # As planned.
     int64_t index, target, class_number, turn, input_tokens, output_tokens, server_tokens
-    int64_t disconnect_tokens, disconnect_ns
+    int64_t end_after_tokens, end_after_ns
     # As measured.
     int64_t prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, total_tokens
     int64_t content_events, reasoning_events, other_events, nan_events, reads
@@ -156,8 +156,8 @@ cdef int put_row(Buffer *out, Record record, bytes texts) except -1:
         first_closed=record.first_closed,
         index=record.index, target=record.target, class_number=record.class_number,
         turn=record.turn, input_tokens=record.input_tokens, output_tokens=record.output_tokens,
-        server_tokens=record.server_tokens, disconnect_tokens=record.disconnect_tokens,
-        disconnect_ns=record.disconnect_ns,
+        server_tokens=record.server_tokens, end_after_tokens=record.end_after_tokens,
+        end_after_ns=record.end_after_ns,
         prompt_tokens=record.prompt_tokens, completion_tokens=record.completion_tokens,
         cached_tokens=record.cached_tokens, reasoning_tokens=record.reasoning_tokens,
         total_tokens=record.total_tokens, content_events=record.content_events,

@@ -4,10 +4,10 @@ from typing import final
 
 from loadgen.core.record import Record
 
-# In place of the latencies of a request that was not ok.
+# In place of the latencies of a request that was not ok: LEFT where its user ended it.
 FAILED: int
 CANCELLED: int
-DISCONNECTED: int
+LEFT: int
 NO_TPOT: int  # of an answer of one token
 
 @final

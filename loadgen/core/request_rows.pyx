@@ -9,14 +9,14 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 
 from loadgen.core.record cimport Record
 
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import Cause, Outcome
 
-# In place of the latencies of a request that was not ok.
-FAILED, CANCELLED, DISCONNECTED = (-1, -2, -3)
+# In place of the latencies of a request that was not ok: LEFT where its user ended it.
+FAILED, CANCELLED, LEFT = (-1, -2, -3)
 NO_TPOT = -1  # of an answer of one token
 
 cdef object OK = Outcome.OK
-cdef dict IN_PLACE = {Outcome.CANCELLED: CANCELLED, Outcome.DISCONNECTED: DISCONNECTED}
+cdef dict IN_PLACE = {Cause.RUN: CANCELLED, Cause.USER: LEFT}
 
 
 @cython.final
@@ -47,7 +47,7 @@ cdef class RequestRows:
             if tokens > 0:
                 row.tpot = <float><double>((record.last_token - record.first_token) // tokens)
         else:
-            row.ttft = row.e2el = row.tpot = IN_PLACE.get(record.outcome, FAILED)
+            row.ttft = row.e2el = row.tpot = IN_PLACE.get(record.outcome.cause, FAILED)
         row.input_tokens = <int32_t>(
             record.prompt_tokens if record.prompt_tokens >= 0 else record.get_expected_tokens()
         )

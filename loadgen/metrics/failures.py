@@ -7,7 +7,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.outcome import Cause, Outcome, ended_by
 from loadgen.core.record import Record
 
 PATIENCE_S = 5.0  # a server that only refused for so long counts as gone
@@ -17,14 +17,12 @@ SILENCE_NS = 60_000_000_000  # a stream without a token for so long is reported 
 class Failures(Struct, frozen=True):
     """Failed requests, and those among which they count.
 
-    A request that was cancelled because the run ended early counts nowhere: its end is unknown. Nor
-    does one whose user left, as --disconnect asks. A turn that was never due, since one before it
-    had failed, is as much of a failure as that one, of the server or of the client: after a fault
-    of the client it has that outcome, else it is cancelled.
+    A request that the end of the run or its user ended counts nowhere: its end is unknown. A turn
+    that was never due, since one before it had failed, is as much of a failure as that one, of the
+    server or of the client: after a fault of the client it has that outcome, else it is cancelled.
 
     Attributes:
-        of: Requests that ended, but for those that the end of the run cancelled and those whose
-            users left.
+        of: Requests that ended, but for those that the end of the run or their users ended.
         server: Those that the server failed.
         client: Those that the client never sent, by a fault of its own.
     """
@@ -42,12 +40,9 @@ class Failures(Struct, frozen=True):
             never_due: Turns among the cancelled that were never due, since the server had failed
                 one before them.
         """
-        neither = (
-            outcomes.get(Outcome.CANCELLED, 0) - never_due + outcomes.get(Outcome.DISCONNECTED, 0)
-        )
-        of = sum(outcomes.values()) - neither
-        client = sum(outcomes.get(fault, 0) for fault in OUR_FAULTS)
-        return cls(of, of - client - outcomes.get(Outcome.OK, 0), client)
+        server = ended_by(outcomes, Cause.SERVER) + never_due
+        client = ended_by(outcomes, Cause.CLIENT)
+        return cls(ended_by(outcomes, Cause.ANSWER) + server + client, server, client)
 
     @property
     def failed(self) -> int:

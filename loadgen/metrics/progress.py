@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from msgspec import Struct, field
 
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import Cause, ended_by
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.failures import Reachability
 
@@ -133,17 +133,17 @@ class Progress(Struct, frozen=True):
     @property
     def cancelled(self) -> int:
         """Requests that the end of the run cancelled, or kept from being sent: no failures."""
-        return self.failures.get(Outcome.CANCELLED, 0)
+        return ended_by(self.failures, Cause.RUN)
 
     @property
     def disconnected(self) -> int:
         """Requests whose users left, as --disconnect asks: no failures."""
-        return self.failures.get(Outcome.DISCONNECTED, 0)
+        return ended_by(self.failures, Cause.USER)
 
     @property
     def not_ok(self) -> int:
         """Requests that failed, without turns that were never due."""
-        return sum(self.failures.values()) - self.cancelled - self.disconnected
+        return ended_by(self.failures, Cause.SERVER, Cause.CLIENT)
 
     @property
     def failed(self) -> int:

@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 
 from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
-from loadgen.core.outcome import NO_FAILURES, Outcome
-from loadgen.core.request_rows import DISCONNECTED, FAILED
+from loadgen.core.outcome import Cause, ended_by
+from loadgen.core.request_rows import FAILED, LEFT
 from loadgen.core.sketch import Timeline
 from loadgen.metrics.details import Details
 from loadgen.metrics.failures import Failures
@@ -96,7 +96,6 @@ TOKENS = (
 REQUESTS = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
-    "departures",  # requests whose user was to leave, and that were sent
     "never_due",  # turns whose session had failed before
     # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
     "repeated_prompts",
@@ -126,14 +125,8 @@ OF_LOOP = ("warm_connections", "repeated_prompts", "turns_without_token")
 # due, -1 if it is not ok.
 RETRY_ROW = struct.Struct("=IHHqqqq")
 RETRY_COLUMNS = (
-    *(
-        ("index", "u4"),
-        ("attempts", "u2"),
-        ("first_status", "u2"),
-        ("first_ns", "i8"),
-        ("retried_ns", "i8"),
-    ),
-    *(("ttft_ns", "i8"), ("e2el_ns", "i8")),
+    *(("index", "u4"), ("attempts", "u2"), ("first_status", "u2")),
+    *(("first_ns", "i8"), ("retried_ns", "i8"), ("ttft_ns", "i8"), ("e2el_ns", "i8")),
 )
 # One request: index, sent, closed, TTFT, E2EL, TPOT, input tokens and those of them that were
 # cached; times in ns. Latencies are exact to 7 digits, since rows may be millions.
@@ -236,7 +229,7 @@ class Snapshot(Struct, frozen=True, dict=True):
         sent, closed: When it was sent, and when it ended, ns; `sent` is negative where it never
             was.
         ttft, e2el: Its latencies, ns on the clock of --latency-from, to 7 digits; FAILED, CANCELLED
-            or DISCONNECTED if it is not ok.
+            or LEFT if it is not ok.
         tpot: Its TPOT, ns, as `vllm bench serve` divides; negative where there is none.
         input: Its input tokens, as the server counts them, else as expected; negative if unknown.
         cached: Those of them that the server took from its cache; negative if unknown.
@@ -304,14 +297,14 @@ class Snapshot(Struct, frozen=True, dict=True):
     @property
     def not_ok(self) -> int:
         """Requests that failed, without turns that were never due."""
-        return self.ended - sum(self.outcomes.get(outcome, 0) for outcome in NO_FAILURES)
+        return ended_by(self.outcomes, Cause.SERVER, Cause.CLIENT)
 
     @property
     def disconnected(self) -> int:
         """Requests whose users left after they were sent; further turns of their sessions were
         not sent at all.
         """
-        return int(((self.ttft == DISCONNECTED) & (self.sent >= 0)).sum())
+        return int(((self.ttft == LEFT) & (self.sent >= 0)).sum())
 
     @property
     def never_sent(self) -> int:
@@ -323,9 +316,7 @@ class Snapshot(Struct, frozen=True, dict=True):
         """Requests that the end of the run cancelled in flight; a turn after one that failed was
         not due at all.
         """
-        return (
-            self.outcomes.get(Outcome.CANCELLED, 0) - self.counters["never_due"] - self.never_sent
-        )
+        return ended_by(self.outcomes, Cause.RUN) - self.counters["never_due"] - self.never_sent
 
     @property
     def retried(self) -> NDArray[Any]:

@@ -9,7 +9,16 @@ from loadgen.config.output import parse_percentiles
 from loadgen.report import load_line, sglang_block, vllm_block
 from loadgen.report.result import RunResult
 from loadgen.report.result.numbers import meaning
-from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
+from loadgen.report.sections import (
+    client,
+    groups,
+    latencies,
+    outcomes,
+    server,
+    tokens,
+    user_behavior,
+    verdict,
+)
 from loadgen.report.summary_line import summary_line
 from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 
@@ -17,7 +26,7 @@ WIDTH = 80
 DETAILS = (
     outcomes.lines,
     outcomes.end_lines,
-    outcomes.departure_lines,
+    user_behavior.lines,
     outcomes.body_lines,
     tokens.rows_left_out,
     tokens.token_counts,

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from loadgen.config import slo
-from loadgen.core.outcome import NO_FAILURES
+from loadgen.core.outcome import is_failure
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import all_met
+from loadgen.report.sections import user_behavior
 from loadgen.report.sections.latencies import client_errors
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
@@ -106,8 +107,8 @@ def parts(result: RunResult) -> Iterator[Part]:
 
 def users_who_left(result: RunResult) -> Iterator[Part]:
     """Say how many users left, whose requests are among no answers; nothing where none did."""
-    if (left := result.departures) is not None and left.disconnected:
-        yield f"{plural(left.disconnected, 'user')} left", Colour.NONE
+    if left := user_behavior.users_left(result):
+        yield f"{plural(left, 'user')} left", Colour.NONE
 
 
 def figures(result: RunResult) -> dict[str, tuple[str, ...]]:
@@ -184,7 +185,7 @@ def has_failed(result: RunResult) -> bool:
 
 def failures_by_outcome(result: RunResult) -> str:
     """List the outcomes of the requests that failed, an HTTP status by its number."""
-    ways = {name: count for name, count in result.outcomes.items() if name not in NO_FAILURES}
+    ways = {name: count for name, count in result.outcomes.items() if is_failure(name)}
     if result.never_due:
         ways["never sent after a failed turn"] = result.never_due
     texts = []

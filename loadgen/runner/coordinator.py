@@ -15,6 +15,7 @@ from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.slo import ERRORS, RATES, StopCondition
+from loadgen.core.outcome import Cause, ended_by
 from loadgen.core.sketch import Sketch
 from loadgen.errors import LoadgenError
 from loadgen.metrics.failures import Reachability
@@ -249,7 +250,8 @@ class StopConditions:
         if limit.metric == ERRORS:
             return failed
         if limit.name in RATES:
-            ended = (now.ended - now.disconnected) - (before.ended - before.disconnected)
+            left = ended_by(now.failures, Cause.USER) - ended_by(before.failures, Cause.USER)
+            ended = now.ended - before.ended - left
             return failed / ended if ended >= condition.min_values else None
         sketch: Sketch = getattr(now, limit.metric) - getattr(before, limit.metric)
         if limit.of_survivors:

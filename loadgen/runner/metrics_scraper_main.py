@@ -22,6 +22,7 @@ import orjson
 from msgspec import structs
 
 from loadgen.config.settings import RunSettings
+from loadgen.config.user_behavior import EarlyEnd
 from loadgen.engines.sim.prefix_cache import BLOCK
 from loadgen.errors import BadInput, LoadgenError, Unreachable
 from loadgen.metrics.server.parser import (
@@ -49,7 +50,7 @@ FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
 # The second is TensorRT-LLM's, which has JSON at the first.
 PATHS = ("/metrics", "/prometheus/metrics")
 MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
-MAX_LAST_SCRAPES_OF_DEPARTURES = 30  # and may take longer to stop what nobody waits for
+MAX_LAST_SCRAPES_OF_EARLY_ENDS = 30  # and may take longer to stop what nobody waits for
 NICENESS = 10  # the measuring processes, and the server, go first
 
 
@@ -116,7 +117,7 @@ async def scrape_order(
             found, missing = [], tuple(base for base, one in usual.items() if one is None)
     if not found and not gpus_too and not missing:
         return None
-    times = MAX_LAST_SCRAPES if settings.disconnect is None else MAX_LAST_SCRAPES_OF_DEPARTURES
+    times = MAX_LAST_SCRAPES_OF_EARLY_ENDS if EarlyEnd.each(settings) else MAX_LAST_SCRAPES
     blocks = (one.block for one in found if one.block)
     return ScrapeOrder(
         tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None)

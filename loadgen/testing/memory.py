@@ -25,7 +25,6 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import SendHook
 from loadgen.core.record import Record
 from loadgen.util.clock import Clock
-from loadgen.workload.draws import left_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class Memory:
         self.clock = clock
         self._server = server
         self._streams: dict[_Stream, None] = {}  # in the order in which they were sent
-        self._departures = AlarmQueue(self._leave, clock)
+        self._early = AlarmQueue(self._end_early, clock)
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, in no time."""
@@ -90,8 +89,8 @@ class Memory:
         reply = self._server(record.index, body, record.sent)
         stream = _Stream(self, record)
         self._streams[stream] = None
-        if record.disconnect_ns >= 0:
-            self._departures.add(record.sent + record.disconnect_ns, stream)
+        if record.end_after_ns >= 0:
+            self._early.add(record.sent + record.end_after_ns, stream)
         if isinstance(reply, Reply):
             stream.answer(reply)
         else:
@@ -108,10 +107,10 @@ class Memory:
             stream.abandon(outcome, detail, self.clock.now_ns())
             self.ended(stream)
 
-    def _leave(self, stream: "_Stream", at_ns: int) -> None:
-        """End a request whose user leaves now, unless its answer has ended."""
-        if stream in self._streams:
-            stream.abandon(Outcome.DISCONNECTED, left_after(stream.record), at_ns)
+    def _end_early(self, stream: "_Stream", at_ns: int) -> None:
+        """End a request that the client itself ends now, unless its answer has ended."""
+        if stream in self._streams and stream.record.ends_as:
+            stream.abandon(*stream.record.ends_as, at_ns)
             self.ended(stream)
 
     def ended(self, stream: "_Stream") -> None:

@@ -1,5 +1,5 @@
 """What a run draws by itself for each request or session: `uniforms`, `ClassDraws` and
-`Departures`.
+`EarlyEndDraws`.
 
 `uniforms` are random numbers that depend on a seed, a purpose and what they are drawn for alone.
 Any number of processes draws the same ones, in any order. They need no NumPy, which a measuring
@@ -14,9 +14,10 @@ from typing import Self
 
 from msgspec import Struct, structs
 
+from loadgen.config.load import EARLY_ENDS
 from loadgen.config.request_class import IN_TURN
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.config.user_behavior import Disconnect
+from loadgen.config.user_behavior import EarlyEnd
 from loadgen.core.record import Record
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.prompt import Prompt
@@ -92,46 +93,43 @@ def classed(prompts: Iterable[Prompt], numbers: Iterator[int]) -> Iterator[Promp
         yield structs.replace(prompt, class_number=number)
 
 
-class Departures(Struct, frozen=True):
-    """Users who leave: each request draws for itself, so that any number of workers draws the same.
+class EarlyEndDraws(Struct, frozen=True):
+    """Draws the requests that the client itself ends: each request draws for itself, so that any
+    number of workers draws the same.
 
     Attributes:
-        disconnect: Their share, and when they leave.
+        end: Their share, and when and how they end.
         seed: The seed of the draws, that of the arrivals.
     """
 
-    disconnect: Disconnect
+    end: EarlyEnd
     seed: int
 
     @classmethod
-    def from_settings(cls, settings: RunSettings) -> Self | None:
-        """Create the departures of `--disconnect`; None without it.
+    def each(cls, settings: RunSettings) -> list[Self]:
+        """Create the draws of each such share that the settings name.
 
         Raises:
-            BadInput: Its value is invalid.
+            BadInput: The value of a field is invalid.
         """
-        if settings.disconnect is None:
-            return None
-        return cls(Disconnect.parse(settings.disconnect), seed_of(settings, "arrivals"))
+        return [cls(end, seed_of(settings, "arrivals")) for end in EarlyEnd.each(settings)]
 
     def drawn(self, index: int) -> bool:
-        """Return whether the user of request `index` leaves; it depends on the index, the seed
-        and the share alone.
+        """Return whether request `index` is one of them; it depends on the index, the seed and
+        the share alone.
         """
-        return uniforms(1, self.seed, "disconnect", index)[0] < self.disconnect.share
+        return uniforms(1, self.seed, self.end.name, index)[0] < self.end.share
 
     def mark(self, record: Record) -> None:
-        """Write into the record of a request that is about to be sent when its user leaves, if
-        it was drawn.
+        """Write into the record of a request that is about to be sent when and how it ends, if it
+        was drawn.
         """
         if not self.drawn(record.index):
             return
-        if self.disconnect.tokens is not None:
-            record.disconnect_tokens = self.disconnect.tokens
-        elif self.disconnect.after_s is not None:
-            record.disconnect_ns = int(self.disconnect.after_s * NS_PER_S)
-
-
-def left_after(record: Record) -> str:
-    """Say when the user of a request left that was to leave at a time."""
-    return f"the user left {record.disconnect_ns / NS_PER_S:g} s after it was sent"
+        outcome, detail = EARLY_ENDS[self.end.name]
+        if self.end.tokens is not None:
+            record.end_after_tokens = self.end.tokens
+        elif self.end.after_s is not None:
+            record.end_after_ns = int(self.end.after_s * NS_PER_S)
+            detail = f"{detail} {record.end_after_ns / NS_PER_S:g} s after it was sent"
+        record.ends_as = outcome, detail

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.config.user_behavior import Disconnect, Retry, ThinkTime
+from loadgen.config.user_behavior import EarlyEnd, Retry, ThinkTime
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats
 
@@ -18,13 +18,15 @@ from loadgen.util.arrays import Floats
 @pytest.mark.parametrize(
     ("text", "meaning"),
     [
-        ("5%@tokens=10", Disconnect(0.05, tokens=10)),
-        ("0.5%@after=200ms", Disconnect(0.005, after_s=0.2)),
-        (" 100%@after=0 ", Disconnect(1.0, after_s=0.0)),
+        ("5%@tokens=10", (0.05, 10, None)),
+        ("0.5%@after=200ms", (0.005, None, 0.2)),
+        (" 100%@after=0 ", (1.0, None, 0.0)),
     ],
 )
-def test_a_share_leaves_after_tokens_or_a_time(text: str, meaning: Disconnect) -> None:
-    assert Disconnect.parse(text) == meaning
+def test_a_share_leaves_after_tokens_or_a_time(
+    text: str, meaning: tuple[float, int | None, float | None]
+) -> None:
+    assert EarlyEnd.each(RunSettings(disconnect=text)) == [EarlyEnd("disconnect", *meaning)]
 
 
 @pytest.mark.parametrize(

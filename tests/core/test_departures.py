@@ -12,14 +12,21 @@ from loadgen.workload.endpoints.generation import MESSAGES
 from tests.helpers.response_bytes import DONE, answer
 
 
+def leaving(tokens: int) -> Record:
+    """A request whose user leaves after some tokens."""
+    record = Record(due=1)
+    record.end_after_tokens = tokens
+    record.ends_as = Outcome.DISCONNECTED, "the user left"
+    return record
+
+
 def read(
     parts: list[bytes], tokens: int, scanner: DialectScanner | None = None
 ) -> tuple[Response, Record]:
     """Feed the head and chunks, the n-th of which comes at n ms, to a response whose user leaves
     after some tokens.
     """
-    response, record = Response(scanner), Record(due=1)
-    record.disconnect_tokens = tokens
+    response, record = Response(scanner), leaving(tokens)
     response.begin(record)
     response.feed(STREAM, 1)
     for number, part in enumerate(parts, 1):
@@ -92,8 +99,7 @@ def test_events_of_a_dialect_count_too() -> None:
     "head", [b"Content-Type: application/json\r\n", b""], ids=["labelled as JSON", "until close"]
 )
 def test_a_stream_in_any_framing_is_left(head: bytes) -> None:
-    response, record = Response(), Record(due=1)
-    record.disconnect_tokens = 2
+    response, record = Response(), leaving(2)
     response.begin(record)
     response.feed(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n", 1)
     for at_ns, word in enumerate(WORDS, 2):

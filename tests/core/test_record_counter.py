@@ -73,8 +73,6 @@ def ended(draw: st.DrawFn, index: int) -> Record:
     record.results = draw(st.sampled_from([-1, -1, 3]))
     record.attempts = draw(st.sampled_from([1, 1, 1, 2]))
     record.unread = draw(st.sampled_from([None, None, {"field": (1, "x")}]))
-    record.disconnect_tokens = draw(st.sampled_from([0, 0, 5]))
-    record.disconnect_ns = draw(st.sampled_from([-1, -1, 0]))
     return record
 
 

@@ -91,7 +91,8 @@ class Sender:
     def _send(self) -> "asyncio.Future[Record]":
         record = Record(self.sent, self.prompt.input_tokens, self.prompt.output_tokens, now_ns())
         record.ready = record.due
-        record.disconnect_tokens, record.disconnect_ns = self.leave
+        record.end_after_tokens, record.end_after_ns = self.leave
+        record.ends_as = Outcome.DISCONNECTED, "the user left"
         self.sent += 1
         self._waiting[record] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[record]

@@ -46,7 +46,7 @@ def predicted(record, tokens):
 
 
 def leaving(record, *, tokens=0, after_ns=-1):
-    record.disconnect_tokens, record.disconnect_ns = tokens, after_ns
+    record.end_after_tokens, record.end_after_ns = tokens, after_ns
     return record
 
 

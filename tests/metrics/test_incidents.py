@@ -71,14 +71,12 @@ def test_each_incident_is_counted_by_its_own_rule_alone(record: Record, name: st
 @pytest.mark.parametrize(
     ("record", "name"),
     [
-        (altered(disconnect_tokens=5), "departures"),
-        (altered(disconnect_ns=0), "departures"),
         (failed(0), "broken_off"),
         (altered(outcome=Outcome.CANCELLED, ready=0, sent=0), "never_due"),
     ],
-    ids=["leaves after tokens", "leaves after a time", "broken off", "never due"],
+    ids=["broken off", "never due"],
 )
 def test_a_request_that_ended_otherwise_is_counted(record: Record, name: str) -> None:
     counters = measured([record]).counters
-    names = ("departures", "broken_off", "never_due")
+    names = ("broken_off", "never_due")
     assert {other: counters[other] for other in names if counters[other]} == {name: 1}

@@ -54,7 +54,6 @@ def test_checks_that_failed_are_named():
 
 def test_users_who_left_are_told_after_the_answers():
     gone = [failed(10, Outcome.DISCONNECTED)]
-    gone[0].disconnect_tokens = 2
     assert " | 10/10 ok | 1 user left | " in said(
         RATE.replace(disconnect="10%@tokens=2"), records=[*TEN, *gone]
     )

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
-from loadgen.workload.draws import ClassDraws, Departures, classed, uniforms
+from loadgen.workload.draws import ClassDraws, EarlyEndDraws, classed, uniforms
 from loadgen.workload.prompt import Prompt
 
 COUNT = 20_000
@@ -43,18 +44,18 @@ def test_draws_are_uniform_and_independent() -> None:
 SHARE = RunSettings(disconnect="20%@tokens=10", seed=7)
 
 
-def departures(settings: RunSettings) -> Departures:
-    found = Departures.from_settings(settings)
-    assert found is not None
-    return found
+def departures(settings: RunSettings) -> EarlyEndDraws:
+    (draws,) = EarlyEndDraws.each(settings)
+    return draws
 
 
 def drawn(settings: RunSettings, count: int = 10_000) -> list[int]:
-    return [index for index in range(count) if departures(settings).drawn(index)]
+    draws = departures(settings)
+    return [index for index in range(count) if draws.drawn(index)]
 
 
 def test_nobody_leaves_without_the_flag() -> None:
-    assert Departures.from_settings(RunSettings()) is None
+    assert EarlyEndDraws.each(RunSettings()) == []
 
 
 def test_the_share_leaves_within_the_scatter_of_a_draw() -> None:
@@ -77,23 +78,26 @@ def test_a_larger_share_includes_those_of_a_smaller_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "marks"),
+    ("text", "marks", "detail"),
     [
-        ("100%@tokens=10", (10, -1)),
-        ("100%@after=200ms", (0, 200_000_000)),
-        ("100%@after=0", (0, 0)),
+        ("100%@tokens=10", (10, -1), "the user left"),  # `Response` knows after how many
+        ("100%@after=200ms", (0, 200_000_000), "the user left 0.2 s after it was sent"),
+        ("100%@after=0", (0, 0), "the user left 0 s after it was sent"),
     ],
 )
-def test_a_drawn_request_says_when_its_user_leaves(text: str, marks: tuple[int, int]) -> None:
+def test_a_drawn_request_says_when_its_user_leaves_and_how_it_ends(
+    text: str, marks: tuple[int, int], detail: str
+) -> None:
     record = Record(3)
     departures(SHARE.replace(disconnect=text)).mark(record)
-    assert (record.disconnect_tokens, record.disconnect_ns) == marks
+    assert (record.end_after_tokens, record.end_after_ns) == marks
+    assert record.ends_as == (Outcome.DISCONNECTED, detail)
 
 
 def test_a_request_that_was_not_drawn_stays_as_it_is() -> None:
     record = Record(next(index for index in range(100) if index not in drawn(SHARE, 100)))
     departures(SHARE).mark(record)
-    assert (record.disconnect_tokens, record.disconnect_ns) == (0, -1)
+    assert (record.end_after_tokens, record.end_after_ns, record.ends_as) == (0, -1, None)
 
 
 def drawn_classes(count, **options):

@@ -15,7 +15,7 @@ from loadgen.analysis.request_latencies import gaps, latency
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
-from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.outcome import Cause, Outcome, cause_of
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap
@@ -293,15 +293,14 @@ def _outcome_columns(record: Record, start_ns: int) -> tuple[float, ...]:
 
     Returns:
         Whether it succeeded, whether the server failed it, and whether it counts in the error rate
-        (`Failures`); when
-        it was due, sent (infinite: never) and ended, in ns after the start of the clock; its input
-            and output tokens,
-        0 unless it succeeded.
+        (`Failures`); when it was due, sent (infinite: never) and ended, in ns after the start of
+        the clock; its input and output tokens, 0 unless it succeeded.
     """
     ok = record.outcome is Outcome.OK
-    cut_off = record.outcome is Outcome.CANCELLED and record.ready
-    counted = not cut_off and record.outcome is not Outcome.DISCONNECTED
-    failed = counted and not ok and record.outcome not in OUR_FAULTS
+    cause = cause_of(record.outcome)
+    never_due = cause is Cause.RUN and not record.ready
+    failed = cause is Cause.SERVER or never_due
+    counted = ok or failed or cause is Cause.CLIENT
     sent = record.sent - start_ns if record.sent else math.inf
     inputs = record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
     return (

@@ -18,7 +18,7 @@ import numpy as np
 from loadgen.analysis.request_latencies import Gaps, gaps, latency
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
-from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.outcome import Cause, Outcome, cause_of
 from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.stats import block_bootstrap
@@ -205,7 +205,7 @@ class RequestShare:
         the client error.
         """
         if record.outcome is not Outcome.OK:
-            good = not self.limits and record.outcome in OUR_FAULTS
+            good = not self.limits and cause_of(record.outcome) is Cause.CLIENT
             return good, good, good
         values = [(limit, latency(record, limit.metric, settings)) for limit in self.limits]
         measured = [

@@ -15,7 +15,7 @@ from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.cli.live.verdict_so_far import LimitSoFar, State, slo_so_far, verdict_so_far
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import wants_simulator
-from loadgen.core.outcome import NO_FAILURES
+from loadgen.core.outcome import Cause, ended_by, is_failure
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
 from loadgen.report.summary_line import SEPARATOR, Colour, Part
@@ -229,13 +229,13 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
     yield _row(5, "in flight", [_count(progress.in_flight)], width, ", ".join(notes))
     if progress.failed:
         reasons = ", ".join(
-            f"{name} {n}" for name, n in progress.failures.items() if name not in NO_FAILURES
+            f"{name} {n}" for name, n in progress.failures.items() if is_failure(name)
         )
         if progress.never_due:
             reasons = f"{reasons}, never due {progress.never_due}".removeprefix(", ")
         yield _row(1, "failed", [_count(progress.failed)], width, reasons, style=BAD)
     for label, count in (
-        ("users left", progress.disconnected),
+        ("users left", ended_by(progress.failures, Cause.USER)),
         ("cut off", progress.cut_off),
         ("never sent", progress.never_sent),
     ):

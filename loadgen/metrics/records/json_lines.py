@@ -6,7 +6,8 @@ from typing import Any
 
 from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import UNBOUNDED, Record
+from loadgen.core.record import Record
+from loadgen.core.record_json import OPTIONAL
 from loadgen.workload.prompt import UNPLANNED
 
 EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them
@@ -19,13 +20,8 @@ COUNTS = {  # keys of a line, and the attributes of a Record that are -1 where t
     "predicted_server_input_tokens": "server_tokens",
 }
 COPIED = (
-    "content_events",
-    "reasoning_events",
-    "other_events",
-    "reads",
-    "counted_by",
-    "reused",
-    "by_reader",
+    *("content_events", "reasoning_events", "other_events", "reads", "counted_by"),
+    *("reused", "by_reader", "detail", "source", "finish_reason"),
 )
 
 
@@ -50,40 +46,26 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
         setattr(record, attribute, -1 if data[key] is None else data[key])
     for name in COPIED:
         setattr(record, name, data[name])
+    for key, (attribute, absent) in OPTIONAL.items():
+        setattr(record, attribute, data.get(key, absent))
     reasoning_tokens = data.get("reasoning_tokens")  # older files have none
     record.reasoning_tokens = -1 if reasoning_tokens is None else reasoning_tokens
-    record.total_tokens = data.get("total_tokens", -1)
-    record.done_seen = bool(data.get("done"))
     unread = data.get("unread", {})
     record.unread = {name: (count, sample) for name, (count, sample) in unread.items()} or None
-    record.matched_stop = data.get("matched_stop")
-    record.nan_events = data.get("nan_events", 0)
     record.outcome = Outcome(data["outcome"])
     record.status = data["status"] or 0
-    record.target = data.get("target", 0)  # older files of runs against one target do not have it
     record.turn = data.get("turn", 0) - 1  # absent in a run without sessions
-    record.detail = data["detail"]
-    record.source = data["source"]
-    record.finish_reason = data["finish_reason"]
     record.connect_ns = data["connect"]
-    # Older files do not say how late their stamps may be.
-    record.user_stamped = data.get("user_stamped", UNBOUNDED)
-    record.reordered = data.get("reordered", 0)
-    record.window_filled = data.get("window_filled", False)
     record.written = 0 if data.get("written") is None else due + data["written"]
     record.first_answer_earliest = record.first_answer
     if "first_answer_earliest" in data:
         record.first_answer_earliest = due + data["first_answer_earliest"]
-    record.disconnect_tokens = data.get("disconnect_tokens", 0)
-    record.disconnect_ns = data.get("disconnect_after", -1)
     if "attempts" in data:
         record.attempts = data["attempts"]
         record.retried_ns = data["retried"]
         record.first_status = data["first_status"]
         record.first_sent = due + data["first_sent"]
         record.first_closed = due + data["first_closed"]
-    record.results = data.get("results", -1)
-    record.is_whole = bool(data.get("whole"))
     stream = data.get("stream")  # older files do not have it
     runs = None if stream is None else event_runs(stream, due)
     stamps = [due + since for since in data["token_times"]]

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple, Self
 from msgspec import Struct
 
 from loadgen.config.output import parse_percentiles
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import Cause, ended_by
 from loadgen.metrics import throughput
 from loadgen.metrics.records.header import DATE_FORMAT
 from loadgen.metrics.run_data import RunData
@@ -95,7 +95,7 @@ class Rates(Struct, frozen=True, kw_only=True):
         """Compute them."""
         snapshot = run.snapshot
         counters, per_second = snapshot.counters, PerSecond.of(snapshot)
-        stayed = snapshot.scheduled - snapshot.outcomes.get(Outcome.DISCONNECTED, 0)
+        stayed = snapshot.scheduled - ended_by(snapshot.outcomes, Cause.USER)
         is_judged = is_goodput_known(run.goodput_metrics, snapshot)
         uncached = counters["input_tokens"] - counters["cached_tokens"]
         return cls(

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from loadgen.config import slo
 from loadgen.config.load_profile import LoadProfile
 from loadgen.config.settings import shown_urls
-from loadgen.core.outcome import Outcome
-from loadgen.core.request_rows import DISCONNECTED, FAILED
+from loadgen.core.outcome import Cause, ended_by
+from loadgen.core.request_rows import FAILED, LEFT
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.latencies import GroupLatency, Latencies
 from loadgen.report.result.outcomes import LimitResult, Outcomes, judge_limits
 from loadgen.report.result.rates import PerSecond, is_goodput_known
+from loadgen.report.result.user_behavior import WHOSE_USERS_LEFT
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
 
@@ -33,9 +34,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, "Requests that ended."]
     ok: Annotated[int, "Those that succeeded."]
     failed: Annotated[int, "Those that failed, without cancelled ones."]
-    left: Annotated[
-        int, "Those whose users left (--disconnect), and what they would have asked next."
-    ] = 0
+    left: Annotated[int, f"Those {WHOSE_USERS_LEFT}"] = 0
     cached_share: Annotated[
         float | None,
         "Share of the prompt tokens that came from the server's cache, of ok requests; null: it "
@@ -64,7 +63,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
             requests=int(members.sum()),
             ok=int(ok.sum()),
             failed=int((e2el == FAILED).sum()),
-            left=int((e2el == DISCONNECTED).sum()),
+            left=int((e2el == LEFT).sum()),
             cached_share=float(cached[counted].sum() / prompts[counted].sum())
             if counted.any()
             else None,
@@ -284,9 +283,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, "Its requests that ended."]
     ok: Annotated[int, "Requests that succeeded."]
     failed: Annotated[int, "Requests that failed, without cancelled ones."]
-    left: Annotated[
-        int, "Requests whose users left (--disconnect), and what they would have asked next."
-    ] = 0
+    left: Annotated[int, f"Requests {WHOSE_USERS_LEFT}"] = 0
     outcomes: Annotated[Outcomes, "Its requests by how they ended."]
     error_rate: Annotated[float | None, "As in the whole result; null where no request ended."]
     output_tokens: Annotated[int, "Output tokens of its ok requests."]
@@ -317,7 +314,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
             run.settings.request_classes, run.snapshot.classes, strict=False
         ):
             limits = slo.parse_goodput(run.settings.of_class(request_class).goodput)
-            left, good = part.outcomes.get(Outcome.DISCONNECTED, 0), part.counters["good"]
+            left, good = ended_by(part.outcomes, Cause.USER), part.counters["good"]
             is_judged, stayed = is_goodput_known(limits, run.snapshot), part.ended - left
             results.append(
                 cls(

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from loadgen.core import sketch
 from loadgen.core.histogram import coarse_lowest
-from loadgen.core.request_rows import CANCELLED, DISCONNECTED, FAILED
+from loadgen.core.request_rows import FAILED
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.metrics.throughput import most_in_each
@@ -170,7 +170,7 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         Args:
             snapshot: The snapshot of the run.
         """
-        ended = ~np.isin(snapshot.ttft, (CANCELLED, DISCONNECTED))
+        ended = snapshot.ttft >= FAILED
         if not ended.any():
             return None
         sent = snapshot.sent[ended]

@@ -1,13 +1,12 @@
-"""Outcomes: how the requests ended, who left and who came again, and what of their bodies makes
-figures differ.
-"""
+"""Outcomes: how the requests ended, and what of their bodies makes figures differ."""
 
 from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
 from loadgen.report.html import Block, Items, Paragraph, Span, Table, Tone, line
 from loadgen.report.result import RunResult
-from loadgen.report.result.outcomes import Example, Retries, ServerStop
+from loadgen.report.result.outcomes import Example
+from loadgen.report.sections import user_behavior
 from loadgen.util.number_format import fixed, percent, plural
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS
@@ -47,27 +46,6 @@ def end_lines(result: RunResult) -> Iterator[str]:
         yield f"Finish reason that loadgen does not know, counted as ok: {reason} ({count})"
 
 
-def departure_lines(result: RunResult) -> Iterator[str]:
-    """Write who left and who came again after a refusal; nothing where no user was to do either."""
-    departures = result.departures
-    if departures is not None:
-        left, before = departures.disconnected, departures.drawn - departures.disconnected
-        yield (
-            f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no "
-            "error rate"
-            + (f"; of {departures.drawn} drawn, {before} ended before that" if before else "")
-            + (
-                f"; {plural(departures.never_sent, 'further turn')} not sent"
-                if departures.never_sent
-                else ""
-            )
-        )
-        if left:
-            yield f"  Did the server stop for them? {_stop(departures.server, left)}"
-    if result.retries is not None:
-        yield from _retries(result, result.retries)
-
-
 def body_lines(result: RunResult) -> Iterator[str]:
     """Write what the server adds to the requests that another tool would have sent otherwise."""
     settings = result.provenance.settings
@@ -94,13 +72,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
         rows = []
         for name, count in result.outcomes.items():
             outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
-            rows.append(
-                (
-                    outcome,
-                    str(count),
-                    percent(count / result.scheduled if result.scheduled else None, 2),
-                )
-            )
+            share = count / result.scheduled if result.scheduled else None
+            rows.append((outcome, str(count), percent(share, 2)))
         yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
         items = []
         for name, examples in result.examples.items():
@@ -112,8 +85,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph.of("No request has ended.")
     if ends := list(end_lines(result)):
         yield Items.of(ends)
-    if departures := list(departure_lines(result)):
-        yield Items.of(departures)
+    if behavior := list(user_behavior.lines(result)):
+        yield Items.of(behavior)
     if result.finish_reasons:
         reasons = ", ".join(
             f"{name or 'none'} {count}" for name, count in result.finish_reasons.items()
@@ -122,57 +95,6 @@ def blocks(result: RunResult) -> Iterator[Block]:
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
         yield Paragraph.of(f"Of the requests with fewer output tokens than requested: {reasons}.")
-
-
-def _stop(server: ServerStop, left: int) -> str:
-    findings = []
-    if server.aborted:
-        findings.append(f"it counts {server.aborted:.0f} aborted requests")
-    if server.finished:
-        findings.append(f"it generated {server.finished:.0f} answers of {left} to the end")
-    elif server.finished is not None:
-        findings.append("it counts no answers as complete beyond those that were read")
-    if server.unread_tokens is not None:
-        findings.append(
-            f"it generated {plural(round(server.unread_tokens), 'token')} that nobody read"
-        )
-    if server.unfinished is not None and server.scraped_after_s is not None:
-        busy = (
-            f"{plural(round(server.unfinished), 'request')} unfinished"
-            if server.unfinished
-            else "it was idle"
-        )
-        findings.append(f"{busy} {server.scraped_after_s:.1f} s after the last request ended")
-    answer = {True: "Yes", False: "No", None: "Not known"}[server.stopped]
-    if server.stopped is None and not server.aborted:
-        findings.insert(0, "its metrics do not count requests that were given up")
-    return f"{answer}: {', '.join(findings)}"
-
-
-def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
-    refusals = ", ".join(f"{name} {count}" for name, count in retries.first_refusals.items())
-    others = retries.requests - retries.ok - retries.failed
-    yield (
-        f"Sent again (--retry {retries.asked}): {plural(retries.requests, 'request')}"
-        + (
-            f" ({refusals}), {retries.ok} ok in the end, {retries.failed} failed"
-            if retries.requests
-            else ""
-        )
-        + (f", {others} left or cut off" if others else "")
-        + f"; {retries.attempts} attempts in all, at most {retries.most_attempts} of one request"
-    )
-    if not retries.requests:
-        return
-    rows = [("first attempts refused, sent to refusal", retries.first_refusal_ms)]
-    if result.streams:
-        rows.append((f"TTFT of first attempts, from {result.latency_from}", retries.first_ttft_ms))
-        rows.append(("TTFT after a retry, from due", retries.retried_ttft_ms))
-    rows.append((f"E2EL of first attempts, from {result.latency_from}", retries.first_e2el_ms))
-    rows.append(("E2EL after a retry, from due", retries.retried_e2el_ms))
-    for name, latency in rows:
-        percentiles = f"p50 {fixed(latency.p50, 1)}, p99 {fixed(latency.p99, 1)} ms"
-        yield f"  {name:<44}{percentiles} of {latency.count}"
 
 
 def _example_text(example: Example, result: RunResult) -> str:

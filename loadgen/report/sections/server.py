@@ -7,7 +7,7 @@ from loadgen.config.load import AS_IS, COLD, SALTED
 from loadgen.report.html import Block, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
-from loadgen.report.sections import groups
+from loadgen.report.sections import groups, user_behavior
 from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
 
 HEADINGS = ("server", "loadgen")
@@ -50,8 +50,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
         rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), fixed(ours.p50)))
         rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), fixed(ours.p99)))
-    left = result.departures
-    never_sent = result.cancelled.never_sent + result.never_due + (left.never_sent if left else 0)
+    never_sent = result.cancelled.never_sent + result.never_due + user_behavior.never_sent(result)
     ended = sum(result.outcomes.values()) - never_sent
     # A server counts each input as a request.
     has_batches = tokens.results > result.numbers.completed
@@ -61,7 +60,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
             counts.requests,
             tokens.results if has_batches else ended,
         ),
-        ("requests aborted", counts.aborted or None, left.disconnected if left else None),
+        ("requests aborted", counts.aborted or None, user_behavior.users_left(result)),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
         (
             "output tokens",

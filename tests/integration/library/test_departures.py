@@ -8,7 +8,7 @@ import loadgen
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordFile
-from loadgen.workload.draws import Departures
+from loadgen.workload.draws import EarlyEndDraws
 
 SMALL = loadgen.RunSettings(
     request_rate=100, num_prompts=60, random_input_len=8, random_output_len=40
@@ -16,9 +16,8 @@ SMALL = loadgen.RunSettings(
 
 
 def drawn(settings: RunSettings) -> set[int]:
-    departures = Departures.from_settings(settings)
-    assert departures is not None
-    return {index for index in range(60) if departures.drawn(index)}
+    (draws,) = EarlyEndDraws.each(settings)
+    return {index for index in range(60) if draws.drawn(index)}
 
 
 @pytest.mark.parametrize("disconnect", ["30%@tokens=5", "30%@after=60ms"])

@@ -13,7 +13,7 @@ import pytest
 from loadgen.client.load_loop import Load
 from loadgen.client.sessions import OpenSessions
 from loadgen.config.settings import RunSettings
-from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.outcome import Cause, Outcome
 from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.snapshot import Snapshot
@@ -232,7 +232,7 @@ def test_a_turn_that_fails_ends_its_session_and_no_other() -> None:
     assert checks["run cut short"]
 
 
-@pytest.mark.parametrize("fault", OUR_FAULTS)
+@pytest.mark.parametrize("fault", [outcome for outcome in Outcome if outcome.cause is Cause.CLIENT])
 def test_turns_after_a_fault_of_the_client_are_its_fault_too(
     fault: Outcome, tmp_path: Path
 ) -> None:
