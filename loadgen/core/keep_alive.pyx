@@ -19,14 +19,13 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.http1 cimport Response
 
-cpdef enum:
-    REST_NS = 5000000
-    LONG_REST_NS = 250000000
-    LEAST_LONG_REST_NS = 25000000
-    SAFE_AGE_NS = 1000000000
-    # A request must reach the server before its limit has passed: half a round trip after the
-    # response left, and another half after the send. The rest allows for timers.
-    MARGIN_NS = 250000000
+REST_NS = 5_000_000
+LONG_REST_NS = 250_000_000
+LEAST_LONG_REST_NS = 25_000_000
+SAFE_AGE_NS = 1_000_000_000
+# A request must reach the server before its limit has passed: half a round trip after the response
+# left, and another half after the send. The rest allows for timers.
+MARGIN_NS = 250_000_000
 
 
 cdef class KeptConnection:
