@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen.client.capture import TappedReader
 from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import now_ns
 
@@ -68,6 +68,30 @@ class Decoder:
             connection.eof(now_ns())
         connection.lost = True
         self._ended(connection)
+
+
+class TappedReader(asyncio.Protocol):
+    """aiohttp's reader of a response, with a tap on its input."""
+
+    def __init__(self, reader: Any, record: Record, tap: "Tap") -> None:
+        self._reader = reader
+        self._record = record
+        self._tap = tap
+
+    def data_received(self, data: bytes) -> None:
+        """Pass bytes on."""
+        self._tap.read(self._record, now_ns(), data)
+        self._reader.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """Pass the end of the stream on."""
+        self._reader.eof_received()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass the end of the connection on."""
+        self._tap.lost(self._record, now_ns(), exc)
+        self._reader.connection_lost(exc)
 
 
 def _outcome_of(error: Exception) -> Outcome:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from loadgen.client.balancer import Balancer
-from loadgen.client.capture import Capture
 from loadgen.client.connection_budget import ConnectionBudget
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
@@ -16,6 +15,7 @@ from loadgen.config.load import WARM
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
+from loadgen.features.capture import Capture
 from loadgen.features.probe import Probe
 from loadgen.metrics.client_cpu_usage import UsageSampler
 from loadgen.metrics.records.file import RecordWriter

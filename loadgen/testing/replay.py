@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from loadgen.client.alarm_queue import AlarmQueue
-from loadgen.client.capture import CapturedResponse, End, Recording, load
 from loadgen.engines.sim.connection import ServerConnection
 from loadgen.engines.sim.http1 import Request, RequestError
+from loadgen.features.capture import CapturedResponse, End, Recording, load
 from loadgen.testing import server_main
 from loadgen.testing.replies import models
 from loadgen.util.clock import KERNEL

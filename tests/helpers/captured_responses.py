@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.client import capture
-from loadgen.client.capture import CapturedResponse, End
 from loadgen.core import reference_parser
 from loadgen.core.dialect import Delta
 from loadgen.core.dialect_scan import DialectScanner
@@ -15,6 +13,8 @@ from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.engines.sim.http1 import LAST_CHUNK
+from loadgen.features import capture
+from loadgen.features.capture import CapturedResponse, End
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints import Api
 from tests.helpers.response_bytes import chunked

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from loadgen.client.capture import CapturedResponse, End, Recording
 from loadgen.core.read_loop import NEVER
 from loadgen.engines.sim import connection as server_connection
 from loadgen.engines.sim.http1 import RequestReader
+from loadgen.features.capture import CapturedResponse, End, Recording
 from loadgen.testing import replay
 from loadgen.testing.replay import Connection, Replay
 from loadgen.util.clock import Clock

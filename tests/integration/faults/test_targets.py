@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from loadgen.client import capture
 from loadgen.core.outcome import Outcome
 from loadgen.engines.sim.http1 import Request
+from loadgen.features import capture
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner

@@ -4,9 +4,9 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-from loadgen.client import capture
-from loadgen.client.capture import End
 from loadgen.core.outcome import Outcome
+from loadgen.features import capture
+from loadgen.features.capture import End
 from loadgen.runner.loop_runner import LoopRunner
 from tests.helpers import saved_json
 from tests.helpers.fault_runs import carried_out, job, recorded

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from loadgen.cli import run_settings
-from loadgen.client import capture
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.features import capture
 from loadgen.util.redaction import MARK, Redaction
 from loadgen.workload.target import headers
 from tests.helpers.hostile_server import KEY, OTHER, UNSAFE, echo, files, models, run_against

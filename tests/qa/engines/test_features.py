@@ -10,7 +10,7 @@ import pytest
 from bench.engines.engines import ENGINES
 from bench.engines.features import classes, departures, sessions, structured_output, table
 from bench.engines.features.measured_run import MeasuredRun, summed
-from loadgen.client.capture import CapturedResponse, End
+from loadgen.features.capture import CapturedResponse, End
 from tests.helpers.captured_responses import Golden
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadgen.client import capture
+from loadgen.features import capture
 from loadgen.testing.process import started
 from tests.helpers.command_line import SHORT, loadgen
 from tests.helpers.source import ROOT

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from loadgen.client import capture
-from loadgen.client.capture import CapturedResponse, End
 from loadgen.engines.sim.connection import NO_LINGER
+from loadgen.features import capture
+from loadgen.features.capture import CapturedResponse, End
 from loadgen.testing.process import Process
 from tests.helpers.fault_runs import job, recorded, run
 from tests.helpers.response_bytes import HEAD, answer, chunked, delta, event, streamed, usage

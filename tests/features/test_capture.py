@@ -6,7 +6,10 @@ import io
 
 import pytest
 
-from loadgen.client.capture import (
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
+from loadgen.errors import BadInput
+from loadgen.features.capture import (
     LIMIT_BYTES,
     READ_BYTES,
     RESPONSE_BYTES,
@@ -17,9 +20,6 @@ from loadgen.client.capture import (
     load,
     patterns,
 )
-from loadgen.core.outcome import Outcome
-from loadgen.core.record import Record
-from loadgen.errors import BadInput
 from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import MS, START, at, planned

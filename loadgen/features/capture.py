@@ -8,32 +8,25 @@ A file has JSON lines: one with what the file is, then one per response. A read 
 text, else base64. docs/capture.md describes it.
 """
 
-import asyncio
+import base64
 import contextlib
 import gzip
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from enum import StrEnum
+from typing import Any, BinaryIO
 
+import orjson
 from msgspec import Struct, field
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.util import files
-from loadgen.util.clock import now_ns
-from loadgen.util.redaction import secrets, spellings
-from loadgen.workload.target import Target
-
-if TYPE_CHECKING:
-    from loadgen.core.stamped_connection import Tap
-import base64
-import zlib
-from enum import StrEnum
-
-import orjson
-
 from loadgen.errors import BadInput
+from loadgen.util import files
+from loadgen.util.redaction import secrets, spellings
 from loadgen.version import __version__
+from loadgen.workload.target import Target
 
 FORMAT = "loadgen capture"
 VERSION = 1
@@ -260,30 +253,6 @@ class Capture:
             ended_ns - record.sent,
             record.target,
         )
-
-
-class TappedReader(asyncio.Protocol):
-    """aiohttp's reader of a response, with a tap on its input."""
-
-    def __init__(self, reader: Any, record: Record, tap: "Tap") -> None:
-        self._reader = reader
-        self._record = record
-        self._tap = tap
-
-    def data_received(self, data: bytes) -> None:
-        """Pass bytes on."""
-        self._tap.read(self._record, now_ns(), data)
-        self._reader.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        """Pass the end of the stream on."""
-        self._reader.eof_received()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Pass the end of the connection on."""
-        self._tap.lost(self._record, now_ns(), exc)
-        self._reader.connection_lost(exc)
 
 
 def patterns(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.client.capture import CapturedResponse, End, first_line, load, to_line
 from loadgen.errors import BadInput
+from loadgen.features.capture import CapturedResponse, End, first_line, load, to_line
 
 ONE = CapturedResponse(
     7, 1000, 1200, 16, 4, ((500, b"HTTP/1.1 200 OK\r\n\r\n"), (900, b"data: x\n\n")), End.EOF, 950
