@@ -13,56 +13,55 @@ cpdef enum:
 
 @cython.final
 cdef class Record(Answer):
+    # The plan: written before it is sent.
     cdef public int64_t index  # number of the request in the schedule
-    cdef public int target  # which of the run's targets it was sent to, from 0
+    cdef public int target  # which of the run's targets it is sent to, from 0
     cdef public int class_number  # which of the run's classes it is in, from 0
     cdef public int64_t input_tokens  # planned, or UNPLANNED
     # input tokens that the server is expected to count; -1: unknown
     cdef public int64_t server_tokens
-    # Times.
-    cdef public int64_t due  # when the schedule wanted it sent
+    # the texts that are sent, each of which has a result; 0: unknown
+    cdef public int64_t texts
+    cdef public int64_t turn  # its place in its session, from 0; -1: the run has no sessions
+    # whether the answer has tokens and comes in one piece: they have no times
+    cdef public bint is_whole
+    cdef public int64_t due  # when the schedule wants it sent
     cdef public int64_t ready  # when a slot under the concurrency cap was free for it
+    cdef public object source  # where its prompt comes from; None: only a file of records says it
+    # header lines with the token of its session, to be sent, or None
+    cdef public object session_token
+    # the client itself ends it once so many tokens have come; 0: not for that
+    cdef public int64_t end_after_tokens
+    cdef public int64_t end_after_ns  # so long after it was sent; -1: not for that
+    cdef public object ends_as  # its outcome and detail then, or None
+    cdef public bint keeps_text, keeps_answer, keeps_head
+    # a function that takes credentials out of the text of the answer, or None
+    cdef public object redaction
+    # The measurement: written by what sends and reads it.
+    cdef public int64_t connect_ns  # how long it waited for a connection; 0 if one was ready
     # when it left, by the kernel's stamp where there is one; else when its bytes were handed over
     cdef public int64_t sent
     cdef public int64_t written  # when it had left at the latest; 0: not known
-    cdef public int64_t connect_ns  # how long it waited for a connection; 0 if one was ready
     # when it came: by the kernel's stamp where there is one, else when it was read
     cdef public int64_t first_byte
     cdef public int64_t closed  # the end of the response
-    cdef public int64_t turn  # its place in its session, from 0; -1: the run has no sessions
-    # the texts that were sent, each of which has a result; 0: unknown
-    cdef public int64_t texts
-    # whether the answer has tokens and comes in one piece: they have no times
-    cdef public bint is_whole
-    cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
-    # How it ended.
-    cdef public object outcome, detail
-    cdef public object source  # where its prompt comes from; None: only a file of records says it
-    cdef public int status  # of HTTP
     cdef public bint reused  # whether its connection had carried a request before
     cdef public bint by_reader  # whether aiohttp's reader read it
     # whether so much was unread at once that the server may have had to wait
     cdef public bint window_filled
-    # What to keep; set before the request.
-    cdef public bint keeps_text, keeps_answer, keeps_head
-    # a function that takes credentials out of the text of the answer, or None
-    cdef public object redaction
-    # When the client itself ends it; set before the request.
-    cdef public int64_t end_after_tokens  # once so many tokens have come; 0: not for that
-    cdef public int64_t end_after_ns  # so long after it was sent; -1: not for that
-    cdef public object ends_as  # its outcome and detail then, or None
-    # How often it was sent.
+    cdef public int status  # of HTTP
+    cdef public object retry_after  # the value of Retry-After in an answer with an error, or None
+    # the status line and fields of the answer, if `keeps_head`; else None
+    cdef public object response_head
+    # The delivery: written by what ends it, sends it again or counts it.
+    cdef public object outcome, detail
     cdef public int64_t attempts  # 1, or more where the server refused it and it was sent again
     # from ready to when the last attempt was to be sent; 0: there was one
     cdef public int64_t retried_ns
     # of the first of several attempts; 0: there was one
     cdef public int64_t first_sent, first_closed
     cdef public int first_status  # the same
-    cdef public object retry_after  # the value of Retry-After in an answer with an error, or None
-    # header lines with the token of its session, to be sent, or None
-    cdef public object session_token
-    # the status line and fields of the answer, if `keeps_head`; else None
-    cdef public object response_head
+    cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
     cpdef end(self, outcome, detail, int64_t at_ns)
     # What reads it.
     cdef bint has_count(self) noexcept
