@@ -147,15 +147,14 @@ class Transport(Connections):
         `start_ns`.
         """
         at_ns = now_ns()
-        latest_ns = 0
-        fresh_ns = at_ns - HEARD_NS
+        latest_ns = self.heard_ns
         for connection in self.active:
+            if latest_ns > at_ns - HEARD_NS:
+                break
             record = connection.record
             held_ns = record.sent if at_ns - record.sent >= HELD_NS else 0
             latest_ns = max(latest_ns, record.last_token or record.first_byte or held_ns)
-            if latest_ns > fresh_ns:
-                break
-        self._tracker.answered(max(latest_ns, self.heard_ns))
+        self._tracker.answered(latest_ns)
         return self._tracker.reachability(start_ns)
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
