@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from loadgen.client.balancer import Balancer
-from loadgen.client.connection_budget import ConnectionBudget
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Warmup
@@ -19,6 +18,7 @@ from loadgen.features.capture import Capture
 from loadgen.features.probe import Probe
 from loadgen.metrics.client_cpu_usage import UsageSampler
 from loadgen.metrics.records.file import RecordWriter
+from loadgen.runner.connection_budget import ConnectionBudget
 from loadgen.runner.job import Job
 from loadgen.util import garbage_collection, source_address
 from loadgen.util.source_address import SourceAddresses

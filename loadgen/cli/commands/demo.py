@@ -45,8 +45,8 @@ def _carried() -> tuple[int, int]:
     """Return how many tokens an answer may have, and how many connections such answers need, as far
     as this process may have them, from a run of a second with the shortest answers.
     """
-    from loadgen.client.connection_budget import max_connections
     from loadgen.library.run import run_sync
+    from loadgen.runner.connection_budget import max_connections
 
     settings = RunSettings(
         engine="sim",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.client import connection_budget
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
+from loadgen.runner import connection_budget
 from loadgen.runner.preparer import PrepareOrder, Preparer
 from loadgen.runner.run import run
 from loadgen.runner.server import Server

@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from loadgen.client.connection_budget import MAX_WARM, ConnectionBudget
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.runner.connection_budget import MAX_WARM, ConnectionBudget
 from loadgen.util import machine
 from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
