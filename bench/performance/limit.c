@@ -184,6 +184,9 @@ static void receive(Connection *c) {
 }
 
 static void set_timer(int64_t at_ns) {
+    static int64_t set_ns;
+    if (at_ns == set_ns) return;  // it is set for this send
+    set_ns = at_ns;
     struct itimerspec at = {{0, 0}, {at_ns / 1000000000, at_ns % 1000000000}};
     if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL)) fail("timerfd_settime");
 }

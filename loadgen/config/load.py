@@ -17,11 +17,6 @@ ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 SWEPT = ("request_rate", "max_concurrency")
 # Fields that name a share of requests that the client itself ends: with which outcome and detail.
 EARLY_ENDS = {"disconnect": (Outcome.DISCONNECTED, "the user left")}
-OF_AIPERF = {  # flags of AIPERF, and what says the same here
-    "--request-cancellation-rate": "`--disconnect R%@after=TIME`; R% of the requests leave TIME "
-    "after they were sent",
-    "--request-cancellation-delay": "`--disconnect R%@after=TIME`, the TIME",
-}
 # What a kind of load excludes, since it says itself when requests are sent, how many, or for how
 # long.
 EXCLUDED = {

@@ -4,8 +4,6 @@ equivalents in loadgen.
 They are not accepted, since most differ in detail; an error message names the equivalent.
 """
 
-from loadgen.config.load import OF_AIPERF
-
 OLDER_VLLM = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
 FORKS = {"--run-eval": "a tool for the quality of answers: loadgen does not judge them"}
 WEB = {  # Locust, k6, wrk and others
@@ -119,7 +117,9 @@ AIPERF = {
     "--num-requests": "`--num-prompts`",
     "--benchmark-duration": "`--duration`",
     "--request-timeout-seconds": "`--timeout`",
-    **OF_AIPERF,
+    "--request-cancellation-rate": "`--disconnect R%@after=TIME`; R% of the requests leave TIME "
+    "after they were sent",
+    "--request-cancellation-delay": "`--disconnect R%@after=TIME`, the TIME",
     "--warmup-request-count": "`--num-warmups`",
     "--num-warmup-requests": "`--num-warmups`",
     "--reset-kv-cache": "`--cache cold`",
