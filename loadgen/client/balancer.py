@@ -28,7 +28,7 @@ class Balancer:
     which knows of the requests of its own partition alone.
 
     Args:
-        transports: One to each target, all with one hook; their `on_end` and `on_fault` are taken.
+        transports: One to each target, all with one hook; their `on_end` is taken.
         balance: How to choose the target of a request.
         partition: Whose requests it gets.
 
@@ -65,16 +65,6 @@ class Balancer:
         self._on_end = on_end
         for transport in self._transports:
             transport.on_end = self._ended
-
-    @property
-    def on_fault(self) -> Callable[[Exception], object]:
-        """As of a `Transport`."""
-        return self._transports[0].on_fault
-
-    @on_fault.setter
-    def on_fault(self, on_fault: Callable[[Exception], object]) -> None:
-        for transport in self._transports:
-            transport.on_fault = on_fault
 
     @property
     def reuses(self) -> bool:

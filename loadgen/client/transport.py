@@ -71,9 +71,9 @@ class Transport(Connections):
         self.opened = 0
         self._tracker = ReachabilityTracker()
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
-        self._limits = LimitWatch(self.active, timeouts, self._abandon, self.guarded)
-        self._open_ends = OpenEnds(self._end_open, self.guarded)
-        self._early = AlarmQueue(partial(self.guarded, self._end_early), clock_for(self.read_loop))
+        self._limits = LimitWatch(self.active, timeouts, self._abandon, self.hook.guarded)
+        self._open_ends = OpenEnds(self._end_open, self.hook.guarded)
+        self._early = AlarmQueue(partial(self.hook.guarded, self._end_early), clock_for(self.read_loop))
         self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None
@@ -274,12 +274,12 @@ class Transport(Connections):
                 task = loop.create_task(self._connect_for_waiting())
                 self._opening.add(task)
                 task.add_done_callback(self._opening_ended)
-            loop.call_soon(self.guarded, self._begun, count)
+            loop.call_soon(self.hook.guarded, self._begun, count)
         if self._serve_alarm is not None:
             self._serve_alarm.cancel()
             self._serve_alarm = None
         if pool.waiting:
-            self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self.guarded, self.serve)
+            self._serve_alarm = loop.call_later(REST_NS / NS_PER_S, self.hook.guarded, self.serve)
 
     def _begun(self, count: int) -> None:
         """Begin to open more connections, once the loop has begun to open `count`."""
@@ -315,7 +315,7 @@ class Transport(Connections):
             return
         error = task.exception()
         if isinstance(error, Exception) and not isinstance(error, CannotConnect | OSError):
-            self.on_fault(error)
+            self.hook.on_fault(error)
         if error is not None and pool.waiting > pool.opening:
             outcome = error.outcome if isinstance(error, CannotConnect) else Outcome.CLIENT_ERROR
             self._end_waiting(outcome, str(error) or type(error).__name__)
@@ -338,13 +338,13 @@ class Transport(Connections):
         self._watch_alarm = None
         if pause_ns:
             self._watch_alarm = asyncio.get_running_loop().call_later(
-                pause_ns / NS_PER_S, self.guarded, self._watch
+                pause_ns / NS_PER_S, self.hook.guarded, self._watch
             )
 
     def _end_later(self, record: Record) -> None:
         """Pass the record of a request that reached no server to `on_end`, after a pause."""
         self._pausing[record] = asyncio.get_running_loop().call_later(
-            REFUSED_PAUSE_S, self.guarded, self._end_pause, record
+            REFUSED_PAUSE_S, self.hook.guarded, self._end_pause, record
         )
 
     def _end_pause(self, record: Record) -> None:

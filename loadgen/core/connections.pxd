@@ -10,7 +10,7 @@ from loadgen.core.stamped_connection cimport Connection
 
 
 cdef class Connections:
-    cdef public object on_end, on_fault
+    cdef public object on_end
     cdef public RequestEncoder encoder
     cdef readonly SendHook hook
     cdef readonly ReadLoop read_loop

@@ -31,8 +31,6 @@ cdef class Connections:
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        on_fault: Called with an exception of ours in what the event loop calls by itself; by
-            default raises it.
         encoder: Makes the bytes of its requests; another one may take its place at any time.
         hook: The hook of the read loop.
         read_loop: The same.
@@ -47,7 +45,7 @@ cdef class Connections:
     ):
         self.read_loop, self.hook, self.pool = read_loop, read_loop.hook, pool
         self.encoder, self.active = encoder, set()
-        self.on_end, self.on_fault = _ignore, _raise
+        self.on_end = _ignore
 
     cpdef send(self, Record record, bytes body):
         """Send one request now, or as soon as a connection is open; `on_end` is called with the
@@ -92,13 +90,6 @@ cdef class Connections:
         if self.pool.waiting:
             self.serve()
 
-    def guarded(self, callback, *arguments):
-        """Call back; an exception goes to `on_fault`, since the event loop would only log it."""
-        try:
-            callback(*arguments)
-        except Exception as fault:
-            self.on_fault(fault)
-
     def serve(self):
         """Open connections for the requests that wait, and for the next ones."""
         raise NotImplementedError
@@ -118,7 +109,3 @@ cdef class Connections:
 
 def _ignore(record):
     """Take a record that nobody waits for."""
-
-
-def _raise(fault):
-    raise fault

@@ -64,7 +64,7 @@ class Outcome(StrEnum):
     )
     CLIENT_ERROR = (
         "client_error",
-        "Never sent: the client itself failed, for example for lack of file descriptors.",
+        "The client itself failed, for example for lack of file descriptors.",
         Cause.CLIENT,
     )
 

@@ -11,7 +11,7 @@ from loadgen.core.schedule cimport Schedule
 cdef class Pacer:
     cdef readonly Schedule schedule
     cdef readonly object all_sent
-    cdef object _send, _fail, _clock, _now_ns, _alarm
+    cdef object _send, _clock, _now_ns, _alarm
     cdef bint _reads_kernel  # the clock is the kernel's: it is read without a call of Python
     cdef SendHook _hook
     cdef bint _is_stopped, _is_done

@@ -27,18 +27,17 @@ cdef class Pacer:
         send: Called with the schedule when the request that it has handed out may go; ready_ns -
             due_ns is its wait for a slot.
         hook: Checked at each read of a stream, so that requests are sent on time also in a long
-            turn of the loop.
+            turn of the loop; told of an exception of ours in a wake-up, which may come from a read
+            that has nothing to do with it.
         clock: The clock of the due times.
-        fail: Called with an exception of ours in a wake-up, which came from an alarm, or from a
-            read that has nothing to do with it; None: it is raised.
 
     Attributes:
         schedule: The same.
         all_sent: Set once nothing more is to be sent.
     """
 
-    def __init__(self, Schedule schedule not None, send, SendHook hook not None, clock=KERNEL, fail=None):
-        self.schedule, self._send, self._hook, self._fail = schedule, send, hook, fail
+    def __init__(self, Schedule schedule not None, send, SendHook hook not None, clock=KERNEL):
+        self.schedule, self._send, self._hook = schedule, send, hook
         self._clock, self._now_ns = clock, clock.now_ns
         self._reads_kernel = clock.now_ns is KERNEL.now_ns
         self.all_sent = asyncio.Event()
@@ -91,9 +90,7 @@ cdef class Pacer:
         try:
             self._send_due()
         except Exception as fault:
-            if self._fail is None:
-                raise
-            self._fail(fault)
+            self._hook.on_fault(fault)
 
     cdef int64_t _now(self) except? -1:
         return now_ns() if self._reads_kernel else self._now_ns()

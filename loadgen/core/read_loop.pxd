@@ -21,7 +21,7 @@ ctypedef int (*OnReadable)(object target) except -1
 
 cdef class SendHook:
     cdef public int64_t due_ns, late_ns, handled_ns, alarm_ns, stalled_ns
-    cdef public object callback
+    cdef public object callback, on_fault
     cdef public bint probed, is_sparse
     cdef readonly int64_t reads, tokens, sends
     cdef public int64_t loop_bounded_reads

@@ -18,6 +18,7 @@ class SendHook:
 
     due_ns: int
     callback: Callable[[], object] | None
+    on_fault: Callable[[Exception], object]
     probed: bool
     is_sparse: bool
     late_ns: int
@@ -29,6 +30,7 @@ class SendHook:
     tokens: int
     sends: int
     def __init__(self) -> None: ...
+    def guarded(self, callback: Callable[..., object], *arguments: object) -> None: ...
 
 @final
 class ReadLoop:

@@ -6,7 +6,7 @@ An alarm alone is not enough to send on time: an engine that steps a large batch
 streams readable at once, and a loop reads all of them before it looks at a timer (p99 lag 1.5 ms).
 So each read also compares its time with the next due time. The kernel reports a socket only when
 more has come (EPOLLET). An end that comes with data is reported once, with the data: so such a
-socket is looked at again. A reader that fails ends alone; the others of the batch are read.
+socket is looked at again. Where a reader fails, the others of the batch are still read.
 
 Budget per read: one list look-up and one call through a C pointer, then the reader's own recv,
 stamp and parsing, and one comparison with the time of the next send. One epoll_wait reports up to
@@ -19,6 +19,7 @@ from libc.stdint cimport int64_t, uint32_t
 from loadgen.core.c.kernel cimport ask_for_stamps, now_ns, run_delay_ns
 from loadgen.core.kernel_clock cimport KernelClock
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -60,11 +61,14 @@ cdef class SendHook:
 
     An engine that steps a large batch makes a thousand streams readable at once, and a loop reads
     them all before it looks at its timers. So each read compares its time with `due_ns`, and then
-    calls `callback`. The hook also counts what the connections of its loop do.
+    calls `callback`. The hook also counts what the connections of its loop do, and says who is told
+    of faults.
 
     Attributes:
         due_ns: When `callback` is due, CLOCK_MONOTONIC; NEVER: not at all.
         callback: Called without arguments by the first read that is not before `due_ns`.
+        on_fault: Called with an exception of ours in what the event loop calls by itself; by
+            default the event loop logs it.
         probed: Whether a loop probe runs.
         late_ns: How late the loop may have come to a read, over the last alarms of the probe;
             NEVER: not known.
@@ -84,6 +88,20 @@ cdef class SendHook:
         self.due_ns, self.callback, self.probed = NEVER, None, False
         self.late_ns = self.alarm_ns = NEVER
         self.stalled_ns = -1
+        self.on_fault = _log
+
+    def guarded(self, callback, *arguments):
+        """Call back; an exception goes to `on_fault`, since the event loop would only log it."""
+        try:
+            callback(*arguments)
+        except Exception as fault:
+            self.on_fault(fault)
+
+
+def _log(fault):
+    """Report an exception as the event loop does."""
+    context = {"message": "an error of loadgen", "exception": fault}
+    asyncio.get_running_loop().call_exception_handler(context)
 
 
 @cython.final
@@ -162,7 +180,7 @@ cdef class ReadLoop:
             OSError: The kernel watches no more files.
         """
         if self.fd < 0:
-            self.loop.add_reader(fd, callback)
+            self.loop.add_reader(fd, self.hook.guarded, callback)
         elif not self.watch(fd, callback, call_target):
             raise OSError(errno, os.strerror(errno))
 
@@ -309,8 +327,7 @@ cdef class ReadLoop:
                     may_have_more = watcher.on_readable(watcher.target)
                 except Exception as fault:  # the files after this one would not be reported again
                     may_have_more = False
-                    context = {"message": "a reader of a socket failed", "exception": fault}
-                    self.loop.call_exception_handler(context)
+                    self.hook.on_fault(fault)
                 # An end that came with data is behind it, and would not be reported again.
                 if may_have_more or events[i].events != EPOLLIN:
                     self.look_again(fd)

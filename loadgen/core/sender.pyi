@@ -18,12 +18,10 @@ class Link(Protocol):
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        on_fault: Called with an exception of ours in what the event loop calls by itself.
-        hook: Compares each read with the next due time.
+        hook: Compares each read with the next due time, and says who is told of faults.
     """
 
     on_end: Callable[[Record], object]
-    on_fault: Callable[[Exception], object]
     hook: SendHook
     def send(self, record: Record, body: bytes) -> None: ...
 

@@ -26,8 +26,8 @@ cdef class Sender:
     Args:
         schedule: When requests are due.
         table: The requests.
-        link: Has `send(record, body)`, the hook of its reads, and `on_end` and `on_fault`, which
-            become `end` and `fail`.
+        link: Has `send(record, body)`, `on_end`, and `hook`, the hook of its reads. `on_end` becomes
+            `end`, and the hook's `on_fault` becomes `fail`.
         add: Called with each record that has ended.
         clock: The clock of the schedule.
 
@@ -65,10 +65,10 @@ cdef class Sender:
         self, Schedule schedule not None, RequestTable table not None, link, add, clock
     ):
         self._table, self._link, self._add = table, link, add
-        self.pacer = Pacer(schedule, self.send, link.hook, clock, self.fail)
+        self.pacer = Pacer(schedule, self.send, link.hook, clock)
         self.in_flight, self.before_send, self.after_end = {}, [], []
         self.drained = asyncio.Event()
-        link.on_end, link.on_fault = self.end, self.fail
+        link.on_end, link.hook.on_fault = self.end, self.fail
 
     def send(self, Schedule schedule not None):
         """Send the request that the schedule has handed out."""

@@ -27,6 +27,9 @@ cdef class Connection(KeptConnection):
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
+    cdef int _read(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
+                   bint emptied) except -1
+    cdef int _end_with(self, fault) except -1
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                        bint emptied) except -1
     cdef bint _ends_event(self) noexcept

@@ -27,6 +27,8 @@ from loadgen.core.record cimport Record
 
 import os
 
+from loadgen.core.outcome import Outcome
+
 cdef int read_and_stamp(object target) except -1:
     """Read what the socket of a Connection holds, and stamp it first: the `on_readable` of a
     ReadLoop.
@@ -42,15 +44,8 @@ cdef int read_and_stamp(object target) except -1:
         connection.error = OSError(errno, os.strerror(errno))
     if n <= 0:
         return connection._fall_back_to_loop()
-    try:
-        connection._received(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)
-        return n == READ_BYTES
-    # the response cannot be read further; the event loop logs what is raised
-    except BaseException as fault:
-        connection.error = fault
-        connection._fall_back_to_loop()
-        connection.transport.abort()
-        raise
+    connection._read(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)
+    return n == READ_BYTES
 
 
 @cython.final
@@ -185,7 +180,7 @@ cdef class Connection(KeptConnection):
                 data = self._decrypt(data, PyBytes_GET_SIZE(data))
             self.forward.data_received(data)
             return
-        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns(), 0, False)
+        self._read(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns(), 0, False)
         if self.uses_loop and self.is_readable:
             # one that came late would wake the event loop again and again
             stamp_of_sent(self.socket_fd)
@@ -199,8 +194,7 @@ cdef class Connection(KeptConnection):
         """For tests: read bytes as the read loop would, with a stamp on CLOCK_REALTIME."""
         if reordered:
             self.arrivals.segments.was_reordered = True
-        self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns,
-                       emptied)
+        self._read(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), read_ns, on_real_ns, emptied)
 
     def connection_made(self, transport):
         """Take the transport."""
@@ -231,9 +225,9 @@ cdef class Connection(KeptConnection):
             if self.tap is not None:
                 self.tap.lost(self.response.record, at_ns, exc)
             self.response.eof(at_ns, None if exc is None else str(exc) or type(exc).__name__)
-        self.owner.dropped(self, exc)
+        self.hook.guarded(self.owner.dropped, self, exc)
         if was_open:
-            self.owner.ended(self)
+            self.hook.guarded(self.owner.ended, self)
 
     def pause_writing(self):
         """Do nothing: a request is written whole."""
@@ -277,6 +271,27 @@ cdef class Connection(KeptConnection):
             self.transport.resume_reading()
         self.read_loop.loop_users += not self.uses_loop
         self.uses_loop = True
+        return 0
+
+    cdef int _read(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
+                   bint emptied) except -1:
+        """As `_received`; an exception ends the response and the connection."""
+        try:
+            self._received(p, n, read_ns, on_real_ns, emptied)
+        except Exception as fault:
+            self._end_with(fault)
+        return 0
+
+    cdef int _end_with(self, fault) except -1:
+        """End the response, if one is open, and the connection with an exception of ours."""
+        cdef Response response = self.response
+        cdef bint was_open = response.phase != IDLE and not response.complete
+        response.abandon(Outcome.CLIENT_ERROR, f"{type(fault).__name__}: {fault}", now_ns())
+        response.keep_alive = False
+        self.transport.abort()
+        self.hook.on_fault(fault)
+        if was_open:
+            self.hook.guarded(self.owner.ended, self)
         return 0
 
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,

@@ -69,13 +69,11 @@ class Memory:
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        on_fault: Not called: the virtual loop raises what a callback raises.
         hook: Called between reads, so that requests are sent on time.
     """
 
     def __init__(self, server: Server | LateServer, clock: Clock) -> None:
         self.on_end: Callable[[Record], object] = lambda record: None
-        self.on_fault: Callable[[Exception], object] = _raise
         self.hook = SendHook()
         self.clock = clock
         self._server = server
@@ -118,10 +116,6 @@ class Memory:
         stream.alarm.close()
         self._streams.pop(stream, None)
         self.on_end(stream.record)
-
-
-def _raise(fault: Exception) -> None:
-    raise fault
 
 
 class _Stream(Response):

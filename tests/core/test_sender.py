@@ -40,7 +40,6 @@ class Link:
         self.hook = SendHook()
         self.sent: list[tuple[Record, bytes]] = []
         self.on_end: Callable[[Record], object] = lambda record: None
-        self.on_fault: Callable[[Exception], object] = lambda fault: None
 
     def send(self, record: Record, body: bytes) -> None:
         self.sent.append((record, body))
@@ -177,7 +176,7 @@ async def test_a_fault_in_what_the_event_loop_calls_ends_the_run(table: RequestT
     link = Link()
     sender = sender_over(link, table, [])
     sender.pacer.start()
-    link.on_fault(ZeroDivisionError("a bug"))
-    link.on_fault(KeyError("another"))
+    link.hook.on_fault(ZeroDivisionError("a bug"))
+    link.hook.on_fault(KeyError("another"))
     assert isinstance(sender.failure, ZeroDivisionError)
     assert sender.drained.is_set()

@@ -427,7 +427,7 @@ class TestSent:
 
         faults: list[Exception] = []
         async with Sender(faulty.url) as sender:
-            sender.transport.on_fault = faults.append
+            sender.transport.hook.on_fault = faults.append
             sender.transport.tap(BrokenTap())
             assert_good(await sender.one())
         assert [type(fault) for fault in faults] == [ZeroDivisionError]
