@@ -34,7 +34,7 @@ cdef class Tally:
     cdef int64_t ttft_limit_ns, tpot_limit_ns, e2el_limit_ns
     cdef int64_t column_ns  # the width of a column of the timeline
     cdef int64_t end_ns  # when its last column ends, from the start
-    cdef int64_t *ttft_over_time  # by column * rows + row, as `timeline.Cells`
+    cdef int64_t *ttft_over_time  # by column * rows + row, as `sketch.Cells`
     cdef int64_t *icl_over_time
     cdef Histogram lag, pool_wait, connect
     cdef Latency ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent, tpot, tpot_n1, icl

@@ -141,7 +141,7 @@ cdef void widen(int64_t *cells, int64_t times) noexcept:
 
 
 cdef dict above_zero(int64_t *cells, int64_t last_column):
-    """Return the counts above 0, of the columns up to the last one, as `timeline.Cells`."""
+    """Return the counts above 0, of the columns up to the last one, as `sketch.Cells`."""
     cdef int64_t cell, end = (min(last_column, columns - 1) + 1) * rows
     return {cell: cells[cell] for cell in range(end) if cells[cell]}
 
