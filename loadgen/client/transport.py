@@ -73,7 +73,9 @@ class Transport(Connections):
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._limits = LimitWatch(self.active, timeouts, self._abandon, self.hook.guarded)
         self._open_ends = OpenEnds(self._end_open, self.hook.guarded)
-        self._early = AlarmQueue(partial(self.hook.guarded, self._end_early), clock_for(self.read_loop))
+        self._early = AlarmQueue(
+            partial(self.hook.guarded, self._end_early), clock_for(self.read_loop)
+        )
         self._opening: set[asyncio.Task[None]] = set()  # connections for requests that wait
         self._serve_alarm: asyncio.Handle | None = None
         self._watch_alarm: asyncio.Handle | None = None

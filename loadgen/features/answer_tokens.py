@@ -46,7 +46,8 @@ class AnswerTokens:
         """Count, and record the answers that the server did not count.
 
         Returns:
-            Their tokens, and those of the sample if its text is tokenized, by request number.
+            Pairs of a request number and its tokens: of these answers, and of the sample if its
+            text is tokenized.
         """
         tokenized = await self._tokens_of(self._uncounted)
         sample = self._sample.records
@@ -58,7 +59,7 @@ class AnswerTokens:
             record.tokenized = tokenized.get(record.index, -1)
             self._recorder.add(record)
         self._uncounted.clear()
-        return {"tokenized": tokenized, "sampled": sampled}
+        return {"tokenized": sorted(tokenized.items()), "sampled": sorted(sampled.items())}
 
     async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
         """Return the tokens of texts by request number; {} where they cannot be counted."""

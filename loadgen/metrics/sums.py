@@ -30,7 +30,7 @@ def add_counts(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
     return {name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys())}
 
 
-def add_facts(facts: Mapping[Any, Any], further: Mapping[Any, Any]) -> dict[Any, Any]:
+def add_facts(facts: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
     """Add up facts by name: add numbers, join lists, and add up facts within them."""
     total = dict(facts)
     for name, fact in further.items():

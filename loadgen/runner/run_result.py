@@ -231,13 +231,14 @@ def _recover_file(
     recorder = parted_recorder.recorder_for(
         settings, file.start_ns, _scheduled(settings, schedule, file.partition)
     )
+    sampled = {} if trailer is None else trailer.sampled
     unread = None
     repeated = _RepeatedPrompts(file)
     try:
         for record in records:
             recorder.add(record)
-            if trailer is not None and record.index in trailer.sampled:
-                recorder.add_sample(record, trailer.sampled[record.index])
+            if record.index in sampled:
+                recorder.add_sample(record, sampled[record.index])
             repeated.add(record.index, record.source)
     except BadInput as error:
         if died is None:

@@ -127,13 +127,13 @@ def test_answers_without_a_count_and_calls_of_tools_are_in_no_sample():
 async def test_answers_that_the_server_does_not_count_are_recorded_with_what_was_counted():
     recorder, tokens, _ = kept(7, told=({}, {}))
     assert recorder.ended == 0
-    assert await tokens.finish() == {"tokenized": {0: 7, 1: 7}, "sampled": {}}
+    assert await tokens.finish() == {"tokenized": [(0, 7), (1, 7)], "sampled": []}
     assert (recorder.ended, recorder.count("output_tokens")) == (2, 14)
 
 
 async def test_answers_are_recorded_where_nothing_can_count_them():
     recorder, tokens, _ = kept(None, told=({}, {}))
-    assert await tokens.finish() == {"tokenized": {}, "sampled": {}}
+    assert await tokens.finish() == {"tokenized": [], "sampled": []}
     assert recorder.ended == 2
 
 
@@ -144,7 +144,7 @@ async def test_texts_are_kept_until_the_server_has_counted():
 
 
 async def test_the_sample_is_tokenized_where_the_server_counts_more_than_events_show():
-    for counted, sampled in ((2, {}), (100, {0: 3})):
+    for counted, sampled in ((2, []), (100, [(0, 3)])):
         recorder, tokens, _ = kept(3, told=({"completion_tokens": counted},))
-        assert await tokens.finish() == {"tokenized": {}, "sampled": sampled}
+        assert await tokens.finish() == {"tokenized": [], "sampled": sampled}
         assert len(recorder.snapshot().sample) == len(sampled)

@@ -96,7 +96,7 @@ def test_the_lines_can_go_to_a_pipe(paths: list[Path], tmp_path: Path) -> None:
         reading = threads.submit(pipe.read_bytes)
         assert write_trailer(paths[0], TRAILER, TOTALS, str(pipe)) is None
         first, *lines, last = map(orjson.loads, reading.result().splitlines())
-    assert (first["loadgen_records"], list(last)) == (1, ["end"])
+    assert (first["loadgen_records"], list(last)) == (2, ["end"])
     assert [line["index"] for line in lines] == [0, 2, 4, 1, 3, 5]
     assert not any(path.exists() for path in paths)
 

@@ -30,8 +30,8 @@ from loadgen.util import files
 from loadgen.util.partition import WHOLE, Partition
 
 # How a header line begins, with the version of the format.
-LINES = {"loadgen_records": 1}
-JOURNAL = {"loadgen_journal": 1, "byte_order": sys.byteorder, "fields": list(FIELDS)}
+LINES = {"loadgen_records": 2}
+JOURNAL = {"loadgen_journal": 2, "byte_order": sys.byteorder, "fields": list(FIELDS)}
 TRAILER = b'{"end":'
 _BUFFER = 1 << 16
 
@@ -208,10 +208,11 @@ class RecordFile:
         Raises:
             BadInput: A row or line is no record, or stands after the trailer.
         """
+        tokenized = self.trailer.tokenized if self.trailer else {}
         for part in self.parts():
             for record in part.own_records():
-                if self.trailer is not None and record.tokenized < 0:
-                    record.tokenized = self.trailer.tokenized.get(record.index, -1)
+                if record.tokenized < 0:
+                    record.tokenized = tokenized.get(record.index, -1)
                 yield record
 
     def own_records(self) -> Iterator[Record]:

@@ -1,6 +1,6 @@
 """The trailer of a run: what only the measuring processes know. Last line of a records file."""
 
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
@@ -120,12 +120,12 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
     @property
     def tokenized(self) -> dict[int, int]:
         """Output tokens of answers that the server did not count, by the number of the request."""
-        return cast(dict[int, int], self.facts.get("tokenized", {}))
+        return dict(self.facts.get("tokenized", ()))
 
     @property
     def sampled(self) -> dict[int, int]:
         """Tokens in the text of some that it did count, by the number of the request."""
-        return cast(dict[int, int], self.facts.get("sampled", {}))
+        return dict(self.facts.get("sampled", ()))
 
     @property
     def records_error(self) -> str | None:
@@ -162,12 +162,10 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
             totals: What the snapshot of the run holds and its records do not; the same line holds
                 it.
         """
-        line = structs.asdict(self) | self.facts | structs.asdict(totals)
-        del line["workers"], line["facts"]
+        line = structs.asdict(self) | structs.asdict(totals)
+        del line["workers"]
         return line | {
             "shards": self.workers,
-            "tokenized": sorted(self.tokenized.items()),
-            "sampled": sorted(self.sampled.items()),
             "histograms": {
                 name: histogram.to_dict() for name, histogram in totals.histograms.items()
             },
@@ -184,10 +182,6 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
         Raises:
             KeyError, TypeError, ValueError: `data` is no trailer.
         """
-        named = {*cls.__struct_fields__, *LoopTotals.__struct_fields__, "shards"}
-        # Older files do not have `sampled`.
-        tokens = {"tokenized": dict(data["tokenized"]), "sampled": dict(data.get("sampled", ()))}
-        facts = {name: fact for name, fact in (data | tokens).items() if fact and name not in named}
         trailer = cls(
             workers=tuple(map(WorkerReport.from_dict, data["shards"])),
             never_sent=tuple((first, count) for first, count in data["never_sent"]),
@@ -195,7 +189,7 @@ class RunTrailer(Struct, frozen=True, kw_only=True):
             no_answer_since_s=data.get("no_answer_since_s"),
             stopped=StopEvent(**stopped) if (stopped := data.get("stopped")) else None,
             calls=tuple(ServerCall(**call) for call in data.get("calls", ())),
-            facts=facts,
+            facts=data["facts"],
         )
         totals = LoopTotals(
             scheduled=data["scheduled"],
