@@ -1,7 +1,7 @@
 """The load on the clock: sends each request when it is due, and waits until all have ended."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.retries import Retries
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from loadgen.core.sender import Link
 
 
+class Feature(Protocol):
+    """What a run does besides: it sets hooks of the sender, and finds facts."""
+
+    def register(self, sender: Sender) -> None:
+        """Set the hooks, before the first request is sent."""
+
+    async def finish(self) -> dict[str, Any]:
+        """Return the facts by their names, once all requests have ended."""
+
+
 class Load:
     """One schedule, sent over one link into one recorder.
 
@@ -33,7 +43,7 @@ class Load:
         stripe: Which of them are sent here, and when they are due.
         clock: The clock of the due times, and of the link.
         on_record: Called with every record as it ends, e.g. to write it out.
-        features: What the run does besides: each sets its hooks of the sender.
+        features: What the run does besides.
         partition: Which of those that share the run it is: its share of the cap.
 
     Attributes:
@@ -56,7 +66,7 @@ class Load:
         clock: Clock = KERNEL,
         *,
         on_record: Callable[[Record], None] | None = None,
-        features: Sequence[Callable[[Sender], object]] = (),
+        features: Sequence[Feature] = (),
         partition: Partition = WHOLE,
     ) -> None:
         self._link = link
@@ -100,8 +110,8 @@ class Load:
         self._sender = sender = Sender(schedule, requests.table, link, recorder.add, clock)
         self.pacer = sender.pacer
         sender.keeps_answer = settings.save_detailed
-        for register in features:
-            register(sender)
+        for feature in features:
+            feature.register(sender)
         sender.before_send.extend(draws.mark for draws in EarlyEndDraws.each(settings))
         self._retries = Retries.from_settings(settings, sender.send_again, clock)
         if self._retries is not None:

@@ -33,7 +33,7 @@ class Sender:
     keeps_text: bool
     keeps_answer: bool
     samples: Callable[[int], bool] | None
-    on_text: Callable[[Record], None]
+    defers: Callable[[Record], bool]
     body: Callable[[int], bytes] | None
     resends: Callable[[Record], bool] | None
     pacer: Pacer

@@ -41,8 +41,8 @@ cdef class Sender:
         keeps_text: Whether records keep the text of their answers.
         keeps_answer: Whether they keep the bytes of it.
         samples: None, or called with the number of each request: whether to keep its text.
-        on_text: Called in place of `add` with records that have kept their text; set it with
-            `samples` or `keeps_text`.
+        defers: Called with records that have kept their text: whether who set it gives them to
+            `add` later; set it with `samples` or `keeps_text`.
         body: None, or called with the number of a request for its body.
         before_send: Called, in their order, with each record before its first attempt is sent.
         resends: None, or called with each record that has ended: whether it is sent again, and so
@@ -56,7 +56,7 @@ cdef class Sender:
     cdef public int64_t ended
     cdef readonly object drained, failure
     cdef public bint keeps_text, keeps_answer
-    cdef public object samples, on_text, body, resends
+    cdef public object samples, defers, body, resends
     cdef readonly list before_send, after_end
     cdef RequestTable _table
     cdef object _add, _link
@@ -102,9 +102,7 @@ cdef class Sender:
                 return
             self.ended += 1
             del self.in_flight[record.index]
-            if record.keeps_text:
-                self.on_text(record)
-            else:
+            if not (record.keeps_text and self.defers(record)):
                 self._add(record)
             for after_end in self.after_end:
                 after_end(record)

@@ -40,7 +40,7 @@ class AnswerTokens:
         self._sender = sender
         sender.keeps_text = True
         sender.samples = self._sample.take
-        sender.on_text = self._add
+        sender.defers = self._defers
 
     async def finish(self) -> dict[str, Any]:
         """Count, and record the answers that the server did not count.
@@ -72,14 +72,16 @@ class AnswerTokens:
             return {}
         return dict(zip([record.index for record in records], counts, strict=True))
 
-    def _add(self, record: Record) -> None:
-        """Count a record whose text was kept; later where a tokenizer has to count its tokens."""
+    def _defers(self, record: Record) -> bool:
+        """Return whether a tokenizer has to count the tokens of an answer before it is recorded;
+        keep a sample of the others.
+        """
         is_ok = record.outcome is Outcome.OK
         if is_ok and not record.counts_tokens:
             self._uncounted.append(record)
-            return
+            return True
         self._sender.keeps_text = self._sender.keeps_text and not record.counts_tokens
-        self._recorder.add(record)
         # The name of a tool and the marks around a call are counted, and stand in no text.
         if is_ok and record.completion_tokens >= 0 and not record.other_events:
             self._sample.keep(record)
+        return False

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from loadgen.client.load_loop import Load
+from loadgen.client.load_loop import Feature, Load
 from loadgen.features.answer_tokens import AnswerTokens
 from loadgen.features.structured_output import StructuredAnswers
 from loadgen.metrics import parted_recorder
@@ -58,7 +58,7 @@ class RunningLoop:
         if prepared.capture:
             prepared.capture.start_ns = start_ns
             opened.link.tap(prepared.capture)
-        self._features = (
+        self._features: tuple[Feature, ...] = (
             AnswerTokens(LazyTokenizer(job.settings), self.recorder, job.partition.count),
             StructuredAnswers(prepared.requests),
         )
@@ -70,7 +70,7 @@ class RunningLoop:
             ready.stripe,
             clock_for(opened.read_loop),
             on_record=writer.write if writer else None,
-            features=[feature.register for feature in self._features],
+            features=self._features,
             partition=job.partition,
         )
 

@@ -103,19 +103,22 @@ async def test_hooks_are_called_in_their_order(table: RequestTable) -> None:
     assert log[2:] == ["counted", "read", "last"]
 
 
+@pytest.mark.parametrize(("is_deferred", "indices"), [(True, [0]), (False, [0, 1])])
 @timed
-async def test_an_answer_whose_text_is_kept_is_counted_by_who_wants_the_text(
-    table: RequestTable,
+async def test_an_answer_whose_text_is_kept_may_be_counted_later(
+    table: RequestTable, is_deferred: bool, indices: list[int]
 ) -> None:
     link, counted, texts = Link(), list[Record](), list[Record]()
     sender = sender_over(link, table, counted)
-    sender.samples, sender.on_text = lambda index: index == 1, texts.append
+    sender.samples = lambda index: index == 1
+    sender.defers = lambda record: texts.append(record) or is_deferred
     sender.pacer.start()
     await asyncio.sleep(0.001)
     assert [record.keeps_text for record, _ in link.sent] == [False, True]
     link.end(0)
     link.end(1)
-    assert ([record.index for record in counted], [record.index for record in texts]) == ([0], [1])
+    assert [record.index for record in counted] == indices
+    assert [record.index for record in texts] == [1]
 
 
 @timed

@@ -66,9 +66,7 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
     recorder = Recorder(now_ns(), count)
     tokens = AnswerTokens(lambda: Tokenizer(1), recorder)
     with request_store.Requests(tmp_path) as requests:
-        await Load(
-            RunSettings(), Burst(), requests, recorder, stripe, features=[tokens.register]
-        ).run()
+        await Load(RunSettings(), Burst(), requests, recorder, stripe, features=[tokens]).run()
     assert recorder.ended == count
     assert len(tokens._sample.records) <= MAX_ANSWERS
 
@@ -91,7 +89,8 @@ def kept(tokens_of_text=0, told=(), *, records=(), workers=1):
         *records,
     ):
         record.keeps_text = sender.samples(record.index)
-        sender.on_text(record)
+        if not sender.defers(record):
+            recorder.add(record)
     return recorder, tokens, sender
 
 
