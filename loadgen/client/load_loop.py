@@ -83,30 +83,11 @@ class Load:
             beginnings = population.beginnings()
         following = len(index) - len(beginnings.numbers)
         self.ends_by_time = closed_loop and settings.duration is not None
-        start_ns = recorder.start_ns
-        until_ns = start_ns + int((settings.duration or 0) * NS_PER_S)
-        cap = settings.max_concurrency
-        if cap is not None:
-            cap = None if settings.users is not None else partition.share(cap)
-        profile = settings.load_profile if settings.concurrency_profile is not None else None
-        caps = (
-            (start_ns + int(at_s * NS_PER_S), partition.share(level))
-            for at_s, level in (() if profile is None else profile.levels())
-        )
-        schedule = Schedule(
-            start_ns,
-            beginnings.numbers,
-            beginnings.due,
-            following=following,
-            cap=cap,
-            caps=caps,
-            closed_loop=closed_loop and population is None,
-            until_ns=until_ns if self.ends_by_time else None,
+        schedule = _schedule(
+            settings, partition, recorder.start_ns, beginnings, following, closed_loop
         )
         last_s = settings.duration if closed_loop else max(stripe.due, default=0) / NS_PER_S
         self.sending_s = None if following else last_s
-        self._streamed_before = link.hook.tokens
-        self._sent_before = link.hook.sends
         self._sender = sender = Sender(schedule, requests.table, link, recorder.add, clock)
         self.pacer = sender.pacer
         sender.keeps_answer = settings.save_detailed
@@ -138,7 +119,7 @@ class Load:
     @property
     def sent(self) -> int:
         """Requests that were handed to a connection."""
-        return self._link.hook.sends - self._sent_before
+        return self._link.hook.sends
 
     @property
     def in_flight(self) -> int:
@@ -153,7 +134,7 @@ class Load:
     @property
     def streamed_tokens(self) -> int:
         """Tokens that have come, as events show them."""
-        return self._link.hook.tokens - self._streamed_before
+        return self._link.hook.tokens
 
     async def run(self) -> None:
         """Send everything when it is due, then wait for the last one to end.
@@ -194,3 +175,45 @@ class Load:
         self.reached = record.index + 1
         if record.index >= self._requests.prepared:
             self._recorder.counters["repeated_prompts"] += self._requests.repeats(record.index)
+
+
+def _schedule(
+    settings: RunSettings,
+    partition: Partition,
+    start_ns: int,
+    beginnings: Stripe,
+    following: int,
+    closed_loop: bool,
+) -> Schedule:
+    """Return the schedule of the requests that one of those that share a run sends.
+
+    Args:
+        settings: For the cap, its changes and the duration.
+        partition: Which of those it is: its share of the cap.
+        start_ns: When the clock starts.
+        beginnings: The requests that follow none.
+        following: How many follow others.
+        closed_loop: Whether slots alone, or users, decide when requests are due.
+    """
+    has_users = settings.users is not None
+    cap = settings.max_concurrency
+    if cap is not None:
+        cap = None if has_users else partition.share(cap)
+    profile = settings.load_profile if settings.concurrency_profile is not None else None
+    caps = (
+        (start_ns + int(at_s * NS_PER_S), partition.share(level))
+        for at_s, level in (() if profile is None else profile.levels())
+    )
+    until_ns = None
+    if closed_loop and settings.duration is not None:
+        until_ns = start_ns + int(settings.duration * NS_PER_S)
+    return Schedule(
+        start_ns,
+        beginnings.numbers,
+        beginnings.due,
+        following=following,
+        cap=cap,
+        caps=caps,
+        closed_loop=closed_loop and not has_users,
+        until_ns=until_ns,
+    )
