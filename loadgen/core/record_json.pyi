@@ -1,10 +1,6 @@
 """A record as a line of JSON, as docs/records.md describes it."""
 
-from typing import Any
-
 from loadgen.core.record import Record
-
-OPTIONAL: dict[str, tuple[str, Any]]
 
 def record_line(
     record: Record,

@@ -16,16 +16,6 @@ from loadgen.core.record cimport Record
 import orjson
 
 from loadgen.core.event_flags import names_json
-from loadgen.core.record import UNBOUNDED
-
-# Keys that a line may lack, the attribute of each, and its value then.
-OPTIONAL = {
-    "total_tokens": ("total_tokens", -1), "results": ("results", -1), "done": ("done_seen", False),
-    "whole": ("is_whole", False), "matched_stop": ("matched_stop", None), "target": ("target", 0),
-    "nan_events": ("nan_events", 0), "window_filled": ("window_filled", False),
-    "user_stamped": ("user_stamped", UNBOUNDED), "reordered": ("reordered", 0),
-    "disconnect_tokens": ("end_after_tokens", 0), "disconnect_after": ("end_after_ns", -1),
-}
 
 
 cdef int put_int(Buffer *out, int64_t value) except -1:

@@ -6,8 +6,7 @@ from typing import Any
 
 from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import Record
-from loadgen.core.record_json import OPTIONAL
+from loadgen.core.record import UNBOUNDED, Record
 from loadgen.workload.prompt import UNPLANNED
 
 EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them
@@ -23,6 +22,20 @@ COPIED = (
     *("content_events", "reasoning_events", "other_events", "reads", "counted_by"),
     *("reused", "by_reader", "detail", "source", "finish_reason"),
 )
+OPTIONAL: dict[str, tuple[str, Any]] = {  # keys, attributes, and their values without the key
+    "total_tokens": ("total_tokens", -1),
+    "results": ("results", -1),
+    "done": ("done_seen", False),
+    "whole": ("is_whole", False),
+    "matched_stop": ("matched_stop", None),
+    "target": ("target", 0),
+    "nan_events": ("nan_events", 0),
+    "window_filled": ("window_filled", False),
+    "user_stamped": ("user_stamped", UNBOUNDED),
+    "reordered": ("reordered", 0),
+    "disconnect_tokens": ("end_after_tokens", 0),
+    "disconnect_after": ("end_after_ns", -1),
+}
 
 
 def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
