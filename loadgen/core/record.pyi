@@ -7,9 +7,6 @@ from loadgen.core.outcome import Outcome
 
 UNPLANNED: int
 UNBOUNDED: int
-BY_EVENTS: int
-BY_IDS: int
-BY_USAGE: int
 
 @final
 class Record:

@@ -3,10 +3,9 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from loadgen.core.answer cimport BY_EVENTS as COUNTED_BY_EVENTS, Answer
+from loadgen.core.answer cimport BY_EVENTS, Answer
 from loadgen.core.c.memory cimport COUNTING, RECORDS, count_objects, live_count
 
-from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
 from loadgen.core.finish_reasons import KNOWN
 
 
@@ -142,7 +141,7 @@ cdef class Record(Answer):
         return (
             self.completion_tokens >= 0
             or self.tokenized >= 0
-            or self.counted_by != COUNTED_BY_EVENTS
+            or self.counted_by != BY_EVENTS
         )
 
     cdef int64_t get_expected_tokens(self) noexcept:

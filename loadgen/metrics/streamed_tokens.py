@@ -5,8 +5,9 @@ from typing import Self
 
 from msgspec import Struct, structs
 
+from loadgen.core.answer import BY_USAGE
 from loadgen.core.histogram import Histogram
-from loadgen.core.record import BY_USAGE, Record
+from loadgen.core.record import Record
 from loadgen.metrics.snapshot import SampledAnswer, Snapshot
 
 # A server counts marks and end tokens that it never streams, and text does not always become the

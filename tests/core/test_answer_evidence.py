@@ -2,10 +2,11 @@
 
 import pytest
 
+from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
 from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, FINISH, ROLE, SILENT
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import BROKEN_AFTER_END, Outcome
-from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE, Record
+from loadgen.core.record import Record
 from tests.helpers.response_bytes import DONE, HEAD, chunked, delta, event, read, usage
 
 MS = 1_000_000

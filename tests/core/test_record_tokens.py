@@ -3,10 +3,11 @@
 import pytest
 
 from loadgen.core.accumulator import Latency, Tally
+from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
 from loadgen.core.histogram import Histogram
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE, Record
+from loadgen.core.record import Record
 from loadgen.metrics.snapshot import LATENCIES, WAITS
 from tests.helpers.response_bytes import DONE, chunked, delta, event, read, slices, usage
 

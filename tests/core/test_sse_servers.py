@@ -4,9 +4,10 @@ one clear line.
 
 import pytest
 
+from loadgen.core.answer import BY_EVENTS, BY_USAGE
 from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import BY_EVENTS, BY_USAGE, Record
+from loadgen.core.record import Record
 from tests.helpers.response_bytes import (
     DONE,
     HEAD,

@@ -4,9 +4,9 @@ import json
 from dataclasses import dataclass, field
 
 from loadgen.core import event_flags
+from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
 from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE
 
 MAX_UNREAD = 200
 

@@ -4,8 +4,9 @@ import orjson
 import pytest
 
 from loadgen.core import event_flags
+from loadgen.core.answer import BY_EVENTS
 from loadgen.core.outcome import Outcome
-from loadgen.core.record import BY_EVENTS, Record
+from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
 from loadgen.metrics.records.json_lines import record_from_line
 from loadgen.util.redaction import MARK, Redaction
