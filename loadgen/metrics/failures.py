@@ -63,7 +63,12 @@ class Failures(Struct, frozen=True):
 def failure_class(record: Record) -> str:
     """Return the class of a failure: its outcome, with the HTTP status as "status(503)"."""
     is_status = record.outcome is Outcome.STATUS
-    return f"status({record.status})" if is_status else str(record.outcome)
+    return status_class(record.status) if is_status else str(record.outcome)
+
+
+def status_class(status: int) -> str:
+    """Return the class of failures with an HTTP status."""
+    return f"status({status})"
 
 
 def lost_text(cut_off: int, never_sent: int) -> str:

@@ -23,9 +23,12 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.latencies import GroupLatency, Latencies
 from loadgen.report.result.outcomes import LimitResult, Outcomes, judge_limits
 from loadgen.report.result.rates import PerSecond, is_goodput_known
-from loadgen.report.result.user_behavior import WHOSE_USERS_LEFT
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
+
+WHOSE_USERS_LEFT = (
+    "Requests whose users left (--disconnect), and the turns that they would have sent next."
+)
 
 
 class RequestGroup(Struct, frozen=True, kw_only=True):
@@ -34,7 +37,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, "Requests that ended."]
     ok: Annotated[int, "Those that succeeded."]
     failed: Annotated[int, "Those that failed, without cancelled ones."]
-    left: Annotated[int, f"Those {WHOSE_USERS_LEFT}"] = 0
+    left: Annotated[int, WHOSE_USERS_LEFT] = 0
     cached_share: Annotated[
         float | None,
         "Share of the prompt tokens that came from the server's cache, of ok requests; null: it "
@@ -283,7 +286,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     requests: Annotated[int, "Its requests that ended."]
     ok: Annotated[int, "Requests that succeeded."]
     failed: Annotated[int, "Requests that failed, without cancelled ones."]
-    left: Annotated[int, f"Requests {WHOSE_USERS_LEFT}"] = 0
+    left: Annotated[int, WHOSE_USERS_LEFT] = 0
     outcomes: Annotated[Outcomes, "Its requests by how they ended."]
     error_rate: Annotated[float | None, "As in the whole result; null where no request ended."]
     output_tokens: Annotated[int, "Output tokens of its ok requests."]

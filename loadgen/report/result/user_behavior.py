@@ -12,14 +12,13 @@ from msgspec import Struct
 from loadgen.checks import server
 from loadgen.core.outcome import Cause, ended_by
 from loadgen.core.request_rows import FAILED
+from loadgen.metrics.failures import status_class
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import OF_LAST_STEP
 from loadgen.metrics.snapshot import UNFINISHED
 from loadgen.report.result.latencies import GroupLatency
 from loadgen.report.result.outcomes import Outcomes
 from loadgen.workload.draws import EarlyEndDraws
-
-WHOSE_USERS_LEFT = "whose users left (--disconnect), and what they would have asked next."
 
 
 class Retries(Struct, frozen=True, kw_only=True):
@@ -33,7 +32,8 @@ class Retries(Struct, frozen=True, kw_only=True):
     most_attempts: Annotated[int, "The most attempts of one request."]
     first_refusals: Annotated[Outcomes, "The same requests, by the outcome of their first attempt."]
     first_refusal_ms: Annotated[
-        GroupLatency, "Of their first attempts, from sent to the end of the refusal."
+        GroupLatency,
+        "Time from sent to the end of the refusal, of first attempts that were refused.",
     ]
     first_ttft_ms: Annotated[
         GroupLatency,
@@ -77,7 +77,7 @@ class Retries(Struct, frozen=True, kw_only=True):
             failed=int(np.isin(snapshot.index[snapshot.ttft == FAILED], again["index"]).sum()),
             most_attempts=int(again["attempts"].max()) if len(again) else min(1, int(sent.sum())),
             first_refusals={
-                f"status({status})": count
+                status_class(status): count
                 for status, count in zip(*map(np.ndarray.tolist, refusals), strict=True)
             },
             first_refusal_ms=GroupLatency.of(again["first_ns"]),
