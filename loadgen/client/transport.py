@@ -53,7 +53,6 @@ class Transport(Connections):
 
     Attributes:
         target: The same.
-        timeouts: The same.
         opened: Connections opened so far.
     """
 
@@ -67,7 +66,6 @@ class Transport(Connections):
         pool = Pool(self._close, KeepAlive(), ServerThreads(timeouts.first_byte // 2))
         super().__init__(read_loop or ReadLoop(), pool, RequestEncoder(target))
         self.target = target
-        self.timeouts = timeouts
         self.opened = 0
         self._tracker = ReachabilityTracker()
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)

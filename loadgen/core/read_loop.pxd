@@ -37,8 +37,8 @@ cdef class Watcher:
 cdef class ReadLoop:
     cdef readonly SendHook hook
     cdef readonly KernelClock kernel_clock
-    cdef readonly int64_t linger_ns
     cdef public int loop_users
+    cdef int64_t linger_ns
     cdef int64_t asked_ns  # before the kernel was asked which files can be read now,
     # and before that: what is read now had not come by then; 0: not known
     cdef int64_t asked_before_ns
