@@ -18,13 +18,9 @@ class Decoder:
 
     Args:
         ended: Called with the connection of each that has ended, unless it was abandoned.
-
-    Attributes:
-        tap: Captures their traffic.
     """
 
     def __init__(self, ended: Callable[[Connection], None]) -> None:
-        self.tap: Tap | None = None
         self._ended = ended
         self._reading: dict[Connection, asyncio.Task[None]] = {}
 
@@ -35,7 +31,8 @@ class Decoder:
         connection.record.by_reader = True
         handler = ResponseHandler(asyncio.get_running_loop())
         handler.connection_made(connection.transport)
-        tapped = handler if self.tap is None else TappedReader(handler, connection.record, self.tap)
+        tap = connection.tap
+        tapped = handler if tap is None else TappedReader(handler, connection.record, tap)
         connection.forward = tapped
         handler.set_response_params(read_until_eof=True, auto_decompress=True)
         handler.data_received(connection.raw())

@@ -80,6 +80,7 @@ class Transport(Connections):
         # what reached no server, until it is handed on
         self._pausing: dict[Record, asyncio.Handle] = {}
         self._decoder = Decoder(self._decoded)
+        self._tap: Tap | None = None
         self._is_open = False
         self._connector = Connector(
             target.url,
@@ -138,7 +139,7 @@ class Transport(Connections):
 
     def tap(self, tap: "Tap") -> None:
         """Have `tap` capture all traffic from now on; call while nothing is in flight."""
-        self._decoder.tap = tap
+        self._tap = tap
         for connection in self.pool:
             connection.tap = tap
 
@@ -250,7 +251,7 @@ class Transport(Connections):
         except BaseException:
             transport.abort()
             raise
-        connection.tap = self._decoder.tap
+        connection.tap = self._tap
         self.opened += 1
         if tls is not None:
             self._tracker.answered(now_ns())

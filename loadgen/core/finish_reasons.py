@@ -30,7 +30,7 @@ KNOWN = ENDS | FAILED | FILTERED
 NO_REASON = ("", "null", "none")  # of servers that write a missing reason as a word
 
 
-def is_failure(reason: str | None, has_tokens: bool) -> bool:
+def is_failed_answer(reason: str | None, has_tokens: bool) -> bool:
     """Return whether an answer failed by its finish reason.
 
     Args:

@@ -24,7 +24,7 @@ from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
 
 from loadgen.core import reference_parser
-from loadgen.core.finish_reasons import ENDS, is_failure
+from loadgen.core.finish_reasons import ENDS, is_failed_answer
 from loadgen.core.outcome import BROKEN_AFTER_END, NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
 from loadgen.util.number_format import plural
@@ -369,7 +369,7 @@ cdef class Response:
         cdef Record record = self.record
         record.settle()
         reason = record.finish_reason
-        if reason not in ENDS and is_failure(reason, record.events > 0):
+        if reason not in ENDS and is_failed_answer(reason, record.events > 0):
             return Outcome.STREAM_ERROR, f"the finish reason is {reason}"
         if record.events == 0:
             return Outcome.EMPTY, "the response has no token" + self.events.quote()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from loadgen.core import event_flags, reference_parser
 from loadgen.core.dialect import Dialect
-from loadgen.core.finish_reasons import is_failure
+from loadgen.core.finish_reasons import is_failed_answer
 from loadgen.core.outcome import Outcome
 from tests.helpers.wire_facts import Facts
 
@@ -288,7 +288,7 @@ def _sample(payload: bytes) -> str:
 def _settled(facts: Facts, at: int) -> None:
     """Give an answer that has come to its end its outcome."""
     facts.settle()
-    if is_failure(facts.finish_reason, bool(facts.kinds)):
+    if is_failed_answer(facts.finish_reason, bool(facts.kinds)):
         facts.ended(Outcome.STREAM_ERROR, at, f"the finish reason is {facts.finish_reason}")
     elif not facts.kinds:
         facts.ended(Outcome.EMPTY, at)
