@@ -302,8 +302,7 @@ class Transport(Connections):
 
     def _send_waiting(self, connection: Connection, at_ns: int) -> None:
         """Send the next of the requests that wait for a connection."""
-        record, request, since_ns = self.pool.next_waiting()
-        self.read_loop.loop_users -= 1
+        record, request, since_ns = self.next_waiting()
         record.connect_ns = at_ns - since_ns
         self.send_on(connection, record, request)
 
@@ -325,8 +324,7 @@ class Transport(Connections):
 
     def _end_waiting(self, outcome: Outcome, detail: str) -> None:
         """End the next of the requests that wait for a connection."""
-        record, _, _ = self.pool.next_waiting()
-        self.read_loop.loop_users -= 1
+        record, _, _ = self.next_waiting()
         record.end(outcome, detail, now_ns())
         if outcome is Outcome.CANCELLED:
             self.on_end(record)

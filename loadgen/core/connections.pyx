@@ -76,6 +76,11 @@ cdef class Connections:
         if record.end_after_ns >= 0:
             self.ends_early(connection)
 
+    def next_waiting(self):
+        """Take the next of the requests that wait for a connection, as `Pool.next_waiting`."""
+        self.read_loop.loop_users -= 1
+        return self.pool.next_waiting()
+
     cpdef ended(self, Connection connection):
         """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
         cdef Record record = connection.response.record
