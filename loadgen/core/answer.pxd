@@ -8,6 +8,7 @@ from loadgen.core.c.repeated_text cimport TextSoFar
 
 cdef enum:
     MAX_UNREAD = 200  # bytes of an example of what no rule took
+    MAX_UNREAD_NAMES = 8  # names of it; what has any other name is counted as "others"
 
 cpdef enum:
     # What tells how many tokens the events of an answer bear.

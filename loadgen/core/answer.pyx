@@ -23,8 +23,12 @@ from loadgen.core.event_flags cimport (
 
 import json
 
-cdef enum:
-    MAX_UNREAD_NAMES = 8
+
+cpdef str unread_name(str name, dict counts):
+    """Return the name under which `counts` is to count what no rule took: its own, or "others" once
+    there are MAX_UNREAD_NAMES.
+    """
+    return name if name in counts or len(counts) < MAX_UNREAD_NAMES else "others"
 
 
 def live():
@@ -187,16 +191,10 @@ cdef class Answer:
         return 0
 
     cdef int note_unread(self, str what, bytes sample) except -1:
-        """Count what no rule took.
-
-        Args:
-            what: Its name.
-            sample: An example of it, of which the first bytes are kept.
-        """
+        """Count what no rule took by its name, and keep the first bytes of an example of it."""
         if self.unread is None:
             self.unread = {}
-        if what not in self.unread and len(self.unread) >= MAX_UNREAD_NAMES:
-            what = "others"
+        what = unread_name(what, self.unread)
         count, first = self.unread.get(what, (0, sample[:MAX_UNREAD].decode("utf-8", "replace")))
         self.unread[what] = (count + 1, first)
         return 0

@@ -3,19 +3,16 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from loadgen.core.c.kernel cimport now_ns
+from loadgen.core.c.kernel cimport NEVER, now_ns
 from loadgen.core.read_loop cimport SendHook
 from loadgen.core.schedule cimport Schedule
 
 import asyncio
 
-from loadgen.core.read_loop import NEVER as _NEVER
 from loadgen.util.clock import KERNEL
 
 cpdef enum:
     TURN_NS = 1000000  # after sending for so long in one go, streams get to be read
-
-cdef int64_t NEVER = _NEVER
 
 
 @cython.final

@@ -16,7 +16,7 @@ cimport cython
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint32_t
 
-from loadgen.core.c.kernel cimport ask_for_stamps, now_ns, run_delay_ns
+from loadgen.core.c.kernel cimport NEVER as C_NEVER, ask_for_stamps, now_ns, run_delay_ns
 from loadgen.core.kernel_clock cimport KernelClock
 
 import asyncio
@@ -25,7 +25,7 @@ import os
 import socket
 
 SCHEDSTAT = "/proc/thread-self/schedstat"
-NEVER = (1 << 63) - 1
+NEVER = C_NEVER  # for Python
 
 cdef extern from *:
     """

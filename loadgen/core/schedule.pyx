@@ -4,15 +4,16 @@
 Budget per request: some comparisons of integers. It reads no clock: the caller gives the time.
 """
 cimport cython
-from libc.stdint cimport INT64_MAX, int64_t
+from libc.stdint cimport int64_t
+
+from loadgen.core.c.kernel cimport NEVER
 
 from array import array
 from bisect import bisect_right
 from collections import deque
 from heapq import heappop, heappush
 
-cdef int64_t NEVER = INT64_MAX
-NO_CAP_CHANGE = (INT64_MAX, 0)
+NO_CAP_CHANGE = (NEVER, 0)
 
 
 @cython.final

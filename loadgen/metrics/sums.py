@@ -5,7 +5,7 @@ facts of features.
 from collections.abc import Mapping
 from typing import Any
 
-MAX_UNREAD_NAMES = 8  # names of what no rule took: any beyond these are counted together
+from loadgen.core.answer import unread_name
 
 
 def add_unread(
@@ -19,7 +19,7 @@ def add_unread(
     """
     total = dict(counts)
     for name, (count, sample) in further.items():
-        key = name if name in total or len(total) < MAX_UNREAD_NAMES else "others"
+        key = unread_name(name, total)
         before, first = total.get(key, (0, sample))
         total[key] = (before + count, first)
     return total

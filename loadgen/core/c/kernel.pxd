@@ -24,6 +24,7 @@ cdef extern from *:
     """
     # Nanoseconds on the clock of `time.monotonic_ns()`.
     int64_t now_ns "loadgen_now_ns"() noexcept nogil
+    const int64_t NEVER "INT64_MAX"  # a time on it that does not come
 
 
 cdef extern from *:
