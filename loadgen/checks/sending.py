@@ -53,7 +53,7 @@ def sending(run: RunData) -> list[Check]:
         Check(
             "requests unsent",
             unsent == 0,
-            f"{plural(unsent, 'request')} dropped or failed by the client",
+            f"{plural(unsent, 'request')} failed by the client",
             "0",
             LACKED,
         ),

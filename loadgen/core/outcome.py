@@ -51,7 +51,6 @@ class Outcome(StrEnum):
     )
     PROTOCOL_ERROR = "protocol_error", "The response violates the protocol."
     EMPTY = "empty", "A whole response without a single token."
-    DROPPED = "dropped", "Never sent: a safety cap.", Cause.CLIENT
     CANCELLED = (
         "cancelled",
         "Never finished: the run ended early, or a turn before it had failed.",

@@ -193,7 +193,7 @@ def test_late_sends_do_not_apply_without_sent_requests():
     assert (check.ok, check.value) == (None, "n/a")
 
 
-# -- early, dropped
+# -- early, unsent
 
 
 def test_a_request_sent_early_is_red():
@@ -202,11 +202,10 @@ def test_a_request_sent_early_is_red():
     assert failed_checks(of(measured([steady(due=10, sent=9.96, n=1)]), schedule)) == []
 
 
-@pytest.mark.parametrize("outcome", [Outcome.DROPPED, Outcome.CLIENT_ERROR])
-def test_a_request_that_we_failed_to_send_is_red(outcome):
-    checks = of(measured([steady(0), unsent(1, outcome)]), due_at(0, 0))
+def test_a_request_that_we_failed_to_send_is_red():
+    checks = of(measured([steady(0), unsent(1, Outcome.CLIENT_ERROR)]), due_at(0, 0))
     assert failed_checks(checks) == ["requests unsent"]
-    assert checks["requests unsent"].value == "1 request dropped or failed by the client"
+    assert checks["requests unsent"].value == "1 request failed by the client"
 
 
 def test_cancelled_requests_only_fail_the_check_on_early_end():

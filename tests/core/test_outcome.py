@@ -22,7 +22,6 @@ MARKS = {
 def test_those_that_are_no_fault_of_the_server_say_so() -> None:
     assert {outcome: outcome.cause for outcome in Outcome if outcome.cause is not Cause.SERVER} == {
         Outcome.OK: Cause.ANSWER,
-        Outcome.DROPPED: Cause.CLIENT,
         Outcome.CLIENT_ERROR: Cause.CLIENT,
         Outcome.CANCELLED: Cause.RUN,
         Outcome.DISCONNECTED: Cause.USER,

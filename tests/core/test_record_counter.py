@@ -64,7 +64,7 @@ def ended(draw: st.DrawFn, index: int) -> Record:
     """A record of any outcome and with any of what the counter looks at."""
     outcome = draw(st.sampled_from([Outcome.OK, Outcome.OK, Outcome.OK, *Outcome]))
     if outcome is not Outcome.OK:
-        return failed(index, outcome) if outcome is not Outcome.DROPPED else failed(index)
+        return failed(index, outcome)
     counts = draw(st.sampled_from([None, {"completion_tokens": 2}, {"completion_tokens": 9}]))
     record = answered(index, tokens=[20, 30], counts=counts, closed=draw(st.integers(500, 540)))
     record.output_tokens = draw(st.integers(0, 10))

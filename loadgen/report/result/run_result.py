@@ -113,8 +113,8 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ]
     client_error_rate: Annotated[
         float | None,
-        "Share of the same requests that the client failed to send (dropped, client_error). Null "
-        "if no request ended.",
+        "Share of the same requests that the client failed to send (client_error). Null if no "
+        "request ended.",
     ]
     no_answer_since_s: Annotated[
         float | None,

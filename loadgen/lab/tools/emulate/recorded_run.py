@@ -27,7 +27,6 @@ COLUMNS = (
     *("due", "sent", "connect_ns", "closed", "input_tokens", "output_tokens"),
     *("prompt_tokens", "completion_tokens", "first_tokens"),
 )
-ABANDONED_OUTCOMES = (*GIVEN_UP, Outcome.DROPPED)
 
 
 def event_selection(predicate: Callable[[Int64s], Bools | Int64s]) -> bytes:
@@ -136,7 +135,7 @@ class RecordedRun:
             ended = unfinished or outcome in (Outcome.OK, Outcome.EMPTY)
             ended = ended and detail != BROKEN_AFTER_END
             complete = record.status == 200 and (ended or has_error)
-            rows[-1] += [outcome is Outcome.OK, complete, has_error, outcome in ABANDONED_OUTCOMES]
+            rows[-1] += [outcome is Outcome.OK, complete, has_error, outcome in GIVEN_UP]
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T
         columns: list[Int64s] = list(table)
         self.due, self.sent, self.connect_ns, self.closed, self.input_tokens, self.output_tokens = (
