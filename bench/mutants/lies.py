@@ -33,7 +33,7 @@ LIES = (
         (
             Edit(
                 CONNECTION,
-                "connection._received(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)",
+                "connection._read(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)",
                 "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])",
             ),
         ),
