@@ -108,11 +108,10 @@ class Runs:
         __tracebackhide__ = True
         from loadgen import Verdict
         from loadgen.cli import exit_codes
+        from loadgen.report.run_state import state_text
 
         self.report(result)
-        match exit_codes.code(
-            result, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False
-        ):
+        match exit_codes.code(result, strict=asked.strict, interrupted=False):
             case exit_codes.INVALID | exit_codes.SUSPECT:
                 pytest.fail(_doubts(result))
             case exit_codes.STOPPED:
@@ -124,6 +123,7 @@ class Runs:
             case exit_codes.SLO_MISSED:
                 assert asked.slo is not None
                 result.assert_slo(asked.slo)
+                pytest.fail(state_text(result))  # too few requests
         if result.verdict is Verdict.SUSPECT:
             warnings.warn(SuspectRun(_doubts(result)), stacklevel=3)
         return result

@@ -13,7 +13,12 @@ from loadgen.checks.distortion import CLIENT_ERROR, GAPS_BELOW_50_US, READ_TOGET
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import LATE_SENDS, OFF_SCHEDULE, sending
-from loadgen.checks.sufficiency import PILE_UP, sufficiency, unfinished_p99_ns
+from loadgen.checks.sufficiency import (
+    PILE_UP,
+    TOO_FEW_FOR_SLO,
+    sufficiency,
+    unfinished_p99_ns,
+)
 from loadgen.checks.token_counts import COUNTS_DISAGREE, EVENTS_BEYOND, FIRST_EVENT
 from loadgen.checks.workload import PAST_THE_END, TOKENS_PER_EVENT, repeated_prompts, workload
 from loadgen.metrics.run_data import RunData
@@ -21,6 +26,7 @@ from loadgen.metrics.run_data import RunData
 __all__ = [
     "EXPLAINED",
     "PILE_UP",
+    "TOO_FEW_FOR_SLO",
     "Check",
     "Verdict",
     "accounting",

@@ -31,6 +31,7 @@ POINTS = 200
 # straight one rather than an excursion of a busy queue, and when it matters.
 SIGMAS, MIN_FIT, MIN_GROWTH = 3.1, 0.5, 0.2
 PILE_UP = "requests pile up"
+TOO_FEW_FOR_SLO = "too few for the SLO"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
 
 
@@ -90,14 +91,18 @@ def sufficiency(run: RunData) -> list[Check]:
     # The percentiles that have a limit, and how many values each is taken from, at the least.
     limited: dict[float, int] = {}
     settings = run.settings
-    for limit in slo.parse(settings.slo) if settings.slo else ():
-        if (p := limit.percentile) is not None:
-            count = run.snapshot.requests_of(slo.distribution(limit.metric, settings.latency_from))
-            limited[p] = min(count, limited.get(p, count))
+    judged = [(settings.slo, run.snapshot)]
+    for request_class, part in zip(settings.request_classes, run.snapshot.classes, strict=False):
+        judged.append((request_class.slo, part))
+    for limits, snapshot in judged:
+        for limit in slo.parse(limits) if limits else ():
+            if (p := limit.percentile) is not None:
+                count = snapshot.requests_of(slo.distribution(limit.metric, settings.latency_from))
+                limited[p] = min(count, limited.get(p, count))
     enough = (
-        _floor("too few for the SLO", limited, counts_too=True)
+        _floor(TOO_FEW_FOR_SLO, limited, counts_too=not settings.allow_few)
         if limited
-        else inapplicable("too few for the SLO", "no percentile has a limit")
+        else inapplicable(TOO_FEW_FOR_SLO, "no percentile has a limit")
     )
     return [_printed(run, limited), enough, _steady(run), _given_up(run), *alike(run)]
 

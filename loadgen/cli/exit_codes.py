@@ -20,7 +20,7 @@ STOPPED = 9
 INTERRUPTED = 130
 
 WHEN = {
-    DONE: "done; the verdict is VALID or SUSPECT; `loadgen tune run`: also if the budget is spent, "
+    DONE: "done; the state is OK, OVERLOADED or SUSPECT; `loadgen tune run`: also if the budget is spent, "
     "as its last lines say",
     INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen "
     "audit`: inconsistent numbers were found; `loadgen import`: a result was not placed",
@@ -30,7 +30,8 @@ WHEN = {
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
     ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or "
     "the server refused every connection for 5 s",
-    SLO_MISSED: "a limit of --slo was missed, or the client error does not let it be told",
+    SLO_MISSED: "a limit of --slo was missed, or too few requests or the client error do not let it "
+    "be judged",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
     CHANGED: "a condition of `loadgen compare --fail-if` holds",
     STOPPED: "a condition of `--stop-when` ended the run, which reports what was measured so far",
@@ -49,25 +50,24 @@ def most_severe(codes: Iterable[int]) -> int:
     return min(codes, key=SEVERITY.index)
 
 
-def code(result: "RunResult", *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
+def code(result: "RunResult", *, strict: bool, interrupted: bool) -> int:
     """Return the exit code of a finished run: the most severe one that applies.
 
     Args:
         result: The result of the run.
         strict: Whether SUSPECT is a failure.
-        max_error_rate: The highest allowed share of failed requests, 0 to 1.
         interrupted: Whether a signal ended the run.
     """
+    from loadgen.report.run_state import has_failed, has_too_few
+
     if interrupted:
         return INTERRUPTED
     if result.verdict == "INVALID":
         return INVALID
     if result.stopped is not None:
         return STOPPED
-    if not result.numbers.completed or result.no_answer_since_s is not None:
+    if has_failed(result):
         return ERRORS
-    if max(result.error_rate or 0.0, result.client_error_rate or 0.0) > max_error_rate:
-        return ERRORS
-    if not all(row.met for row in result.slo):
+    if not all(row.met for row in result.slo) or has_too_few(result):
         return SLO_MISSED
     return SUSPECT if strict and result.verdict == "SUSPECT" else DONE

@@ -223,6 +223,9 @@ class LoadSettings:
     keep_going: bool = option(
         False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s"
     )
+    allow_few: bool = option(
+        False, JUDGEMENT, "judge an SLO also by percentiles of too few requests"
+    )
     strict: bool = option(
         False, JUDGEMENT, "let failed notes make the run SUSPECT too, and exit with code 4 if it is"
     )

@@ -104,11 +104,26 @@ class OutputSettings:
         "print the result as one JSON object on stdout, everything else on stderr",
         instead="read result.data, or write it with result.save(path)",
     )
-    quiet: bool = option(False, OUTPUT, "show no progress")
+    quiet: bool = option(False, OUTPUT, "show no progress, and of the report the last line alone")
+    brief: bool = option(
+        False, OUTPUT, "print the report without the block of vLLM", instead="print str(result)"
+    )
+    full: bool = option(
+        False, OUTPUT, "print all that is known of the run", instead="print str(result)"
+    )
     disable_tqdm: bool = option(False, OUTPUT, "show progress as plain lines, without a bar")
     log_level: Literal["debug", "info", "warning", "error"] = option(
         "warning", OUTPUT, "lowest level of log messages on stderr"
     )
+
+    @property
+    def report_form(self) -> Literal["line", "brief", "block", "full"]:
+        """How much of the report is printed."""
+        if self.full:
+            return "full"
+        if self.brief:
+            return "brief"
+        return "line" if self.quiet else "block"
 
     @property
     def saves_result(self) -> bool:

@@ -184,6 +184,8 @@ def check_output(settings: OutputSettings) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
+    if settings.brief and settings.full:
+        raise BadInput("--full", "cannot be combined with --brief", "leave one of the two out")
     for metric in settings.percentile_metrics.split(","):
         if metric not in (*METRICS, *QUEUE_METRICS):
             remedy = f"choose from {','.join((*METRICS, *QUEUE_METRICS))}"

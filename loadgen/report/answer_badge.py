@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from loadgen.report.html import Badge, NoteKind, Span, Tone, line
-from loadgen.report.summary_line import Colour, Part
+from loadgen.report.run_state import Colour
+from loadgen.report.summary_line import Part
 
-SEVERITY = (Colour.RED, Colour.YELLOW)  # the worst first; parts of other colours keep their order
+SEVERITY = (Colour.RED, Colour.YELLOW)  # the worst first
 KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 
 
@@ -18,10 +19,11 @@ def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Col
         simulated: Whether loadgen's own simulator was measured.
         answer: The colour of the answer itself, which is the title of the page.
     """
-    (first, worst), *others = sorted(parts, key=lambda part: _rank(part[1]))
+    (first, colour), *others = parts
     usual: NoteKind = "info" if simulated else "tip"
     text = line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {other}" for other, _ in others))
-    return Badge(KINDS.get(min(worst, answer, key=_rank), usual), text)
+    worst = min((colour, answer, *(other for _, other in others)), key=_rank)
+    return Badge(KINDS.get(worst, usual), text)
 
 
 def _rank(colour: Colour) -> int:

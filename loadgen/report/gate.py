@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from xml.etree import ElementTree
 
-from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
 from loadgen.report.sections import verdict
-from loadgen.report.summary_line import failures_by_outcome, has_failed
-from loadgen.util.number_format import plural
+from loadgen.report.run_state import failures_text, has_failed, has_too_few
 from loadgen.util.terminal_text import printable
 
 
@@ -40,17 +38,14 @@ def demands(result: RunResult) -> list[Demand]:
     if result.partial:
         demands.append(Demand("run not ended early", False, result.partial))
     gone = result.no_answer_since_s
-    failures = Failures.among(result.outcomes, result.never_due)
-    finding = f"{failures.failed} of {plural(failures.of, 'request')} failed"
-    finding += f" ({failures_by_outcome(result)})" if failures.failed else ""
+    finding = failures_text(result)
     finding += "" if gone is None else f"; no answer from {gone:.1f} s on"
     most = f"{100 * settings.max_error_rate:.4g}%"
-    demands.append(
-        Demand(f"failed requests <= {most}", not has_failed(result) and gone is None, finding)
-    )
+    demands.append(Demand(f"failed requests <= {most}", not has_failed(result), finding))
+    cannot_tell = label == "INVALID" or has_too_few(result)
     for row, line in zip(result.slo, verdict.slo_lines(result), strict=True):
         demands.append(
-            Demand(row.limit, None if label == "INVALID" else row.met, line.partition(": ")[2])
+            Demand(row.limit, None if cannot_tell else row.met, line.partition(": ")[2])
         )
     return demands
 

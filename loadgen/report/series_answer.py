@@ -19,7 +19,8 @@ from loadgen.report.series import (
     level_with_unit,
 )
 from loadgen.report.series_rows import has_tokens, rows
-from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part, worst_verdict
+from loadgen.report.run_state import MAX_NAMED, Colour
+from loadgen.report.summary_line import VERDICT_COLOURS, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, value_range
 
 AXIS_NAMES = {"rate": "request rate", "concurrency": "concurrency"}
@@ -59,7 +60,7 @@ def parts(series: Series) -> Iterator[Part]:
     if deciding := [point for point in series.points if point.level in edge] or series.points:
         verdict = worst_verdict(point.verdict for point in deciding)
         checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
-        why = f": {first_of(checks, MAX_REASONS)}" if checks else ""
+        why = f": {first_of(checks, MAX_NAMED)}" if checks else ""
         yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
     if series.partial:
         yield f"partial: {series.partial}", Colour.YELLOW

@@ -1,43 +1,43 @@
-"""The summary line: a run in one line that can be pasted into a chat."""
+"""The summary line: a run in one line that can be pasted into a chat; its state first."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 
 from loadgen.config import slo
-from loadgen.core.outcome import is_failure
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import all_met
+from loadgen.report.run_state import (
+    COLOURS,
+    MAX_NAMED,
+    Colour,
+    State,
+    answer_rate,
+    failures_text,
+    missed_limits,
+    state_of,
+    state_text,
+)
 from loadgen.report.sections import user_behavior
-from loadgen.report.sections.latencies import client_errors
+from loadgen.report.sections.latencies import (
+    INEXACT,
+    client_errors,
+    few_mark,
+    is_inexact,
+    request_count,
+)
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 
 SEPARATOR = " | "  # between two parts
 LINE_END = " |"  # after the last part of a line
-MAX_REASONS = 2  # checks that are named
-# The latencies of the line, of which the first is the median.
+# The latencies of the line.
 FIGURES: dict[str, tuple[str, ...]] = {"ttft": ("p50", "p99"), "tpot": ("p50",)}
-SLO_STATES = {True: "SLO met", False: "SLO MISSED", None: "SLO cannot be told"}
-
-
-class Colour(IntEnum):
-    """A colour of a terminal (ECMA-48): red for failures, yellow for doubts."""
-
-    NONE = 0
-    RED = 31
-    GREEN = 32
-    YELLOW = 33
-
-
 # The least severe verdict first.
 VERDICT_COLOURS = {"VALID": Colour.GREEN, "SUSPECT": Colour.YELLOW, "INVALID": Colour.RED}
-SLO_COLOURS = {True: Colour.GREEN, False: Colour.RED, None: Colour.YELLOW}
 Part = tuple[str, Colour]
 
 
@@ -47,7 +47,7 @@ def worst_verdict(verdicts: Iterable[str]) -> str:
 
 
 def summary_line(result: RunResult, screen: Screen = PLAIN) -> str:
-    """Write the verdict, the outcomes and the main figures of a run."""
+    """Write the state, the outcomes and the main figures of a run."""
     return join_parts(parts(result), screen)
 
 
@@ -75,33 +75,53 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
 
 
 def parts(result: RunResult) -> Iterator[Part]:
-    """List the parts of the line."""
-    met = all_met(result.slo)
-    of_slo: Part = (slo_state(result) if met else named_slo(result), SLO_COLOURS[met])
-    # A missed SLO decides the exit code, unless requests failed or were lost by the client, which
-    # is worse.
-    slo_decides = met is False and result.verdict != "INVALID" and not has_failed(result)
-    if slo_decides:
-        yield of_slo
-    yield from verdict_and_outcomes(result)
-    yield from users_who_left(result)
-    numbers = result.numbers
+    """List the parts of the line: the state, the figures, and what limits their meaning."""
+    yield from state_parts(result)
     if rate := _rate(result):
         yield rate, Colour.NONE
-    if numbers.completed:
-        for metric, statistics in figures(result).items():
-            distribution = result.latency(metric)
-            if not distribution.count:
-                continue
-            # "p50 26 p99 34 ms"; a median alone has no name.
-            values = [distribution.statistic_ms(name) for name in statistics]
-            size, unit = latency_unit(*values)
-            texts = [three_digits(None if ms is None else ms / size) for ms in values]
-            if len(texts) > 1:
-                texts = [f"{name} {text}" for name, text in zip(statistics, texts, strict=True)]
-            yield " ".join((metric.upper(), *texts, unit)), Colour.NONE
-    if result.slo and not slo_decides:
-        yield of_slo
+    yield from ((text, Colour.NONE) for text in _figure_texts(result))
+    yield from belief_parts(result)
+
+
+def state_parts(result: RunResult) -> Iterator[Part]:
+    """List what a run came to: its state, outcomes and SLO."""
+    state = state_of(result)
+    yield state_text(result), COLOURS[state]
+    failures = Failures.among(result.outcomes, result.never_due)
+    if state is not State.FAILED or result.no_answer_since_s is not None:
+        if failures.failed:
+            yield failures_text(result), Colour.YELLOW
+        else:
+            yield f"{result.numbers.completed}/{failures.of} ok", Colour.NONE
+    yield from users_who_left(result)
+    met = all_met(result.slo)
+    if (
+        result.slo
+        and result.numbers.completed
+        and met is not None
+        and state is not State.SLO_MISSED
+    ):
+        text = "SLO met" if met else f"SLO MISSED: {missed_limits(result)}"
+        yield text, Colour.GREEN if met else Colour.RED
+
+
+def belief_parts(result: RunResult) -> Iterator[Part]:
+    """List what tells how far the figures can be believed: the verdict on the measurement, the
+    client error, an early end, the simulator.
+    """
+    state = state_of(result)
+    if result.numbers.completed:
+        error = client_error_ms(result)
+        bound = "" if error is None else f"client error at most {rounded_up(error)} ms"
+        if result.tokens.unbounded_events:
+            bound = NO_BOUND
+        if state in (State.SUSPECT, State.INVALID):
+            if bound:
+                yield bound, Colour.NONE
+        else:
+            names = first_of([check.name for check in result.failed_checks], MAX_NAMED)
+            verdict = f"measured {result.verdict}{f': {names}' if names else ''}"
+            yield f"{verdict} ({bound})" if bound else verdict, VERDICT_COLOURS[result.verdict]
     yield from caveats(result)
 
 
@@ -116,25 +136,29 @@ def figures(result: RunResult) -> dict[str, tuple[str, ...]]:
     return FIGURES if result.streams else {"e2el": ("p50", "p99")}
 
 
-def slo_state(result: RunResult) -> str:
-    """Say whether the limits of the SLO are met; a latency limit may be missed because requests
-    failed.
+def _figure_texts(result: RunResult) -> Iterator[str]:
+    """Write the latencies: the percentiles that have enough requests, the mean where none has, each
+    with the mark of the table where the client may have moved it: "TTFT p50 26 p99 ~34 ms".
     """
-    met = all_met(result.slo)
-    missed = [row.beyond for row in result.slo if row.met is False]
-    return SLO_STATES[met] + (" because requests failed" if missed and all(missed) else "")
-
-
-def named_slo(result: RunResult) -> str:
-    """Say whether the limits of the SLO are met, and which of them decide that."""
-    met = all_met(result.slo)
-    return f"{slo_state(result)}: {', '.join(row.limit for row in result.slo if row.met is met)}"
+    for metric, statistics in figures(result).items():
+        distribution = result.latency(metric)
+        if not distribution.count:
+            continue
+        name = slo.distribution(metric, result.latency_from)
+        requests = request_count(name, result)
+        shown = [column for column in statistics if not few_mark(column, requests)] or ["mean"]
+        values = [distribution.statistic_ms(column) for column in shown]
+        size, unit = latency_unit(*values)
+        texts = [
+            f"{column} {INEXACT if is_inexact(name, column, result) else ''}"
+            f"{three_digits(None if ms is None else ms / size)}"
+            for column, ms in zip(shown, values, strict=True)
+        ]
+        yield " ".join((metric.upper(), *texts, unit))
 
 
 def caveats(result: RunResult) -> Iterator[Part]:
-    """List what limits the meaning of the figures: overload, an early end, the simulator."""
-    if result.overloaded:
-        yield "overloaded", Colour.YELLOW
+    """List what limits the meaning of the figures: an early end, silent streams, the simulator."""
     if result.partial and result.no_answer_since_s is None:
         yield f"ended early: {result.partial.partition(':')[0]}", Colour.YELLOW
     if result.silent_streams.count:
@@ -158,73 +182,13 @@ def _rate(result: RunResult) -> str:
             turns = (
                 "" if answered is None else f", {three_digits(answered)} turns/s answered{until}"
             )
-            return f"{requested} sessions/s asked{turns}"
+            return f"{requested} sessions/s requested{turns}"
         if answered is None:
-            return f"asked {requested} req/s"
+            return f"{requested} req/s requested"
         return f"{three_digits(answered)} of {requested} req/s{until}"
     if result.provenance.schedule.duration_s:
         return "" if answered is None else f"{three_digits(answered)} req/s"
     return f"{three_digits(result.numbers.request_throughput)} req/s"
-
-
-def answer_rate(result: RunResult) -> float | None:
-    """Compute the rate of ok answers, 1/s; until the server stopped answering, if it did.
-
-    None if there is none.
-    """
-    if result.no_answer_since_s:
-        return result.numbers.completed / result.no_answer_since_s
-    return result.rates.answers_per_s
-
-
-def has_failed(result: RunResult) -> bool:
-    """Whether more requests failed than --max-error-rate allows, or none succeeded."""
-    most = max(result.error_rate or 0.0, result.client_error_rate or 0.0)
-    return not result.numbers.completed or most > result.provenance.settings.max_error_rate
-
-
-def failures_by_outcome(result: RunResult) -> str:
-    """List the outcomes of the requests that failed, an HTTP status by its number."""
-    ways = {name: count for name, count in result.outcomes.items() if is_failure(name)}
-    if result.never_due:
-        ways["never sent after a failed turn"] = result.never_due
-    texts = []
-    for name, count in ways.items():
-        status = re.fullmatch(r"status\((\d+)\)", name)
-        texts.append(f"{status[1] if status else name.replace('_', ' ')}: {count}")
-    return ", ".join(texts)
-
-
-def verdict_and_outcomes(result: RunResult) -> Iterator[Part]:
-    """Write the verdict and the outcomes; first that the server was gone, and that requests
-    failed.
-    """
-    if result.no_answer_since_s is not None:
-        yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on", Colour.RED
-    failures = Failures.among(result.outcomes, result.never_due)
-    colour = VERDICT_COLOURS[result.verdict]
-    names = [check.name for check in result.failed_checks]
-    verdict = str(result.verdict)
-    if names:
-        verdict += f": {first_of(names, MAX_REASONS)}"
-    if result.tokens.unbounded_events:
-        verdict += f" ({NO_BOUND})"
-    elif (error := client_error_ms(result)) is not None:
-        verdict += f" (client at most {rounded_up(error)} ms in this line)"
-    if not failures.failed and not result.numbers.completed and result.outcomes:
-        yield "NOT OK no request succeeded", Colour.RED
-        yield f"measured {verdict}", colour
-        return
-    if not failures.failed:
-        yield verdict, colour
-        yield f"{result.numbers.completed}/{failures.of} ok", Colour.NONE
-        return
-    ways = failures_by_outcome(result)
-    if has_failed(result):
-        yield f"NOT OK {failures.failed} of {failures.of} failed ({ways})", Colour.RED
-    else:
-        yield f"OK {result.numbers.completed} of {failures.of} ({ways})", Colour.YELLOW
-    yield f"measured {verdict}", colour
 
 
 def client_error_ms(result: RunResult) -> float | None:

@@ -55,7 +55,7 @@ class SavedResult(RunResult, frozen=True, kw_only=True):
         report.write_json(path, self.data, private=self.columns is not None)
 
     def __str__(self) -> str:
-        return report.render(self)
+        return report.render(self, form="block")
 
     def __repr__(self) -> str:
         return f"<loadgen.{type(self).__name__}: {report.summary_line(self)}>"

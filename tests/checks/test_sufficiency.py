@@ -66,6 +66,11 @@ def test_the_percentiles_of_an_slo_are_judged_apart_and_count():
     assert check.value == "129 values, and p95 needs 130"
 
 
+def test_too_few_for_the_slo_can_be_allowed():
+    check = of(run(10), RunSettings(slo="ttft_p99<1s", allow_few=True))["too few for the SLO"]
+    assert (check.ok, check.counts) == (False, False)
+
+
 def test_a_median_is_a_percentile_and_means_maxima_and_rates_are_none():
     assert of(run(10), RunSettings(slo="ttft_median<1s"))["too few for the SLO"].ok is False
     for slo in (None, "ttft_mean<1s", "e2el_max<1s", "error_rate<1%"):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import loadgen
+from loadgen.checks import TOO_FEW_FOR_SLO, Check
 from loadgen.cli import command_list, exit_codes
 from loadgen.cli.main import dispatch, main
 from loadgen.config.settings import RunSettings
@@ -17,18 +18,21 @@ from tests.helpers.run_facts import measured, result, steady
 from tests.helpers.saved_json import render, save
 
 DEFAULT = RunSettings().max_error_rate
+TOO_FEW = Check(TOO_FEW_FOR_SLO, False, "2 values", "at least 662", "send more", group="D")
 STOP = {"condition": "errors>5", "at_s": 3.0, "value": 6.0}
 
 
 def ended(
     verdict="VALID",
     *,
+    most=DEFAULT,
     completed=10,
     error_rate=0.0,
     client=0.0,
     no_answer_since_s=None,
     stopped=None,
     slo_met=(),
+    checks=(),
 ):
     slo = [{"limit": "x", "value": 1.0, "met": met} for met in slo_met]
     rates = {
@@ -37,20 +41,15 @@ def ended(
         "no_answer_since_s": no_answer_since_s,
         "stopped": stopped,
     }
-    run = result([steady()])
+    run = result([steady()], RunSettings(max_error_rate=most), checks=list(checks))
     return run | {
         "completed": completed,
         "loadgen": run["loadgen"] | {"verdict": verdict, "slo": slo, **rates},
     }
 
 
-def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
-    return exit_codes.code(
-        saved_json.result(made),
-        strict=strict,
-        max_error_rate=max_error_rate,
-        interrupted=interrupted,
-    )
+def code(made, *, strict=False, interrupted=False):
+    return exit_codes.code(saved_json.result(made), strict=strict, interrupted=interrupted)
 
 
 # -- the table
@@ -69,12 +68,12 @@ def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
         (ended(error_rate=0.011), {}, 5),
         (ended(client=0.01), {}, 0),
         (ended(client=0.011), {}, 5),
-        (ended(client=0.011), {"max_error_rate": 0.02}, 0),
-        (ended(no_answer_since_s=3.9), {"max_error_rate": 1.0}, 5),
-        (ended(error_rate=0.5), {"max_error_rate": 1.0}, 0),
-        (ended(error_rate=0.5), {"max_error_rate": 0.5}, 0),
-        (ended(error_rate=0.5), {"max_error_rate": 0.4}, 5),
-        (ended(error_rate=0.001), {"max_error_rate": 0.0}, 5),
+        (ended(client=0.011, most=0.02), {}, 0),
+        (ended(no_answer_since_s=3.9, most=1.0), {}, 5),
+        (ended(error_rate=0.5, most=1.0), {}, 0),
+        (ended(error_rate=0.5, most=0.5), {}, 0),
+        (ended(error_rate=0.5, most=0.4), {}, 5),
+        (ended(error_rate=0.001, most=0.0), {}, 5),
         (ended(completed=0, error_rate=1.0), {}, 5),
         (ended(completed=0, error_rate=None), {}, 5),
         (ended(completed=0, error_rate=None, client=None), {}, 5),
@@ -84,6 +83,7 @@ def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
         (ended(stopped=STOP), {"interrupted": True}, 130),
         (ended(slo_met=(True, True)), {}, 0),
         (ended(slo_met=(True, False)), {}, 6),
+        (ended(checks=[TOO_FEW], slo_met=(True,)), {}, 6),
         (ended(), {"interrupted": True}, 130),
     ],
 )
@@ -92,7 +92,7 @@ def test_each_way_to_end_has_its_code(made, options, expected):
 
 
 def test_the_most_severe_code_that_applies_wins():
-    worst = {"strict": True, "max_error_rate": 0.1, "interrupted": True}
+    worst = {"strict": True, "interrupted": True}
     assert code(ended("INVALID", error_rate=0.5, slo_met=(False,)), **worst) == 130
     worst["interrupted"] = False
     assert code(ended("INVALID", error_rate=0.5, slo_met=(False,)), **worst) == 3
@@ -265,7 +265,7 @@ def test_report_prints_a_saved_result_as_it_was_printed_when_the_run_ended(capsy
     data = result(snapshot)
     (path,) = save(RunSettings(save_result=True, result_dir=str(tmp_path)), data, snapshot).paths
     assert dispatch(["report", path]) == 0
-    assert capsys.readouterr().out == render(data)
+    assert capsys.readouterr().out == render(data, "block")
 
 
 # -- what the system refuses

@@ -27,11 +27,11 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_last_line_ends_between_parts_on_a_terminal(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Screen, "of", lambda stream: Screen(columns=40))
+    monkeypatch.setattr(Screen, "of", lambda stream: Screen(columns=60))
     assert dispatch(["report", name]) == 0
     *_, before, last = capsys.readouterr().out.splitlines()
     assert before.endswith(" |")
-    assert len(last) <= 40
+    assert len(last) <= 60
 
 
 def test_markdown_is_that_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from loadgen import report
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report import from_dict, run_page, series, series_console
+from loadgen.report.console import Form
 from loadgen.report.files import SavedFiles
 from loadgen.report.html import Document
 from loadgen.report.html.charts.chart import Chart
@@ -24,10 +25,12 @@ def result(data: Mapping[str, Any]) -> RunResult:
     return RunResult.from_dict(data)
 
 
-def render(data: dict[str, Any]) -> str:
+def render(data: dict[str, Any], form: Form = "full") -> str:
     """The console's view of a run, or of a series."""
     found = from_dict(data)
-    return series_console.render(found) if isinstance(found, Series) else report.render(found)
+    if isinstance(found, Series):
+        return series_console.render(found)
+    return report.render(found, form=form)
 
 
 def with_snapshot(data: Mapping[str, Any], snapshot: Snapshot) -> Result:

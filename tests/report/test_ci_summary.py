@@ -40,9 +40,9 @@ def test_a_passing_run_has_no_failed_checks() -> None:
 
 
 def test_what_one_must_know_is_an_alert_before_the_gate() -> None:
-    text = markdown(simulated=True, overloaded=True)
+    text = markdown(simulated=True, insecure=True)
     assert text.count("> [!WARNING]\n> **") == 2
-    assert text.index("> **SIMULATED ENGINE") < text.index("> **OVERLOADED") < text.index("## Gate")
+    assert text.index("> **SIMULATED ENGINE") < text.index("> **INSECURE") < text.index("## Gate")
 
 
 def test_a_run_without_an_answer_has_no_latencies() -> None:

@@ -43,9 +43,7 @@ def test_each_demand_is_met_missed_or_not_judged(made, met) -> None:
     demands = gate.demands(made)
     assert [demand.met for demand in demands] == met
     settings = made.provenance.settings
-    code = exit_codes.code(
-        made, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=False
-    )
+    code = exit_codes.code(made, strict=settings.strict, interrupted=False)
     assert gate.passed(demands) == (code == 0)
 
 

@@ -21,7 +21,9 @@ from loadgen.analysis.compare.texts import (
     unit,
     values,
 )
-from loadgen.report.summary_line import MAX_REASONS, VERDICT_COLOURS, Colour, Part
+from loadgen.report.run_state import MAX_NAMED as MAX_REASONS
+from loadgen.report.run_state import Colour
+from loadgen.report.summary_line import VERDICT_COLOURS, Part
 from loadgen.util.number_format import first_of, percent, three_digits
 
 ANSWER_LATENCIES = ("ttft", "tpot", "e2el")

@@ -25,6 +25,7 @@ from loadgen.util.terminal_text import Screen
 if TYPE_CHECKING:
     from loadgen.analysis.compare.other_result import OtherResult
     from loadgen.report import RunResult
+    from loadgen.report.console import Form
     from loadgen.report.result.series import Series
 
     # Each file that is read, with its results of loadgen, or those of another tool.
@@ -102,7 +103,8 @@ def main(argv: list[str]) -> int:
     if (to := arguments.html or arguments.markdown or arguments.junit) and to != STDOUT:
         print(f"Saved: {to}", file=sys.stderr if arguments.json else sys.stdout)
     if arguments.json or not written:
-        _print(files, arguments.json)
+        short: Form = "brief" if arguments.brief else "block"
+        _print(files, arguments.json, "full" if arguments.full else short)
     return exit_codes.DONE
 
 
@@ -128,6 +130,8 @@ def _parser() -> OneLineParser:
         help="print what another load generator would have reported for these records, and why: "
         "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
     )
+    add("--brief", action="store_true", help="print no block of vLLM")
+    add("--full", action="store_true", help="print all that is known of a run")
     add("--html", metavar="FILE.html", help="write the report as an HTML page instead")
     add(
         "--markdown",
@@ -211,7 +215,7 @@ def _of_each(
         yield path, made
 
 
-def _print(files: "Files", as_json: bool) -> None:
+def _print(files: "Files", as_json: bool, form: "Form") -> None:
     from loadgen.report import RunResult, render, series_console, to_json
 
     if as_json:
@@ -222,7 +226,7 @@ def _print(files: "Files", as_json: bool) -> None:
 
     def text(path: str, result: "RunResult | Series") -> str:
         if isinstance(result, RunResult):
-            return render(result, screen=screen)
+            return render(result, form=form, screen=screen)
         return series_console.render(result, screen=screen)
 
     for (_, texts), (_, _, others) in zip(_of_each(files, text), files, strict=True):

@@ -18,7 +18,8 @@ from loadgen.config.target import wants_simulator
 from loadgen.core.outcome import Cause, ended_by, is_failure
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
-from loadgen.report.summary_line import SEPARATOR, Colour, Part
+from loadgen.report.run_state import Colour
+from loadgen.report.summary_line import SEPARATOR, Part
 from loadgen.util.number_format import LONG_MS, clock_time, duration, latency, percent, plural
 from loadgen.util.terminal_text import printable, truncate, wrap
 

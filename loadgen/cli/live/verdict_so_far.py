@@ -16,7 +16,8 @@ from loadgen.config.slo import GAPS, Limit
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.progress import Progress
-from loadgen.report.summary_line import Colour, Part
+from loadgen.report.run_state import Colour
+from loadgen.report.summary_line import Part
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
 from loadgen.util.clock import NS_PER_S
 

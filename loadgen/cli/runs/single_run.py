@@ -133,7 +133,6 @@ async def execute(
     code = exit_codes.code(
         result,
         strict=settings.strict,
-        max_error_rate=settings.max_error_rate,
         interrupted=interrupts.count > 0,
     )
     return FinishedRun(result, saved.paths, code)
@@ -186,7 +185,10 @@ def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> N
     from loadgen import report
 
     out = human(settings)
-    print(report.render(result, saved=saved, screen=Screen.of(out)), end="", file=out, flush=True)
+    text = report.render(
+        result, form=settings.report_form, saved=saved, screen=Screen.of(out)
+    )
+    print(text, end="", file=out, flush=True)
 
 
 def human(settings: RunSettings) -> TextIO:

@@ -16,21 +16,12 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.numbers import RunNumbers
-from loadgen.report.result.outcomes import all_met
 from loadgen.report.result.provenance import Provenance
+from loadgen.report.run_state import answer_rate
 from loadgen.report.run_page import latency_charts, over_time
 from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
 from loadgen.report.sections.glossary import term
-from loadgen.report.summary_line import (
-    SLO_COLOURS,
-    Colour,
-    answer_rate,
-    caveats,
-    has_failed,
-    named_slo,
-    users_who_left,
-    verdict_and_outcomes,
-)
+from loadgen.report.summary_line import belief_parts, state_parts
 from loadgen.util.number_format import latency, three_digits
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
@@ -145,16 +136,10 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _badge(result: RunResult) -> html.Badge:
-    """Write verdict, outcomes, SLO and caveats.
-
-    Red: failures, a missed SLO; amber: caveats; blue: the simulator.
-    """
-    parts = [*verdict_and_outcomes(result), *users_who_left(result)]
-    if result.slo:
-        parts.append((named_slo(result), SLO_COLOURS[all_met(result.slo)]))
-    parts += caveats(result)
-    failed = Colour.RED if has_failed(result) else Colour.NONE
-    return answer_badge(parts, simulated=result.simulated, answer=failed)
+    """Write the state, as the summary line does, without the figures, which follow."""
+    return answer_badge(
+        [*state_parts(result), *belief_parts(result)], simulated=result.simulated
+    )
 
 
 def _headline(result: RunResult) -> html.Facts:
@@ -164,7 +149,7 @@ def _headline(result: RunResult) -> html.Facts:
     peak = numbers.max_output_tokens_per_s
     lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
-    beside_rate = "" if isinstance(requested, str) else f"asked: {requested:g} req/s"
+    beside_rate = "" if isinstance(requested, str) else f"requested: {requested:g} req/s"
     gone_s = result.no_answer_since_s
     tokens_per_s = (
         numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s

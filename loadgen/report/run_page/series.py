@@ -22,7 +22,7 @@ from loadgen.report.series_rows import (
     sweep_latencies,
     table,
 )
-from loadgen.report.summary_line import Colour
+from loadgen.report.run_state import Colour
 from loadgen.util.number_format import fixed, plural
 
 TONES = {

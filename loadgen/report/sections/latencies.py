@@ -24,11 +24,16 @@ HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no roo
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
-def rows(result: RunResult) -> Iterator[str]:
-    """Write the table."""
+def rows(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+    """Write the table.
+
+    Args:
+        result: The result.
+        named: The names and titles of its rows; empty: all that apply.
+    """
     columns = statistics(result)
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
-    for name, title in distributions(result):
+    for name, title in named or distributions(result):
         distribution = result.latency_ms.named(name)
         requests = request_count(name, result)
         line = f"{title + _inexact_mark(name, result, columns):<18}"
@@ -41,15 +46,20 @@ def rows(result: RunResult) -> Iterator[str]:
         yield line
 
 
-def notes(result: RunResult) -> Iterator[str]:
-    """Write the notes below the table: client errors, intervals of few values, what ICL is."""
+def marks(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+    """Write what the marks of the table mean; of which rows as for `rows`."""
     columns = statistics(result)
-    named = list(distributions(result))
+    named = named or list(distributions(result))
     for name, title in named:
         if error := large_client_errors(name, result, columns):
             yield f"{INEXACT} {title}: {error}"
-    if few := _few_text(result):
+    if few := _few_text(result, named):
         yield few
+
+
+def notes(result: RunResult) -> Iterator[str]:
+    """Write the notes below the table: its marks, and what ICL is."""
+    yield from marks(result)
     if not result.streams:
         return
     yield (
@@ -94,7 +104,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         if error := large_client_errors(name, result, names):
             errors.append(f"{INEXACT} {title}: {error}")
     yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
-    if few := _few_text(result):
+    if few := _few_text(result, list(distributions(result))):
         yield Paragraph.of(f"{few}.")
     if intervals:
         yield Paragraph.of(f"99 % confidence intervals, in ms: {', '.join(intervals)}.")
@@ -160,6 +170,11 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
     return f"client at most {', '.join(beyond)}" if beyond else ""
 
 
+def is_inexact(name: str, statistic: str, result: RunResult) -> bool:
+    """Whether the client may have moved a statistic of a latency by more than the verdict allows."""
+    return bool(large_client_errors(name, result, (statistic,)))
+
+
 def request_count(name: str, result: RunResult) -> int:
     """Count the requests that the values of a distribution come from."""
     return requests_of(name, lambda latency: result.latency_ms.named(latency).count)
@@ -175,9 +190,9 @@ def _inexact_mark(name: str, result: RunResult, statistics: Sequence[str]) -> st
     return f" {INEXACT}" if large_client_errors(name, result, statistics) else ""
 
 
-def _few_text(result: RunResult) -> str:
+def _few_text(result: RunResult, named: Sequence[tuple[str, str]]) -> str:
     """Say what the stars mean: how many requests each percentile needs that has one."""
-    counts = [request_count(name, result) for name, _ in distributions(result)]
+    counts = [request_count(name, result) for name, _ in named]
     needs = [
         f"{column} needs {least_samples(float(column[1:])):,}"
         for column in statistics(result)

@@ -20,8 +20,13 @@ def lines(result: RunResult) -> Iterator[str]:
         yield "Outcomes: " + (
             ", ".join(f"{name} {count}" for name, count in result.outcomes.items()) or "none"
         )
+    yield from example_lines(result)
+
+
+def example_lines(result: RunResult, most: int | None = None) -> Iterator[str]:
+    """Write examples of the requests that failed, at most so many of each outcome."""
     for name, examples in result.examples.items():
-        for example in examples:
+        for example in examples[:most]:
             yield f"  {name}: {_example_text(example, result)}"
 
 

@@ -34,31 +34,37 @@ def lines(result: RunResult) -> Iterator[str]:
     """
     yield from banners(result)
     yield f"Verdict: {_verdict_summary(result)}"
-    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
-        for check in checks:
-            yield f"  {check.name}: {check.finding}"
-        yield f"    -> {advice}"
-    if because := _explanation(result):
-        yield f"  explained by: {because}"
+    yield from failed_lines(result)
     for check in result.notes:
         yield f"  note: {check.value}"
         yield f"    -> {check.advice}"
     yield from slo_lines(result)
 
 
+def failed_lines(result: RunResult) -> Iterator[str]:
+    """Write each check that failed, with what to do, and what explains them."""
+    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
+        for check in checks:
+            yield f"  {check.name}: {check.finding}"
+        yield f"    -> {advice}"
+    if because := _explanation(result):
+        yield f"  explained by: {because}"
+
+
 def banners(result: RunResult) -> Iterator[str]:
     """Write the banners: facts that change the meaning of all numbers."""
     if result.simulated:
         yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
+    yield from interruptions(result)
+
+
+def interruptions(result: RunResult) -> Iterator[str]:
+    """Write why the run, its streams or its connections were not as they should be."""
     if result.insecure:
         yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
     if result.partial:
         lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
         yield f"PARTIAL: {result.partial}{f'; requests: {lost}' if lost else ''}."
-    elif result.no_answer_since_s is not None:
-        yield f"NO ANSWER from {result.no_answer_since_s:.1f} s on: every connection was refused."
-    if result.outcomes and not result.outcomes.get("ok"):
-        yield "NO REQUEST SUCCEEDED: there are no latencies."
     if (silent := result.silent_streams).count:
         examples = ", ".join(
             f"request {silence.index} from {silence.since_s:.1f} s on for {silence.for_s:.1f} s"
@@ -68,8 +74,6 @@ def banners(result: RunResult) -> Iterator[str]:
             f"SILENT STREAMS: {plural(silent.count, 'stream')} had no token for 60 s or more "
             f"({examples})."
         )
-    if result.overloaded:
-        yield "OVERLOADED: requests came faster than they were answered."
 
 
 def _verdict_summary(result: RunResult) -> str:

@@ -1,0 +1,191 @@
+"""State: what a user has to know of a run first, in one or two words."""
+
+from collections.abc import Iterator
+from enum import IntEnum, StrEnum
+
+from loadgen.checks import TOO_FEW_FOR_SLO
+from loadgen.core.outcome import is_failure
+from loadgen.metrics.failures import Failures
+from loadgen.report.result import RunResult
+from loadgen.report.result.outcomes import all_met
+from loadgen.util.number_format import first_of, plural, three_digits
+
+MAX_NAMED = 2  # checks, or limits
+
+
+class Colour(IntEnum):
+    """A colour of a terminal (ECMA-48): red for failures, yellow for doubts."""
+
+    NONE = 0
+    RED = 31
+    GREEN = 32
+    YELLOW = 33
+
+
+class State(StrEnum):
+    """The state of a run: the first of these that applies."""
+
+    FAILED = "FAILED"
+    INVALID = "INVALID"
+    OVERLOADED = "OVERLOADED"
+    TOO_FEW = "TOO FEW"
+    SLO_MISSED = "SLO MISSED"
+    SUSPECT = "SUSPECT"
+    OK = "OK"
+
+
+MEANING = {
+    State.FAILED: "nothing, or more than --max-error-rate, came back",
+    State.INVALID: "the client did not send the load, or did not count it",
+    State.OVERLOADED: "requests came faster than they were answered, and piled up",
+    State.TOO_FEW: "too few requests for the percentile of an SLO",
+    State.SLO_MISSED: "a limit of the SLO is missed",
+    State.SUSPECT: "a figure cannot be trusted: the state says which, and why",
+    State.OK: "none of these",
+}
+COLOURS = {
+    State.FAILED: Colour.RED,
+    State.INVALID: Colour.RED,
+    State.OVERLOADED: Colour.YELLOW,
+    State.TOO_FEW: Colour.YELLOW,
+    State.SLO_MISSED: Colour.RED,
+    State.SUSPECT: Colour.YELLOW,
+    State.OK: Colour.GREEN,
+}
+
+
+ADVICE = {
+    "status(401)": "give the API key with --api-key, or in OPENAI_API_KEY",
+    "status(403)": "give an API key that may use this model with --api-key",
+    "status(404)": "check --base-url, --endpoint, --backend and --model",
+    "status(429)": "the server limits the rate: lower --rate, or send again with --retry",
+    "status": "read what the server says above",
+    "refused": "check that the server runs, and --base-url",
+    "dns_error": "check the host in --base-url",
+    "connect_timeout": "check that the host can be reached, and --base-url",
+    "tls_error": "check the certificate of the server, or give --insecure",
+    "timeout_first_token": "raise --first-token-timeout, or lower the load",
+    "timeout": "raise --timeout, or lower the load",
+    "stalled": "read the log of the server",
+    "client_error": "read the message above; `loadgen doctor` names the limits of this machine",
+}
+
+
+def state_of(result: RunResult) -> State:
+    """Return the state of a run."""
+    met = all_met(result.slo)
+    if has_failed(result):
+        return State.FAILED
+    if result.verdict == "INVALID":
+        return State.INVALID
+    if result.overloaded and not result.closed_loop:
+        return State.OVERLOADED
+    if has_too_few(result):
+        return State.TOO_FEW
+    if met is False:
+        return State.SLO_MISSED
+    return State.SUSPECT if met is None or result.verdict == "SUSPECT" else State.OK
+
+
+def has_failed(result: RunResult) -> bool:
+    """Whether the server was gone, more requests failed than --max-error-rate allows, or none
+    succeeded.
+    """
+    most = max(result.error_rate or 0.0, result.client_error_rate or 0.0)
+    return (
+        not result.numbers.completed
+        or result.no_answer_since_s is not None
+        or most > result.provenance.settings.max_error_rate
+    )
+
+
+def has_too_few(result: RunResult) -> bool:
+    """Whether a percentile of the SLO is of too few requests, and --allow-few does not allow it."""
+    return any(check.name == TOO_FEW_FOR_SLO for check in result.failed_checks)
+
+
+def state_text(result: RunResult) -> str:
+    """Write the state of a run, with what it is about."""
+    state = state_of(result)
+    about = _ABOUT.get(state, lambda result: "")(result)
+    return f"{state} {about}" if state is State.OVERLOADED else f"{state}: {about}" if about else state
+
+
+def answer_rate(result: RunResult) -> float | None:
+    """Compute the rate of ok answers, 1/s; until the server stopped answering, if it did.
+
+    None if there is none.
+    """
+    if result.no_answer_since_s:
+        return result.numbers.completed / result.no_answer_since_s
+    return result.rates.answers_per_s
+
+
+def failures_text(result: RunResult) -> str:
+    """Write how many requests failed, and how."""
+    failures = Failures.among(result.outcomes, result.never_due)
+    ways = {name: count for name, count in result.outcomes.items() if is_failure(name)}
+    if result.never_due:
+        ways["never sent after a failed turn"] = result.never_due
+    texts = [f"{_way(name)}: {count}" for name, count in ways.items()]
+    of = f"{failures.failed} of {plural(failures.of, 'request')} failed"
+    return f"{of} ({', '.join(texts)})" if texts else of
+
+
+def missed_limits(result: RunResult) -> str:
+    """Name the limits of the SLO that are missed, or that cannot be told if none is, with their
+    values.
+    """
+    met = all_met(result.slo)
+    rows = [row for row in result.slo if row.met is met]
+    texts = [
+        row.limit + (" because requests failed" if row.beyond else f" ({row.value_text})")
+        for row in rows
+    ]
+    return first_of(texts, MAX_NAMED)
+
+
+def advice(result: RunResult) -> Iterator[str]:
+    """Say what to do where requests failed, once for each kind of failure."""
+    found = (ADVICE.get(name) or ADVICE.get(name.partition("(")[0]) for name in result.outcomes)
+    yield from dict.fromkeys(filter(None, found))
+
+
+def _way(name: str) -> str:
+    """Name an outcome, an HTTP status by its number."""
+    return name[7:-1] if name.startswith("status(") else name.replace("_", " ")
+
+
+def _failed_about(result: RunResult) -> str:
+    if result.no_answer_since_s is not None:
+        return f"no answer from {result.no_answer_since_s:.1f} s on"
+    failures = Failures.among(result.outcomes, result.never_due)
+    return failures_text(result) if failures.failed else "no request succeeded"
+
+
+def _checks_about(result: RunResult) -> str:
+    """Write the first of the failed checks with its value, and name the others."""
+    if all_met(result.slo) is None:
+        return f"the client error does not let the SLO be judged: {missed_limits(result)}"
+    first, *others = result.failed_checks
+    more = f", {first_of([check.name for check in others], MAX_NAMED)}" if others else ""
+    return f"{first.name} ({first.value}){more}"
+
+
+def _few_about(result: RunResult) -> str:
+    return next(check.value for check in result.failed_checks if check.name == TOO_FEW_FOR_SLO)
+
+
+def _overloaded_about(result: RunResult) -> str:
+    answered = answer_rate(result)
+    return "" if answered is None else f"above {three_digits(answered)} req/s"
+
+
+_ABOUT = {
+    State.FAILED: _failed_about,
+    State.INVALID: _checks_about,
+    State.OVERLOADED: _overloaded_about,
+    State.TOO_FEW: _few_about,
+    State.SLO_MISSED: missed_limits,
+    State.SUSPECT: _checks_about,
+}
