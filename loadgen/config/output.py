@@ -11,7 +11,8 @@ METRICS = ("ttft", "tpot", "itl", "e2el")
 # Of runs with a cap on requests in flight.
 QUEUE_METRICS = ("client_queue_time", "e2el_including_client_queue")
 LOOPBACK = "127.0.0.1"
-SAVING = ("save_result", "append_result", "save_detailed")  # any of them writes the result
+# Any of them writes the result.
+SAVING = ("save_result", "append_result", "save_detailed", "result_dir", "result_filename")
 # Keys of the result that --metadata may not replace: they name files, and identify runs for a
 # comparison.
 NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
@@ -51,8 +52,10 @@ class OutputSettings:
     label: str | None = option(
         None, OUTPUT, "label in the result, and prefix of its file name (--backend)"
     )
-    result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
-    result_filename: str | None = _file("name of the result file", "NAME")
+    result_dir: str | None = option(None, OUTPUT, "write the result into this folder", metavar="DIR")
+    result_filename: str | None = option(
+        None, OUTPUT, "write the result to this file", metavar="FILE", file=True, alias="-o"
+    )
     sglang_result: dict[str, Any] | None = option(
         None,
         OUTPUT,

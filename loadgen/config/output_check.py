@@ -23,7 +23,7 @@ def check_writable(settings: RunSettings) -> None:
     Raises:
         BadInput: Naming the flag.
     """
-    if settings.result_dir or settings.saves_result:
+    if settings.saves_result:
         folder = settings.result_dir or "."
         with _refuse_unwritable("result_dir", folder):
             Path(folder).mkdir(parents=True, exist_ok=True)

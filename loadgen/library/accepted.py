@@ -13,8 +13,6 @@ from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 from loadgen.workload.prompt import Dataset
 
-NAMES_OF_RESULT = ("result_dir", "result_filename")
-
 
 def accepted(settings: RunSettings | None) -> RunSettings:
     """Check the settings of a run and return them, with the credentials that `@FILE` names.
@@ -29,9 +27,6 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     for field in fields(RunSettings):
         if field.metadata["instead"] and getattr(settings, field.name) != field.default:
             raise BadInput(flag(field.name), "is for the command alone", field.metadata["instead"])
-    for name in NAMES_OF_RESULT:
-        if getattr(settings, name) is not None and not settings.saves_result:
-            raise BadInput(flag(name), "names a file that nothing asks for", "add save_result=True")
     secrets = target.read_credential_files({"api_key": settings.api_key, "header": settings.header})
     checked = endpoints.checked(settings.replace(**secrets))
     output_check.check_writable(checked)
@@ -44,7 +39,7 @@ def accepted_for_series(settings: RunSettings) -> RunSettings:
     Raises:
         BadInput: As `accepted`; or a setting names a file.
     """
-    for name in (*SAVING, *NAMES_OF_RESULT, *FILES):
+    for name in {*SAVING, *FILES}:
         if getattr(settings, name) != getattr(RunSettings, name):
             raise BadInput(
                 flag(name),

@@ -98,7 +98,7 @@ def _rows(result: RunResult, form: Form, columns: int) -> Iterator[str]:
         yield from wrapped(latencies.marks(result, named), columns)
         yield from groups.tables(result)
         short = (verdict.interruptions, verdict.slo_lines, verdict.failed_lines)
-        yield from wrapped(chain.from_iterable(lines(result) for lines in short), columns)
+        yield from chain.from_iterable(lines(result) for lines in short)
     yield from wrapped(load, columns)
 
 

@@ -4,7 +4,9 @@ runs, and the answer.
 
 import statistics
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
+from loadgen.report.console import width
 from loadgen.report.result.series import Series
 from loadgen.report.series_answer import is_simulated, load, parts, remarks, title
 from loadgen.report.series_rows import FEW_VALUES, MARK, Column, table
@@ -25,37 +27,46 @@ LATENCIES = {
     "tpot_p99": "TPOT p99, ms",
     "e2el_mean": "E2EL mean, ms",
 }
-TITLE_WIDTH = 50
-WIDTH = 80
 
 
-def render(series: Series, *, saved: Sequence[str] = (), screen: Screen = PLAIN) -> str:
+def render(
+    series: Series,
+    *,
+    is_brief: bool = False,
+    saved: Sequence[str] = (),
+    screen: Screen = PLAIN,
+) -> str:
     """Render the console report of a series; nothing in it moves a terminal.
 
     Args:
         series: The runs.
+        is_brief: Whether only the table and the answer are written.
         saved: The paths of the files that were written.
         screen: Where it is shown.
     """
-    lines = [f"{f' {title(series)} ':=^{TITLE_WIDTH}}"]
-    if is_simulated(series):
-        lines.append(
-            "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
-        )
-    if series.partial:
-        lines.append(f"PARTIAL: {series.partial}.")
+    answer = join_parts(parts(series), screen)
     columns = table(series)
-    lines += [f"latencies in ms from {series.latency_from}", *_aligned(columns)]
-    lines += spread_lines(series)
-    notes = list(remarks(series))
+    lines = [f"{title(series)}; latencies in ms from {series.latency_from}", *_aligned(columns)]
+    if not is_brief:
+        lines += spread_lines(series)
+        lines += chain.from_iterable(
+            wrap(printable(note), width(screen), "    ") for note in _notes(series, columns)
+        )
+        lines += (f"Saved: {path}" for path in saved)
+    return "\n".join([*map(printable, lines), answer]) + "\n"
+
+
+def _notes(series: Series, columns: Sequence[Column]) -> Iterator[str]:
+    """Write what the marks of the table mean, the remarks and the load."""
+    if is_simulated(series):
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
+    if series.partial:
+        yield f"PARTIAL: {series.partial}."
     if any(MARK in "".join(column.cells) for column in columns):
-        notes.insert(0, FEW_VALUES)
+        yield FEW_VALUES
+    yield from remarks(series)
     if text := load(series):
-        notes.append(f"Load: {text}.")
-    for note in notes:
-        lines += wrap(printable(note), WIDTH, "    ")
-    lines += (f"Saved: {path}" for path in saved)
-    return "\n".join([*map(printable, lines), join_parts(parts(series), screen)]) + "\n"
+        yield f"Load: {text}."
 
 
 def spread_lines(series: Series) -> Iterator[str]:

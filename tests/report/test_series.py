@@ -56,7 +56,7 @@ def test_repeated_runs_are_named_by_their_load_and_not_by_a_level() -> None:
         "3 runs of one load, a trace",
     ]
     shown = series_console.render(series)
-    assert shown.startswith("=========== Repeated runs of one load ============\n")
+    assert shown.startswith("Repeated runs of one load; latencies in ms from due\n")
     assert "rate" not in shown
     assert "inf" not in shown
     assert [(column.head, list(column.cells)) for column in table(series)][:2] == [

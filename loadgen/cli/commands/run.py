@@ -228,9 +228,11 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
                 )
             )
             level = getattr(requested, name)
-            title = f"run {number} of {len(runs)}: {load or f'{level:g} {UNITS[name]}'}"
+            at = load or f"{level:g} {UNITS[name]}"
+            title = f"run {number} of {len(runs)}: {at}"
             run_server = structs.replace(server, settings=resolved)
-            await series.run(run_server, with_numbered_files(requested, number), level, title=title)
+            settings = with_numbered_files(requested, number)
+            await series.run(run_server, settings, level, title=title, row=at)
             if series.interrupts.count:
                 series.data.partial = INTERRUPTED
                 break

@@ -5,7 +5,9 @@ the series as a whole.
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.metrics_endpoint import serve_metrics
-from loadgen.cli.runs.single_run import execute, human, say_overwriting
+from loadgen.cli.runs.single_run import execute, human, print_report, say_overwriting
 from loadgen.config import output_check
 from loadgen.config.load import AxisName
 from loadgen.config.output import FILES
@@ -40,6 +42,7 @@ from loadgen.util.files import write_atomic
 from loadgen.util.terminal_text import Screen
 
 Stop = Callable[[Progress], str | None]
+DEVICES = "/dev/"
 
 
 class SeriesRunner:
@@ -113,7 +116,7 @@ class SeriesRunner:
         *,
         title: str,
         stop: Stop = lambda progress: None,
-        reports: bool = True,
+        row: str | None = None,
     ) -> Result:
         """Execute one run, and keep its point.
 
@@ -123,7 +126,7 @@ class SeriesRunner:
             level: The load: requests per second, or requests in flight.
             title: The line that is printed before the run.
             stop: Returns why the run can end early, or None.
-            reports: Whether to print the report of the run.
+            row: Begins the line that is printed once the run has ended; None: there is none.
 
         Raises:
             CancelledError: A signal came since the previous run ended.
@@ -147,7 +150,7 @@ class SeriesRunner:
             server=server,
             watch=watch,
             on_server=self._metrics.identify,
-            reports=reports,
+            show=partial(self._show, row),
         )
         saved = [
             path for path in finished.saved if path != requested.records or self._requested.records
@@ -161,6 +164,13 @@ class SeriesRunner:
         self.codes.append(finished.code)
         self.save_so_far()
         return result
+
+    def _show(self, row: str | None, result: Result, saved: list[str]) -> None:
+        """Print a run that has ended: its report where it was asked for, else a line."""
+        if self._requested.brief or self._requested.full:
+            print_report(self._requested, result, saved)
+        elif row is not None and not self._requested.quiet:
+            print(f"{row}: {report.summary_line(result)}", file=human(self._requested), flush=True)
 
     def say(self, text: str) -> None:
         """Print a line, unless the command is to be quiet."""
@@ -208,11 +218,17 @@ class SeriesRunner:
         except OSError as error:
             trouble = error
         append_result_summary(self.data)
-        if self.data.kind == "search":  # its runs print no report that names their files
-            saved = [path for point in self.data.points for path in point.saved] + saved
+        files = [path for point in self.data.points for path in point.saved]
+        if self.data.kind == "search" and files:  # they are in one folder
+            saved.append(f"{os.path.dirname(files[0])}/: the files of {len(self.data.points)} runs")
         out = human(self._requested)
         print(
-            series_console.render(self.data, saved=saved, screen=Screen.of(out)),
+            series_console.render(
+                self.data,
+                is_brief=self._requested.quiet,
+                saved=() if self._requested.quiet else saved,
+                screen=Screen.of(out),
+            ),
             end="",
             file=out,
             flush=True,
@@ -242,15 +258,21 @@ class SearchSeries:
         self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None
     ) -> None:
         if (
-            requested.records and with_numbered_files(requested, 1).records == requested.records
-        ):  # a device
+            requested.records and requested.records.startswith(DEVICES)
+        ):
             raise BadInput(
                 "--records",
                 f"{requested.records} is a device, and a search reads its records again",
                 "name a file",
             )
+        if requested.saves_result and not requested.result_filename:
+            name = f"{requested.label or requested.backend}-search-{time.strftime('%Y%m%d-%H%M%S')}"
+            requested = requested.replace(result_filename=f"{name}.json")
         self._search = LoadSearch(requested, over, chosen)
         self._requested = self._search.settings
+        names = [getattr(requested, name) for name in _of_runs(requested)]
+        first = next(iter(names), "search")
+        self._folder = Path(requested.result_dir or ".") / Path(first).with_suffix("")
         self._series = SeriesRunner(self._search.data, requested, plot)
 
     def execute(self) -> int:
@@ -268,7 +290,7 @@ class SearchSeries:
             title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
             run_server = structs.replace(server, settings=resolved)
             return await self._series.run(
-                run_server, requested, level, title=title, stop=stop, reports=False
+                run_server, requested, level, title=title, stop=stop
             )
 
         try:
@@ -296,7 +318,8 @@ class SearchSeries:
             ] + codes
 
     def _with_next_files(self) -> RunSettings:
-        return with_numbered_files(self._requested, len(self._series.data.points) + 1)
+        number = len(self._series.data.points) + 1
+        return with_files_in(self._folder, self._requested, number)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
@@ -311,6 +334,33 @@ class SearchSeries:
             crash_journal.needed = False
 
 
+def with_files_in(folder: Path, requested: RunSettings, number: int) -> RunSettings:
+    """Return the settings with the files of one run of a series in a folder, which is made: r.json
+    becomes FOLDER/01-r.json. Devices and the file of --append-result stay where they are.
+    """
+    named: dict[str, Any] = {}
+    for name in _of_runs(requested):
+        file = f"{number:02}-{Path(getattr(requested, name)).name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if name == "result_filename":
+            named |= {"result_dir": str(folder), name: file}
+        else:
+            named[name] = str(folder / file)
+    return requested.replace(**named)
+
+
+def _of_runs(requested: RunSettings) -> Iterator[str]:
+    """List the settings that name a file of which each run has its own."""
+    for name in FILES:
+        path = getattr(requested, name)
+        if (
+            path
+            and not path.startswith(DEVICES)
+            and not (name == "result_filename" and requested.append_result)
+        ):
+            yield name
+
+
 def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
     """Return the settings with output files numbered for one run of a series: r.json becomes
     r-01.json.
@@ -319,15 +369,9 @@ def with_numbered_files(requested: RunSettings, number: int) -> RunSettings:
     run.
     """
     named: dict[str, Any] = {}
-    for name in FILES:
-        path = getattr(requested, name)
-        if (
-            path
-            and not path.startswith("/dev/")
-            and not (name == "result_filename" and requested.append_result)
-        ):
-            stem, ending = os.path.splitext(path)
-            named[name] = f"{stem}-{number:02}{ending}"
+    for name in _of_runs(requested):
+        stem, ending = os.path.splitext(getattr(requested, name))
+        named[name] = f"{stem}-{number:02}{ending}"
     return requested.replace(**named)
 
 

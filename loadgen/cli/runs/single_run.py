@@ -50,7 +50,7 @@ async def execute(
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
-    reports: bool = True,
+    show: "Callable[[Result, list[str]], None] | None" = None,
 ) -> FinishedRun:
     """Execute one run, print its report and save the files that the settings ask for.
 
@@ -64,7 +64,7 @@ async def execute(
             are for it.
         save_more: Saves more of the result and returns the paths; an OSError counts as one of the
             result's own files.
-        reports: Whether to print the report.
+        show: Prints the result, with the paths of its files; None: the report is printed.
 
     Raises:
         GivenUp: A signal ended it before anything was measured.
@@ -122,8 +122,10 @@ async def execute(
                 saved.paths.extend(save_more(result))
             except OSError as error:
                 saved.errors.append(f"the result could not be saved: {error}")
-            if reports:
+            if show is None:
                 print_report(settings, result, saved.paths)
+            else:
+                show(result, saved.paths)
             crash_journal.error = result.client.records_error
             for line in saved.errors:
                 say(line)
