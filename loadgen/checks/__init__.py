@@ -25,6 +25,7 @@ from loadgen.metrics.run_data import RunData
 
 __all__ = [
     "EXPLAINED",
+    "PAST_THE_END",
     "PILE_UP",
     "TOO_FEW_FOR_SLO",
     "Check",

@@ -26,7 +26,7 @@ from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
 Form = Literal["line", "brief", "block", "full"]
 WIDTHS = (60, 120)  # the least and the greatest
 USUAL_WIDTH = 100  # in a file
-MAX_LINES = 2  # of examples, and of advice, where nothing succeeded
+MAX_LINES = 2  # of examples, and of advice, where requests failed
 TABLE = ("ttft", "ttfo", "tpot", "icl", "e2el")  # the latencies of a short report
 DETAILS = (
     outcomes.lines,
@@ -78,8 +78,11 @@ def wrapped(lines: Iterable[str], columns: int) -> Iterator[str]:
 def _rows(result: RunResult, form: Form, columns: int) -> Iterator[str]:
     load = [f"Load: {load_line.full_text(result)}"]
     if form != "full" and not result.numbers.completed:
-        yield from wrapped(chain(_why_nothing(result), load), columns)
+        why = chain(verdict.interruptions(result), _why_failed(result))
+        yield from wrapped(chain(why, load), columns)
         return
+    if form != "full" and run_state.state_of(result) is not run_state.State.OK:
+        yield from wrapped(_why_failed(result), columns)
     if form != "brief":
         yield ""
         yield from _block(result)
@@ -119,9 +122,8 @@ def _table_rows(result: RunResult) -> list[tuple[str, str]]:
     return [(name, title) for name, title in latencies.distributions(result) if name in names]
 
 
-def _why_nothing(result: RunResult) -> Iterator[str]:
-    """Write what the servers said where no request succeeded, and what to do."""
-    yield from verdict.interruptions(result)
+def _why_failed(result: RunResult) -> Iterator[str]:
+    """Write what the servers said of requests that failed, and what to do."""
     yield from islice(outcomes.example_lines(result, 1), MAX_LINES)
     yield from (f"    -> {advice}" for advice in islice(run_state.advice(result), MAX_LINES))
 

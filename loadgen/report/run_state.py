@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from enum import IntEnum, StrEnum
+from itertools import chain
 
-from loadgen.checks import TOO_FEW_FOR_SLO
+from loadgen.checks import PAST_THE_END, TOO_FEW_FOR_SLO
 from loadgen.core.outcome import is_failure
 from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
@@ -107,8 +108,10 @@ def has_too_few(result: RunResult) -> bool:
 def state_text(result: RunResult) -> str:
     """Write the state of a run, with what it is about."""
     state = state_of(result)
-    about = _ABOUT.get(state, lambda result: "")(result)
-    return f"{state} {about}" if state is State.OVERLOADED else f"{state}: {about}" if about else state
+    about = _ABOUT[state](result) if state in _ABOUT else ""
+    if not about:
+        return state
+    return f"{state} {about}" if state is State.OVERLOADED else f"{state}: {about}"
 
 
 def answer_rate(result: RunResult) -> float | None:
@@ -147,8 +150,11 @@ def missed_limits(result: RunResult) -> str:
 
 def advice(result: RunResult) -> Iterator[str]:
     """Say what to do where requests failed, once for each kind of failure."""
+    of_checks = [
+        check.advice for check in result.checks if check.name == PAST_THE_END and check.ok is False
+    ]
     found = (ADVICE.get(name) or ADVICE.get(name.partition("(")[0]) for name in result.outcomes)
-    yield from dict.fromkeys(filter(None, found))
+    yield from dict.fromkeys(filter(None, chain(of_checks, found)))
 
 
 def _way(name: str) -> str:
