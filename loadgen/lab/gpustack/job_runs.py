@@ -139,7 +139,7 @@ class SearchRuns:
                 return stop(progress)
 
             result = await self._series.run(
-                run_server, settings, level, title=title, stop=stop_in_time, reports=False
+                run_server, settings, level, title=title, stop=stop_in_time
             )
             self._last = settings, result
             return result
