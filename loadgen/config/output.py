@@ -52,7 +52,9 @@ class OutputSettings:
     label: str | None = option(
         None, OUTPUT, "label in the result, and prefix of its file name (--backend)"
     )
-    result_dir: str | None = option(None, OUTPUT, "write the result into this folder", metavar="DIR")
+    result_dir: str | None = option(
+        None, OUTPUT, "write the result into this folder", metavar="DIR"
+    )
     result_filename: str | None = option(
         None, OUTPUT, "write the result to this file", metavar="FILE", file=True, alias="-o"
     )
@@ -112,7 +114,10 @@ class OutputSettings:
         False, OUTPUT, "print the report without the block of vLLM", instead="print str(result)"
     )
     full: bool = option(
-        False, OUTPUT, "print all that is known of the run", instead="print str(result)"
+        False,
+        OUTPUT,
+        "print all that is known of the run",
+        instead="write it with result.save(path) for `loadgen report --full`",
     )
     disable_tqdm: bool = option(False, OUTPUT, "show progress as plain lines, without a bar")
     log_level: Literal["debug", "info", "warning", "error"] = option(

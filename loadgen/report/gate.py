@@ -8,8 +8,8 @@ from itertools import chain
 from xml.etree import ElementTree
 
 from loadgen.report.result import RunResult
-from loadgen.report.sections import verdict
 from loadgen.report.run_state import failures_text, has_failed, has_too_few
+from loadgen.report.sections import verdict
 from loadgen.util.terminal_text import printable
 
 
@@ -44,9 +44,7 @@ def demands(result: RunResult) -> list[Demand]:
     demands.append(Demand(f"failed requests <= {most}", not has_failed(result), finding))
     cannot_tell = label == "INVALID" or has_too_few(result)
     for row, line in zip(result.slo, verdict.slo_lines(result), strict=True):
-        demands.append(
-            Demand(row.limit, None if cannot_tell else row.met, line.partition(": ")[2])
-        )
+        demands.append(Demand(row.limit, None if cannot_tell else row.met, line.partition(": ")[2]))
     return demands
 
 

@@ -10,6 +10,7 @@ from itertools import chain
 from loadgen.config import slo
 from loadgen.report import load_line
 from loadgen.report.result.series import Point, Series
+from loadgen.report.run_state import MAX_NAMED, Colour
 from loadgen.report.series import (
     TOO_FEW,
     is_highest_level,
@@ -19,7 +20,6 @@ from loadgen.report.series import (
     level_with_unit,
 )
 from loadgen.report.series_rows import has_tokens, rows
-from loadgen.report.run_state import MAX_NAMED, Colour
 from loadgen.report.summary_line import VERDICT_COLOURS, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, value_range
 

@@ -257,9 +257,7 @@ class SearchSeries:
     def __init__(
         self, requested: RunSettings, over: AxisName, chosen: dict[str, Any], plot: str | None
     ) -> None:
-        if (
-            requested.records and requested.records.startswith(DEVICES)
-        ):
+        if requested.records and requested.records.startswith(DEVICES):
             raise BadInput(
                 "--records",
                 f"{requested.records} is a device, and a search reads its records again",
@@ -289,9 +287,7 @@ class SearchSeries:
             level = self._search.level_of(resolved)
             title = f"run {len(self._series.data.points) + 1}, {self._search.level_text(level)}"
             run_server = structs.replace(server, settings=resolved)
-            return await self._series.run(
-                run_server, requested, level, title=title, stop=stop
-            )
+            return await self._series.run(run_server, requested, level, title=title, stop=stop)
 
         try:
             await self._search.execute(

@@ -187,9 +187,7 @@ def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> N
     from loadgen import report
 
     out = human(settings)
-    text = report.render(
-        result, form=settings.report_form, saved=saved, screen=Screen.of(out)
-    )
+    text = report.render(result, form=settings.report_form, saved=saved, screen=Screen.of(out))
     print(text, end="", file=out, flush=True)
 
 

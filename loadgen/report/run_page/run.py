@@ -17,8 +17,8 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.provenance import Provenance
-from loadgen.report.run_state import answer_rate
 from loadgen.report.run_page import latency_charts, over_time
+from loadgen.report.run_state import answer_rate
 from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
 from loadgen.report.sections.glossary import term
 from loadgen.report.summary_line import belief_parts, state_parts
@@ -137,9 +137,7 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
 
 def _badge(result: RunResult) -> html.Badge:
     """Write the state, as the summary line does, without the figures, which follow."""
-    return answer_badge(
-        [*state_parts(result), *belief_parts(result)], simulated=result.simulated
-    )
+    return answer_badge([*state_parts(result), *belief_parts(result)], simulated=result.simulated)
 
 
 def _headline(result: RunResult) -> html.Facts:

@@ -10,6 +10,7 @@ from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
+from loadgen.report.run_state import Colour
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
@@ -22,7 +23,6 @@ from loadgen.report.series_rows import (
     sweep_latencies,
     table,
 )
-from loadgen.report.run_state import Colour
 from loadgen.util.number_format import fixed, plural
 
 TONES = {

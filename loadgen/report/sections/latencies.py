@@ -171,7 +171,7 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
 
 
 def is_inexact(name: str, statistic: str, result: RunResult) -> bool:
-    """Whether the client may have moved a statistic of a latency by more than the verdict allows."""
+    """Whether the client may have moved a statistic of a latency by more than allowed."""
     return bool(large_client_errors(name, result, (statistic,)))
 
 
