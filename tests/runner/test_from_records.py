@@ -4,6 +4,7 @@ from itertools import islice
 
 import pytest
 
+from loadgen import report
 from loadgen.checks import Verdict
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings, seed_of
@@ -65,13 +66,13 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
 
 def test_the_records_of_a_whole_run_make_its_result_again(tmp_path):
     result = run(tmp_path / "records.jsonl")
-    assert str(from_records(tmp_path / "records.jsonl")) == str(result)
+    assert report.render(from_records(tmp_path / "records.jsonl")) == report.render(result)
 
 
 def test_the_records_of_an_interrupted_run_make_its_result_again(tmp_path):
     result = run(tmp_path / "records.jsonl", ended=30, partial="interrupted")
     again = from_records(tmp_path / "records.jsonl")
-    assert str(again) == str(result)
+    assert report.render(again) == report.render(result)
     assert again.data["loadgen"]["outcomes"]["cancelled"] == 10
 
 
@@ -88,10 +89,10 @@ def test_partial_run_is_invalid_and_omits_unknown_facts(tmp_path):
     run(tmp_path / "records.jsonl", ended=30, to_its_end=False)
     again = from_records(tmp_path / "records.jsonl")
     assert again.verdict is Verdict.INVALID
-    assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in str(again)
-    assert "30 outcomes of 40 scheduled" in str(again)
-    assert "n/a busy" not in str(again)
-    assert "Client: 0 requests waited for a connection" in str(again)
+    assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in report.render(again)
+    assert "30 outcomes of 40 scheduled" in report.render(again)
+    assert "n/a busy" not in report.render(again)
+    assert "Client: 0 requests waited for a connection" in report.render(again)
     assert again.data["loadgen"]["client"]["warm_connections"] is None
 
 
@@ -105,11 +106,11 @@ def test_a_killed_run_has_its_lines_of_json_once_it_is_recovered(tmp_path):
         writer.flush()
         first = from_records(path)
         assert RecordFile(path).is_journal  # the run goes on
-    assert str(from_records(path)) == str(first)
+    assert report.render(from_records(path)) == report.render(first)
     assert not RecordFile(path).is_journal
     assert path.read_bytes().count(b"\n") == 32
-    assert str(from_records(path)) == str(first)
-    assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in str(first)
+    assert report.render(from_records(path)) == report.render(first)
+    assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in report.render(first)
 
 
 def test_journals_of_a_killed_run_of_two_workers_become_one_file(tmp_path):
@@ -124,9 +125,9 @@ def test_journals_of_a_killed_run_of_two_workers_become_one_file(tmp_path):
         from_records(path)
         assert RecordFile(path).is_journal
     shard_path(path, 2).unlink()
-    first = str(from_records(path))
+    first = report.render(from_records(path))
     assert list(tmp_path.iterdir()) == [path]
-    assert str(from_records(path)) == first
+    assert report.render(from_records(path)) == first
     assert "PARTIAL: 30 of 40 requests had ended when the records stopped." in first
 
 
@@ -137,7 +138,7 @@ def test_a_worker_that_left_no_journal_is_named(tmp_path):
         writer.begin(heading(settings, SCHEDULE), START, 40, [], None, Partition(0, 2))
         for record in islice(records(), 0, 30, 2):
             writer.write(record)
-    text = str(from_records(path))
+    text = report.render(from_records(path))
     assert "worker 2 of 2 left no records" in text
     assert "PARTIAL: 15 of 40" in text
     assert RecordFile(path).is_journal  # the worker may be at it still

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.client import connector
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -143,7 +144,7 @@ def test_times_of_compressed_answers_have_no_bound(tmp_path: Path) -> None:
     assert client["ok"] is False
     assert client["value"] == f"read times, no bound, of {REQUESTS} compressed answers"
     assert result.verdict is loadgen.Verdict.SUSPECT
-    text = str(result)
+    text = report.render(result)
     assert "Arrival times: read times, no bound: the server compresses its answers" in text
     assert "TTFT from sent: read times, no bound" in text
     assert check(result, "read by the slow reader")["ok"] is False

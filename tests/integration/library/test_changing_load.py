@@ -47,8 +47,5 @@ async def test_a_condition_ends_the_run_and_keeps_what_was_measured(
     assert own["cancelled"]["in_flight"] == 0
     assert own["cancelled"]["never_sent"] > 1000
     assert [check["ok"] for check in own["checks"] if check["name"] == "run cut short"] == [None]
-    assert (
-        exit_codes.code(result, strict=False, max_error_rate=0.01, interrupted=False)
-        == exit_codes.STOPPED
-    )
+    assert exit_codes.code(result, strict=False, interrupted=False) == exit_codes.STOPPED
     assert loadgen.from_records(path).data["loadgen"]["stopped"] == own["stopped"]

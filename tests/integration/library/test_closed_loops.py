@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.checks import Verdict
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.workers import open_workers
@@ -42,7 +43,7 @@ async def test_closed_loop_gets_new_prompts_from_a_generator(workers: int, tmp_p
     assert distinct(result)["ok"]
     about = result.data["loadgen"]["provenance"]["prompts"]
     assert (about["requests"], about["further"]) == (PREPARED, True)
-    assert str(loadgen.from_records(path)) == str(result)
+    assert report.render(loadgen.from_records(path)) == report.render(result)
     sources = [record.source for record in RecordFile(path)]
     assert len(set(sources)) == len(sources) == len(bodies)
 
@@ -68,7 +69,7 @@ async def test_where_a_file_ends_the_run_is_suspect(tmp_path: Path) -> None:
     check = distinct(result)
     assert (check["ok"], check["counts"]) == (False, True)
     assert result.verdict is not Verdict.VALID
-    assert str(loadgen.from_records(path)) == str(result)
+    assert report.render(loadgen.from_records(path)) == report.render(result)
 
 
 async def test_so_many_prompts_that_repeat_are_a_note(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import loadgen
+from loadgen import report
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.repeated import Repeated
 from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
@@ -27,7 +28,7 @@ async def test_tokens_are_counted_by_the_tokenizer_and_said_to_be() -> None:
     tokens = result.data["loadgen"]["tokens"]
     assert (tokens["output_counted_by"], tokens["itl_counted_by"]) == ("tokenizer", "events")
     assert result.data["total_output_tokens"] == 20
-    assert "Output tokens counted by tokenizer: 20" in str(result)
+    assert "Output tokens counted by tokenizer: 20" in report.render(result)
 
 
 async def test_records_remember_what_the_tokenizer_counted(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ async def test_records_remember_what_the_tokenizer_counted(tmp_path: Path) -> No
     async with serving(UNCOUNTED) as url:
         result = await loadgen.run(SETTINGS.replace(base_url=url, records=str(path)), dataset=MINE)
     assert len(path.read_text().splitlines()) == 1 + 4 + 1
-    assert str(loadgen.from_records(path)) == str(result)
+    assert report.render(loadgen.from_records(path)) == report.render(result)
 
 
 async def test_without_a_tokenizer_events_are_counted() -> None:
@@ -77,7 +78,7 @@ async def test_hidden_tokens_are_in_no_tpot_and_named(tmp_path: Path, workers: i
     assert (result.data["total_output_tokens"], own["tokens"]["decode_tokens"]) == (4 * 505, 4 * 4)
     assert own["rates"]["goodput_requests_per_s"] is None
     assert loadgen.from_records(path).data["loadgen"]["tokens"] == own["tokens"]
-    assert str(loadgen.from_records(path)) == str(result)
+    assert report.render(loadgen.from_records(path)) == report.render(result)
 
 
 @pytest.mark.parametrize("counted", [5, 13])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.checks.prefix_cache import NAME
 from loadgen.engines.sim.prefix_cache import BLOCK
 from tests.helpers.command_line import TOKENIZER
@@ -67,7 +68,7 @@ async def test_a_cold_cache_has_what_the_run_shares(url: str) -> None:
         result = await measured(url, cache="cold", num_warmups=2)
         assert cached(result) == (COUNT - 4) * WHOLE_PREFIX
         assert {call.url for call in result.server_calls} == {f"{url}/reset_prefix_cache"}
-    assert "Prefix cache: cold" in str(result)
+    assert "Prefix cache: cold" in report.render(result)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.engines.sim.http1 import Request, whole
 from loadgen.testing.replies import models
 from tests.helpers.response_bytes import answer, streamed
@@ -56,7 +57,7 @@ async def test_calls_surround_the_requests_and_stand_in_the_result(settings) -> 
         "Calls to the server: /reset_mm_cache and /start_profile before the run, "
         "/stop_profile after the run"
     )
-    assert called in " ".join(str(result).split())
+    assert called in " ".join(report.render(result).split())
 
 
 async def test_a_server_without_a_profiler_refuses_the_run_before_any_request(settings) -> None:

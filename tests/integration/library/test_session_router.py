@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.engines.sim.prefix_cache import BLOCK
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.session_router import SessionRouter, TokenRouter
@@ -126,4 +127,4 @@ async def test_a_header_that_the_router_does_not_return_is_named(servers: list[s
             RUN.replace(base_url=url, num_prompts=6, session_token="x-token")
         )
     assert [check.ok for check in result.checks if check.name == "session token missing"] == [False]
-    assert "4 later turns of sessions had no x-token to send back" in str(result)
+    assert "4 later turns of sessions had no x-token to send back" in report.render(result)

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 import loadgen
+from loadgen import report
 from loadgen.core.outcome import Outcome
 from loadgen.engines.sim.http1 import Request
 from loadgen.metrics.records.file import RecordFile
@@ -72,7 +73,7 @@ async def test_records_remember_sessions_also_those_of_a_run_that_was_killed(
         result = await loadgen.run(SESSIONS.replace(base_url=url, records=str(path)))
     assert result.data["loadgen"]["outcomes"] == {"cancelled": 1, "ok": 28, "status(503)": 1}
     assert result.data["loadgen"]["provenance"]["schedule"]["sessions"] == 10
-    assert str(loadgen.from_records(path)) == str(result)
+    assert report.render(loadgen.from_records(path)) == report.render(result)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:20]))
     partial = loadgen.from_records(path)
@@ -144,7 +145,7 @@ def test_a_trace_reaches_the_server_when_it_says(metronome: Process, tmp_path: P
     truth = Truth.fetch(metronome.url)
     arrival_ns = truth.arrival_ns[np.argsort(truth.number)]
     assert (arrival_ns - file.start_ns >= [2_000_000 * ms for ms in at_ms]).all()
-    assert str(loadgen.from_records(records)) == str(result)
+    assert report.render(loadgen.from_records(records)) == report.render(result)
 
 
 def test_next_turn_is_sent_a_think_time_after_the_last_answer(
@@ -203,7 +204,7 @@ def test_a_request_that_follows_several_is_sent_after_the_last_of_them(
     )
     result = loadgen.run_sync(settings, dataset=Agents())
     assert result.data["loadgen"]["outcomes"] == {"ok": 80}
-    assert str(loadgen.from_records(records)) == str(result)
+    assert report.render(loadgen.from_records(records)) == report.render(result)
     told = {record.index: record for record in RecordFile(records)}
     truth = Truth.fetch(metronome.url)
     numbers, last_written_ns = truth.number.tolist(), truth.write_ns[truth.starts[1:] - 1]
@@ -264,7 +265,7 @@ def test_recorded_agents_are_sent_in_the_order_and_with_the_pauses_of_their_file
     assert result.data["loadgen"]["outcomes"] == {"ok": 20}
     assert result.data["loadgen"]["provenance"]["schedule"]["sessions"] == 5
     assert result.data["loadgen"]["prefix_cache"]["warm_requests"] == 5
-    assert str(loadgen.from_records(records)) == str(result)
+    assert report.render(loadgen.from_records(records)) == report.render(result)
     told = {record.index: record for record in RecordFile(records)}
     edges = {1: ((0,), 10_000_000), 2: ((1,), 30_000_000), 3: ((0, 2), 30_000_000)}
     for first in range(0, 20, 4):

@@ -55,7 +55,7 @@ async def test_answers_are_judged_by_the_schemas_of_their_rows(
     assert (found.answers, found.json, found.checked, found.matching) == (9, 6, 6, 3)
     assert result.data["loadgen"]["provenance"]["prompts"]["structured"] == 9
     line = "Structured output: 6 of 9 answers are JSON, 3 of 6 match their schema"
-    assert line in command("report", str(tmp_path / "records.jsonl")).stdout
+    assert line in command("report", "--full", str(tmp_path / "records.jsonl")).stdout
 
 
 async def test_a_run_that_asks_for_no_json_has_no_such_figures() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.shards import further_shards
@@ -87,7 +88,7 @@ def test_two_nodes_of_two_workers_ask_what_one_worker_asks(
         own["provenance"]["schedule"]["sha256"]
     }
     assert own["latency_ms"]["ttft_due"]["count"] == COUNT
-    assert str(loadgen.from_records(path)) == str(shared)
+    assert report.render(loadgen.from_records(path)) == report.render(shared)
     assert not list(further_shards(path))
     assert (shared.snapshot.sent >= 0).all()
     assert (shared.snapshot.closed > shared.snapshot.sent).all()
@@ -202,7 +203,7 @@ def test_a_node_that_is_lost_makes_the_run_invalid_and_is_named(
     assert own["partial"] == f"part 2 of 2 was lost with node {OTHER}; what it had measured is lost"
     lost = [worker["number"] for worker in own["workers"] if worker["lost"]]
     assert lost == [1, 3]
-    assert f"worker 2 of 4 was lost with node {OTHER}" in str(result)
+    assert f"worker 2 of 4 was lost with node {OTHER}" in report.render(result)
     assert result.data["completed"] > 50
     assert (result.snapshot.index[result.snapshot.sent >= 0] % 2 == 0).all()
-    assert str(loadgen.from_records(path)) == str(result)
+    assert report.render(loadgen.from_records(path)) == report.render(result)

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.engines.sim.http1 import whole
 from loadgen.runner.run_result import Result
 from loadgen.testing.replies import DONE, delta, models, streamed, usage
@@ -147,8 +148,8 @@ async def test_differences_are_exactly_of_the_run_without_what_came_before() -> 
 
 async def test_server_text_on_the_console_is_escaped() -> None:
     async with run(Telling(), BRIEF) as result:
-        assert "Server metrics" in str(result)
-        assert "\x1b" not in str(result)
+        assert "Server metrics" in report.render(result)
+        assert "\x1b" not in report.render(result)
         assert "\x1b" not in repr(said(result))
 
 
@@ -156,7 +157,7 @@ async def test_server_text_on_the_console_is_escaped() -> None:
 async def test_server_without_metrics_is_measured(tells: bytes | Tells) -> None:
     async with run(Telling(tells), BRIEF) as result:
         assert said(result) is None
-        assert "Server metrics" not in str(result)
+        assert "Server metrics" not in report.render(result)
 
 
 @pytest.mark.parametrize("tells", [hang, drip], ids=["hangs", "drips"])
@@ -229,7 +230,7 @@ async def test_failed_scrapes_under_load_are_counted_not_compared(
     assert failed[0] is None
     assert failed[-1] == why
     assert not said(result)["covers_run"]
-    assert f"{sum(map(bool, failed))} failed" in str(result)
+    assert f"{sum(map(bool, failed))} failed" in report.render(result)
     assert state(result, "tokens differ from the server's") is None
 
 
@@ -324,7 +325,7 @@ async def test_several_sources_are_asked_at_the_same_times() -> None:
     a, b = said(result)["sources"]
     assert a["moments"] == b["moments"]
     assert said(result)["counts"]["requests"] == 3
-    assert f"(2 sources; {2 * len(a['moments'])} scrapes)" in str(result)
+    assert f"(2 sources; {2 * len(a['moments'])} scrapes)" in report.render(result)
 
 
 async def test_killed_scraper_loses_only_later_scrapes() -> None:
@@ -398,8 +399,8 @@ async def test_gpus_of_this_machine_are_read_at_the_same_times(
     assert len(found["gpus"]) == 2
     assert found["gpus"][1]["series"]["power_w"] == [200.0] * len(found["sources"][0]["at_s"])
     assert found["gpus"][0]["at_s"] == pytest.approx(found["sources"][0]["at_s"], abs=0.1)
-    assert "GPUs (2): 300 W on average, 50% busy, 1200 MHz, 2.0 GB in use" in str(result)
-    assert "\x1b" not in str(result)
+    assert "GPUs (2): 300 W on average, 50% busy, 1200 MHz, 2.0 GB in use" in report.render(result)
+    assert "\x1b" not in report.render(result)
 
 
 async def test_gpus_are_read_without_server_metrics(
@@ -410,5 +411,5 @@ async def test_gpus_are_read_without_server_metrics(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     async with run(Telling(HTML), BRIEF) as result:
         assert said(result)["sources"] == []
-        assert "GPUs (2)" in str(result)
-        assert "Server metrics" not in str(result)
+        assert "GPUs (2)" in report.render(result)
+        assert "Server metrics" not in report.render(result)

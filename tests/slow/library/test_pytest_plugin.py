@@ -114,7 +114,7 @@ def test_it(loadgen_run):
             r"\(p99 needs 662\)",
             r"-+ Captured loadgen call -+",
             r"=+ Serving Benchmark Result =+",
-            r"Verdict: .*",
+            r"TTFT from due .*",
         ]
     )
 
@@ -153,7 +153,9 @@ def test_none(loadgen_run):
             url=broken.url,
         )
     done.assert_outcomes(failed=1)
-    done.stdout.re_match_lines([r"E .*0 of 20 requests succeeded.*", r"Outcomes: status\(503\) 20"])
+    done.stdout.re_match_lines(
+        [r"E .*0 of 20 requests succeeded.*", r"FAILED: 20 of 20 requests failed \(503: 20\)"]
+    )
     with started("loadgen.testing.faulty", "--plan", "status:503=0.5") as broken:
         done = project.tests(
             """

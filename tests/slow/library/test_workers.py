@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 import loadgen
+from loadgen import report
 from loadgen.engines.sim.http1 import Request, whole
 from loadgen.metrics.records.file import RecordFile, RecordWriter
 from loadgen.metrics.records.shards import further_shards, shard_path
@@ -137,7 +138,7 @@ async def test_times_prompts_and_numbers_are_the_same_for_any_number_of_workers(
         assert begun == due
         assert len(set(seen.worker.values())) == workers
         assert len(result.data["loadgen"]["workers"]) == workers
-        assert str(loadgen.from_records(path)) == str(result)
+        assert report.render(loadgen.from_records(path)) == report.render(result)
         assert not list(further_shards(path))
 
 
@@ -200,7 +201,7 @@ async def test_usage_of_each_worker_stands_beside_the_total() -> None:
     assert client["peak_memory_bytes"] == sum(
         worker["client"]["peak_memory_bytes"] for worker in workers
     )
-    assert "2 workers, the busiest loop" in str(result)
+    assert "2 workers, the busiest loop" in report.render(result)
 
 
 async def test_several_targets_are_shared_in_turn_by_all_workers_together() -> None:
@@ -291,7 +292,7 @@ async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_
     parity = np.bincount(result.snapshot.index[result.snapshot.sent >= 0] % 2)
     assert parity[0] > 100
     assert parity[1] > 30  # what it had flushed: all but the last second
-    assert str(loadgen.from_records(path)) == str(result)
+    assert report.render(loadgen.from_records(path)) == report.render(result)
     assert not list(further_shards(path))
 
 
@@ -417,7 +418,7 @@ def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
     shard_path(path, 2).unlink()
     result = loadgen.from_records(path)
     assert result.verdict is loadgen.Verdict.INVALID
-    assert "worker 3 of 3 left no records" in str(result)
+    assert "worker 3 of 3 left no records" in report.render(result)
     assert result.data["completed"] == COUNT * 2 // 3
 
 
