@@ -19,6 +19,7 @@ def test_a_run_is_captured_and_measured_again_from_its_file(tmp_path: Path) -> N
         "100",
         "--capture",
         "c.jsonl.gz",
+        "--full",
         *SHORT,
         cwd=tmp_path,
     )
@@ -38,7 +39,8 @@ def test_a_run_is_captured_and_measured_again_from_its_file(tmp_path: Path) -> N
             "--tokenizer",
             TOKENIZER,
         ]
-        again = loadgen("run", *flags, "--num-prompts", "5", "--rate", "100", *SHORT, cwd=tmp_path)
+        flags += ["--num-prompts", "5", "--rate", "100", "--full", *SHORT]
+        again = loadgen("run", *flags, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert " | 5/5 ok | " in again.stdout.splitlines()[-1]
     assert "Output tokens counted by usage: 20\n" in again.stdout

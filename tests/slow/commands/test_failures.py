@@ -25,7 +25,7 @@ RUN = [
 def failing(tmp_path: Path, plan: str, *flags: str) -> tuple[int, str, dict[str, Any]]:
     """The exit code, the report and the result of a run at a server that plays faults."""
     with started("loadgen.testing.faulty", "--plan", plan) as server:
-        files = ["--save-result", "--result-filename", "r.json", "--quiet"]
+        files = ["--save-result", "--result-filename", "r.json"]
         done = loadgen("run", "--base-url", server.url, *RUN, *files, *flags, cwd=tmp_path)
     return done.returncode, done.stdout, json.loads((tmp_path / "r.json").read_text())["loadgen"]
 
@@ -36,8 +36,10 @@ def test_a_run_with_failures_exits_5_and_says_so_in_its_verdict(tmp_path: Path, 
     assert code == 5
     assert own["error_rate"] > 0.01
     last = out.splitlines()[-1]
-    assert last.startswith("NOT OK ")
-    assert f" | measured {own['verdict']}" in last
+    assert last.startswith("FAILED: ")
+    assert out.startswith("FAILED: ")
+    assert (f" | measured {own['verdict']}" in last) is ("ok" in own["outcomes"])
+    assert "\n    -> " in out
 
 
 def test_an_slo_is_missed_while_requests_fail(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def run(
     ]
     limited = ["sh", "-c", f'ulimit -n {files} && exec "$0" "$@"'] if files else []
     return subprocess.run(
-        [*limited, *command, *SHORT, *flags, "--quiet"],
+        [*limited, *command, *SHORT, *flags, "--quiet", "--full"],
         env=environment(),
         capture_output=True,
         text=True,

@@ -99,7 +99,7 @@ def test_search_whose_lowest_level_fails_keeps_its_runs(tmp_path: Path) -> None:
         (4, False, 1),
     ]
     for number, point in enumerate(kept["points"], 1):
-        assert point["saved"] == [f"s-{number:02}.json"]
+        assert point["saved"] == [f"s/{number:02}-s.json"]
         own = json.loads((tmp_path / point["saved"][0]).read_text())
         assert own["max_concurrency"] == point["level"]
         assert own["request_throughput"] == point["result"]["request_throughput"]
@@ -147,8 +147,9 @@ def test_records_of_each_run_are_kept_where_they_are_wanted(tmp_path: Path) -> N
         *FEW,
     ]
     with served() as (url, _):
-        loadgen("search", "--base-url", url, *flags, cwd=tmp_path)
-    assert sorted(path.name for path in tmp_path.glob("*.jsonl")) == ["r-01.jsonl", "r-02.jsonl"]
+        done = loadgen("search", "--base-url", url, *flags, cwd=tmp_path)
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["01-r.jsonl", "02-r.jsonl"]
+    assert "Saved: r/: the files of 2 runs\n" in done.stdout
 
 
 def test_a_server_that_fails_from_then_on_ends_the_search_and_is_no_slow_one(
@@ -204,7 +205,7 @@ def test_an_interrupt_keeps_every_point(tmp_path: Path, state: Path) -> None:
     told = [(point["level"], point["met"], point["why"]) for point in kept["points"]]
     # Whatever turned out too short before.
     assert told[-2:] == [(60, True, None), (120, None, "interrupted")]
-    assert len(told) == len(list(tmp_path.glob("s-*.json")))
+    assert len(told) == len(list((tmp_path / "s").iterdir()))
     (journal,) = state.glob("*.journal")  # the records of the run that was cut off
     assert f"loadgen report {journal}" in err
 

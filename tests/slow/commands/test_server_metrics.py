@@ -34,7 +34,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "run", "--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "7", *SHORT
         )
         assert before.returncode == 0, before.stderr
-        done = loadgen(*RUN, "--base-url", url, "--num-warmups", "3", *files, cwd=folder)
+        files += ["--num-warmups", "3", "--full"]
+        done = loadgen(*RUN, "--base-url", url, *files, cwd=folder)
     assert done.returncode == 0, done.stderr
     (folder / "out.txt").write_text(done.stdout)
     return folder
@@ -74,7 +75,7 @@ def test_server_metrics_are_reprinted_from_result_and_records(saved: Path) -> No
     printed = report_of((saved / "out.txt").read_text())
     assert printed.count("Server metrics (http://127.0.0.1:") == 1
     for file in ("r.json", "r.jsonl"):
-        assert loadgen("report", str(saved / file)).stdout == printed
+        assert loadgen("report", "--full", str(saved / file)).stdout == printed
 
 
 def test_url_without_metrics_is_refused_before_any_request() -> None:

@@ -63,12 +63,13 @@ def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) 
         "2",
         "--records",
         "r.jsonl",
+        "--full",
         *SHORT,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert "Client: 2 workers" in done.stdout
-    assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == report_of(done.stdout)
+    assert loadgen("report", "--full", "r.jsonl", cwd=tmp_path).stdout == report_of(done.stdout)
     assert not list(further_shards(tmp_path / "r.jsonl"))
 
 
@@ -92,15 +93,16 @@ def test_an_interrupt_reaches_all_of_them(tmp_path: Path, state: Path, times: in
 
 def test_a_worker_that_is_killed_makes_the_run_invalid_and_is_named(state: Path) -> None:
     with served() as (url, _):
-        run = start(*flags(url, "--rate", "100"))
+        run = start(*flags(url, "--rate", "100", "--full"))
         hear(run, lambda line: ended(line) > 100)
         workers(run.pid)[0].kill()
         out, err = run.communicate(timeout=30)
     assert run.returncode == 3, err
     assert "PARTIAL: worker 1 of 2 was killed by signal 9" in out
     assert "  workers missing: worker 1 of 2 was killed by signal 9" in whole(out)
+    assert out.startswith("INVALID: ")
     assert " scrape" in out
-    assert loadgen("report").stdout == out
+    assert loadgen("report", "--full").stdout == out
 
 
 def test_a_killed_command_leaves_what_its_workers_have_written(state: Path) -> None:
