@@ -68,6 +68,8 @@ ADVICE = {
     "timeout_first_token": "raise --first-token-timeout, or lower the load",
     "timeout": "raise --timeout, or lower the load",
     "stalled": "read the log of the server",
+    "truncated": "read the log of the server, and of what is between it and loadgen",
+    "protocol_error": "check --endpoint and --backend",
     "client_error": "read the message above; `loadgen doctor` names the limits of this machine",
 }
 
