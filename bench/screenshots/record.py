@@ -6,6 +6,7 @@ The results replace those in docs/pictures/results; then take the screenshots an
 
 import asyncio
 import gzip
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -87,8 +88,7 @@ def search() -> None:
         *_to("search"),
         timeout_s=900,
     )
-    for path in RESULTS.glob("search-*"):  # the runs, which the result of the search holds, too
-        path.unlink()
+    shutil.rmtree(RESULTS / "search")  # the runs, which the result of the search holds, too
 
 
 def comparison() -> None:
