@@ -20,6 +20,7 @@ from pathlib import Path
 from loadgen.testing.process import started
 from loadgen.util.machine import usable_cores
 from tests.helpers.command_line import TOKENIZER, environment, interrupt, served, start
+from tests.helpers.console_lines import unwrapped
 from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
 from tests.helpers.warm_command import called
@@ -58,7 +59,8 @@ class Mistake:
     presses: int = 0
 
 
-FAILED = ("NO REQUEST SUCCEEDED", r"^Outcomes:", r"^ +[\w()]+: request 0,")
+# The first line, which has no rate, what the server says, and what to do.
+FAILED = (r"^FAILED: (?!.* req/s)", r"^ +[\w()]+: request 0,", "^ +-> ")
 MISTAKES = (
     Mistake("No command", "loadgen --rate 10"),
     Mistake("The command of `vllm bench serve`", "loadgen bench serve --num-prompts 10"),
@@ -132,7 +134,7 @@ MISTAKES = (
     Mistake(
         "A disk that is full",
         f"loadgen run {SERVER} {FEW} --records /dev/full",
-        shows=("is not complete", "No space"),
+        shows=("is not complete",),
     ),
     Mistake(
         "More workers than cores",
@@ -169,7 +171,7 @@ MISTAKES = (
     Mistake(
         "A proxy in the environment: not a mistake, loadgen ignores it",
         f"http_proxy=http://127.0.0.1:8009 loadgen run {SERVER} {FEW}",
-        shows=("^Outcomes:",),
+        shows=("^Successful requests:",),
     ),
     Mistake(
         "Ctrl-C, twice",
@@ -241,7 +243,7 @@ def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> tuple[str, st
     code, output, errors = _made(mistake, _replaced(typed, ports), folder)
     lines = [
         line
-        for line in (output + errors if mistake.shows else errors).splitlines()
+        for line in unwrapped((output + errors if mistake.shows else errors).splitlines())
         if not PROGRESS.match(line)
     ]
     if mistake.shows:
