@@ -58,7 +58,8 @@ class Decoder:
                     break
         except asyncio.CancelledError:
             return  # abandoned: the record has its outcome already
-        except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
+        # Whatever aiohttp finds wrong is the outcome of the record.
+        except Exception as failure:  # noqa: BLE001
             detail = " ".join(str(failure).split()) or type(failure).__name__
             connection.abandon(_outcome_of(failure), detail, now_ns())
         if not connection.complete:

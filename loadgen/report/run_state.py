@@ -1,5 +1,6 @@
 """State: what a user has to know of a run first, in one or two words."""
 
+import re
 from collections.abc import Iterator
 from enum import IntEnum, StrEnum
 from itertools import chain
@@ -44,6 +45,16 @@ MEANING = {
     State.SUSPECT: "a figure cannot be trusted: the state says which, and why",
     State.OK: "none of these",
 }
+# The exit codes of `loadgen run`; --strict gives 4 where the measurement is SUSPECT.
+EXIT_CODES = {
+    State.FAILED: "5; 3 if the client also failed to send or count the load",
+    State.INVALID: "3",
+    State.OVERLOADED: "0; 6 if a limit of the SLO is missed",
+    State.TOO_FEW: "6; with --allow-few as for the other states",
+    State.SLO_MISSED: "6",
+    State.SUSPECT: "0; 4 with --strict; 6 if the client error does not let the SLO be judged",
+    State.OK: "0",
+}
 COLOURS = {
     State.FAILED: Colour.RED,
     State.INVALID: Colour.RED,
@@ -55,12 +66,14 @@ COLOURS = {
 }
 
 
+# What to do about each outcome, by the beginning of its name; the first that fits.
 ADVICE = {
     "status(401)": "give the API key with --api-key, or in OPENAI_API_KEY",
     "status(403)": "give an API key that may use this model with --api-key",
     "status(404)": "check --base-url, --endpoint, --backend and --model",
     "status(429)": "the server limits the rate: lower --rate, or send again with --retry",
-    "status": "read what the server says above",
+    "status(5": "read the log of the server",
+    "status": "see what the server says",
     "refused": "check that the server runs, and --base-url",
     "dns_error": "check the host in --base-url",
     "connect_timeout": "check that the host can be reached, and --base-url",
@@ -70,8 +83,9 @@ ADVICE = {
     "stalled": "read the log of the server",
     "truncated": "read the log of the server, and of what is between it and loadgen",
     "protocol_error": "check --endpoint and --backend",
-    "client_error": "read the message above; `loadgen doctor` names the limits of this machine",
+    "client_error": "see the message; `loadgen doctor` names the limits of this machine",
 }
+LIMITS_PERCENTILE = re.compile(r"_(p[0-9.]+|median)\b")
 
 
 def state_of(result: RunResult) -> State:
@@ -83,7 +97,7 @@ def state_of(result: RunResult) -> State:
         return State.INVALID
     if result.overloaded and not result.closed_loop:
         return State.OVERLOADED
-    if has_too_few(result):
+    if has_too_few(result) and not _is_surely_missed(result):
         return State.TOO_FEW
     if met is False:
         return State.SLO_MISSED
@@ -105,6 +119,16 @@ def has_failed(result: RunResult) -> bool:
 def has_too_few(result: RunResult) -> bool:
     """Whether a percentile of the SLO is of too few requests, and --allow-few does not allow it."""
     return any(check.name == TOO_FEW_FOR_SLO for check in result.failed_checks)
+
+
+def _is_surely_missed(result: RunResult) -> bool:
+    """Whether more requests could not have saved the SLO: too many failed, or a limit is missed that
+    is on no percentile.
+    """
+    return any(
+        row.met is False and (row.beyond or not LIMITS_PERCENTILE.search(row.limit))
+        for row in result.slo
+    )
 
 
 def state_text(result: RunResult) -> str:
@@ -155,8 +179,11 @@ def advice(result: RunResult) -> Iterator[str]:
     of_checks = [
         check.advice for check in result.checks if check.name == PAST_THE_END and check.ok is False
     ]
-    found = (ADVICE.get(name) or ADVICE.get(name.partition("(")[0]) for name in result.outcomes)
-    yield from dict.fromkeys(filter(None, chain(of_checks, found)))
+    of_outcomes = (
+        next((text for begin, text in ADVICE.items() if name.startswith(begin)), "")
+        for name in result.outcomes
+    )
+    yield from dict.fromkeys(filter(None, chain(of_checks, of_outcomes)))
 
 
 def _way(name: str) -> str:

@@ -13,7 +13,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.report.console import Form, render
 from loadgen.report.result import RunResult
-from loadgen.report.run_state import COLOURS, MEANING, State, state_of
+from loadgen.report.run_state import COLOURS, EXIT_CODES, MEANING, State, state_of
 from loadgen.report.sections.latencies import few_mark, large_client_errors
 from loadgen.report.summary_line import summary_line
 from loadgen.stats.percentile_confidence_interval import least_samples
@@ -21,7 +21,6 @@ from tests.helpers import saved_json
 from tests.helpers.run_facts import due_at, failed, result, steady
 from tests.report.test_console import RECORDED
 
-COUNT = 5000
 SUCCESSES = (0, 1, 2, 3, 11, 12)
 FAILURES = (Outcome.STATUS, Outcome.REFUSED, Outcome.TRUNCATED, Outcome.CLIENT_ERROR)
 LIMITS = (None, "ttft_mean<1s", "ttft_p50<1s", "ttft_p99<1s", "ttft_p50<5ms", "ttft_p99<5ms")
@@ -77,13 +76,21 @@ def random_result(number: int) -> RunResult:
     return saved_json.result(data)
 
 
-@pytest.fixture(scope="module")
-def results() -> list[RunResult]:
-    return [random_result(number) for number in range(COUNT)]
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(range(1000), id="1,000"),
+        pytest.param(range(1000, 5000), id="4,000 more", marks=pytest.mark.slow),
+    ],
+)
+def results(request: pytest.FixtureRequest) -> list[RunResult]:
+    return [random_result(number) for number in request.param]
 
 
 def test_every_state_has_a_meaning_a_colour_and_codes() -> None:
-    assert MEANING.keys() == COLOURS.keys() == CODES.keys() == set(State)
+    assert MEANING.keys() == COLOURS.keys() == CODES.keys() == EXIT_CODES.keys() == set(State)
+    for state, text in EXIT_CODES.items():
+        assert {int(code) for code in re.findall(r"\b\d\b", text)} <= CODES[state]
 
 
 def test_the_generator_covers_every_state(results: list[RunResult]) -> None:

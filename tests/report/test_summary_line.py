@@ -105,6 +105,8 @@ def test_an_slo_on_a_percentile_of_too_few_requests_is_not_met():
     slo = RATE.replace(slo="ttft_p99<1s")
     line = said(slo, checks=[few])
     assert line.startswith("TOO FEW: 10 values, and p99 needs 662 | 10/10 ok | SLO met | ")
+    missed = said(slo.replace(slo="ttft_p99<1s,tpot_mean<1ms"), checks=[few])
+    assert missed.startswith("SLO MISSED: tpot_mean<1ms (10 ms) | 10/10 ok | ")
 
 
 def test_overload_is_the_state_of_an_open_loop_alone():

@@ -32,7 +32,7 @@ def rows(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Iterator[s
         named: The names and titles of its rows; empty: all that apply.
     """
     columns = statistics(result)
-    yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
+    yield f"{'Latency (ms)':<18}" + "".join(f"{column:>11}" for column in columns)
     for name, title in named or distributions(result):
         distribution = result.latency_ms.named(name)
         requests = request_count(name, result)
@@ -40,7 +40,7 @@ def rows(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Iterator[s
         star = ""
         for column in columns:
             # The mark stands in the space before the next column.
-            line += f"{fixed(distribution.statistic_ms(column)):>{10 - len(star)}}"
+            line += f"{fixed(distribution.statistic_ms(column)):>{11 - len(star)}}"
             star = few_mark(column, requests)
             line += star
         yield line

@@ -1,4 +1,4 @@
-"""The exit codes in docs/exit-codes.md, as `loadgen --help` tells them.
+"""The states of a run and the exit codes in docs/exit-codes.md.
 
 `python -m tests.slow.docs.exit_codes` writes them.
 """
@@ -6,6 +6,7 @@
 from textwrap import fill
 
 from loadgen.cli import exit_codes as exits
+from loadgen.report.run_state import EXIT_CODES, MEANING
 from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 
@@ -17,7 +18,11 @@ BEGIN, END = (
 
 
 def exit_codes() -> str:
-    """The codes of all commands, and which of them wins if several apply."""
+    """The states of a run with their codes, the codes of all commands, and which of them wins if
+    several apply.
+    """
+    states = [f"| {state} | {MEANING[state]} | {codes} |" for state, codes in EXIT_CODES.items()]
+    table = "\n".join(["| state of a run | meaning | exit code |", "|---|---|---|", *states])
     first, *others, last, _ = exits.SEVERITY
     order = (
         f"If several codes apply, the first of {', '.join(map(str, (first, *others, last)))} "
@@ -33,7 +38,7 @@ def exit_codes() -> str:
         )
         for code, when in exits.WHEN.items()
     )
-    return "\n".join(codes) + f"\n\n{order}"
+    return "\n\n".join((table, "The codes of all commands:", "\n".join(codes), order))
 
 
 if __name__ == "__main__":
