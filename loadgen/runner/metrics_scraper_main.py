@@ -40,6 +40,7 @@ from loadgen.runner.server import Server, probe
 from loadgen.util import accelerators, child_process, http_client
 from loadgen.util.accelerators import Nvml
 from loadgen.util.clock import now_ns
+from loadgen.util.loop_pipe import LoopPipe
 from loadgen.util.redaction import KEY_VARIABLE, redact_user
 from loadgen.util.tasks import background_tasks
 from loadgen.workload import target
@@ -284,9 +285,8 @@ async def carry_out(order: ScrapeOrder, lines: child_process.InputLines) -> bool
     commands = asyncio.StreamReader(limit=1 << 20)
     commands.feed_data(lines.rest)
     lines.rest = b""
-    stdin = os.fdopen(os.dup(0), "rb", 0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(commands), stdin
+        lambda: asyncio.StreamReaderProtocol(commands), LoopPipe(0)
     )
     try:
         with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone

@@ -20,6 +20,7 @@ from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
 from loadgen.util import child_process, garbage_collection, machine, scheduling, terminal_text
 from loadgen.util.child_process import PipeWriter
+from loadgen.util.loop_pipe import LoopPipe
 from loadgen.util.partition import WHOLE
 from loadgen.util.tasks import background_tasks, repeat
 
@@ -95,7 +96,8 @@ async def main() -> None:
     machine.raise_open_files_limit()
     commands, writer = asyncio.StreamReader(limit=1 << 24), PipeWriter(sys.stdout.fileno())
     loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    protocol = asyncio.StreamReaderProtocol(commands)
+    await loop.connect_read_pipe(lambda: protocol, LoopPipe(sys.stdin.fileno()))
     line = await commands.readline()
     if line:
         job: Job = child_process.decode(line)[1]

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, Self
 
 from loadgen.errors import LoadgenError
 from loadgen.util import forked_child
+from loadgen.util.loop_pipe import LoopPipe
 from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
@@ -120,12 +121,11 @@ class ChildProcess:
         self._stderr = asyncio.StreamReader()
         # The loop has copies of the pipes, which it closes, as a kept process outlives it.
         for reader, pipe in ((self._stdout, process.stdout), (self._stderr, process.stderr)):
-            copy = os.fdopen(os.dup(pipe.fileno()), "rb", 0)
             read, _ = await loop.connect_read_pipe(
-                partial(asyncio.StreamReaderProtocol, reader), copy
+                partial(asyncio.StreamReaderProtocol, reader), LoopPipe(pipe.fileno())
             )
             self._pipes.append(read)
-        to_child = os.fdopen(os.dup(process.stdin.fileno()), "wb", 0)
+        to_child = LoopPipe(process.stdin.fileno())
         self._stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, to_child)
         self._pipes.append(self._stdin)
         self._stderr_copy = asyncio.ensure_future(self._until_ended(self._stderr))
