@@ -205,7 +205,7 @@ class OutputTokens(Struct, frozen=True, kw_only=True):
 
 
 class ServerMetrics(Struct, frozen=True, kw_only=True):
-    """What servers and GPUs reported (docs/server-metrics.md).
+    """What servers and GPUs reported (docs/live.md).
 
     Several sources are combined like one server.
     """

@@ -1,4 +1,4 @@
-"""The flags of other tools in docs/migrating.md, made of what the parser knows.
+"""The flags of other tools in docs/other-flags.md, made of what the parser knows.
 
 `python -m tests.integration.commands.migrating` writes them.
 """
@@ -15,7 +15,7 @@ from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 from tests.integration.commands import flag_meanings
 
-DOCUMENT = ROOT / "docs/migrating.md"
+DOCUMENT = ROOT / "docs/other-flags.md"
 DATA = ROOT / "tests/data/flags"
 # Remarks on flags of the same name that do less or more here.
 VLLM_NOTES = {
@@ -82,6 +82,7 @@ MEANINGS = {
 OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
+AS_VLLM = "as with vLLM"
 WIDTH = 120
 
 
@@ -132,6 +133,12 @@ def _by_effect(title: str, name: str | None) -> str:
     """Write a section for each kind of effect that a flag of a tool has here."""
     tool = title.lower()
     rows = dict(accepted(tool, name))
+    if tool != "vllm":
+        of_vllm = dict(accepted("vllm", None))
+        rows = {
+            flag: f"{SAME}; {AS_VLLM}" if here != SAME and here == of_vllm.get(flag) else here
+            for flag, here in rows.items()
+        }
     same = [flag for flag, here in rows.items() if here == SAME]
     remarks = {
         flag: here.removeprefix(f"{SAME}; ")

@@ -1,5 +1,5 @@
 """docs/mistakes.md: what is printed when something was got wrong; `python -m
-tests.slow.docs.mistakes` makes its table.
+tests.slow.docs.mistakes` makes its sections.
 
 Each is made for real, in a folder of its own, against the servers of `servers`.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from loadgen.testing.process import started
 from loadgen.util.machine import usable_cores
 from tests.helpers.command_line import TOKENIZER, environment, interrupt, served, start
-from tests.helpers.documents import between, cells_of, found_between, table
+from tests.helpers.documents import between, found_between
 from tests.helpers.source import ROOT
 from tests.helpers.warm_command import called
 from tests.slow.docs.playing import MODEL, hub_cache
@@ -30,7 +30,7 @@ BEGIN, END = (
     "<!-- mistakes: made by python -m tests.slow.docs.mistakes -->",
     "<!-- end of mistakes -->",
 )
-HEAD = ["what is wrong", "as it was typed", "what is printed", "exit code"]
+REFUSED = 2  # the exit code that the page leaves out
 PROGRESS = re.compile(r"loadgen: (starting|preparing|connecting|warming up|waiting|\d|.*\bended\b)")
 SHELL = re.compile("[|&;<>]")  # what only a shell understands
 SERVER = "--base-url http://127.0.0.1:8000"
@@ -56,6 +56,29 @@ class Mistake:
     shows: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     presses: int = 0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a mistake prints.
+
+    Attributes:
+        what: The mistake, in a word.
+        typed: The command.
+        printed: Its lines.
+        code: The exit code.
+    """
+
+    what: str
+    typed: str
+    printed: tuple[str, ...]
+    code: int
+
+    def section(self) -> str:
+        """Its section of the page."""
+        block = "\n".join(("```text", f"$ {self.typed}", *self.printed, "```"))
+        ending = "" if self.code == REFUSED else f"\n\nExit code {self.code}."
+        return f"## {self.what}\n\n{block}{ending}"
 
 
 FAILED = ("NO REQUEST SUCCEEDED", r"^Outcomes:", r"^ +[\w()]+: request 0,")
@@ -232,8 +255,8 @@ def servers() -> Iterator[dict[str, str]]:
         guarded.server_close()
 
 
-def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> tuple[str, str, str, str]:
-    """Make a mistake, in an empty folder; returns its row, with the ports that stand for others."""
+def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> Told:
+    """Make a mistake, in an empty folder; its ports are those that are written in the page."""
     (folder / "tokenizer.json").symlink_to(TOKENIZER)
     for name, text in mistake.files.items():
         (folder / name).write_text(_replaced(text, ports))
@@ -247,10 +270,8 @@ def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> tuple[str, st
     if mistake.shows:
         lines = [line for line in lines if any(re.search(shows, line) for shows in mistake.shows)]
     text = _replaced("\n".join(lines), {port: written for written, port in ports.items()})
-    printed = "<br>".join(
-        f"`` {' '.join(line.split())} ``" for line in _steady(text, folder).splitlines()
-    )
-    return mistake.what, f"`` {mistake.typed} ``", printed, str(code)
+    printed = tuple(" ".join(line.split()) for line in _steady(text, folder).splitlines())
+    return Told(mistake.what, mistake.typed, printed, code)
 
 
 def _made(mistake: Mistake, typed: str, folder: Path) -> tuple[int, str, str]:
@@ -304,19 +325,33 @@ def _steady(text: str, folder: Path) -> str:
     )
 
 
-def rows_of_the_page() -> dict[str, tuple[str, ...]]:
-    return {row[0]: row for row in cells_of(found_between(DOCUMENT, BEGIN, END))}
+SECTION = re.compile(
+    r"## (?P<what>.+)\n\n```text\n\$ (?P<typed>.+)\n(?P<printed>(?:.*\n)*?)```"
+    r"(?:\n\nExit code (?P<code>\d+)\.)?"
+)
+
+
+def sections_of_the_page() -> dict[str, Told]:
+    return {
+        one["what"]: Told(
+            one["what"],
+            one["typed"],
+            tuple(one["printed"].splitlines()),
+            int(one["code"] or REFUSED),
+        )
+        for one in SECTION.finditer(found_between(DOCUMENT, BEGIN, END))
+    }
 
 
 def main() -> None:
-    """Make every mistake, and write the table."""
-    rows = []
+    """Make every mistake, and write the sections."""
+    sections = []
     with servers() as ports:
         for mistake in MISTAKES:
             with tempfile.TemporaryDirectory() as folder:
-                rows.append(told(mistake, ports, Path(folder)))
-            print(*rows[-1], sep="\n    ")
-    between(DOCUMENT, BEGIN, table(HEAD, rows), END)
+                sections.append(told(mistake, ports, Path(folder)).section())
+            print(sections[-1])
+    between(DOCUMENT, BEGIN, "\n\n".join(sections), END)
 
 
 if __name__ == "__main__":
