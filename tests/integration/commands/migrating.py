@@ -11,7 +11,7 @@ from textwrap import fill
 from loadgen.cli import compat
 from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM
 from loadgen.cli.flags import run_parser
-from tests.helpers.documents import between, table
+from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 from tests.integration.commands import flag_meanings
 
@@ -83,6 +83,7 @@ OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
 AS_VLLM = "as with vLLM"
+NEW = "+"  # behind a flag that the oldest of several releases does not have
 WIDTH = 120
 
 
@@ -122,10 +123,7 @@ def texts() -> dict[str, str]:
         "sglang": _by_effect("SGLang", "sglang"),
         "inferencex": _by_effect("InferenceX", "inferencex"),
         "guidellm": _grouped("guidellm", GUIDELLM.items()),
-        "aiperf": table(
-            (f"flag of {', '.join(releases('aiperf'))}", "here"),
-            ((f"`{flag}`", here) for flag, here in AIPERF.items()),
-        ),
+        "aiperf": _grouped("aiperf", AIPERF.items()),
     }
 
 
@@ -190,6 +188,8 @@ def _named(tool: str, flag: str) -> str:
     told = releases(tool)
     having = [version for version, flags in told.items() if flag in flags]
     assert having, f"{tool} has no {flag}"
+    if len(told) > 2 and having == list(told)[1:]:
+        return f"`{flag}`{NEW}"
     return f"`{flag}`" + ("" if len(having) == len(told) else f" ({', '.join(having)})")
 
 

@@ -24,7 +24,8 @@ MERGED = "numbers"  # a part of `run` and of `brief`, described once
 UNKNOWN = re.compile(
     r"; null(?::| where| without| if) (?:unknown|unknown, or none|none[^;.]*|no [^;.]*|"
     r"nothing[^;.]*|not (?:needed|measured)[^;.]*|there (?:is|was|are) none|"
-    r"(?:it|they|the run|the server) ha(?:s|ve) none|it (?:is unknown|did not[^;.]*|does not apply[^;.]*|reported none|was never reported)|"
+    r"(?:it|they|the run|the server) ha(?:s|ve) none|"
+    r"it (?:is unknown|did not[^;.]*|does not apply[^;.]*|reported none|was never reported)|"
     r"it|limits|--[a-z-]+|neither|(?:the system|the GPU) does not report [^;.]*|"
     r"they do not count them|some are unknown|that is unknown for some|either is null)(?=\.$)"
 )
