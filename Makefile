@@ -73,7 +73,7 @@ ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID,
 accuracy: $(VENV)/.all  ## how near the client comes to the truth; FLAGS=--write puts the table into bench/results
 	$(BIN)/python -m bench.accuracy $(FLAGS)
 
-network: $(VENV)/.all  ## whether the bounds hold where a network loses, delays and reorders, as root; FLAGS=--write puts the table into docs/accuracy.md
+network: $(VENV)/.all  ## whether the bounds hold where a network loses, delays and reorders, as root; FLAGS=--write puts the table into bench/results
 	$(BIN)/python -m bench.network $(FLAGS)
 
 mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table into bench/results

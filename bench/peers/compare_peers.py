@@ -44,6 +44,7 @@ from tests.helpers.source import ROOT
 DOCUMENT = ROOT / "bench/results/peers.md"
 PAGE = ROOT / "docs/peers.md"  # has the costs and two loads of all peers
 SHOWN = ("W1", "W3")
+LEFT_OUT = ("loadgen --records", "loadgen on one core", "plain aiohttp")
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
     START,
@@ -252,14 +253,13 @@ def report(
     )
 
 
-def short_report(
-    peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]
-) -> str:
-    """The tables of the page: costs, some loads, and settings."""
-    parts = [heading(), costs_table(found, sizes)]
+def short_report(found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]) -> str:
+    """The tables of the page: costs, and some loads."""
+    shown = {name: costs for name, costs in found.items() if name not in LEFT_OUT}
+    parts = [heading(), costs_table(shown, sizes)]
     for load in loads:
-        parts += [f"#### {load}", load_table(found, load.name)] if load.name in SHOWN else []
-    return "\n\n".join([*parts, "#### Settings", settings_table(peers)])
+        parts += [f"#### {load}", load_table(shown, load.name)] if load.name in SHOWN else []
+    return "\n\n".join(parts)
 
 
 def main() -> int:
@@ -303,7 +303,7 @@ def main() -> int:
     if options.write:
         between(DOCUMENT, comparison.begin, text, comparison.end)
     if options.write and comparison is ALL:
-        text = short_report(peers, found, sizes, loads)
+        text = short_report(found, sizes, loads)
         between(PAGE, comparison.begin, text, comparison.end)
     missed = START in loads and any(aim.met is False for aim in what_we_have_to_be(found))
     return int(bool(failures) or missed)

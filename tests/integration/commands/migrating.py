@@ -82,7 +82,6 @@ MEANINGS = {
 OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
-AS_VLLM = "as with vLLM"
 NEW = "+"  # behind a flag that the oldest of several releases does not have
 WIDTH = 120
 
@@ -133,10 +132,7 @@ def _by_effect(title: str, name: str | None) -> str:
     rows = dict(accepted(tool, name))
     if tool != "vllm":
         of_vllm = dict(accepted("vllm", None))
-        rows = {
-            flag: f"{SAME}; {AS_VLLM}" if here != SAME and here == of_vllm.get(flag) else here
-            for flag, here in rows.items()
-        }
+        rows = {flag: here for flag, here in rows.items() if here != of_vllm.get(flag)}
     same = [flag for flag, here in rows.items() if here == SAME]
     remarks = {
         flag: here.removeprefix(f"{SAME}; ")
@@ -151,19 +147,15 @@ def _by_effect(title: str, name: str | None) -> str:
     others = [
         (flag, here) for flag, here in rows.items() if not here.startswith((SAME, "no effect"))
     ]
+    sections = {
+        "that are the same": _wrapped(", ".join(_named(tool, flag) for flag in same)),
+        "that are the same, with remarks": _grouped(tool, remarks.items()),
+        "that have another name or other values": _grouped(tool, others),
+        "without effect": _grouped(tool, without.items()),
+        "that are refused": _grouped(tool, refused(name, set().union(*releases(tool).values()))),
+    }
     return "\n\n".join(
-        (
-            f"### Flags of {title} that are the same",
-            _wrapped(", ".join(_named(tool, flag) for flag in same)),
-            f"### Flags of {title} that are the same, with remarks",
-            _grouped(tool, remarks.items()),
-            f"### Flags of {title} that have another name or other values",
-            _grouped(tool, others),
-            f"### Flags of {title} without effect",
-            _grouped(tool, without.items()),
-            f"### Flags of {title} that are refused",
-            _grouped(tool, refused(name, set().union(*releases(tool).values()))),
-        )
+        f"### Flags of {title} {which}\n\n{text}" for which, text in sections.items() if text
     )
 
 

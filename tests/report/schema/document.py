@@ -31,6 +31,8 @@ UNKNOWN = re.compile(
 )
 # What tells apart rows that are told as one.
 STATISTIC = re.compile("^(?:Mean|Median|Standard deviation), ms: ")
+OWN_NAME = re.compile("^Of `[a-z0-9_]+`[.]$")
+VLLMS_NAME = re.compile("^As `[a-z0-9_]+`[.]$")
 CLOCK = re.compile(", from (?:due|sent)[.]$")
 Row = tuple[str, str, str]
 
@@ -84,6 +86,8 @@ def _common(about: str) -> str:
     text = UNKNOWN.sub("", about)
     if STATISTIC.match(text):
         text = f"{STATISTIC.sub('', text).removesuffix('.')}, ms."
+    text = OWN_NAME.sub("Of the distribution of this name.", text)
+    text = VLLMS_NAME.sub("As vLLM's key for the same.", text)
     text = CLOCK.sub(", from due, and from sent.", text)
     return f"{text[0].upper()}{text[1:]}"
 
@@ -131,7 +135,7 @@ def kind(value: dict[str, Any]) -> str:
         name = value["$ref"].split("/")[2]
         return f"[{name}](#{name})" if value["$ref"].count("/") == 2 else kind(resolved(value))
     if "enum" in value:
-        return " or ".join(f"`{each}`" for each in value["enum"])
+        return ", ".join(f"`{each}`" for each in value["enum"])
     if "const" in value:
         return f"`{str(value['const']).lower()}`"
     for several in ("oneOf", "anyOf"):
@@ -151,10 +155,10 @@ def either(kinds: list[str]) -> str:
 
 def of_type(name: str, value: dict[str, Any]) -> str:
     if name == "array" and value.get("items"):
-        return f"array of {kind(value['items'])}"
+        return f"[{kind(value['items'])}]"
     further = value.get("additionalProperties")
     if name == "object" and isinstance(further, dict) and further:
-        return f"object of {kind(further)}"
+        return f"{{{kind(further)}}}"
     return name
 
 

@@ -46,18 +46,6 @@ KNOWN = [
 ]
 
 
-def totals(of: dict[str, int] | None) -> str:
-    return " / ".join(map(str, of.values())) if of else "unverified"
-
-
-def rows() -> list[str]:
-    """The rows of the page's table, as the facts have them."""
-    return [
-        f"| {fact['workload']} | {totals(fact['published'])} | {totals(fact['ours'])} |"
-        for fact in FACTS
-    ]
-
-
 def settings(fact: dict[str, Any], tokenizer: Path, sharegpt: Path | None) -> RunSettings:
     asked = RunSettings(**parse(shlex.split(fact["flags"])), tokenizer=str(tokenizer)).checked()
     return asked.replace(dataset_path=str(sharegpt)) if asked.dataset_path else asked
@@ -190,10 +178,9 @@ def test_a_study_has_the_prompts_behind_the_totals_of_its_page(
     assert prompts_of(load) == prompts_of(fact_of(workload))
 
 
-def test_the_page_has_the_table_that_the_facts_make() -> None:
-    section = PAGE.read_text().partition("| workload | published | ours |\n")[2]
-    table = section.partition("\n\n")[0].splitlines()
-    assert table[1:] == rows()
+def test_the_page_names_the_workload_that_is_not_verified() -> None:
+    (unverified,) = [fact for fact in FACTS if not fact["ours"]]
+    assert f"{unverified['published']['input']} input tokens" in PAGE.read_text()
 
 
 def test_unverified_hash_is_shown_with_a_check() -> None:
