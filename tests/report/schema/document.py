@@ -8,6 +8,9 @@ from itertools import groupby
 from textwrap import fill
 from typing import Any
 
+from msgspec.structs import fields
+
+from loadgen.report.result.sglang_numbers import SglangNumbers
 from tests.helpers.documents import between, list_item
 from tests.helpers.result_schema import SCHEMA
 from tests.helpers.source import ROOT
@@ -19,6 +22,7 @@ BEGIN, END = (
 )
 UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
 DEFS = SCHEMA["$defs"]
+SGLANG = {field.name for field in fields(SglangNumbers)}  # the schema alone says what they mean
 MERGED = "numbers"  # a part of `run` and of `brief`, described once
 # What null says of most values, as the page says once for all.
 UNKNOWN = re.compile(
@@ -28,6 +32,11 @@ UNKNOWN = re.compile(
     r"it (?:is unknown|did not[^;.]*|does not apply[^;.]*|reported none|was never reported)|"
     r"it|limits|--[a-z-]+|neither|(?:the system|the GPU) does not report [^;.]*|"
     r"they do not count them|some are unknown|that is unknown for some|either is null)(?=\.$)"
+)
+# What the page says once for all, too.
+USUAL = re.compile(
+    r",? on the clock of `latency_from`(?=[,.;])|"
+    r"(?:; missing|\. Missing) where answers (?:have no tokens|have tokens|come in one piece)(?=\.$)"
 )
 # What tells apart rows that are told as one.
 STATISTIC = re.compile("^(?:Mean|Median|Standard deviation), ms: ")
@@ -49,12 +58,15 @@ def section(name: str, first: dict[Row, str]) -> str:
     node = DEFS[name]
     repeated: dict[str, list[str]] = {}
     items = []
-    for row in folded(keys(node)):
+    sglangs = [row[0] for row in keys(node) if name == "run" and row[0].strip("`") in SGLANG]
+    for row in folded(row for row in keys(node) if row[0] not in sglangs):
         told = first.setdefault(row, name)
         if told == name:
             items.append(item(*row))
         else:
             repeated.setdefault(told, []).append(row[0])
+    if sglangs:
+        items.append(list_item(f"SGLang's keys: {', '.join(sglangs)}."))
     lines = [f"## {name}", fill(node["description"], 120, **UNBROKEN)]
     if node.get("$ref"):
         lines.append(f"It has the keys of [{MERGED}](#{MERGED}), and:")
@@ -66,10 +78,14 @@ def section(name: str, first: dict[Row, str]) -> str:
 
 
 def item(key: str, type_name: str, about: str) -> str:
-    """A number has its key alone, and a question mark if it may be null."""
+    """A number has its key alone, as has a boolean that says whether something is so; and a
+    question mark if it may be null.
+    """
     plain = re.sub("^(?:optional )?(?:integer|number)", "", type_name)
+    if about.startswith("Whether "):
+        plain = plain.removeprefix("boolean")
     shown = f"{key}{plain}" if plain in ("", "?") else f"{key} ({type_name})"
-    return list_item(f"{shown}: {UNKNOWN.sub('', about)}")
+    return list_item(f"{shown}: {UNKNOWN.sub('', USUAL.sub('', about))}")
 
 
 def folded(rows: Iterator[Row]) -> Iterator[Row]:
