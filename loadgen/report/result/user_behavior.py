@@ -19,7 +19,7 @@ from loadgen.report.result.latencies import GroupLatency
 from loadgen.report.result.outcomes import Outcomes
 from loadgen.workload.draws import EarlyEndDraws
 
-WHOSE_USERS_LEFT = "whose users left (--disconnect), and what they would have asked next."
+WHOSE_USERS_LEFT = "whose users left (--disconnect), and what they would have sent next."
 
 
 class Retries(Struct, frozen=True, kw_only=True):

@@ -91,9 +91,6 @@ MISTAKES = (
         "`https` where the server speaks `http`", "loadgen run --base-url https://127.0.0.1:8002"
     ),
     Mistake("A URL without `http://`", "loadgen run --base-url 127.0.0.1:8000"),
-    Mistake(
-        "A host that does not exist", "loadgen run --base-url http://no-such-host.invalid:8000"
-    ),
     Mistake("`/v1` in the URL", "loadgen run --base-url http://127.0.0.1:8000/v1"),
     Mistake(
         "A wrong path, as one without `/v1`",
@@ -107,15 +104,10 @@ MISTAKES = (
     Mistake("A key file that does not exist", f"loadgen run {SERVER} --api-key @key.txt"),
     Mistake("A misspelled flag", f"loadgen run {SERVER} --num-promts 10"),
     Mistake("A flag of another tool", f"loadgen run {SERVER} --concurrency 10"),
-    Mistake("A rate that is not a number", f"loadgen run {SERVER} --rate 10/s"),
     Mistake("A duration with an unknown unit", f"loadgen run {SERVER} --rate 10 --duration 30sec"),
     Mistake("A duration, and no rate", f"loadgen run {SERVER} --duration 30"),
     Mistake("An unknown data set", f"loadgen run {SERVER} --dataset-name sharegtp"),
     Mistake("No file for a data set", f"loadgen run {SERVER} --dataset-name sharegpt"),
-    Mistake(
-        "A file that does not exist",
-        f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl",
-    ),
     Mistake(
         "A file in another format",
         f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl",
