@@ -29,7 +29,7 @@ ABOUT = {  # where a text says {clock}, the number is counted from due and from 
     "request_throughput": "Ok requests per second of the duration.",
     "output_throughput": "Output tokens per second of the duration.",
     "answer_rate": "Ok answers per second from the end of the first to the end of the last: (n - "
-    "1) / the time between them. It is near the requested rate if the server keeps up, and the "
+    "1) / the time between them. It is near the asked rate if the server keeps up, and the "
     "server's capacity if it does not, since the time in which the last answers are awaited does "
     "not lower it. The page and the last line of a run, and the table of a sweep or search over "
     "rates, show it. Below 10 ok answers there is none. In closed loops and bursts it would be "
