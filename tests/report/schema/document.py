@@ -36,7 +36,8 @@ UNKNOWN = re.compile(
 # What the page says once for all, too.
 USUAL = re.compile(
     r",? on the clock of `latency_from`(?=[,.;])|"
-    r"(?:; missing|\. Missing) where answers (?:have no tokens|have tokens|come in one piece)(?=\.$)"
+    r"(?:; missing|\. Missing) where answers (?:have no tokens|have tokens|come in one piece)"
+    r"(?=\.$)"
 )
 # What tells apart rows that are told as one.
 STATISTIC = re.compile("^(?:Mean|Median|Standard deviation), ms: ")
