@@ -43,7 +43,7 @@ qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other t
 	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
-	$(BIN)/mkdocs build --strict
+	$(BIN)/zensical build --strict
 
 # Else each worker of `make test` compiles all of it at the same time.
 bytecode: $(VENV)/.check  ## compile what the tests import, before their first run
@@ -70,13 +70,13 @@ bench: $(VENV)/.all  ## what the client costs, beside a plain aiohttp client and
 ordinary: $(VENV)/.all  ## how often the runs of a user's first hours are VALID, a quarter of an hour; FLAGS=--quick
 	$(BIN)/python -m bench.performance.ordinary $(FLAGS)
 
-accuracy: $(VENV)/.all  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
+accuracy: $(VENV)/.all  ## how near the client comes to the truth; FLAGS=--write puts the table into bench/results
 	$(BIN)/python -m bench.accuracy $(FLAGS)
 
-network: $(VENV)/.all  ## whether the bounds hold where a network loses, delays and reorders, as root; FLAGS=--write puts the table into docs/exactness.md
+network: $(VENV)/.all  ## whether the bounds hold where a network loses, delays and reorders, as root; FLAGS=--write puts the table into bench/results
 	$(BIN)/python -m bench.network $(FLAGS)
 
-mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
+mutants: $(VENV)/.all  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table into bench/results
 	$(BIN)/python -m bench.mutants $(FLAGS)
 
 test-browser: $(VENV)/.browser  ## pages of results in a real Chromium, fetched on first use (100 MB)
@@ -88,7 +88,7 @@ screenshots: $(VENV)/.browser  ## the pictures of docs/ from saved results, in a
 test-engines: $(VENV)/.all  ## real engines on this CPU, installed on first use (5 GB): APIs, features, kit, load, shutdowns; FLAGS=--protocols, --features, --write
 	$(BIN)/python -m bench.engines $(FLAGS)
 
-compare-vllm: $(VENV)/.all  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md
+compare-vllm: $(VENV)/.all  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into bench/results
 	$(BIN)/python -m bench.peers.compare_vllm $(FLAGS)
 
 compare-sglang: $(VENV)/.all  ## SGLang's `bench_serving` and loadgen on the simulator, installed on first use (0.4 GB); FLAGS=--write

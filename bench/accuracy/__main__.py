@@ -22,7 +22,7 @@ MAX_S = 3600  # of one test: it may be repeated, and the soak is long
 IMPORTED = (
     "ignore:Module already imported:pytest.PytestAssertRewriteWarning"  # loadgen, by this module
 )
-DOCUMENT = ROOT / "docs" / "accuracy.md"
+DOCUMENT = ROOT / "bench" / "results" / "accuracy.md"
 BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end of table -->"
 
 
@@ -41,7 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m bench.accuracy", description="Measure how accurate loadgen is."
     )
     parser.add_argument(
-        "--write", action="store_true", help=f"put the rows into the table of {DOCUMENT.name}"
+        "--write",
+        action="store_true",
+        help=f"put the rows into the table of {DOCUMENT.relative_to(ROOT)}",
     )
     parser.add_argument(
         "tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments"

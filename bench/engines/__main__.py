@@ -23,12 +23,12 @@ from tests.helpers.documents import between, cells_of, found_between, table
 from tests.helpers.source import ROOT
 from tests.helpers.stream_habits import reasoning_key, usage_with
 
-DOCUMENT = ROOT / "docs/engines-tried.md"
+DOCUMENT = ROOT / "bench/results/engines.md"
 BEGIN, END = (
     "<!-- real engines: written by make test-engines FLAGS=--write -->",
     "<!-- end of real engines -->",
 )
-APIS = ROOT / "docs/add-endpoint.md"
+APIS = DOCUMENT
 APIS_BEGIN, APIS_END = (
     "<!-- APIs: written by make test-engines FLAGS=--write -->",
     "<!-- end of APIs -->",
@@ -50,9 +50,7 @@ def main() -> int:
     parser.add_argument(
         "--only", choices=list(ENGINES), action="append", help="an engine, instead of all"
     )
-    parser.add_argument(
-        "--write", action="store_true", help=f"put the rows into {DOCUMENT.name} and {APIS.name}"
-    )
+    parser.add_argument("--write", action="store_true", help=f"put the rows into {DOCUMENT.name}")
     parser.add_argument(
         "--protocols", action="store_true", help="try the APIs of the engines alone"
     )

@@ -41,7 +41,10 @@ from loadgen.util import machine
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
-DOCUMENT = ROOT / "docs/peers.md"
+DOCUMENT = ROOT / "bench/results/peers.md"
+PAGE = ROOT / "docs/peers.md"  # has the costs and two loads of all peers
+SHOWN = ("W1", "W3")
+LEFT_OUT = ("loadgen --records", "loadgen on one core", "plain aiohttp")
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
     START,
@@ -226,17 +229,21 @@ def settings_table(peers: Sequence[Peer]) -> str:
     )
 
 
+def heading() -> str:
+    """Where it was measured, and which runs count."""
+    about = machine.describe()
+    return (
+        f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with "
+        f"the server; {about['system']}. Medians leave out runs during which other processes "
+        f"used more than {DISTURBED_S:g} CPU s; {MARK}: all did."
+    )
+
+
 def report(
     peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]
 ) -> str:
     """All tables."""
-    about = machine.describe()
-    heading = (
-        f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with "
-        f"the server; {about['system']}. A run beside which others used more than {DISTURBED_S:g} "
-        f"CPU s is no part of a median; {MARK}: all were."
-    )
-    parts = [heading]
+    parts = [heading()]
     if START in loads:
         parts += [aims_table(what_we_have_to_be(found)), costs_table(found, sizes)]
     for load in loads:
@@ -244,6 +251,15 @@ def report(
     return "\n\n".join(
         [*parts, "### Settings", settings_table(peers), "### Every run", runs_table(found)]
     )
+
+
+def short_report(found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]) -> str:
+    """The tables of the page: costs, and some loads."""
+    shown = {name: costs for name, costs in found.items() if name not in LEFT_OUT}
+    parts = [heading(), costs_table(shown, sizes)]
+    for load in loads:
+        parts += [f"#### {load}", load_table(shown, load.name)] if load.name in SHOWN else []
+    return "\n\n".join(parts)
 
 
 def main() -> int:
@@ -286,6 +302,9 @@ def main() -> int:
     print("\n\n".join([text, *failures]))
     if options.write:
         between(DOCUMENT, comparison.begin, text, comparison.end)
+    if options.write and comparison is ALL:
+        text = short_report(found, sizes, loads)
+        between(PAGE, comparison.begin, text, comparison.end)
     missed = START in loads and any(aim.met is False for aim in what_we_have_to_be(found))
     return int(bool(failures) or missed)
 

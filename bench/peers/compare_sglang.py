@@ -30,7 +30,7 @@ from tests.helpers.sglang_cases import write_files
 from tests.helpers.sim_server import simulated
 from tests.helpers.source import ROOT
 
-DOCUMENT = ROOT / "docs/peers.md"
+DOCUMENT = ROOT / "bench/results/peers.md"
 BEGIN, END = (
     "<!-- sglang: written by make compare-sglang FLAGS=--write -->",
     "<!-- end of sglang -->",

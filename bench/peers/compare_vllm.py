@@ -32,7 +32,7 @@ from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 from tests.integration.commands.migrating import releases
 
-DOCUMENT = ROOT / "docs/peers.md"
+DOCUMENT = ROOT / "bench/results/peers.md"
 BEGIN, END = "<!-- vllm: written by make compare-vllm FLAGS=--write -->", "<!-- end of vllm -->"
 INPUT_TOKENS, OUTPUT_TOKENS, SEED = 64, 32, 42
 MAX_S = 400.0
@@ -184,7 +184,7 @@ def parsed_flags(programs: Path, folder: Path) -> list[str]:
 
 
 def unknown(found: Sequence[str]) -> list[str]:
-    """Flags of which docs/migrating.md knows nothing, or that it takes for those of this release
+    """Flags of which docs/other-flags.md knows nothing, or that it takes for those of this release
     and are none.
     """
     return sorted(set(found) ^ set(releases("vllm")[real_recipes.VLLM]))
@@ -266,8 +266,8 @@ def main() -> int:
             parts.append(
                 f"{time.strftime('%Y-%m-%d')}, vLLM {real_recipes.VLLM} (server and client), "
                 f"{about['cpu']}, {about['usable_cores']} cores for server and client. "
-                f"{options.rounds} runs of each tool, in turn; a run beside which others used more "
-                f"than {DISTURBED_S:g} CPU s is no part of the medians."
+                f"{options.rounds} runs of each tool, in turn; medians leave out runs during which "
+                f"other processes used more than {DISTURBED_S:g} CPU s."
             )
             for scenario in scenarios(options.requests):
                 theirs, ours = pair.turns(scenario, options.rounds)
@@ -278,7 +278,7 @@ def main() -> int:
             server.stop()
         parts.append(
             f"The parser of the installed `vllm bench serve` has {len(flags)} flags: those of "
-            "[migrating.md](migrating.md), all of them.\n\n"
+            "docs/other-flags.md, all of them.\n\n"
             f"`--dataset-rule vllm-0.11` makes {alike} of {2 * options.requests} of vLLM's own "
             "random prompts alike."
         )

@@ -3,7 +3,7 @@
 
 `perf` samples all processes of `loadgen run` and of the loop in C, for a load of many short
 answers. What a run of a few requests takes, the start-up, is taken off. --write puts the table into
-docs/scale.md.
+bench/results/performance.md.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from tests.helpers.command_line import LOADGEN
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
-DOCUMENT = ROOT / "docs" / "scale.md"
+DOCUMENT = ROOT / "bench" / "results" / "performance.md"
 BEGIN, END = (
     "<!-- cpu profile: written by python -m bench.performance.cpu_profile --write -->",
     "<!-- end of cpu profile -->",
@@ -150,7 +150,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         prog="python -m bench.performance.cpu_profile",
         description="Where the CPU time of a run goes, by perf.",
     )
-    parser.add_argument("--write", action="store_true", help="put the table into docs/scale.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into bench/results/performance.md"
+    )
     parser.add_argument(
         "--quick",
         action="store_true",

@@ -4,8 +4,8 @@
 Simulators on the same machine stream answers of 200 tokens, a token every 10 ms, so that 1,000,000
 tokens/s are 10,000 streams. Each load is one run. A row shows how much was asked for, what came,
 and the client's part in it. Where the simulators fall behind their own steps, the row says so:
-they, and not the client, were the limit. --write puts the table into docs/scale.md. Nothing here
-passes or fails.
+they, and not the client, were the limit. --write puts the table into bench/results/performance.md.
+Nothing here passes or fails.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from tests.helpers.command_line import LOADGEN
 from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 
-DOCUMENT = ROOT / "docs" / "scale.md"
+DOCUMENT = ROOT / "bench" / "results" / "performance.md"
 BEGIN, END = (
     "<!-- workers: written by python -m bench.performance.workers --write -->",
     "<!-- end of workers -->",
@@ -137,7 +137,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--tokens", type=int, default=TOKENS, help=f"of an answer ({TOKENS})")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load (10)")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/scale.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into bench/results/performance.md"
+    )
     chosen = parser.parse_args(argv)
     machine.raise_open_files_limit()
     with contextlib.ExitStack() as stack:

@@ -1,7 +1,7 @@
 """Capacity of a simulated server, and its latencies below that rate, by the equations of its cost
 model.
 
-All requests have the same lengths of prompt and answer, and nothing is cached. docs/simulator.md
+All requests have the same lengths of prompt and answer, and nothing is cached. EQUATIONS.md
 derives the equations.
 """
 

@@ -1,6 +1,6 @@
 """Deployment: step costs and KV cache of a model on GPUs, and the profiles that have both.
 
-docs/simulator.md derives the equations.
+EQUATIONS.md has the equations.
 """
 
 from collections.abc import Mapping

@@ -42,7 +42,7 @@ class Check:
     explains: Annotated[
         bool,
         Meta(
-            description="Whether a failure only explains others: it is shown beside them, and "
+            description="Whether a failure only explains others: it is shown with them, and "
             "alone it says nothing."
         ),
     ] = False

@@ -72,7 +72,7 @@ class TargetSettings:
     lora_modules: tuple[str, ...] = option(
         (),
         TARGET,
-        "names of LoRA adapters; each request asks one of them instead of the model",
+        "names of LoRA adapters; each request names one of them instead of the model",
         metavar="NAME",
     )
     lora_assignment: str | None = option(

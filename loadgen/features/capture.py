@@ -5,7 +5,7 @@ encoded, compressed and written once it has ended. Only whole responses are kept
 there is no room is left out, and so is every one that begins after it.
 
 A file has JSON lines: one with what the file is, then one per response. A read is text where it is
-text, else base64. docs/capture.md describes it.
+text, else base64. docs/records.md describes it.
 """
 
 import base64

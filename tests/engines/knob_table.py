@@ -49,7 +49,7 @@ def section(name: str) -> str:
         for how, engines in sorted(alike.items(), key=_no_last)
     ]
     value = f"one of {', '.join(knob.choices)}" if knob.choices else KINDS[knob.kind]
-    meaning = f"{knob.help[0].upper()}{knob.help[1:]}. Its value is {value}."
+    meaning = f"{knob.help[0].upper()}{knob.help[1:]} ({value})."
     return f"### `{name}`\n\n{meaning}\n\n" + "\n".join(items)
 
 

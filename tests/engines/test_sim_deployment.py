@@ -1,4 +1,4 @@
-"""Profiles: costs and sizes by the equations of docs/simulator.md, against published figures."""
+"""Profiles: costs and sizes by engines/sim/EQUATIONS.md, against published figures."""
 
 import dataclasses
 from dataclasses import replace

@@ -40,7 +40,7 @@ class Example(Struct, frozen=True, kw_only=True):
 class Cancelled(Struct, frozen=True, kw_only=True):
     """Requests that the end of the run cancelled."""
 
-    never_sent: Annotated[int, "Cancelled requests that never asked for a connection."] = 0
+    never_sent: Annotated[int, "Cancelled requests that never requested a connection."] = 0
     in_flight: Annotated[
         int, "Cancelled requests that were sent, or waited for their own connection."
     ] = 0
@@ -79,7 +79,7 @@ class Unread(Struct, frozen=True, kw_only=True):
 
 
 class AnswerEnds(Struct, frozen=True, kw_only=True):
-    """How the answers of ok requests ended, beside their finish reasons."""
+    """How the answers of ok requests ended, apart from their finish reasons."""
 
     late: Annotated[
         int, "Answers whose responses stayed open for more than 50 ms after their last token."

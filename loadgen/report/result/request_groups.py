@@ -204,7 +204,7 @@ class SessionTimes(Struct, frozen=True, kw_only=True):
     """How long sessions took."""
 
     count: Annotated[int, "Sessions that began."]
-    complete: Annotated[int, "Sessions of which every turn succeeded."]
+    complete: Annotated[int, "Sessions in which every turn succeeded."]
     turns_mean: Annotated[float, "Mean number of turns of a session, as planned."]
     time_ms: Annotated[
         GroupLatency,
@@ -282,7 +282,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     name: Annotated[str, "Its name."]
     share: Annotated[float, "The part of all requests that it should get on average."]
     priority: Annotated[int | None, "The priority of its requests; null: they have none."]
-    model: Annotated[str | None, "The model or adapter that they ask; null: that of the run."]
+    model: Annotated[str | None, "The model or adapter that they name; null: the run's."]
     requests: Annotated[int, "Its requests that ended."]
     ok: Annotated[int, "Requests that succeeded."]
     failed: Annotated[int, "Requests that failed, without cancelled ones."]

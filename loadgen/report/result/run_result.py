@@ -94,22 +94,21 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."]
     early_stops: Annotated[
         Counts,
-        "What ended the ok requests with fewer output tokens than requested: finish reasons, with "
-        "the stop word or token id if the server reports it.",
+        "What ended ok requests with fewer output tokens than requested: finish reasons, with "
+        "the stop word or token id.",
     ] = {}
     answer_ends: Annotated[
-        AnswerEnds | None, "How answers ended beside that; null: the file is older."
+        AnswerEnds | None, "How else answers ended; null: the file is older."
     ] = None
     unread: Annotated[
         dict[str, Unread],
-        "What no rule took of the answers: unknown keys with text (`delta.KEY`), and lines that "
-        "are no field of an event (`line`).",
+        "Parts of the answers that loadgen does not know: keys with text (`delta.KEY`), and "
+        "lines (`line`).",
     ] = {}
     error_rate: Annotated[
         float | None,
-        "Share of the ended requests that failed on the server. Turns after a failed turn count as "
-        "failed; requests that the end of the run cancelled, and those whose users left, do not "
-        "count. Null if no request ended.",
+        "Share of the ended requests that failed on the server. Turns after a failed turn "
+        "count as failed; cancelled requests, and those whose users left, do not count.",
     ]
     client_error_rate: Annotated[
         float | None,
@@ -118,8 +117,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ]
     no_answer_since_s: Annotated[
         float | None,
-        "If the run ended because the server refused every connection for 5 s: time of the first "
-        "of these refusals, seconds on the clock; null: it did not end for this reason.",
+        "If the server refused every connection for 5 s: when it began to, seconds on the clock.",
     ] = None
     stopped: Annotated[
         Stop | None, "The condition of `--stop-when` that ended the run; null: none did."
@@ -172,9 +170,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     request_sample: Annotated[
         RequestSample | None, "Single requests over time; null: no request has ended."
     ] = None
-    structured_output: Annotated[
-        StructuredOutput | None, "Answers that were to be JSON; null: no request asks for it."
-    ] = None
+    structured_output: Annotated[StructuredOutput | None, "Answers that were to be JSON."] = None
     efficiency: Annotated[
         Efficiency | None,
         "Speed for a user and per GPU, energy and cost; null: answers have no tokens, or none "
@@ -190,7 +186,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     server: Annotated[ServerMetrics | None, "Server metrics; null: there are none."] = None
     server_calls: Annotated[
         list[ServerCallResult],
-        "Calls to the servers beside the load (--profile, --call-before), in order.",
+        "Calls to the servers that are not part of the load (--profile, --call-before), in order.",
     ] = []
     prefix_cache: Annotated[
         PrefixCache | None,

@@ -205,7 +205,7 @@ class OutputTokens(Struct, frozen=True, kw_only=True):
 
 
 class ServerMetrics(Struct, frozen=True, kw_only=True):
-    """What servers and GPUs reported (docs/server-metrics.md).
+    """What servers and GPUs reported (docs/live.md).
 
     Several sources are combined like one server.
     """
@@ -283,7 +283,7 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
 
     protocol: Annotated[
         CacheProtocol,
-        "The state that --cache asked for; `server_calls` has the calls that emptied a cold one.",
+        "The state that --cache requested; `server_calls` has the calls that emptied a cold one.",
     ]
     salt: Annotated[
         str | None, "What the first words of the prompts depend on; null: they have no salt."
@@ -348,7 +348,7 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
 
 
 class ServerCallResult(Struct, frozen=True, kw_only=True):
-    """A POST request to a server beside the load."""
+    """A POST request to a server that is not part of the load."""
 
     moment: Annotated[Moment, "Before the clock started, while it ran, or after the last request."]
     url: Annotated[str, "Where it went."]

@@ -50,76 +50,51 @@ class TextSample(Struct, frozen=True, kw_only=True):
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
-    """Token counts, and how they were counted."""
+    """Token counts, and how they were counted; of ok requests, unless another is named."""
 
-    planned_input_tokens: Annotated[
-        int, "Input tokens of ok requests, as the data set counts them."
-    ]
-    planned_output_tokens: Annotated[int, "Output tokens that ok requests asked for."]
+    planned_input_tokens: Annotated[int, "Input tokens, as the data set counts them."]
+    planned_output_tokens: Annotated[int, "Requested output tokens."]
     predicted_server_input_tokens: Annotated[
         int | None,
-        "Prompt tokens of ok requests, as the server was expected to count them; null if that is "
-        "unknown for some.",
+        "Prompt tokens that the server was expected to count.",
     ] = None
-    input_predicted: Annotated[
-        int, "Ok requests whose prompt tokens, as the server counts them, were predicted."
-    ] = 0
+    input_predicted: Annotated[int, "Requests with such a prediction."] = 0
     input_tokens: Annotated[
         int,
-        "Input tokens of ok requests, as the server counts them, or else as predicted, or else as "
-        "planned.",
+        "Input tokens, as the server counts them, else as predicted, else as planned.",
     ]
     output_tokens: Annotated[
         int,
-        "Output tokens of ok requests: by usage, or else token ids, or else a tokenizer, or else "
-        "one per event.",
+        "Output tokens: by usage, else token ids, else a tokenizer, else one per event.",
     ]
-    cached_tokens: Annotated[
-        int, "Prompt tokens that the server took from its cache, of ok requests."
-    ]
-    cached_counted: Annotated[int, "Ok requests for which the server reported cached tokens."]
-    stream_ns: Annotated[int, "Sum of the times from first to last token of ok requests, ns."]
-    decode_ns: Annotated[int, "The same sum over ok requests that have a TPOT, ns."]
-    decode_tokens: Annotated[
-        int, "Output tokens after the first event, of ok requests that have a TPOT."
-    ]
-    usage_requests: Annotated[int, "Ok requests whose output tokens come from usage."]
-    id_requests: Annotated[
-        int, "Ok requests whose output tokens are counted by token ids or logprobs."
-    ]
-    tokenizer_requests: Annotated[
-        int, "Ok requests whose output tokens a tokenizer has counted, after the run."
-    ]
-    event_requests: Annotated[int, "Ok requests whose output tokens are counted as one per event."]
-    usage_per_event: Annotated[int, "Ok requests whose usage counts the tokens of each event."]
-    ids_per_event: Annotated[
-        int, "Ok requests in which token ids or logprobs count the tokens of each event."
-    ]
-    imputed_gaps: Annotated[
-        int, "Gaps of `itl` that are equal parts of the gap between two events."
-    ]
-    token_events: Annotated[int, "Events with tokens, of ok requests."]
-    token_reads: Annotated[int, "Reads of the socket that contained events with tokens."]
-    inexact_events: Annotated[
-        int, "Events of ok requests with tokens that may have arrived before their time stamp."
-    ] = 0
-    user_stamped_events: Annotated[
-        int, "Of the events of ok requests with tokens, those without a time stamp of the kernel's."
-    ] = 0
+    cached_tokens: Annotated[int, "Prompt tokens that the server took from its cache."]
+    cached_counted: Annotated[int, "Requests for which the server reported cached tokens."]
+    stream_ns: Annotated[int, "Sum of the times from first to last token, ns."]
+    decode_ns: Annotated[int, "The same sum over requests with a TPOT, ns."]
+    decode_tokens: Annotated[int, "Their output tokens after the first event."]
+    usage_requests: Annotated[int, "Requests whose output tokens come from usage."]
+    id_requests: Annotated[int, "Requests counted by token ids or logprobs."]
+    tokenizer_requests: Annotated[int, "Requests counted by a tokenizer, after the run."]
+    event_requests: Annotated[int, "Requests counted as one token per event."]
+    usage_per_event: Annotated[int, "Requests whose usage counts the tokens of each event."]
+    ids_per_event: Annotated[int, "Requests in which token ids or logprobs count them."]
+    imputed_gaps: Annotated[int, "Gaps of `itl` that are equal parts of one between two events."]
+    token_events: Annotated[int, "Events with tokens."]
+    token_reads: Annotated[int, "Reads of the socket with such events."]
+    inexact_events: Annotated[int, "Such events that may have arrived before their time stamp."] = 0
+    user_stamped_events: Annotated[int, "Such events without a time stamp of the kernel's."] = 0
     reordered_events: Annotated[
         int,
-        "Of these events, those that were readable only after segments had come that the network "
-        "had lost or delayed.",
+        "Those of them that waited for segments that the network lost or delayed.",
     ] = 0
     late_events: Annotated[
         int,
-        "Events that may have arrived before their time stamp and that the client read more than "
-        "0.2 ms after it.",
+        "Inexact events that the client read more than 0.2 ms after their stamp.",
     ] = 0
     unbounded_events: Annotated[
         int,
-        "Those of them whose times are those of reading, without a bound: of compressed answers, "
-        "or of a records file that does not say how late they were read.",
+        "Events whose times are those of reading, without a bound: of compressed answers, or "
+        "of records that do not say how late they were read.",
     ] = 0
     content_events: Annotated[int, "Events with content."]
     reasoning_events: Annotated[int, "Events with reasoning."]
@@ -130,60 +105,54 @@ class Tokens(Struct, frozen=True, kw_only=True):
     unseen_tokens: Annotated[int, "Tokens that usage counts in excess of the events received."]
     hidden_tokens: Annotated[
         int,
-        "Of the unseen tokens, those that usage calls reasoning, in answers that streamed no "
-        "reasoning. They count in throughput and not in TPOT.",
+        "Those of them that usage calls reasoning, in answers that streamed none. They count "
+        "in throughput and not in TPOT.",
     ] = 0
     surplus_events: Annotated[
         int, "Events in excess of the tokens that usage, or a tokenizer, counts."
     ]
     disagreeing_counts: Annotated[
-        int, "Ok requests whose prompt and completion tokens do not add up to their total."
+        int, "Requests whose prompt and completion tokens do not add up to their total."
     ] = 0
     disagreeing_tokens: Annotated[int, "How many tokens these are apart."] = 0
-    nan_events: Annotated[int, "Events of ok requests in which a number was NaN or infinite."] = 0
-    results: Annotated[int, "Embeddings or scores of ok requests; 0 where answers have tokens."] = 0
-    lost_token_events: Annotated[int, "Events with tokens, of requests that are not ok."]
+    nan_events: Annotated[int, "Events in which a number was NaN or infinite."] = 0
+    results: Annotated[int, "Embeddings or scores; 0 where answers have tokens."] = 0
+    lost_token_events: Annotated[int, "Events with tokens of requests that are not ok."]
     input_as_planned: Annotated[
         int,
-        "Ok requests for which the server's prompt tokens equal the prediction, or else the plan.",
+        "Requests whose prompt tokens equal the prediction, else the plan.",
     ]
     input_counted: Annotated[
-        int, "Ok requests whose prompt tokens were planned, and were counted by the server."
+        int, "Requests whose prompt tokens were planned, and counted by the server."
     ]
     unexpected_input_tokens: Annotated[
         int,
-        "Prompt tokens that the server counted in excess of prediction or plan; negative if it "
-        "counted fewer.",
+        "Prompt tokens that the server counted beyond prediction or plan.",
     ]
     unplanned_requests: Annotated[
         int,
-        "Ok requests without a planned length: they repeated answers, or there was no tokenizer.",
+        "Requests without a planned length: they repeated answers, or there was no tokenizer.",
     ]
-    unplanned_input_tokens: Annotated[
-        int, "Prompt tokens of the unplanned requests, as the server counts them."
-    ]
-    unknown_input: Annotated[
-        int, "Unplanned requests for which the server reports no prompt tokens."
-    ]
+    unplanned_input_tokens: Annotated[int, "Their prompt tokens, as the server counts them."]
+    unknown_input: Annotated[int, "Those of them for which the server reports none."]
     output_as_planned: Annotated[
-        int, "Ok requests with exactly the requested number of output tokens."
+        int, "Requests with exactly the requested number of output tokens."
     ]
     output_counted_by: Annotated[
         str,
-        "How output tokens were counted: usage, token ids, tokenizer, events, or several of them; "
-        "`n/a`: none were counted.",
+        "How output tokens were counted: usage, token ids, tokenizer, events, or several of "
+        "them; or `n/a`.",
     ]
     itl_counted_by: Annotated[
-        str, "By what the tokens of an event were: usage, token ids, or events, each as one."
+        str, "How the tokens of an event were: usage, token ids, or events, each as one."
     ]
     predicted_from: Annotated[
         Prediction | None, "Basis of the prediction; null if the data set does not say."
     ] = None
     tpot_over: Annotated[
         TpotOver,
-        "The divisor of TPOT: the tokens counted, all or without hidden ones. If a sample of texts "
-        "shows that more tokens were counted than streamed, it is the tokens of that sample; TPOT "
-        "then covers only the answers of the sample.",
+        "The divisor of TPOT. If a sample of texts shows that more tokens were counted than "
+        "streamed, TPOT covers only the answers of that sample.",
     ] = TOKENS_COUNTED
     text_sample: Annotated[
         TextSample | None,

@@ -1,5 +1,5 @@
 """The meaning here of flags of other tools that are accepted, and are no settings of loadgen,
-for docs/migrating.md.
+for docs/other-flags.md.
 """
 
 from loadgen.cli.compat.sglang import DATASETS

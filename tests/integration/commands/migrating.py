@@ -1,4 +1,4 @@
-"""The flags of other tools in docs/migrating.md, made of what the parser knows.
+"""The flags of other tools in docs/other-flags.md, made of what the parser knows.
 
 `python -m tests.integration.commands.migrating` writes them.
 """
@@ -11,11 +11,11 @@ from textwrap import fill
 from loadgen.cli import compat
 from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM
 from loadgen.cli.flags import run_parser
-from tests.helpers.documents import between, table
+from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 from tests.integration.commands import flag_meanings
 
-DOCUMENT = ROOT / "docs/migrating.md"
+DOCUMENT = ROOT / "docs/other-flags.md"
 DATA = ROOT / "tests/data/flags"
 # Remarks on flags of the same name that do less or more here.
 VLLM_NOTES = {
@@ -82,6 +82,7 @@ MEANINGS = {
 OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
+NEW = "+"  # behind a flag that the oldest of several releases does not have
 WIDTH = 120
 
 
@@ -121,10 +122,7 @@ def texts() -> dict[str, str]:
         "sglang": _by_effect("SGLang", "sglang"),
         "inferencex": _by_effect("InferenceX", "inferencex"),
         "guidellm": _grouped("guidellm", GUIDELLM.items()),
-        "aiperf": table(
-            (f"flag of {', '.join(releases('aiperf'))}", "here"),
-            ((f"`{flag}`", here) for flag, here in AIPERF.items()),
-        ),
+        "aiperf": _grouped("aiperf", AIPERF.items()),
     }
 
 
@@ -132,6 +130,9 @@ def _by_effect(title: str, name: str | None) -> str:
     """Write a section for each kind of effect that a flag of a tool has here."""
     tool = title.lower()
     rows = dict(accepted(tool, name))
+    if tool != "vllm":
+        of_vllm = dict(accepted("vllm", None))
+        rows = {flag: here for flag, here in rows.items() if here != of_vllm.get(flag)}
     same = [flag for flag, here in rows.items() if here == SAME]
     remarks = {
         flag: here.removeprefix(f"{SAME}; ")
@@ -146,19 +147,15 @@ def _by_effect(title: str, name: str | None) -> str:
     others = [
         (flag, here) for flag, here in rows.items() if not here.startswith((SAME, "no effect"))
     ]
+    sections = {
+        "that are the same": _wrapped(", ".join(_named(tool, flag) for flag in same)),
+        "that are the same, with remarks": _grouped(tool, remarks.items()),
+        "that have another name or other values": _grouped(tool, others),
+        "without effect": _grouped(tool, without.items()),
+        "that are refused": _grouped(tool, refused(name, set().union(*releases(tool).values()))),
+    }
     return "\n\n".join(
-        (
-            f"### Flags of {title} that are the same",
-            _wrapped(", ".join(_named(tool, flag) for flag in same)),
-            f"### Flags of {title} that are the same, with remarks",
-            _grouped(tool, remarks.items()),
-            f"### Flags of {title} that have another name or other values",
-            _grouped(tool, others),
-            f"### Flags of {title} without effect",
-            _grouped(tool, without.items()),
-            f"### Flags of {title} that are refused",
-            _grouped(tool, refused(name, set().union(*releases(tool).values()))),
-        )
+        f"### Flags of {title} {which}\n\n{text}" for which, text in sections.items() if text
     )
 
 
@@ -183,6 +180,8 @@ def _named(tool: str, flag: str) -> str:
     told = releases(tool)
     having = [version for version, flags in told.items() if flag in flags]
     assert having, f"{tool} has no {flag}"
+    if len(told) > 2 and having == list(told)[1:]:
+        return f"`{flag}`{NEW}"
     return f"`{flag}`" + ("" if len(having) == len(told) else f" ({', '.join(having)})")
 
 

@@ -13,8 +13,8 @@ NAMES = sorted(path.stem for path in PAGES.glob("[a-z]*.md"))
 TOLD = {
     name
     for part in (ROOT / "docs" / "audit.md").read_text().split("## Rules")[1:]
-    for heading in re.findall(r"^###+ (.+)$", part, re.MULTILINE)
-    for name in re.findall(r"`([a-z-]+)`", heading)
+    for names in re.findall(r"^- \*\*(.+?)\*\*:", part, re.MULTILINE)
+    for name in re.findall(r"`([a-z-]+)`", names)
 }
 MODULES = (ROOT / "loadgen" / "lab" / "audit").rglob("*.py")
 # Which lists all rules.

@@ -1,11 +1,17 @@
-"""The tables of docs/result.md, made of the schema; `python -m tests.report.schema.document`
+"""The lists of docs/result.md, made of the schema; `python -m tests.report.schema.document`
 writes them.
 """
 
+import re
 from collections.abc import Iterator
+from itertools import groupby
+from textwrap import fill
 from typing import Any
 
-from tests.helpers.documents import between, table
+from msgspec.structs import fields
+
+from loadgen.report.result.sglang_numbers import SglangNumbers
+from tests.helpers.documents import between, list_item
 from tests.helpers.result_schema import SCHEMA
 from tests.helpers.source import ROOT
 
@@ -14,25 +20,96 @@ BEGIN, END = (
     "<!-- keys: written by python -m tests.report.schema.document -->",
     "<!-- end of keys -->",
 )
+UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
 DEFS = SCHEMA["$defs"]
-MERGED = "numbers"  # a part of `run` and of `brief`, told once
-HEAD = ("key", "type", "meaning")
+SGLANG = {field.name for field in fields(SglangNumbers)}  # the schema alone says what they mean
+MERGED = "numbers"  # a part of `run` and of `brief`, described once
+# What null says of most values, as the page says once for all.
+UNKNOWN = re.compile(
+    r"; null(?::| where| without| if) (?:unknown|unknown, or none|none[^;.]*|no [^;.]*|"
+    r"nothing[^;.]*|not (?:needed|measured)[^;.]*|there (?:is|was|are) none|"
+    r"(?:it|they|the run|the server) ha(?:s|ve) none|"
+    r"it (?:is unknown|did not[^;.]*|does not apply[^;.]*|reported none|was never reported)|"
+    r"it|limits|--[a-z-]+|neither|(?:the system|the GPU) does not report [^;.]*|"
+    r"they do not count them|some are unknown|that is unknown for some|either is null)(?=\.$)"
+)
+# What the page says once for all, too.
+USUAL = re.compile(
+    r",? on the clock of `latency_from`(?=[,.;])|"
+    r"(?:; missing|\. Missing) where answers (?:have no tokens|have tokens|come in one piece)"
+    r"(?=\.$)"
+)
+# What tells apart rows that are told as one.
+STATISTIC = re.compile("^(?:Mean|Median|Standard deviation), ms: ")
+OWN_NAME = re.compile("^Of `[a-z0-9_]+`[.]$")
+VLLMS_NAME = re.compile("^As `[a-z0-9_]+`[.]$")
+CLOCK = re.compile(", from (?:due|sent)[.]$")
+Row = tuple[str, str, str]
 
 
 def written() -> str:
-    return "\n\n".join(filter(None, map(section, DEFS)))
+    """Every type under a heading of its own. A key with the type and the meaning that it has in an
+    earlier type is named there alone.
+    """
+    first: dict[Row, str] = {}
+    return "\n\n".join(section(name, first) for name in DEFS)
 
 
-def section(name: str) -> str:
+def section(name: str, first: dict[Row, str]) -> str:
     node = DEFS[name]
-    rows = list(keys(node))
-    lines = [f"## {name}", node["description"]]
+    repeated: dict[str, list[str]] = {}
+    items = []
+    sglangs = [row[0] for row in keys(node) if name == "run" and row[0].strip("`") in SGLANG]
+    for row in folded(row for row in keys(node) if row[0] not in sglangs):
+        told = first.setdefault(row, name)
+        if told == name:
+            items.append(item(*row))
+        else:
+            repeated.setdefault(told, []).append(row[0])
+    if sglangs:
+        items.append(list_item(f"SGLang's keys: {', '.join(sglangs)}."))
+    lines = [f"## {name}", fill(node["description"], 120, **UNBROKEN)]
     if node.get("$ref"):
         lines.append(f"It has the keys of [{MERGED}](#{MERGED}), and:")
-    return "\n\n".join([*lines, table(HEAD, rows)] if rows else lines)
+    alike = [
+        list_item(f"As in [{other}](#{other}): {', '.join(names)}.")
+        for other, names in repeated.items()
+    ]
+    return "\n\n".join([*lines, "\n".join([*items, *alike])] if items or alike else lines)
 
 
-def keys(node: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str]]:
+def item(key: str, type_name: str, about: str) -> str:
+    """A number has its key alone, as has a boolean that says whether something is so; and a
+    question mark if it may be null.
+    """
+    plain = re.sub("^(?:optional )?(?:integer|number)", "", type_name)
+    if about.startswith("Whether "):
+        plain = plain.removeprefix("boolean")
+    shown = f"{key}{plain}" if plain in ("", "?") else f"{key} ({type_name})"
+    return list_item(f"{shown}: {UNKNOWN.sub('', USUAL.sub('', about))}")
+
+
+def folded(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows: mean, median and standard deviation of a latency in one, and both clocks."""
+    for (type_name, about), alike in groupby(rows, lambda row: (row[1], _common(row[2]))):
+        several = list(alike)
+        if len(several) == 1:
+            yield several[0]
+        else:
+            yield ", ".join(key for key, _, _ in several), type_name, about
+
+
+def _common(about: str) -> str:
+    text = UNKNOWN.sub("", about)
+    if STATISTIC.match(text):
+        text = f"{STATISTIC.sub('', text).removesuffix('.')}, ms."
+    text = OWN_NAME.sub("Of the distribution of this name.", text)
+    text = VLLMS_NAME.sub("As vLLM's key for the same.", text)
+    text = CLOCK.sub(", from due, and from sent.", text)
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def keys(node: dict[str, Any], before: str = "") -> Iterator[Row]:
     """A row for each key, those of objects that have no section of their own among them."""
     alike = one_for_all(node)
     if alike and len(node["properties"]) > 3:
@@ -41,10 +118,9 @@ def keys(node: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str
         return
     for name, value in node.get("properties", {}).items():
         needed = node.get("required", ())
-        shown = f"`{before}{name}`" + (
-            "" if name in needed or node.get("$ref") or not needed else " (may be missing)"
-        )
-        yield shown, kind(value), meaning(value)
+        shown = f"`{before}{name}`"
+        optional = "" if name in needed or node.get("$ref") or not needed else "optional "
+        yield shown, f"{optional}{kind(value)}", meaning(value)
         inner = value["items"] if value.get("type") == "array" else value
         yield from keys(inner, f"{before}{name}{'[]' if inner is not value else ''}.")
     for pattern, value in node.get("patternProperties", {}).items():
@@ -71,27 +147,35 @@ def resolved(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind(value: dict[str, Any]) -> str:
-    """What a value may be, in words."""
+    """What a value may be, in words; with a question mark, also null."""
     if "$ref" in value:
         name = value["$ref"].split("/")[2]
         return f"[{name}](#{name})" if value["$ref"].count("/") == 2 else kind(resolved(value))
     if "enum" in value:
-        return " or ".join(f"`{each}`" for each in value["enum"])
+        return ", ".join(f"`{each}`" for each in value["enum"])
     if "const" in value:
         return f"`{str(value['const']).lower()}`"
     for several in ("oneOf", "anyOf"):
         if several in value:
-            return " or ".join(map(kind, value[several]))
+            return either(list(map(kind, value[several])))
     kinds = [value["type"]] if isinstance(value.get("type"), str) else value.get("type", ["any"])
-    return " or ".join(of_type(each, value) for each in kinds)
+    return either([of_type(each, value) for each in kinds])
+
+
+def either(kinds: list[str]) -> str:
+    """One of several kinds."""
+    others = [each for each in kinds if each != "null"]
+    if not others or len(others) == len(kinds):
+        return " or ".join(kinds)
+    return " or ".join(others) + "?"
 
 
 def of_type(name: str, value: dict[str, Any]) -> str:
     if name == "array" and value.get("items"):
-        return f"array of {kind(value['items'])}"
+        return f"[{kind(value['items'])}]"
     further = value.get("additionalProperties")
     if name == "object" and isinstance(further, dict) and further:
-        return f"object of {kind(further)}"
+        return f"{{{kind(further)}}}"
     return name
 
 

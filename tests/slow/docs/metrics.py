@@ -1,4 +1,4 @@
-"""What loadgen makes of the streams that docs/metrics.md shows, as the tables of that page.
+"""What loadgen makes of the streams that docs/numbers.md shows, as the tables of that page.
 
 `python -m tests.slow.docs.metrics` draws the pictures and writes the tables again.
 """
@@ -29,7 +29,7 @@ from tests.slow.docs.pictures import (
     Event,
 )
 
-PAGE = ROOT / "docs" / "metrics.md"
+PAGE = ROOT / "docs" / "numbers.md"
 END = "<!-- end of numbers -->"
 OF_ONE = "<!-- numbers of one request: written by python -m tests.slow.docs.metrics -->"
 OF_STREAMS = "<!-- numbers of three streams: written by python -m tests.slow.docs.metrics -->"

@@ -1,5 +1,5 @@
 """docs/mistakes.md: what is printed when something was got wrong; `python -m
-tests.slow.docs.mistakes` makes its table.
+tests.slow.docs.mistakes` makes its sections.
 
 Each is made for real, in a folder of its own, against the servers of `servers`.
 """
@@ -21,7 +21,7 @@ from loadgen.testing.process import started
 from loadgen.util.machine import usable_cores
 from tests.helpers.command_line import TOKENIZER, environment, interrupt, served, start
 from tests.helpers.console_lines import unwrapped
-from tests.helpers.documents import between, cells_of, found_between, table
+from tests.helpers.documents import between, found_between
 from tests.helpers.source import ROOT
 from tests.helpers.warm_command import called
 from tests.slow.docs.playing import MODEL, hub_cache
@@ -31,7 +31,7 @@ BEGIN, END = (
     "<!-- mistakes: made by python -m tests.slow.docs.mistakes -->",
     "<!-- end of mistakes -->",
 )
-HEAD = ["what is wrong", "as it was typed", "what is printed", "exit code"]
+REFUSED = 2  # the exit code that the page leaves out
 PROGRESS = re.compile(r"loadgen: (starting|preparing|connecting|warming up|waiting|\d|.*\bended\b)")
 SHELL = re.compile("[|&;<>]")  # what only a shell understands
 SERVER = "--base-url http://127.0.0.1:8000"
@@ -59,6 +59,29 @@ class Mistake:
     presses: int = 0
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a mistake prints.
+
+    Attributes:
+        what: The mistake, in a word.
+        typed: The command.
+        printed: Its lines.
+        code: The exit code.
+    """
+
+    what: str
+    typed: str
+    printed: tuple[str, ...]
+    code: int
+
+    def section(self) -> str:
+        """Its section of the page."""
+        block = "\n".join(("```text", f"$ {self.typed}", *self.printed, "```"))
+        ending = "" if self.code == REFUSED else f"\n\nExit code {self.code}."
+        return f"## {self.what}\n\n{block}{ending}"
+
+
 # The first line, which has no rate, what the server says, and what to do.
 FAILED = (r"^FAILED: (?!.* req/s)", r"^ +[\w()]+: request 0,", "^ +-> ")
 MISTAKES = (
@@ -70,9 +93,6 @@ MISTAKES = (
         "`https` where the server speaks `http`", "loadgen run --base-url https://127.0.0.1:8002"
     ),
     Mistake("A URL without `http://`", "loadgen run --base-url 127.0.0.1:8000"),
-    Mistake(
-        "A host that does not exist", "loadgen run --base-url http://no-such-host.invalid:8000"
-    ),
     Mistake("`/v1` in the URL", "loadgen run --base-url http://127.0.0.1:8000/v1"),
     Mistake(
         "A wrong path, as one without `/v1`",
@@ -86,19 +106,10 @@ MISTAKES = (
     Mistake("A key file that does not exist", f"loadgen run {SERVER} --api-key @key.txt"),
     Mistake("A misspelled flag", f"loadgen run {SERVER} --num-promts 10"),
     Mistake("A flag of another tool", f"loadgen run {SERVER} --concurrency 10"),
-    Mistake("An unknown flag", f"loadgen run {SERVER} --fast"),
-    Mistake("A rate that is not a number", f"loadgen run {SERVER} --rate 10/s"),
-    Mistake("A rate of 0", f"loadgen run {SERVER} --rate 0"),
-    Mistake("Fewer than one prompt", f"loadgen run {SERVER} --num-prompts -5"),
     Mistake("A duration with an unknown unit", f"loadgen run {SERVER} --rate 10 --duration 30sec"),
     Mistake("A duration, and no rate", f"loadgen run {SERVER} --duration 30"),
-    Mistake("A concurrency of 0", f"loadgen run {SERVER} --max-concurrency 0"),
     Mistake("An unknown data set", f"loadgen run {SERVER} --dataset-name sharegtp"),
     Mistake("No file for a data set", f"loadgen run {SERVER} --dataset-name sharegpt"),
-    Mistake(
-        "A file that does not exist",
-        f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl",
-    ),
     Mistake(
         "A file in another format",
         f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl",
@@ -125,9 +136,6 @@ MISTAKES = (
     Mistake("A misspelled limit", f'loadgen run {SERVER} --slo "ttft_p99<500sec"'),
     Mistake("A limit on an unknown metric", f'loadgen run {SERVER} --slo "latency_p99<5s"'),
     Mistake(
-        "An unknown metric to print", f"loadgen run {SERVER} --percentile-metrics ttft,latency"
-    ),
-    Mistake(
         "A folder that cannot be written",
         f"loadgen run {SERVER} --save-result --result-dir /proc/results",
     ),
@@ -150,7 +158,6 @@ MISTAKES = (
         "Too few files allowed for so many connections",
         f"ulimit -n 200; loadgen run {SERVER} --max-concurrency 500",
     ),
-    Mistake("Two tools at once", f"loadgen run {SERVER} --compat vllm-0.11 --compat sglang"),
     Mistake(
         "An unknown key in a file",
         "loadgen run --config load.yaml",
@@ -234,8 +241,8 @@ def servers() -> Iterator[dict[str, str]]:
         guarded.server_close()
 
 
-def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> tuple[str, str, str, str]:
-    """Make a mistake, in an empty folder; returns its row, with the ports that stand for others."""
+def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> Told:
+    """Make a mistake, in an empty folder; its ports are those that are written in the page."""
     (folder / "tokenizer.json").symlink_to(TOKENIZER)
     for name, text in mistake.files.items():
         (folder / name).write_text(_replaced(text, ports))
@@ -249,10 +256,8 @@ def told(mistake: Mistake, ports: dict[str, str], folder: Path) -> tuple[str, st
     if mistake.shows:
         lines = [line for line in lines if any(re.search(shows, line) for shows in mistake.shows)]
     text = _replaced("\n".join(lines), {port: written for written, port in ports.items()})
-    printed = "<br>".join(
-        f"`` {' '.join(line.split())} ``" for line in _steady(text, folder).splitlines()
-    )
-    return mistake.what, f"`` {mistake.typed} ``", printed, str(code)
+    printed = tuple(" ".join(line.split()) for line in _steady(text, folder).splitlines())
+    return Told(mistake.what, mistake.typed, printed, code)
 
 
 def _made(mistake: Mistake, typed: str, folder: Path) -> tuple[int, str, str]:
@@ -306,19 +311,33 @@ def _steady(text: str, folder: Path) -> str:
     )
 
 
-def rows_of_the_page() -> dict[str, tuple[str, ...]]:
-    return {row[0]: row for row in cells_of(found_between(DOCUMENT, BEGIN, END))}
+SECTION = re.compile(
+    r"## (?P<what>.+)\n\n```text\n\$ (?P<typed>.+)\n(?P<printed>(?:.*\n)*?)```"
+    r"(?:\n\nExit code (?P<code>\d+)\.)?"
+)
+
+
+def sections_of_the_page() -> dict[str, Told]:
+    return {
+        one["what"]: Told(
+            one["what"],
+            one["typed"],
+            tuple(one["printed"].splitlines()),
+            int(one["code"] or REFUSED),
+        )
+        for one in SECTION.finditer(found_between(DOCUMENT, BEGIN, END))
+    }
 
 
 def main() -> None:
-    """Make every mistake, and write the table."""
-    rows = []
+    """Make every mistake, and write the sections."""
+    sections = []
     with servers() as ports:
         for mistake in MISTAKES:
             with tempfile.TemporaryDirectory() as folder:
-                rows.append(told(mistake, ports, Path(folder)))
-            print(*rows[-1], sep="\n    ")
-    between(DOCUMENT, BEGIN, table(HEAD, rows), END)
+                sections.append(told(mistake, ports, Path(folder)).section())
+            print(sections[-1])
+    between(DOCUMENT, BEGIN, "\n\n".join(sections), END)
 
 
 if __name__ == "__main__":

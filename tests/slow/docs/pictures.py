@@ -1,4 +1,4 @@
-"""The pictures of docs/metrics.md, and the examples that they show; `python -m
+"""The pictures of docs/numbers.md, and the examples that they show; `python -m
 tests.slow.docs.pictures` draws them.
 """
 

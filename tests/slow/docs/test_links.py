@@ -56,3 +56,14 @@ def test_links_stay_inside_the_site(page: Path) -> None:
 def test_every_page_can_be_found_in_the_navigation() -> None:
     listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES[1:])
+
+
+def test_a_page_has_one_name() -> None:
+    nav = dict(
+        re.findall(r"^ +- (.+): ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    )
+    listed = re.findall(r"\[([^\]]+)\]\(([\w/-]+\.md)\)", (ROOT / "docs/index.md").read_text())
+    for title, name in zip(nav, nav.values(), strict=True):
+        page = (ROOT / "docs" / name).read_text()
+        assert page.startswith(f"# {title}\n"), name
+        assert name == "index.md" or (title, name) in listed, name

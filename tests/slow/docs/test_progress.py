@@ -1,4 +1,4 @@
-"""docs/progress.md names every value that a program can read of a run; docs/live.md says how
+"""docs/library.md names every value that a program can read of a run; docs/live.md says how
 exact they are.
 """
 
@@ -11,10 +11,7 @@ from tests.helpers.source import ROOT
 
 def test_the_page_names_every_attribute_of_a_progress() -> None:
     told = (
-        (ROOT / "docs/progress.md")
-        .read_text()
-        .partition("\n## Progress\n")[2]
-        .partition("\n## ")[0]
+        (ROOT / "docs/library.md").read_text().partition("\n## Progress\n")[2].partition("\n## ")[0]
     )
     properties = [name for name, value in vars(Progress).items() if isinstance(value, property)]
     names = [*(field.name for field in structs.fields(Progress)), *properties]

@@ -1,5 +1,5 @@
 """The capacity equations against the scheduler in virtual time, with the bounds of
-docs/simulator.md.
+engines/sim/EQUATIONS.md.
 """
 
 import statistics

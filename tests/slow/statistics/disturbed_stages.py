@@ -1,7 +1,7 @@
 """Simulated stages on a machine that other processes use: how often they adopt an arm; makes a
 table of the docs.
 
-`python -m tests.slow.statistics.disturbed_stages` writes the table into docs/deciding.md.
+`python -m tests.slow.statistics.disturbed_stages` writes the table into bench/results/studies.md.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Simulated stages: how often they adopt an arm that is no better, and how soon one that is; makes
 a table of the docs.
 
-`python -m tests.slow.statistics.stages` writes the table into docs/deciding.md. The decisions are
-those of `loadgen.stats.group_sequential.compare`, which looks after each block, as a study does.
-The size of the noise matters only beside an effect, so that one is enough.
+`python -m tests.slow.statistics.stages` writes the table into bench/results/studies.md. The
+decisions are those of `loadgen.stats.group_sequential.compare`, which looks after each block, as
+a study does. The size of the noise matters only beside an effect, so that one is enough.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ SIGMA = 0.012
 DRIFT = 0.02  # of the machine, from block to block
 STAGES = 20_000
 FEWER = 4_000  # where the mean number of blocks is asked
-DOCUMENT = ROOT / "docs" / "deciding.md"
+DOCUMENT = ROOT / "bench" / "results" / "studies.md"
 BEGIN, END = (
     "<!-- stages: made by python -m tests.slow.statistics.stages -->",
     "<!-- end of stages -->",

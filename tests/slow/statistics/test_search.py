@@ -93,7 +93,7 @@ CAPACITIES = [
 async def test_the_capacity_of_the_simulator_is_found_within_5_percent(
     tmp_path: Path, given: dict[str, Any], prompt: int, output: int, slo: str
 ) -> None:
-    """Slots are the limit: R / (m T) requests/s, as docs/simulator.md derives it; then a queue
+    """Slots are the limit: R / (m T) requests/s, by engines/sim/EQUATIONS.md; then a queue
     grows.
     """
     settings = SimSettings.of(**given)

@@ -92,8 +92,8 @@ def caveats(model: ReportModel) -> Iterator[Line]:
             "Bounds of other workloads are of one look."
         )
         yield line(
-            "In a result, > stands between arms that differ, and ≈ between arms of which no "
-            "difference is shown."
+            f"A result names the best arm first: {'>' if model.more_is_better else '<'} separates "
+            "arms that differ, and ≈ arms of which no difference is shown."
         )
     if model.confirmation is not None and model.winner is not None and not model.published:
         yield line(
