@@ -50,7 +50,8 @@ class ComparedRun(ABC):
         environment: What may differ, by name.
         records: The path of its records, if these were read.
         records_setting: The path of its records, if it wrote some.
-        has_own_server: Whether the server was started for it.
+        has_own_server: Whether the server was started for it, or for a series of runs.
+        address: Where its server was; empty if unknown.
         key: Identifies the run.
         warnings: What must be read before its numbers.
         requests_missing: Why the values of its single requests cannot be read; empty if they can,
@@ -75,6 +76,7 @@ class ComparedRun(ABC):
     records: str | None = None
     records_setting: str | None = None
     has_own_server = False
+    address = ""
     key: tuple[object, ...]
     warnings: list[str]
     requests_missing = ""
@@ -151,6 +153,7 @@ class SavedRun(ComparedRun):
             self.failed_checks = [check.name for check in run.failed_checks]
             self.meaning, self.warnings = Meaning(run.latency_from), []
             self.has_own_server = "commands" in run.provenance.saved_engine
+            self.address = str(run.provenance.saved_engine.get("base_url", ""))
             self.load = {name: getattr(run.numbers, name) for name in LOAD}
             self.succeeded, self.error_rate = run.numbers.completed, run.error_rate
             self.records_setting = run.provenance.settings.records

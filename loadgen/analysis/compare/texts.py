@@ -107,10 +107,16 @@ def runs(side: Side) -> str:
 
 
 def start_word(*sides: Side) -> str:
-    """Call runs starts if each has started its server; a run at a server that was there may
-    follow another.
+    """Call runs starts if each has started its server, at a free port; a run at a server that was
+    there may follow another, as in a series.
     """
-    return "starts" if all(run.has_own_server for side in sides for run in side.starts) else "runs"
+    return "starts" if all(map(_has_own_servers, sides)) else "runs"
+
+
+def _has_own_servers(side: Side) -> bool:
+    addresses = {run.address for run in side.starts}
+    is_alone = len(addresses) == len(side.starts)
+    return is_alone and all(run.has_own_server for run in side.starts)
 
 
 def notes(comparison: Comparison) -> list[str]:

@@ -167,6 +167,24 @@ def test_pages_have_the_same_rows(
     )
 
 
+def test_every_form_has_one_answer(
+    folders: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = ["--markdown", "c.md", "--html", "c.html"]
+    dispatch(["compare", *folders, *pages])
+    answer = capsys.readouterr().out.splitlines()[-1]
+    title, *others = answer.split(" | ")
+    dispatch(["compare", *folders, "--json"])
+    (about,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (about["answer"], about["word"]) == (answer, "SLOWER")
+    texts = [text for _, text in Page(Path("c.html").read_text()).texts]
+    assert title in texts
+    assert Path("c.md").read_text().startswith(f"# {title}\n")
+    for part in others:
+        assert part in " ".join(texts)
+        assert part.replace("*", r"\*") in Path("c.md").read_text()
+
+
 def test_better_stands_out_on_a_page() -> None:
     base, new = starts(Path("base"), 20.0, 20.2, 19.9), starts(Path("new"), 10.0, 10.1, 9.9)
     dispatch(["compare", base, new, "--markdown", "c.md", "--html", "c.html"])
