@@ -377,36 +377,6 @@ class TestNoise:
             NoiseFile.read(str(tmp_path / "n.json"))
 
 
-class TestSeeds:
-    """Runs of other seeds are draws of one workload, as those of --num-runs."""
-
-    @staticmethod
-    def side(folder: Path, ttft: float, *seeds: int) -> str:
-        folder.mkdir()
-        for number, seed in enumerate(seeds):
-            settings = FEW.replace(seed=seed)
-            saved(folder / f"{folder.name}{number}.json", ttft=ttft + number, settings=settings)
-        return str(folder)
-
-    def test_runs_of_several_seeds_are_starts_of_a_side(self, tmp_path: Path) -> None:
-        base, new = self.side(tmp_path / "a", 20, 0, 1, 2), self.side(tmp_path / "b", 40, 0, 1, 2)
-        comparison = compared(base, new)
-        assert row(comparison, "ttft_mean").conclusion is Conclusion.WORSE
-        assert comparison.notes == ()
-
-    def test_other_seeds_on_each_side_are_noted(self, tmp_path: Path) -> None:
-        base, new = self.side(tmp_path / "a", 20, 0, 1, 2), self.side(tmp_path / "b", 40, 3, 4, 5)
-        assert compared(base, new).notes == (
-            "A and B have different seeds: a difference may be one of their requests",
-        )
-
-    def test_another_seed_that_starts_repeat_is_refused(self, tmp_path: Path) -> None:
-        base, new = self.side(tmp_path / "a", 20, 0, 0, 0), self.side(tmp_path / "b", 40, 1, 1, 1)
-        with pytest.raises(BadInput, match="--seed one and another, which no start varies"):
-            compared(base, new)
-        assert len(compared(base, new, anyway=True).clashes) == 1
-
-
 class TestWorkloadsAndRows:
     def test_different_workloads_need_anyway(self, tmp_path: Path) -> None:
         paths = [
