@@ -1,5 +1,6 @@
 """Lies: what load generators have been seen to do, and what of loadgen's notices it."""
 
+from bench.mutants.compare_lies import COMPARE_LIES
 from bench.mutants.mutant import Check, Edit, Mutant, Test
 
 RECORD, TALLY, LOAD = (
@@ -445,4 +446,5 @@ LIES = (
         ),
         Test("tests/metrics/test_records_file.py::test_a_journal_is_read_wherever_its_writing_was_cut_off"),
     ),
+    *COMPARE_LIES,
 )  # fmt: skip

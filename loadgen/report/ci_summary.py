@@ -13,7 +13,11 @@ from loadgen.report.sections import latencies, verdict
 from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import four_digits, three_digits
 
-STATES = {True: "✅ passed", False: "❌ failed", None: "❔ not judged"}
+STATES = {
+    True: html.Span("passed", html.Tone.GOOD),
+    False: html.Span("FAILED", html.Tone.BAD),
+    None: html.Span("cannot tell", html.Tone.STRONG),
+}
 
 
 def markdown(result: RunResult | Series) -> str:

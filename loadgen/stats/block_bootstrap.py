@@ -7,6 +7,7 @@ instead of single observations (Kuensch, Ann. Stat. 17, 1989), from the series t
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +19,39 @@ RESAMPLES = 400
 MIN_SAMPLE_SIZE = 100  # effective, for any interval
 MIN_BLOCKS = 5  # fewer blocks show too little of how they vary
 ROUNDING = 1e-12  # relative differences up to this are rounding errors
+
+
+@dataclass(frozen=True, slots=True)
+class BlockBootstrap:
+    """Replicates of a ratio by resampled blocks.
+
+    Attributes:
+        length: The length of a block, in observations.
+    """
+
+    length: int
+
+    def ratios(self, numerator: Floats, denominator: Floats, seed: int) -> Floats:
+        """Return replicates of the ratio of two sums, as `resample_ratio`."""
+        return resample_ratio(numerator, denominator, self.length, seed)
+
+    def is_enough(
+        self, count: float, independent_variance: float, replicates: Floats, least: int
+    ) -> bool:
+        """Tell whether the observations are worth MIN_SAMPLE_SIZE independent ones, and `least`.
+
+        Args:
+            count, independent_variance, replicates: As for `effective_sample_size`.
+            least: How many independent observations the statistic needs.
+        """
+        n_eff = effective_sample_size(count, independent_variance, replicates)
+        return n_eff >= max(MIN_SAMPLE_SIZE, least)
+
+    def standard_error(self, replicates: Floats, count: float) -> tuple[float, float]:
+        """Return the standard error of a statistic and its degrees of freedom, as the function
+        of this name.
+        """
+        return standard_error(replicates, count, self.length)
 
 
 def block_length(count: int, concurrency: float, *series: Floats) -> int:

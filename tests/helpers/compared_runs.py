@@ -65,6 +65,18 @@ def _pickled_result(run: bytes) -> bytes:
     return pickle.dumps(run_facts.result(list(records), settings, schedule=schedule, **options))
 
 
+def unanswered(path: Path, settings: RunSettings = FEW) -> str:
+    """A result of which no request succeeded."""
+    schedule = _schedule(settings)
+    failures = [
+        run_facts.failed(index, due=int(due_ns) / MS)
+        for index, due_ns in enumerate(schedule.due_ns)
+    ]
+    data: dict[str, Any] = run_facts.result(failures, settings, schedule=schedule)
+    path.write_text(report.to_json(data | {"date": path.stem}) + "\n")
+    return str(path)
+
+
 def starts(folder: Path, *ttfts: float, **options: Any) -> str:
     """A folder of a result for each TTFT."""
     folder.mkdir()

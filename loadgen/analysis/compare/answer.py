@@ -1,53 +1,221 @@
-"""Answer: what changed from the baseline to a candidate, and how sure that is, in the parts of
-one line.
+"""Answer: what changed from the baseline to a candidate, in one line that begins with a word.
+
+The title of the page, its badge, the last line of the console, Markdown and JSON are all of it.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.confidence_interval import Basis
-from loadgen.analysis.compare.metrics import ERROR_RATE
-from loadgen.analysis.compare.pair import Conclusion, Row
+from loadgen.analysis.compare.finding import Finding, Quiet, findings, quiet_subjects
+from loadgen.analysis.compare.metrics import ERROR_RATE, THROUGHPUT
+from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.texts import (
     CONFIDENCE_TEXT,
     NO_VERDICT,
-    SIGNIFICANT,
     SURE,
-    bounds,
+    UNKNOWN_NOISE,
     change,
+    figure,
+    figure_with_bounds,
+    meanings_of_marks,
+    no_success,
     start_word,
-    unit,
     values,
 )
-from loadgen.report.run_state import MAX_NAMED as MAX_REASONS
-from loadgen.report.run_state import Colour
-from loadgen.report.summary_line import VERDICT_COLOURS, Part
-from loadgen.util.number_format import first_of, percent, three_digits
+from loadgen.report.run_state import MAX_NAMED, Colour
+from loadgen.report.summary_line import SEPARATOR, VERDICT_COLOURS, Part
+from loadgen.util.number_format import first_of, percent
 
-ANSWER_LATENCIES = ("ttft", "tpot", "e2el")
-STATISTICS = ("p99", "p90", "p50", "mean")  # the first with an interval represents its latency
-THROUGHPUTS = ("goodput", "output_throughput", "request_throughput")  # the first that there is
-SAME_WITHIN = (
-    0.05  # an interval within this of 0 shows that two values are the same, for most purposes
-)
 SEVERITY = ["", *VERDICT_COLOURS]  # another tool has no verdict
-COLOURS = {Conclusion.BETTER: Colour.GREEN, Conclusion.WORSE: Colour.RED}
+COUNTS = {2: "two"}  # of runs
 
 
-def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    """List the parts of the line: the changes, the basis of their intervals, and caveats."""
-    rows = _main_rows(candidate)
-    colours = {COLOURS.get(row.conclusion, Colour.NONE) for row in rows}
-    colour = next(
-        (severe for severe in (Colour.RED, Colour.GREEN) if severe in colours), Colour.NONE
+class Word(StrEnum):
+    """What an answer begins with."""
+
+    MORE_ERRORS = "MORE ERRORS"
+    FEWER_ERRORS = "FEWER ERRORS"
+    SLOWER = "SLOWER"
+    FASTER = "FASTER"
+    MIXED = "MIXED"  # some subjects are better, some worse
+    SAME = "THE SAME"  # each latency is, or each throughput where there is no latency
+    UNDECIDED = "UNDECIDED"
+
+
+COLOURS = {
+    Word.MORE_ERRORS: Colour.RED,
+    Word.SLOWER: Colour.RED,
+    Word.MIXED: Colour.RED,
+    Word.UNDECIDED: Colour.YELLOW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What changed, and how sure that is.
+
+    Attributes:
+        word: Its first word.
+        parts: The parts of its line; the first is the title.
+        quoted: The rows whose figures it states.
+    """
+
+    word: Word
+    parts: tuple[Part, ...]
+    quoted: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """Its first part."""
+        return self.parts[0][0]
+
+    @property
+    def text(self) -> str:
+        """All of it in one line."""
+        return SEPARATOR.join(text for text, _ in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What is sure about a candidate, or that nothing is; `text` continues its name."""
+
+    word: Word
+    text: str
+    colour: Colour
+
+
+def answer(comparison: Comparison, candidate: CandidateRows) -> Answer:
+    """Return the answer about a candidate.
+
+    What is sure comes first, then what may be, what is the same and what is undecided, then what
+    the figures are worth.
+    """
+    name = candidate.candidate.name
+    errors = _error_change(candidate)
+    changes, quiet = findings(candidate), quiet_subjects(candidate)
+    statements = list(_statements(comparison, candidate, errors, changes))
+    maybe = _listed("maybe", [finding for finding in changes if not finding.is_decided])
+    unclear = ", ".join(figure_with_bounds(subject.row) for subject in quiet if not subject.is_same)
+    details = [maybe, unclear and f"undecided: {unclear}"]
+    same = [subject for subject in quiet if subject.is_same]
+    if not statements:
+        decisive = [subject for subject in quiet if subject.subject != THROUGHPUT] or quiet
+        reason = _obstacle(comparison, candidate)
+        if decisive and not reason and not changes and all(each.is_same for each in decisive):
+            statements = [_same(comparison, candidate, decisive)]
+            same = [subject for subject in same if subject not in decisive]
+        else:
+            statements = [_nothing_sure(reason or "; ".join(filter(None, (maybe, unclear))))]
+            details = details if reason else []
+    parts = [(f"{name} {statement.text}", statement.colour) for statement in statements]
+    parts += [(detail, Colour.NONE) for detail in details if detail]
+    if same:
+        parts.append((_same_text("the same", same), Colour.NONE))
+    quoted = [row for finding in changes for row in finding.shown]
+    quoted += [subject.row for subject in quiet if not subject.is_same]
+    parts += [(meaning, Colour.YELLOW) for meaning in meanings_of_marks(quoted)]
+    parts += _caveats(comparison, candidate)
+    return Answer(statements[0].word, tuple(parts), tuple(quoted))
+
+
+def _statements(
+    comparison: Comparison,
+    candidate: CandidateRows,
+    errors: Row | None,
+    changes: Sequence[Finding],
+) -> Iterator[_Statement]:
+    if errors is not None:
+        word = Word.MORE_ERRORS if errors.is_worse else Word.FEWER_ERRORS
+        text = f"has {word}: {change(errors)} ({' to '.join(values(errors))})"
+        yield _Statement(word, text, COLOURS.get(word, Colour.GREEN))
+    if sure := [finding for finding in changes if finding.is_sure]:
+        word = _direction(sure)
+        yield _Statement(word, _listed(f"is {word}", sure), COLOURS.get(word, Colour.GREEN))
+    if here := [finding for finding in changes if finding.is_here]:
+        word = _direction(here)
+        text = _listed(f"is {word.lower()} {_in_these_runs(comparison, candidate)}", here)
+        yield _Statement(word, text, Colour.YELLOW)
+
+
+def _error_change(candidate: CandidateRows) -> Row | None:
+    """Return the row of the error rates if they differ; None for fewer errors beside a run in
+    which no request succeeded, which is no improvement.
+    """
+    row = candidate.row(ERROR_RATE)
+    if row is None or not (candidate.error_rates_differ or row.conclusion in SURE):
+        return None
+    return row if row.is_worse or not candidate.unanswered else None
+
+
+def _direction(changes: Iterable[Finding]) -> Word:
+    directions = {finding.is_worse for finding in changes}
+    if len(directions) > 1:
+        return Word.MIXED
+    return Word.SLOWER if True in directions else Word.FASTER
+
+
+def _listed(lead: str, changes: Sequence[Finding]) -> str:
+    """Write a lead and some changes; those in both directions as worse and better; empty without
+    any.
+    """
+    if not changes:
+        return ""
+    worse, better = (
+        ", ".join(_finding(finding) for finding in changes if finding.is_worse is is_worse)
+        for is_worse in (True, False)
     )
-    yield (
-        f"{candidate.candidate.name}: {'; '.join(_changes(rows)) or 'no number in common'}",
-        colour,
-    )
-    yield from _certainty(comparison, candidate)
+    figures = f"worse {worse}; better {better}" if worse and better else worse or better
+    return f"{lead}: {figures}"
+
+
+def _finding(finding: Finding) -> str:
+    first, *others = finding.shown
+    return ", ".join([figure_with_bounds(first), *map(figure, others)])
+
+
+def _same_text(lead: str, subjects: Sequence[Quiet]) -> str:
+    names = ", ".join(subject.name for subject in subjects)
+    return f"{lead}: {names} within {percent(max(subject.reach for subject in subjects), 1)}"
+
+
+def _same(
+    comparison: Comparison, candidate: CandidateRows, subjects: Sequence[Quiet]
+) -> _Statement:
+    lead = f"is {Word.SAME}"
+    if not any(basis.is_of_starts for basis in candidate.bases):
+        lead = f"{lead.lower()} {_in_these_runs(comparison, candidate)}"
+    return _Statement(Word.SAME, _same_text(lead, subjects), Colour.GREEN)
+
+
+def _nothing_sure(why: str) -> _Statement:
+    word = Word.UNDECIDED
+    return _Statement(word, f"is {word}: {why or 'no number in common'}", COLOURS[word])
+
+
+def _obstacle(comparison: Comparison, candidate: CandidateRows) -> str:
+    """Say what prevents any word; empty if nothing does."""
+    unusable = [
+        f"{side.name} is {'partial' if any(run.partial for run in side.starts) else 'INVALID'}"
+        for side in comparison.sides
+        if side.unusable_runs
+    ]
+    if candidate.unanswered:
+        unusable.append(no_success(candidate))
+    return ", ".join(unusable)
+
+
+def _in_these_runs(comparison: Comparison, candidate: CandidateRows) -> str:
+    count = len(comparison.baseline.starts) + len(candidate.candidate.starts)
+    return f"in these {COUNTS.get(count, count)} runs"
+
+
+def _caveats(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
+    """List what the figures are worth: the basis of the intervals, the verdicts, the workloads."""
+    yield _basis(comparison.baseline, candidate)
     yield _verdicts(comparison.baseline, candidate.candidate)
     if candidate.error_rates_differ:
         yield "error rates differ, so that latencies are of other requests", Colour.RED
@@ -57,128 +225,41 @@ def parts(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
         yield "simulated engine", Colour.NONE
 
 
-def _main_rows(candidate: CandidateRows) -> list[Row]:
-    """Select one row for the throughput, the errors and each latency; a share that is 0 on both
-    sides is no news.
-    """
-    rows = {row.metric.name: row for row in candidate.rows if row.change is not None}
-    main = [next((rows[name] for name in THROUGHPUTS if name in rows), None)]
-    for latency in ANSWER_LATENCIES:
-        names = [f"{latency}_{statistic}" for statistic in STATISTICS]
-        shown = [rows[name] for name in names if name in rows]
-        main.append(
-            next((row for row in shown if row.interval is not None), shown[0] if shown else None)
-        )
-    errors = rows.get(ERROR_RATE)
-    if errors is not None and errors.change:
-        main.insert(0 if candidate.error_rates_differ else len(main), errors)
-    return [row for row in main if row is not None]
-
-
-def _changes(rows: Sequence[Row]) -> Iterator[str]:
-    """Write the changes: first those that are significant, then those without an interval, then
-    the others.
-    """
-    for word in SIGNIFICANT:
-        if alike := [row for row in rows if row.conclusion is word]:
-            count = {1: "", 2: "both "}.get(len(alike), "all ")
-            yield (
-                f"{_with_changes(alike)}, "
-                f"{'which may be chance' if word is Conclusion.MAYBE else count + word}"
-            )
-    if alike := [row for row in rows if row.conclusion is Conclusion.UNKNOWN]:
-        yield _with_changes(alike)
-    others = [row for row in rows if row.conclusion is Conclusion.NO_SIGNIFICANT_DIFFERENCE]
-    same = [row for row in others if _reach(row) <= SAME_WITHIN]
-    if same:
-        yield (
-            f"{_enumeration(map(_name, same))} the same (within "
-            f"{percent(max(map(_reach, same)), 1)})"
-        )
-    if alike := [row for row in others if row not in same]:
-        widest = max(alike, key=_reach)
-        yield f"no clear change of {_enumeration(map(_name, alike))} ({bounds(widest)})"
-
-
-def _with_changes(rows: Iterable[Row]) -> str:
-    return _enumeration(f"{_name(row)} {change(row)} ({_values(row)})" for row in rows)
-
-
-def _values(row: Row) -> str:
-    before, after = (
-        values(row) if row.metric.is_share else map(three_digits, (row.baseline, row.candidate))
-    )
-    if before == after:  # the change is smaller than the digits show
-        before, after = values(row)
-    return f"{before} to {after}{unit(row)}"
-
-
-def _enumeration(texts: Iterable[str]) -> str:
-    *others, last = texts
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def _reach(row: Row) -> float:
-    return max(map(abs, row.bounds or (math.inf,)))
-
-
-def _name(row: Row) -> str:
-    if row.metric.name in THROUGHPUTS:
-        return "goodput" if row.metric.name == "goodput" else "throughput"
-    return "errors" if row.metric.name == ERROR_RATE else row.metric.title
-
-
-def _intervals(candidate: CandidateRows) -> str:
-    """Write the intervals of the changes that are sure; if there are none, only their level."""
-    sure = [
-        f"{_name(row)} {bounds(row)}" for row in _main_rows(candidate) if row.conclusion in SURE
-    ]
-    return f"{CONFIDENCE_TEXT} intervals{': ' if sure else ''}{', '.join(sure)}"
-
-
-def _certainty(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
-    bases = candidate.bases
-    counts = sorted({len(side.starts) for side in (comparison.baseline, candidate.candidate)})
+def _basis(baseline: Side, candidate: CandidateRows) -> Part:
+    side, bases = candidate.candidate, candidate.bases
+    counts = sorted({len(baseline.starts), len(side.starts)})
     if Basis.STARTS in bases:
         of_each = " of each" if len(counts) == 1 else ""
-        starts = start_word(comparison.baseline, candidate.candidate)
-        yield (
-            f"{_intervals(candidate)}, from {' and '.join(map(str, counts))} {starts}{of_each}",
-            Colour.NONE,
-        )
-    elif Basis.NOISE in bases:
-        yield f"{_intervals(candidate)}, from the noise of other starts", Colour.NONE
-    elif Basis.WITHIN in bases:
-        runs = "one run" if counts[0] == 1 else f"{counts[0]} runs"
-        yield (
-            f"from {runs} of each: a restart may change as much, give {MIN_STARTS} starts",
-            Colour.YELLOW,
-        )
-    else:
-        yield "no intervals: this may be chance", Colour.YELLOW
+        starts = f"{' and '.join(map(str, counts))} {start_word(baseline, side)}{of_each}"
+        return f"{CONFIDENCE_TEXT} intervals from {starts}", Colour.NONE
+    if Basis.NOISE in bases:
+        return f"{CONFIDENCE_TEXT} intervals from the noise of other starts", Colour.NONE
+    if bases:
+        return f"{UNKNOWN_NOISE}: give {MIN_STARTS} starts of each", Colour.YELLOW
+    return "no intervals: this may be chance", Colour.YELLOW
 
 
 def _verdicts(baseline: Side, candidate: Side) -> Part:
-    """Write the verdicts of the runs: "all VALID", "base VALID, new SUSPECT (1 of 3 runs)"."""
+    """Write the verdicts of the runs, each with its reasons: "all VALID", "base SUSPECT: loop
+    stalls; new VALID".
+    """
     sides = (baseline, candidate)
-    worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
-    partial = any(run.partial for side in sides for run in side.starts)
     verdict, other = map(_verdict, sides)
-    text = f"{baseline.name} {verdict}, {candidate.name} {other}"
+    text = f"{baseline.name} {verdict}; {candidate.name} {other}"
     if verdict == other:
-        text = f"all {verdict}" if "(" not in verdict else f"both sides {verdict}"
-    failed = (name for side in sides for run in side.starts for name in run.failed_checks)
-    reasons = first_of(list(dict.fromkeys(failed)), MAX_REASONS)
-    return (
-        f"{text}: {reasons}" if reasons else text,
-        Colour.RED if partial else VERDICT_COLOURS.get(worst, Colour.NONE),
-    )
+        text = f"both sides {verdict}" if "(" in verdict else f"all {verdict}"
+    worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
+    is_partial = any(run.partial for side in sides for run in side.starts)
+    return text, Colour.RED if is_partial else VERDICT_COLOURS.get(worst, Colour.NONE)
 
 
 def _verdict(side: Side) -> str:
     worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
     count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
-    share = "" if count == runs else f" ({count} of {runs} runs)"
-    return f"{worst or NO_VERDICT}{share}" + (
-        " and partial" if any(run.partial for run in side.starts) else ""
-    )
+    text = worst or NO_VERDICT
+    if count < runs:
+        text += f" ({count} of {runs} runs)"
+    if any(run.partial for run in side.starts):
+        text += " and partial"
+    failed = dict.fromkeys(name for run in side.starts for name in run.failed_checks)
+    return f"{text}: {first_of(list(failed), MAX_NAMED)}" if failed else text

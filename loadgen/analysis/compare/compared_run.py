@@ -21,6 +21,7 @@ from loadgen.metrics.snapshot import LATENCIES
 from loadgen.report import load_line
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
+from loadgen.report.sections import latencies
 from loadgen.runner import run_result
 
 # What tools say of the load, by vLLM's names.
@@ -39,6 +40,7 @@ class ComparedRun(ABC):
         simulated: Whether loadgen's simulator was measured.
         reasons: Why it is not VALID.
         failed_checks: The names of the checks for which it is not.
+        succeeded: The number of requests that succeeded; None if unknown.
         error_rate: The share of all requests that failed, 0 to 1; None if unknown.
         cached_share: The share of the input that the server had cached before, 0 to 1; 0 if
             unknown.
@@ -48,7 +50,8 @@ class ComparedRun(ABC):
         environment: What may differ, by name.
         records: The path of its records, if these were read.
         records_setting: The path of its records, if it wrote some.
-        has_own_server: Whether the server was started for it.
+        has_own_server: Whether the server was started for it, or for a series of runs.
+        address: Where its server was; empty if unknown.
         key: Identifies the run.
         warnings: What must be read before its numbers.
         requests_missing: Why the values of its single requests cannot be read; empty if they can,
@@ -63,6 +66,7 @@ class ComparedRun(ABC):
     simulated = False
     reasons: list[str]
     failed_checks: list[str]
+    succeeded: int | None
     error_rate: float | None
     cached_share = 0.0
     meaning: Meaning
@@ -72,6 +76,7 @@ class ComparedRun(ABC):
     records: str | None = None
     records_setting: str | None = None
     has_own_server = False
+    address = ""
     key: tuple[object, ...]
     warnings: list[str]
     requests_missing = ""
@@ -114,6 +119,10 @@ class ComparedRun(ABC):
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
         """Return the value of a metric; None if the run does not have it."""
 
+    def marks(self, metric: Metric, meaning: Meaning) -> str:
+        """Return the marks of a value, as in the report of a run: FEW, INEXACT, both or none."""
+        return latencies.few_mark(_column(metric), self.succeeded or 0)
+
     @abstractmethod
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
         """Return the width of the range in which the true value of a metric lies, as a share of
@@ -144,8 +153,9 @@ class SavedRun(ComparedRun):
             self.failed_checks = [check.name for check in run.failed_checks]
             self.meaning, self.warnings = Meaning(run.latency_from), []
             self.has_own_server = "commands" in run.provenance.saved_engine
+            self.address = str(run.provenance.saved_engine.get("base_url", ""))
             self.load = {name: getattr(run.numbers, name) for name in LOAD}
-            self.error_rate = run.error_rate
+            self.succeeded, self.error_rate = run.numbers.completed, run.error_rate
             self.records_setting = run.provenance.settings.records
             self.workload, self.environment = workload(run), environment(run)
             self._histograms = {name: run.histograms.named(name).recorded() for name in LATENCIES}
@@ -183,3 +193,16 @@ class SavedRun(ComparedRun):
     def resolution(self, metric: Metric, meaning: Meaning) -> float:
         """As `ComparedRun.resolution`."""
         return metric.resolution(self.result, meaning)
+
+    def marks(self, metric: Metric, meaning: Meaning) -> str:
+        """As `ComparedRun.marks`."""
+        if not metric.latency:
+            return ""
+        name, column = meaning.distribution(metric.latency), _column(metric)
+        few = latencies.few_mark(column, latencies.request_count(name, self.result))
+        error = latencies.large_client_errors(name, self.result, [column])
+        return few + (latencies.INEXACT if error else "")
+
+
+def _column(metric: Metric) -> str:
+    return "p50" if metric.statistic == "median" else metric.statistic

@@ -9,9 +9,15 @@ from itertools import chain
 
 from loadgen.analysis.compare import workload
 from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis, NoiseFile
-from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
+from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric, in_table_order
 from loadgen.analysis.compare.pair import MAX_ERROR_RATE, Conclusion, Pair, Row
-from loadgen.analysis.compare.side import Side, check_distinct, together
+from loadgen.analysis.compare.side import (
+    Side,
+    check_distinct,
+    have_other_seeds,
+    repeats_seed,
+    together,
+)
 from loadgen.analysis.compare.workload import Difference
 from loadgen.checks import prefix_cache
 from loadgen.errors import BadInput
@@ -19,6 +25,11 @@ from loadgen.stats import hypothesis_tests
 from loadgen.util.number_format import first_of, percent
 
 MAX_NAMED = 3  # runs in a note
+# Better and worse, by whether the interval contains the variation between starts.
+WORDS = {
+    True: (Conclusion.BETTER, Conclusion.WORSE),
+    False: (Conclusion.BETTER_HERE, Conclusion.WORSE_HERE),
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class CandidateRows:
         repeated: Metrics without a row, each with the metric that it is a fixed multiple of in
             every run.
         differences: Between the environments of the two sides.
+        unanswered: Names of the sides in some run of which no request succeeded.
         error_rates_differ: Error rates of both sides, if they differ too much to compare latencies;
             else empty.
         block_length: In requests, if any interval is within the run.
@@ -40,6 +52,7 @@ class CandidateRows:
     rows: tuple[Row, ...]
     repeated: Mapping[str, str]
     differences: tuple[Difference, ...]
+    unanswered: tuple[str, ...]
     error_rates_differ: str
     block_length: int | None
 
@@ -56,7 +69,11 @@ class CandidateRows:
 
     @property
     def tested_rows(self) -> list[Row]:
-        """The rows that may be called better or worse: by starts, of comparable requests."""
+        """The rows that may be called better or worse: by starts or batch means, of comparable
+        requests.
+        """
+        if self.unanswered:
+            return []
         rows = [row for row in self.rows if row.interval and row.interval.basis is not Basis.WITHIN]
         return [row for row in rows if not (self.error_rates_differ and row.metric.of_successes)]
 
@@ -129,7 +146,7 @@ def compare(
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
     requested = tuple(extra_metrics)
-    metrics = tuple(dict.fromkeys((*DEFAULT_METRICS, *requested)))
+    metrics = in_table_order((*DEFAULT_METRICS, *requested))
     read_requests = cache(lambda side: side.read_requests(metrics))
     pairs = [Pair(baseline, other, noise, read_requests) for other in others]
     candidates = tuple(_compare_pair(pair, metrics, requested) for pair in pairs)
@@ -146,10 +163,11 @@ def _clashes(
     for side in sides:
         yield f"the runs of {side.path}", side.workload_differences
     for side in sides[1:]:
-        yield (
-            f"{baseline.path} and {side.path}",
-            baseline.starts[0].workload_differences(side.starts[0]),
-        )
+        differences = baseline.starts[0].workload_differences(side.starts[0])
+        may_differ = noise is None and not any(map(repeats_seed, (baseline, side)))
+        if have_other_seeds(baseline, side) and not may_differ:
+            differences = [Difference("--seed", "one", "another, which no start varies")]
+        yield f"{baseline.path} and {side.path}", differences
     reference = next(
         (run for side in sides for run in side.starts if run.tool == workload.OWN), None
     )
@@ -168,6 +186,10 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
         run.where for side in sides for run in side.starts if run.meaning.clock != meaning.clock
     ]:
         yield f"all latencies are from {meaning.clock}, also those of {first_of(others, MAX_NAMED)}"
+    for side in sides[1:]:
+        if have_other_seeds(sides[0], side):
+            names = f"{sides[0].name} and {side.name}"
+            yield f"{names} have different seeds: a difference may be one of their requests"
     for side in sides:
         yield from side.unusable_runs
         for run in side.starts:
@@ -208,6 +230,7 @@ def _compare_pair(
         differences=tuple(
             pair.baseline.starts[0].environment_differences(pair.candidate.starts[0])
         ),
+        unanswered=tuple(side.name for side in pair.sides if side.has_unanswered_run),
         error_rates_differ=pair.error_rates_differ,
         block_length=pair.block_length if within else None,
     )
@@ -234,5 +257,6 @@ def _conclusion(row: Row, candidate: CandidateRows, largest_p: float | None) -> 
         return Conclusion.UNKNOWN
     significant = largest_p is not None and interval.p_value <= largest_p
     if significant and more_is_better is not None and row in candidate.tested_rows:
-        return Conclusion.BETTER if (interval.low > 0) == more_is_better else Conclusion.WORSE
+        better, worse = WORDS[interval.basis.is_of_starts]
+        return better if (interval.low > 0) == more_is_better else worse
     return Conclusion.MAYBE if interval.excludes_zero else Conclusion.NO_SIGNIFICANT_DIFFERENCE

@@ -16,11 +16,12 @@ import numpy as np
 import orjson
 
 from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
-from loadgen.analysis.compare.run_requests import RunRequests
+from loadgen.analysis.compare.run_requests import RunRequests, Scheme
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.workload import HASHED_SETTINGS, OWN
 from loadgen.errors import BadInput
-from loadgen.stats import block_bootstrap, distributions
+from loadgen.stats import distributions
+from loadgen.stats.batch_means import BatchMeans
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
 from loadgen.util.files import write_atomic
@@ -35,9 +36,14 @@ class Basis(StrEnum):
 
     STARTS = "starts"  # the variation between the starts of each side
     NOISE = "noise"  # the same, pooled with a noise file
-    WITHIN = (
-        "within the run"  # the variation between requests: the variation between starts is unknown
-    )
+    # The variation between starts is unknown.
+    WITHIN = "within the run"  # the variation between requests
+    BATCHES = "batches"  # the variation between parts of the run
+
+    @property
+    def is_of_starts(self) -> bool:
+        """Whether it contains the variation between starts."""
+        return self in (Basis.STARTS, Basis.NOISE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ def interval_within_run(
     candidate: Sequence[RunRequests],
     metric: Metric,
     difference: float,
-    length: int,
+    scheme: Scheme,
     rounding: float = 0.0,
 ) -> ConfidenceInterval | None:
     """Return the interval by the variation between requests; None if they are too few for the
@@ -118,21 +124,22 @@ def interval_within_run(
         candidate: The runs of the candidate.
         metric: That is compared.
         difference: Candidate minus baseline, in scaled values.
-        length: The length of a block, in requests.
+        scheme: How replicates are made.
         rounding: Rounding error of the difference.
     """
-    replicates = [_resample_side(runs, metric, length) for runs in (baseline, candidate)]
+    replicates = [_resample_side(runs, metric, scheme) for runs in (baseline, candidate)]
     if replicates[0] is None or replicates[1] is None:
         return None
     count = min(run.count for run in (*baseline, *candidate))
-    error, df = block_bootstrap.standard_error(replicates[1] - replicates[0], count, length)
+    error, df = scheme.standard_error(replicates[1] - replicates[0], count)
     if not math.isfinite(error):
         return None
-    return ConfidenceInterval.of(difference, math.hypot(error, rounding), df, Basis.WITHIN)
+    basis = Basis.BATCHES if isinstance(scheme, BatchMeans) else Basis.WITHIN
+    return ConfidenceInterval.of(difference, math.hypot(error, rounding), df, basis)
 
 
-def _resample_side(runs: Sequence[RunRequests], metric: Metric, length: int) -> Floats | None:
-    replicates = [run.resample(metric, length, seed) for seed, run in enumerate(runs)]
+def _resample_side(runs: Sequence[RunRequests], metric: Metric, scheme: Scheme) -> Floats | None:
+    replicates = [run.resample(metric, scheme, seed) for seed, run in enumerate(runs)]
     complete = [replicate for replicate in replicates if replicate is not None]
     if len(complete) < len(replicates):
         return None

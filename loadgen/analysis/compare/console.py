@@ -4,7 +4,8 @@ the answer last.
 
 from collections.abc import Iterator
 
-from loadgen.analysis.compare import answer, texts
+from loadgen.analysis.compare import texts
+from loadgen.analysis.compare.answer import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.report.summary_line import join_parts
@@ -22,7 +23,7 @@ def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
         screen: Where it is shown.
     """
     answers = [
-        join_parts(answer.parts(comparison, candidate), screen)
+        join_parts(answer(comparison, candidate).parts, screen)
         for candidate in comparison.candidates
     ]
     return "\n".join([*map(printable, _lines(comparison)), *answers]) + "\n"
@@ -47,7 +48,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
     clock = comparison.baseline.meaning.clock
-    notable = texts.notable_rows(candidate)
+    notable = texts.notable_rows(candidate, answer(comparison, candidate).quoted)
     names = (comparison.baseline.name, candidate.candidate.name)
     head = (
         f"latencies, ms from {clock}",
@@ -56,7 +57,8 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
         f"{texts.CONFIDENCE_TEXT} interval",
         "",
     )
-    rows = [(head, False), *((_cells(row), row.metric.from_server) for row in notable)]
+    room = max((len(row.marks) for row in notable), default=0)
+    rows = [(head, False), *((_cells(row, room), row.metric.from_server) for row in notable)]
     widths = [max(len(cells[column]) for cells, _ in rows) for column in range(len(head))]
     in_server_part = False
     for cells, from_server in rows:
@@ -86,12 +88,13 @@ def _candidate_lines(comparison: Comparison, candidate: CandidateRows) -> Iterat
             yield from _wrapped(f"  {difference.name}: {sides}", "    ")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, room: int) -> tuple[str, ...]:
+    """Write the cells of a row; the mark of its change stands in some room behind all changes."""
     word = str(row.conclusion) if row.conclusion in texts.SIGNIFICANT else ""
     return (
         row.metric.name,
         *texts.values(row),
-        texts.change(row),
+        texts.change(row) + " " * (room - len(row.marks)),
         texts.bounds(row) or str(Conclusion.UNKNOWN),
         word,
     )

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from loadgen.analysis.compare.comparison import Comparison
+from loadgen.analysis.compare.answer import answer
+from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
 from loadgen.analysis.compare.texts import notes
@@ -16,21 +17,25 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "loadgen_comparison": SCHEMA,
         "notes": notes(comparison),
         "sides": [_side(side) for side in comparison.sides],
-        "comparisons": [
-            {
-                "base": comparison.baseline.name,
-                "side": candidate.candidate.name,
-                "differ": {
-                    difference.name: [difference.one, difference.other]
-                    for difference in candidate.differences
-                },
-                "survivors": candidate.error_rates_differ or None,
-                "block_requests": candidate.block_length,
-                "repeated": dict(candidate.repeated),
-                "rows": [_row(row) for row in candidate.rows],
-            }
-            for candidate in comparison.candidates
-        ],
+        "comparisons": [_candidate(comparison, candidate) for candidate in comparison.candidates],
+    }
+
+
+def _candidate(comparison: Comparison, candidate: CandidateRows) -> dict[str, Any]:
+    about = answer(comparison, candidate)
+    return {
+        "base": comparison.baseline.name,
+        "side": candidate.candidate.name,
+        "answer": about.text,
+        "word": about.word,
+        "differ": {
+            difference.name: [difference.one, difference.other]
+            for difference in candidate.differences
+        },
+        "survivors": candidate.error_rates_differ or None,
+        "block_requests": candidate.block_length,
+        "repeated": dict(candidate.repeated),
+        "rows": [_row(row) for row in candidate.rows],
     }
 
 
@@ -66,5 +71,6 @@ def _row(row: Row) -> dict[str, Any]:
         "basis": row.interval and str(row.interval.basis),
         "by_chance": row.interval and row.interval.p_value,
         "why_no_interval": row.why_no_interval or None,
+        "marks": row.marks,
         "word": str(row.conclusion),
     }

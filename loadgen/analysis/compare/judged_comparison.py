@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.analysis.compare import console, json_report
-from loadgen.analysis.compare.comparison import Comparison, compare
-from loadgen.analysis.compare.confidence_interval import Basis, NoiseFile
+from loadgen.analysis.compare.comparison import CandidateRows, Comparison, compare
+from loadgen.analysis.compare.confidence_interval import NoiseFile
 from loadgen.analysis.compare.metrics import (
     ERROR_RATE,
     NAMES_TEXT,
@@ -19,13 +19,20 @@ from loadgen.analysis.compare.metrics import (
     metric_by_name,
     similar_metric,
 )
-from loadgen.analysis.compare.pair import Row
-from loadgen.analysis.compare.side import Side
-from loadgen.analysis.compare.texts import CONFIDENCE_TEXT, bounds, change
+from loadgen.analysis.compare.pair import CONSTANT, Row
+from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.analysis.compare.texts import (
+    CONFIDENCE_TEXT,
+    UNKNOWN_NOISE,
+    bounds,
+    change,
+    no_success,
+)
 from loadgen.errors import BadInput
 from loadgen.report.gate import Demand
 
 FLAG = "--fail-if"
+REMEDY = f"give {MIN_STARTS} starts of each side, or --noise"
 _CONDITION = re.compile(r"\s*(\w[\w.]*)\s*([<>])\s*([+-]?[0-9.]+)\s*(%|pp)\s*")
 _EXAMPLE = 'write e.g. "ttft_p99>+5%", "output_throughput<-3%" or "error_rate>+1pp"'
 
@@ -58,8 +65,8 @@ class Judgement:
     Attributes:
         condition: That was tested.
         side: Name of the candidate.
-        failed: Whether all of the interval of the change is beyond the bound; without an interval,
-            whether the change is. None if the runs cannot tell.
+        failed: Whether all of the interval of the change is beyond the bound; of a change that has
+            no noise, whether it is. None if the runs cannot tell.
         why: The reason, for people.
     """
 
@@ -84,7 +91,7 @@ class Judgement:
         }
 
     def __str__(self) -> str:
-        verdict = {True: "FAILED", False: "passed", None: "not judged:"}[self.failed]
+        verdict = {True: "FAILED", False: "passed", None: "cannot tell"}[self.failed]
         return f"{verdict} {self.condition.text} ({self.side}): {self.why}"
 
 
@@ -191,46 +198,56 @@ def _condition(text: str) -> Condition:
 def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
     for candidate in comparison.candidates:
         name = candidate.candidate.name
-        unusable = [*comparison.baseline.unusable_runs, *candidate.candidate.unusable_runs]
-        if why := "; ".join(unusable) or (
-            candidate.error_rates_differ if condition.metric.of_successes else ""
-        ):
+        if why := _obstacle(comparison, candidate, condition.metric):
             yield Judgement(condition, name, None, why)
             continue
-        row = next((row for row in candidate.rows if row.metric == condition.metric), None)
+        row = candidate.row(condition.metric.name)
         if row is None:
             problem = f"{condition.text!r}: not both sides have {condition.metric.name}"
             raise BadInput(FLAG, problem, "leave it out, or compare results that have it")
         if row.change is None:
-            yield Judgement(
-                condition, name, None, "the baseline is 0, so there is no relative change"
-            )
+            why = "the baseline is 0, so there is no relative change"
+            yield Judgement(condition, name, None, why)
             continue
         yield Judgement(condition, name, *_test(row, row.change, condition))
 
 
-def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
-    point = f"{change(row)} is {'' if condition.is_beyond(value) else 'not '}beyond the bound"
-    if row.bounds is None:
-        why = (
-            f"{point} by the point estimate alone (no interval: {row.why_no_interval}), so it "
-            "may be noise"
-        )
-        return condition.is_beyond(value), why
-    if row.metric.name == ERROR_RATE:  # a failed request is a fact, so noise is no excuse
-        return condition.is_beyond(value), point
+def _obstacle(comparison: Comparison, candidate: CandidateRows, metric: Metric) -> str:
+    """Say what prevents a judgement of a metric; empty if nothing does."""
+    unusable = [*comparison.baseline.unusable_runs, *candidate.candidate.unusable_runs]
+    if metric.of_successes and not unusable:
+        if candidate.error_rates_differ:
+            return candidate.error_rates_differ
+        if candidate.unanswered:
+            return no_success(candidate)
+    return "; ".join(unusable)
+
+
+def _test(row: Row, value: float, condition: Condition) -> tuple[bool | None, str]:
+    is_beyond = condition.is_beyond(value)
+    point = f"{change(row)} is {'' if is_beyond else 'not '}beyond the bound"
+    if is_exact(row):  # a failed request is a fact, so noise is no excuse
+        return is_beyond, point
+    if row.interval is None or row.bounds is None:
+        why = f"no interval: {row.why_no_interval}"
+        if row.why_no_interval == CONSTANT:
+            return is_beyond, f"{point}; {why}"
+        return None, f"{point} by the point estimate alone ({why}); {REMEDY}"
+    interval = f"{CONFIDENCE_TEXT} interval {bounds(row)}"
+    if not row.interval.basis.is_of_starts:
+        return None, f"{point}, {interval}; {UNKNOWN_NOISE}: {REMEDY}"
+    if not is_beyond:
+        return False, f"{point}, {interval}"
     near = row.bounds[0] if condition.above else row.bounds[1]
     failed = condition.is_beyond(near) and math.isfinite(near)
-    interval = f"{CONFIDENCE_TEXT} interval {bounds(row)}"
-    if not condition.is_beyond(value):
-        return False, f"{point}, {interval}"
-    noise = (
-        "the noise"
-        if row.interval and row.interval.basis is not Basis.WITHIN
-        else "the noise within the run"
-    )
-    more = "more than" if row.interval and row.interval.excludes_zero else "no more than"
-    return (
-        failed,
-        f"{point}, with {'all' if failed else 'not all'} of its {interval}; {more} {noise}",
-    )
+    more = "more than" if row.interval.excludes_zero else "no more than"
+    share = "all" if failed else "not all"
+    return failed, f"{point}, with {share} of its {interval}; {more} the noise"
+
+
+def is_exact(row: Row) -> bool:
+    """Tell whether a change has no noise: errors are counted, and a rate that fell to 0 counts
+    nothing.
+    """
+    fell_to_0 = row.metric.counted is not None and not row.candidate
+    return row.metric.name == ERROR_RATE or fell_to_0

@@ -15,6 +15,7 @@ from loadgen.report.result.latencies import Clock
 from loadgen.report.result.server import ServerMetrics
 
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
+THROUGHPUT = "throughput"
 STATISTICS = ("mean", "p50", "p90", "p99")
 # Metrics that are a fixed multiple of another in every run, if all answers are as long or have one
 # event per token.
@@ -89,6 +90,11 @@ class Metric:
     def title(self) -> str:
         """Name for people: "TTFT p99", "Requests/s"."""
         return self.label or f"{self.latency.upper()} {self.statistic}"
+
+    @property
+    def subject(self) -> str:
+        """What it is a number of: its latency, or THROUGHPUT; else its own name."""
+        return self.latency or (self.name if self.counted is None else THROUGHPUT)
 
     @property
     def is_share(self) -> bool:
@@ -233,6 +239,21 @@ NAMES_TEXT = (
     f"{', '.join(metric.name for metric in (*TOTALS, *SERVER))}, or a latency "
     f"({', '.join(LATENCIES)}) with a statistic (mean, median, p99), such as ttft_p99"
 )
+
+
+def in_table_order(metrics: Iterable[Metric]) -> list[Metric]:
+    """Sort metrics as tables show them, each once: rates, then each latency by mean, percentiles
+    and maximum, then those of the server.
+    """
+    return sorted(dict.fromkeys(metrics), key=_place)
+
+
+def _place(metric: Metric) -> tuple[int, float]:
+    if not metric.latency:
+        return (len(LATENCIES) if metric.from_server else -1), 0.0
+    extremes = {"mean": -1.0, "max": 100.0}
+    rank = extremes.get(metric.statistic, metric.percentile)
+    return LATENCIES.index(metric.latency), 0.0 if rank is None else rank
 
 
 def metric_by_name(name: str) -> Metric | None:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from loadgen.analysis.compare import answer, texts
+from loadgen.analysis.compare import texts
+from loadgen.analysis.compare.answer import answer
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
@@ -16,19 +17,25 @@ from loadgen.report.html.charts.chart import Chart, Curve, Dots, Mark, Panel, Wh
 from loadgen.report.html.charts.scale import Linear, Names
 from loadgen.util.number_format import plural
 
-ROW, EDGE = 19, 8  # pixels of a row, and of the space above and below all rows
+# Pixels of a row, with room for a label above a dot in the words of a narrow page, and of the space
+# above and below all rows.
+ROW, EDGE = 28, 8
 # The axis ends at least here, %, and at most at so many times the largest change.
 LEAST, MAX_BY_CHANGE = (10.0, 4.0)
 ROOM = 0.2  # of the axis, for the labels behind the whiskers
 LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {
     Conclusion.BETTER: ("gain", "better"),
     Conclusion.WORSE: ("loss", "worse"),
+    Conclusion.BETTER_HERE: ("gain", "better here"),
+    Conclusion.WORSE_HERE: ("loss", "worse here"),
     Conclusion.MAYBE: ("other", "maybe"),
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: ("plain", "no significant difference"),
 }
 TONES = {
     Conclusion.BETTER: html.Tone.GOOD,
     Conclusion.WORSE: html.Tone.BAD,
+    Conclusion.BETTER_HERE: html.Tone.GOOD,
+    Conclusion.WORSE_HERE: html.Tone.BAD,
     Conclusion.MAYBE: html.Tone.STRONG,
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: html.Tone.QUIET,
     Conclusion.UNKNOWN: html.Tone.QUIET,
@@ -41,7 +48,7 @@ def page(comparison: Comparison) -> html.Document:
     names = [side.name for side in comparison.sides]
     title = f"{', '.join(names[1:])} compared with {names[0]}"
     if len(comparison.candidates) == 1:
-        title = next(answer.parts(comparison, comparison.candidates[0]))[0]
+        title = answer(comparison, comparison.candidates[0]).title
     return html.Document(title, tuple(_blocks(comparison)))
 
 
@@ -78,7 +85,7 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
 def _blocks(comparison: Comparison) -> Iterator[html.Block]:
     is_alone = len(comparison.candidates) == 1
     for candidate in comparison.candidates:
-        (title, colour), *others = answer.parts(comparison, candidate)
+        (title, colour), *others = answer(comparison, candidate).parts
         if not is_alone:
             yield html.Heading(2, title)
         about = [_about(comparison, candidate), *([texts.load(comparison)] if is_alone else [])]
@@ -131,7 +138,7 @@ def _warnings(comparison: Comparison) -> Iterator[html.Block]:
 
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[html.Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
-    notable = texts.notable_rows(candidate)
+    notable = texts.notable_rows(candidate, answer(comparison, candidate).quoted)
     others = [row for row in candidate.rows if row not in notable]
     if (chart := forest(notable, names)) is not None:
         yield html.Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)

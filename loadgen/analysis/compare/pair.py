@@ -18,13 +18,19 @@ from loadgen.analysis.compare.confidence_interval import (
     rounding_error,
 )
 from loadgen.analysis.compare.metrics import STATISTICS, Metric, metric_by_name
-from loadgen.analysis.compare.run_requests import RunRequests
+from loadgen.analysis.compare.run_requests import RunRequests, Scheme
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.workload import OWN
-from loadgen.stats.block_bootstrap import ROUNDING
+from loadgen.stats.batch_means import BatchMeans
+from loadgen.stats.block_bootstrap import ROUNDING, BlockBootstrap
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import percent
 
+ZERO, CONSTANT = "a value is 0", "no variation was observed"
+# Latencies whose mean and median are judged within a run by batch means: each request is a mean
+# over its tokens, and the server's steps, which all share, are what they measure.
+BATCHED = ("tpot", "icl", "itl")
+BATCHED_STATISTICS = ("mean", "p50", "median")
 MAX_EXPONENT = 700.0  # above it the exponential overflows
 # above it, and above such a difference, latencies are those of a selection of the requests
 MAX_ERROR_RATE = 0.01
@@ -35,6 +41,8 @@ class Conclusion(StrEnum):
 
     BETTER = "better"  # significant after correction for all rows that are tested
     WORSE = "worse"  # the same
+    BETTER_HERE = "better here"  # the same, in these runs: another start may differ
+    WORSE_HERE = "worse here"  # the same
     MAYBE = "maybe"  # significant by its own interval only
     NO_SIGNIFICANT_DIFFERENCE = "no significant difference"
     UNKNOWN = "-"  # there is no interval
@@ -55,6 +63,7 @@ class Row:
             exact.
         interval: The interval of the difference of scaled values; None if unknown.
         why_no_interval: Why it is unknown; empty if it is known.
+        marks: What limits the values: FEW, INEXACT, both or none.
         conclusion: About the difference.
     """
 
@@ -65,7 +74,15 @@ class Row:
     resolution: float
     interval: ConfidenceInterval | None
     why_no_interval: str
+    marks: str = ""
     conclusion: Conclusion = Conclusion.UNKNOWN
+
+    @property
+    def is_worse(self) -> bool | None:
+        """Whether the change is for the worse; None if there is none, or it has no direction."""
+        if not self.change or self.metric.more_is_better is None:
+            return None
+        return (self.change < 0) == self.metric.more_is_better
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -103,7 +120,8 @@ class Pair:
     read_requests: Callable[[Side], Sequence[RunRequests]]
 
     @property
-    def _sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[Side, Side]:
+        """The baseline and the candidate."""
         return self.baseline, self.candidate
 
     @property
@@ -111,7 +129,7 @@ class Pair:
         """Error rates of both sides as text, if they differ too much to compare latencies; else
         empty.
         """
-        rates = [side.error_rate for side in self._sides]
+        rates = [side.error_rate for side in self.sides]
         if rates[0] is None or rates[1] is None or abs(rates[1] - rates[0]) <= MAX_ERROR_RATE:
             return ""
         base, other = (percent(rate, 1) for rate in rates)
@@ -125,13 +143,13 @@ class Pair:
         """Block length for every run of both sides, in requests; None if some run has no
         records.
         """
-        runs = [run for side in self._sides for run in self.read_requests(side)]
-        complete = len(runs) == sum(len(side.starts) for side in self._sides)
+        runs = [run for side in self.sides for run in self.read_requests(side)]
+        complete = len(runs) == sum(len(side.starts) for side in self.sides)
         return max(run.block_length for run in runs) if complete else None
 
     def row(self, metric: Metric) -> Row | None:
         """Compare a metric; return None if a run does not have it."""
-        base, other = (side.scaled_values(metric) for side in self._sides)
+        base, other = (side.scaled_values(metric) for side in self.sides)
         if base is None or other is None:
             return None
         baseline, candidate = (
@@ -140,15 +158,16 @@ class Pair:
         )
         if not (np.isfinite(base).all() and np.isfinite(other).all()):  # the logarithm of a 0
             ratio = candidate / baseline - 1 if baseline else None if candidate else 0.0
-            return Row(metric, baseline, candidate, ratio, 0.0, None, "a value is 0")
-        resolutions = [side.resolution(metric) for side in self._sides]
+            return Row(metric, baseline, candidate, ratio, 0.0, None, ZERO)
+        resolutions = [side.resolution(metric) for side in self.sides]
         outcome = self._interval(metric, base, other, rounding_error(*resolutions))
         if isinstance(outcome, ConfidenceInterval) and outcome.low == outcome.high:
             # a run without an error does not show that there never is one
-            outcome = "no variation was observed"
+            outcome = CONSTANT
         interval, why = (None, outcome) if isinstance(outcome, str) else (outcome, "")
         change = as_change(float(other.mean() - base.mean()), metric)
-        return Row(metric, baseline, candidate, change, max(resolutions), interval, why)
+        marks = "".join(sorted({*self.baseline.marks(metric), *self.candidate.marks(metric)}))
+        return Row(metric, baseline, candidate, change, max(resolutions), interval, why, marks)
 
     def multiple_of(self, metric: Metric) -> Metric | None:
         """Return the metric that this one equals, or is a fixed multiple of in another unit, in
@@ -169,7 +188,7 @@ class Pair:
         if first is None:
             return False
         log_ratios: list[float] = []
-        for side in self._sides:
+        for side in self.sides:
             values, other = side.scaled_values(first), side.scaled_values(metric)
             if (
                 values is None
@@ -191,18 +210,20 @@ class Pair:
             return f"server metrics need {MIN_STARTS} starts of each side"
         if self.block_length is None:
             return self._missing_records()
-        baseline, candidate = map(self.read_requests, self._sides)
-        for run in (*baseline, *candidate):
-            if why := run.too_short_for(self.block_length):
+        baseline, candidate = map(self.read_requests, self.sides)
+        runs = (*baseline, *candidate)
+        scheme: Scheme = BlockBootstrap(self.block_length)
+        if metric.latency in BATCHED and metric.statistic in BATCHED_STATISTICS:
+            scheme = BatchMeans(max(run.batch_length for run in runs))
+        for run in runs:
+            if why := run.too_short_for(scheme.length):
                 return why
         difference = float(other.mean() - base.mean())
-        interval = interval_within_run(
-            baseline, candidate, metric, difference, self.block_length, rounding
-        )
+        interval = interval_within_run(baseline, candidate, metric, difference, scheme, rounding)
         return interval or "too few values"
 
     def _missing_records(self) -> str:
-        runs = [run for side in self._sides for run in side.starts]
+        runs = [run for side in self.sides for run in side.starts]
         if foreign := next((run.requests_missing for run in runs if run.requests_missing), ""):
             return foreign
         lacking = [run for run in runs if run.tool == OWN and run.records is None]

@@ -19,15 +19,13 @@ from loadgen.core.outcome import Cause, Outcome, cause_of
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap
-from loadgen.stats.block_bootstrap import (
-    MIN_SAMPLE_SIZE,
-    effective_sample_size,
-    resample_ratio,
-)
+from loadgen.stats.batch_means import BatchMeans
+from loadgen.stats.block_bootstrap import BlockBootstrap
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import to_ms
 
+Scheme = BlockBootstrap | BatchMeans  # how replicates of a metric are made
 _OUTCOME_WIDTH = 8
 
 
@@ -55,27 +53,26 @@ class LatencyValues:
         )
         return means
 
-    def resample_mean(self, length: int, seed: int) -> Floats | None:
-        """Return bootstrap replicates of the mean, ms; None if the values are too few.
+    def resample_mean(self, scheme: Scheme, seed: int) -> Floats | None:
+        """Return replicates of the mean, ms; None if the values are too few.
 
         Args:
-            length: The length of a block, in requests.
+            scheme: How the replicates are made.
             seed: The seed of the random numbers.
         """
-        means = resample_ratio(self.sums, self.counts, length, seed)
+        means = scheme.ratios(self.sums, self.counts, seed)
         if np.isnan(means).any():
             return None
         count = self.counts.sum()
         independent_variance = (
             np.square(self.sums - self.sums.sum() / count * self.counts).sum() / count**2
         )
-        n_eff = effective_sample_size(
-            float(np.count_nonzero(self.counts)), independent_variance, means
-        )
-        return means if n_eff >= MIN_SAMPLE_SIZE else None
+        requests = float(np.count_nonzero(self.counts))
+        is_enough = scheme.is_enough(requests, independent_variance, means, least=1)
+        return means if is_enough else None
 
-    def resample_percentile(self, p: float, length: int, seed: int) -> Floats | None:
-        """Return bootstrap replicates of the `p`-th percentile, ms; None if the values are too few.
+    def resample_percentile(self, p: float, scheme: Scheme, seed: int) -> Floats | None:
+        """Return replicates of the `p`-th percentile, ms; None if the values are too few.
 
         The share of values up to the percentile is resampled; the percentile follows from how far
         that share is from the run's own (Woodruff, J. Am. Stat. Assoc. 47, 1952), by the
@@ -83,20 +80,19 @@ class LatencyValues:
 
         Args:
             p: One of the keys of `within`.
-            length: The length of a block, in requests.
+            scheme: How the replicates are made.
             seed: The seed of the random numbers.
         """
         count = float(self.counts.sum())
-        if not 0 < p < 100 or count < least_samples(p):
+        least = least_samples(p)
+        if not 0 < p < 100 or count < least:
             return None
         within = self.within[p]
-        shares = resample_ratio(within, self.counts, length, seed)
+        shares = scheme.ratios(within, self.counts, seed)
         share = float(within.sum()) / count
         if np.isnan(shares).any():
             return None
-        if effective_sample_size(count, share * (1 - share) / count, shares) < max(
-            MIN_SAMPLE_SIZE, least_samples(p)
-        ):
+        if not scheme.is_enough(count, share * (1 - share) / count, shares, least):
             return None
         at = np.clip(p + 100 * (share - shares), 0, 100)
         return np.array(self.distribution.percentiles(at.tolist()), dtype=float) / 1e6
@@ -189,6 +185,14 @@ class RunRequests:
         return block_bootstrap.block_length(self.count, self.in_flight, *series)
 
     @property
+    def batch_length(self) -> int:
+        """Least length of a batch, in requests: as a block, but for its autocorrelation
+        (`batch_means`), and long enough for a median.
+        """
+        least = block_bootstrap.block_length(self.count, self.in_flight)
+        return max(least, least_samples(50.0))
+
+    @property
     def count(self) -> int:
         """Number of requests that ended."""
         return len(self.ended.waits_s)
@@ -203,28 +207,23 @@ class RunRequests:
             f"{blocks * length} or more"
         )
 
-    def resample(self, metric: Metric, length: int, seed: int) -> Floats | None:
-        """Return bootstrap replicates of a metric, shape (block_bootstrap.RESAMPLES,); None if it
-        has none.
+    def resample(self, metric: Metric, scheme: Scheme, seed: int) -> Floats | None:
+        """Return replicates of a metric; None if it has none.
 
         Args:
             metric: One of those that `read` was given.
-            length: The length of a block, in requests.
+            scheme: How the replicates are made.
             seed: The seed of the random numbers.
         """
         if metric.latency:
             values = self.latencies[metric.latency]
             if metric.percentile is not None:
-                return values.resample_percentile(metric.percentile, length, seed)
-            return values.resample_mean(length, seed) if metric.statistic == "mean" else None
+                return values.resample_percentile(metric.percentile, scheme, seed)
+            return values.resample_mean(scheme, seed) if metric.statistic == "mean" else None
         if metric.name == ERROR_RATE:
-            return block_bootstrap.resample_ratio(self.failed, self.counted, length, seed)
+            return scheme.ratios(self.failed, self.counted, seed)
         counts = self.ended.counts.get(metric.name)
-        return (
-            None
-            if counts is None
-            else block_bootstrap.resample_ratio(counts, self.ended.waits_s, length, seed)
-        )
+        return None if counts is None else scheme.ratios(counts, self.ended.waits_s, seed)
 
 
 class _LatencyColumns:

@@ -15,7 +15,7 @@ from loadgen.analysis.compare import other_result
 from loadgen.analysis.compare.compared_run import ComparedRun, SavedRun
 from loadgen.analysis.compare.metrics import Meaning, Metric
 from loadgen.analysis.compare.run_requests import RunRequests
-from loadgen.analysis.compare.workload import Difference
+from loadgen.analysis.compare.workload import Difference, draw
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import RunResult, is_series, load
@@ -103,6 +103,16 @@ class Side:
         rates = [run.error_rate for run in self.starts if run.error_rate is not None]
         return sum(rates) / len(rates) if len(rates) == len(self.starts) else None
 
+    @property
+    def has_unanswered_run(self) -> bool:
+        """Whether no request succeeded in some run."""
+        return any(run.succeeded == 0 for run in self.starts)
+
+    def marks(self, metric: Metric) -> str:
+        """Return the marks of a value, those of any run."""
+        of_runs = (run.marks(metric, self.meaning) for run in self.starts)
+        return "".join(sorted(set("".join(of_runs))))
+
     def read_requests(self, metrics: Iterable[Metric]) -> list[RunRequests]:
         """Read the requests of the runs that have records, for resampling these metrics."""
         requests_of_runs = [run.read_requests(metrics, self.meaning) for run in self.starts]
@@ -113,6 +123,11 @@ class Side:
         """Differences between the workloads of its runs."""
         differences = map(self.starts[0].workload_differences, self.starts[1:])
         return list(dict.fromkeys(chain.from_iterable(differences)))
+
+    @property
+    def draws(self) -> list[tuple[object, ...]]:
+        """What seeds decided of the workload of each run, where that is known."""
+        return [draw(run.workload) for run in self.starts if run.workload]
 
     @property
     def environment_differences(self) -> list[Difference]:
@@ -154,6 +169,18 @@ def check_distinct(sides: Sequence[Side]) -> None:
                 problem = f"{run.where} is the same run as {seen[run.key]}"
                 raise BadInput("FILE", problem, "name another to compare it with")
             seen[run.key] = run.where
+
+
+def have_other_seeds(baseline: Side, candidate: Side) -> bool:
+    """Tell whether two sides with one workload have draws of different seeds."""
+    draws = [set(side.draws) for side in (baseline, candidate)]
+    is_known = all(draws) and not baseline.starts[0].workload_differences(candidate.starts[0])
+    return is_known and draws[0] != draws[1]
+
+
+def repeats_seed(side: Side) -> bool:
+    """Tell whether two starts have the same draw, so that starts do not show how draws vary."""
+    return len(set(side.draws)) < len(side.draws)
 
 
 def together(sides: Sequence[Side]) -> list[Side]:

@@ -4,19 +4,24 @@ pages.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis, NoiseFile
 from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.report.sections.latencies import FEW, INEXACT
+from loadgen.stats.batch_means import BATCHES
 from loadgen.util.number_format import percent, signed
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
 NO_VERDICT = "no verdict"
 SURE = (Conclusion.BETTER, Conclusion.WORSE)
-SIGNIFICANT = (*SURE, Conclusion.MAYBE)
+HERE = (Conclusion.BETTER_HERE, Conclusion.WORSE_HERE)
+SIGNIFICANT = (*SURE, *HERE, Conclusion.MAYBE)
+MARKS = {FEW: "few requests", INEXACT: "client error too large"}
+UNKNOWN_NOISE = "noise between restarts unknown"
 MAIN_METRICS = (
     *("goodput", "request_throughput", "output_throughput", "error_rate"),
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"),
@@ -44,8 +49,25 @@ def unit(row: Row) -> str:
 
 
 def change(row: Row) -> str:
-    """Format the change: "+1.6%", "-0.20pp"; n/a if the baseline is 0."""
-    return "n/a" if row.change is None else _signed(row.change, row)
+    """Format the change with its marks: "+1.6%", "-0.20pp", "+25.0%*"; n/a if the baseline is 0."""
+    return "n/a" if row.change is None else f"{_signed(row.change, row)}{row.marks}"
+
+
+def figure(row: Row) -> str:
+    """Format what changed and by how much: "TTFT p99 +25.0%*"."""
+    return f"{row.metric.title} {change(row)}"
+
+
+def figure_with_bounds(row: Row) -> str:
+    """Format what changed, by how much, and the interval: "TPOT p50 +5.0% (+3.4 to +6.7)"."""
+    unit = "pp" if row.metric.is_share else "%"
+    return f"{figure(row)} ({bounds(row).replace(unit, '')})" if row.bounds else figure(row)
+
+
+def meanings_of_marks(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield what each mark in some rows means: "* few requests"."""
+    shown = {mark for row in rows for mark in row.marks}
+    return (f"{mark} {meaning}" for mark, meaning in MARKS.items() if mark in shown)
 
 
 def bounds(row: Row) -> str:
@@ -85,10 +107,16 @@ def runs(side: Side) -> str:
 
 
 def start_word(*sides: Side) -> str:
-    """Call runs starts if each has started its server; a run at a server that was there may
-    follow another.
+    """Call runs starts if each has started its server, at a free port; a run at a server that was
+    there may follow another, as in a series.
     """
-    return "starts" if all(run.has_own_server for side in sides for run in side.starts) else "runs"
+    return "starts" if all(map(_has_own_servers, sides)) else "runs"
+
+
+def _has_own_servers(side: Side) -> bool:
+    addresses = {run.address for run in side.starts}
+    is_alone = len(addresses) == len(side.starts)
+    return is_alone and all(run.has_own_server for run in side.starts)
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -110,14 +138,16 @@ def load(comparison: Comparison) -> str:
     )
 
 
-def notable_rows(candidate: CandidateRows) -> list[Row]:
-    """Select the rows that are significant, and the main ones in any case; not those that are 0
-    on both sides.
+def notable_rows(candidate: CandidateRows, quoted: Iterable[Row]) -> list[Row]:
+    """Select the rows that are significant or quoted in the answer, and the main ones in any
+    case; not those that are 0 on both sides.
     """
+    told = {row.metric.name for row in quoted}
     return [
         row
         for row in candidate.rows
         if row.conclusion in SIGNIFICANT
+        or row.metric.name in told
         or (row.metric.name in MAIN_METRICS and (row.baseline or row.candidate))
     ]
 
@@ -125,13 +155,15 @@ def notable_rows(candidate: CandidateRows) -> list[Row]:
 def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclusion, str]]:
     """Yield the words about differences that are in some rows, each with its meaning."""
     words = {row.conclusion for row in rows}
-    for word in SURE:
+    corrected = (
+        f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that were "
+        "tested (Holm)"
+    )
+    meanings = dict.fromkeys(SURE, corrected)
+    meanings |= dict.fromkeys(HERE, f"in these runs, {corrected}; {UNKNOWN_NOISE}")
+    for word, meaning in meanings.items():
         if word in words:
-            yield (
-                word,
-                f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that "
-                "were tested (Holm)",
-            )
+            yield word, meaning
     if Conclusion.MAYBE in words:
         one_in = round(1 / (1 - CONFIDENCE))
         yield (
@@ -153,6 +185,11 @@ def explanations(
             f"{candidate.block_length} requests). The variation between starts is unknown: give "
             f"{MIN_STARTS} starts of each side, or --noise."
         )
+    if Basis.BATCHES in bases:
+        yield (
+            "Intervals of TPOT, ICL and ITL mean and p50 are from the variation between "
+            f"{BATCHES} parts of the run."
+        )
     if Basis.STARTS in bases:
         yield (
             f"Intervals are at {CONFIDENCE_TEXT}, from the variation between the "
@@ -168,6 +205,8 @@ def explanations(
         yield f"Intervals include how exact the values are: {rounded}."
     if comparison.has_unusable_runs and bases - {Basis.WITHIN}:
         yield "No row is called better or worse, because some runs are INVALID or partial."
+    if candidate.unanswered:
+        yield f"No row is called better or worse, because {no_success(candidate)}."
     if candidate.error_rates_differ:
         yield (
             "No latency is called better or worse, because the error rates differ: "
@@ -178,6 +217,8 @@ def explanations(
             "Left out, because they are fixed multiples of others in every run: "
             f"{_repeated(candidate)}."
         )
+    for meaning in meanings_of_marks(rows):
+        yield f"{meaning}."
     without: dict[str, list[str]] = {}
     for row in rows:
         if row.interval is None:
@@ -186,6 +227,11 @@ def explanations(
         yield f"No interval ({why})" + (
             f": {', '.join(names)}." if bases or len(without) > 1 else "."
         )
+
+
+def no_success(candidate: CandidateRows) -> str:
+    """Say that no request of a run succeeded: "no request of a run of base succeeded"."""
+    return f"no request of a run of {' and '.join(candidate.unanswered)} succeeded"
 
 
 def _rounding(candidate: CandidateRows) -> str:

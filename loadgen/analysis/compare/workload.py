@@ -36,6 +36,7 @@ HASHED_SETTINGS = {
     "due times": {name for name, group in GROUPS.items() if group == LOAD}
     - {"num_prompts", "ready_check_timeout_sec"},
 }
+SEED_FLAGS = {flag(name) for name in SEED_FIELDS}
 # Settings that do not affect how a server is measured.
 IGNORED = {"model", "endpoint", "backend", "slo", "max_error_rate", "keep_going", "strict"}
 OWN = "loadgen"  # the tool of runs whose whole workload is known
@@ -87,7 +88,9 @@ def workload(result: RunResult) -> dict[str, Any]:
 
 
 def workload_differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """Return the differences between two workloads."""
+    """Return the differences between two workloads; none if only seeds differ: then both are draws
+    of one workload.
+    """
     always = (
         "model",
         "endpoint",
@@ -103,7 +106,12 @@ def workload_differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> 
                 continue  # the same requests, but fewer
             digests = (f"SHA-256 {str(run[hashed])[:12]}" for run in (first, other))
             result += why or [Difference(hashed, *digests)]
-    return list(dict.fromkeys(result))
+    return [each for each in dict.fromkeys(result) if each.name not in SEED_FLAGS]
+
+
+def draw(workload: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what seeds decide of a workload: its prompts and due times, by their hashes."""
+    return tuple(workload.get(hashed) for hashed in HASHED_SETTINGS)
 
 
 def environment(result: RunResult) -> dict[str, Any]:

@@ -113,6 +113,7 @@ class ToolRun(ComparedRun):
         requests = result.requests
         ok = result.number("completed")
         failed = result.number("failed")
+        self.succeeded = None if ok is None else int(ok)
         self.error_rate = None if requests is None else float((~requests.ok).mean())
         if ok is not None and failed is not None and ok + failed:
             self.error_rate = failed / (ok + failed)

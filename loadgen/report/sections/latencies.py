@@ -18,8 +18,8 @@ TITLES = {metric: metric.upper() for metric in LATENCY_METRICS}
 TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
-FEW_REQUESTS = "* few requests"
-INEXACT = "~"  # the mark of a row
+FEW, INEXACT = "*", "~"  # the marks of a number, and of a row
+FEW_REQUESTS = f"{FEW} few requests"
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
@@ -182,7 +182,7 @@ def request_count(name: str, result: RunResult) -> int:
 
 def few_mark(column: str, requests: int) -> str:
     """Mark a percentile of too few requests with a star."""
-    return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
+    return FEW if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
 
 
 def _inexact_mark(name: str, result: RunResult, statistics: Sequence[str]) -> str:

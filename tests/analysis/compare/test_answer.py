@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.analysis.compare.answer import parts
+from loadgen.analysis.compare.answer import Answer, Word, answer
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.side import Side
 from loadgen.report.summary_line import Colour
-from tests.helpers.compared_runs import FEW, recorded, saved, starts
+from tests.helpers.compared_runs import FEW, recorded, saved, starts, unanswered
+
+NO_INTERVALS = "no intervals: this may be chance"
 
 
 @pytest.fixture(autouse=True)
@@ -16,29 +18,28 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def answered(base: str, new: str, *, anyway: bool = False) -> dict[str, Colour]:
+def answered(base: str, new: str, *, anyway: bool = False) -> Answer:
     comparison = compare([Side.read("base", base), Side.read("new", new)], anyway=anyway)
-    return dict(parts(comparison, comparison.candidates[0]))
+    return answer(comparison, comparison.candidates[0])
 
 
-def test_significant_changes_come_first_with_their_word() -> None:
+def test_word_and_what_is_sure_come_first() -> None:
     found = answered(starts(Path("a"), 20.0, 20.2, 19.9), starts(Path("b"), 10.0, 10.1, 9.9))
-    assert found == {
-        "new: TTFT p99 -50.1% (20 to 10 ms), TPOT p99 -50.1% (10 to 5 ms) and E2EL p99 -50.1% "
-        "(50.1 to 25 ms), all better; no clear change of throughput (-2.9% to +8.8%)": Colour.GREEN,
-        (
-            "95 % intervals: TTFT p99 -51.2% to -48.9%, TPOT p99 -51.5% to -48.7%, E2EL p99 -51.1% "
-            "to -49.0%, from 3 runs of each"
-        ): Colour.NONE,
+    assert found.word is Word.FASTER
+    assert dict(found.parts) == {
+        "new is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), TPOT p50 -50.1% (-51.5 to -48.7), "
+        "ICL p50 -50.1% (-51.5 to -48.7), E2EL p50 -50.1% (-51.1 to -49.0)": Colour.GREEN,
+        "undecided: Requests/s +2.8% (-2.9 to +8.8)": Colour.NONE,
+        "95 % intervals from 3 runs of each": Colour.NONE,
         "all VALID": Colour.GREEN,
     }
 
 
 def test_anything_worse_is_red() -> None:
     found = answered(starts(Path("a"), 10.0, 10.1, 9.9), starts(Path("b"), 20.0, 20.2, 19.9))
-    first, colour = next(iter(found.items()))
-    assert first.split("; ")[0].endswith(", all worse")
-    assert colour is Colour.RED
+    assert found.word is Word.SLOWER
+    assert found.title.startswith("new is SLOWER: TTFT p50 +100.")
+    assert found.parts[0][1] is Colour.RED
 
 
 def test_interval_near_0_is_the_same() -> None:
@@ -47,36 +48,85 @@ def test_interval_near_0_is_the_same() -> None:
     found = answered(
         starts(Path("a"), *one, settings=many), starts(Path("b"), *other, settings=many)
     )
-    first = next(iter(found))
-    assert first.startswith("new: throughput, TTFT p99, TPOT p99 and E2EL p99 the same (within 0.")
+    assert found.word is Word.SAME
+    assert found.title == "new is THE SAME: TTFT, TPOT, ICL, E2EL within 0.1%"
+    assert ("the same: throughput within 0.6%", Colour.NONE) in found.parts
 
 
-def test_one_run_of_each_is_a_doubt() -> None:
+def test_one_run_of_each_decides_tpot_in_these_runs_alone() -> None:
     found = answered(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))
-    assert (
-        found["from one run of each: a restart may change as much, give 3 starts"] is Colour.YELLOW
-    )
-    assert ", which may be chance" in next(iter(found))
+    assert found.word is Word.SLOWER
+    assert found.title.startswith("new is slower in these two runs: TPOT p50 +90.3% (")
+    assert found.parts[0][1] is Colour.YELLOW
+    (maybe,) = (text for text, _ in found.parts if text.startswith("maybe: "))
+    assert maybe.startswith("maybe: TTFT p50 +90.3% (")
+    assert ("noise between restarts unknown: give 3 starts of each", Colour.YELLOW) in found.parts
 
 
-def test_results_alone_may_differ_by_chance() -> None:
+def test_results_alone_decide_nothing() -> None:
     found = answered(saved(Path("a")), saved(Path("b"), ttft=25.0, simulated=True))
-    assert next(iter(found)) == (
-        "new: throughput -1.3% (21.8 to 21.5 req/s), TTFT p99 +25.0% (20 to 25 ms), "
-        "TPOT p99 +25.0% (10 to 12.5 ms) and E2EL p99 +25.0% (50 to 62.5 ms)"
+    assert found.word is Word.UNDECIDED
+    assert found.title == (
+        "new is UNDECIDED: Requests/s -1.3%, TTFT p99 +25.0%*, TPOT p99 +25.0%*, "
+        "ICL p99 +25.0%*, E2EL p99 +25.0%*"
     )
-    assert found["no intervals: this may be chance"] is Colour.YELLOW
-    assert "simulated engine" in found
+    assert [text for text, _ in found.parts[1:]] == [
+        "* few requests",
+        NO_INTERVALS,
+        "all VALID",
+        "simulated engine",
+    ]
 
 
-def test_what_prevents_a_comparison_is_red_or_a_doubt() -> None:
+def test_more_errors_come_first_and_latencies_are_not_compared() -> None:
     other = FEW.replace(request_rate=40.0)
     found = answered(
         saved(Path("a"), verdict="SUSPECT"),
         saved(Path("b"), settings=other, error_rate=0.5, partial="x"),
         anyway=True,
     )
-    assert found["error rates differ, so that latencies are of other requests"] is Colour.RED
-    assert found["different workloads"] is Colour.YELLOW
-    assert found["base SUSPECT, new VALID and partial"] is Colour.RED
-    assert "errors +50.00pp" in next(iter(found))
+    parts = dict(found.parts)
+    assert found.word is Word.MORE_ERRORS
+    assert found.title == "new has MORE ERRORS: +50.00pp (0.00% to 50.00%)"
+    assert "TTFT" not in found.text
+    assert parts["error rates differ, so that latencies are of other requests"] is Colour.RED
+    assert parts["different workloads"] is Colour.YELLOW
+    assert parts["base SUSPECT; new VALID and partial"] is Colour.RED
+
+
+def test_nothing_is_an_improvement_on_a_run_without_success() -> None:
+    found = answered(unanswered(Path("a")), saved(Path("b"), ttft=10.0))
+    assert found.word is Word.UNDECIDED
+    assert found.title == "new is UNDECIDED: no request of a run of base succeeded"
+
+
+def test_run_without_success_has_more_errors() -> None:
+    found = answered(saved(Path("a"), ttft=10.0), unanswered(Path("b")))
+    assert found.title == "new has MORE ERRORS: +100.00pp (0.00% to 100.00%)"
+
+
+def test_reason_stands_at_its_side() -> None:
+    checks = [
+        {
+            "name": name,
+            "value": "5 ms",
+            "limit": "1 ms",
+            "ok": False,
+            "counts": True,
+            "group": "sending",
+            "advice": "none",
+        }
+        for name in ("lag p99", "loop stalls", "late sends")
+    ]
+    found = answered(
+        saved(Path("a"), verdict="SUSPECT", checks=checks), saved(Path("b"), ttft=25.0)
+    )
+    assert "base SUSPECT: lag p99, loop stalls and 1 more; new VALID" in dict(found.parts)
+
+
+def test_an_invalid_side_leaves_all_undecided() -> None:
+    base = starts(Path("a"), 20.0, 20.2, 19.9)
+    found = answered(base, starts(Path("b"), 10.0, 10.1, 9.9, verdict="INVALID"))
+    assert found.word is Word.UNDECIDED
+    assert found.title == "new is UNDECIDED: new is INVALID"
+    assert any(text.startswith("maybe: TTFT p50 -50.1% (") for text, _ in found.parts)

@@ -103,11 +103,25 @@ class TestSingleRuns:
         assert found.bounds[0] < -0.5 < found.bounds[1]
         assert found.conclusion is Conclusion.MAYBE
         assert {each.conclusion for each in rows(comparison)} <= {
+            Conclusion.BETTER_HERE,
             Conclusion.MAYBE,
             Conclusion.NO_SIGNIFICANT_DIFFERENCE,
             Conclusion.UNKNOWN,
         }
         assert comparison.candidates[0].block_length is not None
+
+    @pytest.mark.integration
+    def test_tpot_and_icl_are_decided_by_batches(self, tmp_path: Path) -> None:
+        comparison = compared(
+            recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=0.5, seed=1)
+        )
+        decided = {
+            each.metric.name: each
+            for each in rows(comparison)
+            if each.interval is not None and each.interval.basis is Basis.BATCHES
+        }
+        assert set(decided) == {"tpot_mean", "tpot_p50", "icl_mean", "icl_p50"}
+        assert {each.conclusion for each in decided.values()} == {Conclusion.BETTER_HERE}
 
     @pytest.mark.integration
     def test_equal_runs_have_no_significant_difference(self, tmp_path: Path) -> None:
@@ -448,6 +462,18 @@ class TestWorkloadsAndRows:
         }
         assert {"request_throughput", "output_throughput"} <= names
         assert "total_throughput" not in names
+
+    def test_rows_are_in_the_order_of_tables(self, tmp_path: Path) -> None:
+        extra = [metric_by_name(name) for name in ("tpot_max", "ttft_p99.9", "ttft_max")]
+        comparison = compared(
+            saved(tmp_path / "a.json"),
+            saved(tmp_path / "b.json", ttft=21),
+            extra_metrics=[metric for metric in extra if metric],
+        )
+        names = [each.metric.name for each in rows(comparison)]
+        ttft = [name for name in names if name.startswith("ttft")]
+        assert ttft == [f"ttft_{name}" for name in ("mean", "p50", "p90", "p99", "p99.9", "max")]
+        assert names.index("tpot_p99") + 1 == names.index("tpot_max")
 
     def test_missing_metric_has_no_row(self, tmp_path: Path) -> None:
         data = result("20250101")

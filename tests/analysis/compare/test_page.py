@@ -43,7 +43,7 @@ def names_of(table: Table) -> list[str]:
 
 def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
     document = page(of_starts())
-    assert document.title.startswith("new: TTFT p99 -50.1%")
+    assert document.title.startswith("new is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), ")
     about, badge, drawing, table, *_ = document.blocks
     assert isinstance(about, Paragraph)
     assert words(about.text).startswith(
@@ -51,8 +51,10 @@ def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
     )
     assert isinstance(badge, Badge)
     assert badge.kind == "tip"
-    assert words(badge.text).startswith("95 % intervals: TTFT p99 -51.2% to -48.9%, ")
-    assert words(badge.text).endswith("from 3 runs of each \N{MIDDLE DOT} all VALID")
+    assert words(badge.text) == (
+        "undecided: Requests/s +2.8% (-2.9 to +8.8) \N{MIDDLE DOT} 95 % intervals from 3 runs of "
+        "each \N{MIDDLE DOT} all VALID"
+    )
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Table)
 
@@ -102,6 +104,7 @@ def test_change_without_an_interval_is_an_open_dot() -> None:
     (dots,) = (mark for mark in chart.panels[0].marks if isinstance(mark, Dots))
     assert (dots.name, dots.look) == ("no interval", "open")
     assert dots.labels[1] == "+25.0%"
+    assert dots.labels[2] == "+25.0%*"
 
 
 @pytest.mark.integration
@@ -121,8 +124,8 @@ def test_each_of_several_candidates_has_its_answer_and_chart() -> None:
     )
     assert document.title == "new, near compared with base"
     headings = [block.text for block in document.blocks if isinstance(block, Heading)]
-    assert headings[0].startswith("new: TTFT p99 -50.1%")
-    assert headings[1].startswith("near: no clear change of")
+    assert headings[0].startswith("new is FASTER: TTFT p50 -50.1%")
+    assert headings[1].startswith("near is UNDECIDED: Requests/s -0.1%")
     assert headings[2] == "What was compared"
     assert [block.name for block in document.all_blocks if isinstance(block, Drawing)] == [
         "forest-1",

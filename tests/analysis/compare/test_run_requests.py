@@ -11,6 +11,7 @@ from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Meaning, Metric, m
 from loadgen.analysis.compare.run_requests import RunRequests
 from loadgen.metrics.records.shards import shard_path
 from loadgen.runner.run_result import from_records
+from loadgen.stats.block_bootstrap import BlockBootstrap
 from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
@@ -52,7 +53,7 @@ def test_single_block_of_the_run_gives_the_run_values(
     """Drawn as one block, a circle is the same wherever it begins: so the estimators are those
     of the result.
     """
-    drawn = requests.resample(metric, requests.count, 0)
+    drawn = requests.resample(metric, BlockBootstrap(requests.count), 0)
     assert drawn is not None
     assert drawn == pytest.approx(
         np.full(len(drawn), start.value(metric, start.meaning)), rel=1.5e-3
@@ -64,13 +65,13 @@ def test_extremes_are_not_resampled(tmp_path: Path) -> None:
     for name in ("ttft_max", "ttft_p0"):
         metric = metric_by_name(name)
         assert metric is not None
-        assert requests.resample(metric, 10, 0) is None
+        assert requests.resample(metric, BlockBootstrap(10), 0) is None
 
 
 def test_server_metrics_are_not_resampled(requests: RunRequests) -> None:
     metric = metric_by_name("server_ttft_mean")
     assert metric is not None
-    assert requests.resample(metric, 10, 0) is None
+    assert requests.resample(metric, BlockBootstrap(10), 0) is None
 
 
 def test_sample_in_flight_follows_littles_law(requests: RunRequests) -> None:
@@ -115,7 +116,7 @@ def test_requests_sent_before_an_interruption_count(tmp_path: Path) -> None:
     assert requests.too_short_for(7) == "30 requests are fewer than 5 blocks of 7: send 35 or more"
     throughput = metric_by_name("request_throughput")
     assert throughput is not None
-    assert requests.resample(throughput, 6, 0) is not None
+    assert requests.resample(throughput, BlockBootstrap(6), 0) is not None
 
 
 def test_run_without_ended_requests_is_too_short(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_refused_requests_are_part_of_the_duration(tmp_path: Path) -> None:
     start, requests = started(path), read(path)
     throughput = metric_by_name("request_throughput")
     assert throughput is not None
-    drawn = requests.resample(throughput, requests.count, 0)
+    drawn = requests.resample(throughput, BlockBootstrap(requests.count), 0)
     assert drawn is not None
     assert (
         drawn[0]

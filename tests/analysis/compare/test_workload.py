@@ -38,7 +38,6 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         ({"goodput": ("ttft:200",)}, "--goodput none and ttft:200"),
         ({"num_warmups": 5}, "--num-warmups 0 and 5"),
         ({"backend": "openai-chat"}, "--endpoint /v1/completions and /v1/chat/completions"),
-        ({"seed_arrivals": 1}, "--seed-arrivals none and 1"),
     ],
 )
 def test_different_setting_is_named_by_its_flag(changes: dict[str, Any], difference: str) -> None:
@@ -52,6 +51,12 @@ def test_model_is_part_of_the_workload() -> None:
 def test_prompts_are_compared_by_hash() -> None:
     by_name = FEW.replace(dataset_name="sharegpt", dataset_path="a.json", seed_prompts=7)
     assert differences(asked(), asked(by_name)) == []
+
+
+@pytest.mark.parametrize("field", ["seed", "seed_arrivals", "seed_prompts", "seed_order"])
+def test_runs_of_other_seeds_are_draws_of_one_workload(field: str) -> None:
+    other = asked(FEW.replace(**{field: 1}), prompts=OTHER_PROMPTS)
+    assert differences(asked(), other) == []
 
 
 def test_different_prompts_list_their_settings() -> None:

@@ -21,6 +21,7 @@ from loadgen.analysis.compare.confidence_interval import (
 )
 from loadgen.analysis.compare.metrics import BUCKET, metric_by_name
 from loadgen.analysis.compare.run_requests import EndedRequests, RunRequests
+from loadgen.stats.block_bootstrap import BlockBootstrap
 from loadgen.stats.variance import Noise
 from tests.helpers.queue_runs import queue
 from tests.helpers.thinning import every_nth
@@ -93,11 +94,11 @@ def of_two(one: RunRequests, other: RunRequests, name: str) -> ConfidenceInterva
     metric = metric_by_name(name)
     assert metric is not None
     length = max(one.block_length, other.block_length)
-    values = [sample.resample(metric, sample.count, 0) for sample in (one, other)]
+    values = [sample.resample(metric, BlockBootstrap(sample.count), 0) for sample in (one, other)]
     if values[0] is None or values[1] is None or one.too_short_for(length):
         return None
     return interval_within_run(
-        [one], [other], metric, math.log(values[1][0] / values[0][0]), length
+        [one], [other], metric, math.log(values[1][0] / values[0][0]), BlockBootstrap(length)
     )
 
 
@@ -173,4 +174,4 @@ class TestIntervalWithinRun:
         idle = replace(
             run, ended=EndedRequests(run.ended.waits_s, {"output_throughput": np.zeros(1000)})
         )
-        assert interval_within_run([idle], [idle], metric, 0.0, 10) is None
+        assert interval_within_run([idle], [idle], metric, 0.0, BlockBootstrap(10)) is None
