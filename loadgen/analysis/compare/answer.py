@@ -217,7 +217,7 @@ def _caveats(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]
     """List what the figures are worth: the basis of the intervals, the verdicts, the workloads."""
     yield _basis(comparison.baseline, candidate)
     yield _verdicts(comparison.baseline, candidate.candidate)
-    if candidate.error_rates_differ:
+    if candidate.error_rates_differ and not candidate.unanswered:
         yield "error rates differ, so that latencies are of other requests", Colour.RED
     if comparison.clashes:
         yield "different workloads", Colour.YELLOW

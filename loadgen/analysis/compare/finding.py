@@ -116,8 +116,10 @@ def findings(candidate: CandidateRows) -> list[Finding]:
 
 def quiet_subjects(candidate: CandidateRows) -> list[Quiet]:
     """List the rates and latencies of which no row is significant; without latencies if these are
-    of different requests.
+    of different requests, and none if some run answered nothing.
     """
+    if candidate.unanswered:
+        return []
     subjects: dict[str, list[Row]] = {}
     for row in _told(candidate):
         is_comparable = not (candidate.error_rates_differ and row.metric.of_successes)

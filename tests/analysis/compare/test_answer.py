@@ -103,6 +103,7 @@ def test_nothing_is_an_improvement_on_a_run_without_success() -> None:
 def test_run_without_success_has_more_errors() -> None:
     found = answered(saved(Path("a"), ttft=10.0), unanswered(Path("b")))
     assert found.title == "new has MORE ERRORS: +100.00pp (0.00% to 100.00%)"
+    assert [text for text, _ in found.parts[1:]] == [NO_INTERVALS, "all VALID"]
 
 
 def test_reason_stands_at_its_side() -> None:
