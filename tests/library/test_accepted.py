@@ -19,8 +19,6 @@ from loadgen.library.accepted import accepted, accepted_for_series
         ({"json": True}, "result.data"),
         ({"prometheus": "9100"}, "on_progress"),
         ({"workload": "short"}, "RunSettings.of_workload"),
-        ({"result_dir": "out"}, "save_result=True"),
-        ({"result_filename": "a.json"}, "save_result=True"),
         ({"request_rate": -1.0}, "a number above 0"),
         ({"slo": "ttft_p99"}, ""),
         ({"html": "page.txt"}, "FILE.html"),
