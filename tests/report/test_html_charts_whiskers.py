@@ -7,20 +7,15 @@ import pytest
 
 from loadgen.report.html.charts.chart import Chart, Panel, Whiskers
 from loadgen.report.html.charts.scale import Linear, Names, Scale
-from loadgen.report.html.charts.svg import LEFT, RIGHT, WIDTH, svg
+from tests.helpers import drawn_charts
+from tests.helpers.drawn_charts import LEFT, RIGHT, TOP, of_class
 
 X, Y = Linear("req/s", 0.0, 10.0), Linear("ms", 0.0, 10.0)
-TOP, HEIGHT = 27, 100
+HEIGHT = 100
 
 
 def drawn(mark: Whiskers, scale: Scale = Y) -> ElementTree.Element:
-    return ElementTree.fromstring(
-        svg(Chart("T", "A", "rate", X, (Panel("P", scale, (mark,), HEIGHT),)), "k")
-    )
-
-
-def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
-    return [each for each in root.iter() if name in (each.get("class") or "").split()]
+    return drawn_charts.drawn(Chart("T", "A", "rate", X, (Panel("P", scale, (mark,), HEIGHT),)))
 
 
 def steps(mark: Whiskers, scale: Scale = Y) -> str:
@@ -30,17 +25,18 @@ def steps(mark: Whiskers, scale: Scale = Y) -> str:
 
 
 def test_whisker_goes_from_end_to_end_with_a_cap_at_each() -> None:
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    middle = (LEFT + RIGHT) / 2
+    low, high = TOP + 80, TOP + 20
     assert steps(Whiskers("", [5], [2], [8])) == (
-        f"M{middle:.1f} 107.0L{middle:.1f} 47.0M{middle - 3.5:.1f} 107.0h7M{middle - 3.5:.1f} "
-        "47.0h7"
+        f"M{middle:.1f} {low}L{middle:.1f} {high}M{middle - 3.5:.1f} {low}h7M{middle - 3.5:.1f} "
+        f"{high}h7"
     )
 
 
 def test_unknown_end_has_no_cap_and_is_at_the_edge() -> None:
     path = steps(Whiskers("", [5], [2], [math.inf]))
     assert path.count("h7") == 1
-    assert f"L{(LEFT + WIDTH - RIGHT) / 2:.1f} {TOP:.1f}" in path
+    assert f"L{(LEFT + RIGHT) / 2:.1f} {TOP:.1f}" in path
 
 
 def test_whiskers_across_have_centers_and_labels_behind_them() -> None:
@@ -52,10 +48,8 @@ def test_whiskers_across_have_centers_and_labels_behind_them() -> None:
     (label,) = of_class(root, "callout")
     (whisker,) = of_class(root, "whisker")
     assert whisker.get("class") == "whisker gain"
-    assert float(center.get("cx") or 0) == pytest.approx(
-        LEFT + 0.4 * (WIDTH - RIGHT - LEFT), abs=0.1
-    )
-    assert float(label.get("x") or 0) > LEFT + 0.8 * (WIDTH - RIGHT - LEFT)
+    assert float(center.get("cx") or 0) == pytest.approx(LEFT + 0.4 * (RIGHT - LEFT), abs=0.1)
+    assert float(label.get("x") or 0) > LEFT + 0.8 * (RIGHT - LEFT)
     assert label.text == "-60% <b>"
 
 

@@ -230,6 +230,11 @@ class Note(Struct, frozen=True):
     blocks: tuple[Block, ...]
     folded: bool | None = None
 
+    @classmethod
+    def fold(cls, title: str, *blocks: Block, kind: NoteKind = "note") -> Self:
+        """Make a note that is closed until a reader opens it."""
+        return cls(kind, title, blocks, folded=True)
+
 
 Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Badge | Note
 
@@ -240,10 +245,12 @@ class Document(Struct, frozen=True):
     Attributes:
         title: Its title.
         blocks: What follows, from above.
+        origin: When, where and with what its figures were measured: a quiet line at its end.
     """
 
     title: str
     blocks: tuple[Block, ...]
+    origin: str = ""
 
     @property
     def all_blocks(self) -> Iterator[Block]:

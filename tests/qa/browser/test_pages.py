@@ -14,7 +14,9 @@ from loadgen.analysis.compare import Side, compare
 from loadgen.analysis.compare import page as comparison_page
 from loadgen.config.settings import RunSettings
 from loadgen.report.html import Code, Document, writer
+from loadgen.report.html.charts.plot import WIDE
 from tests.helpers.compared_runs import starts
+from tests.helpers.drawn_charts import LEFT, RIGHT
 from tests.helpers.saved_json import html
 from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, search, sweep
 from tests.qa.browser.chromium import chromium
@@ -48,7 +50,8 @@ RESULTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 PAGES = (*RESULTS, "comparison")
 
-# Of the paper; [text, colour, colour behind it] of all words that are seen; of the lines of charts.
+# Of the paper; [text, colour, colour behind it] of all words that are seen; [colour, colour behind
+# it, opacity] of the lines of charts.
 COLOURS = """(() => {
     const shown = (one) => one.getClientRects().length;
     const behind = (one) => {
@@ -57,16 +60,19 @@ COLOURS = """(() => {
             if (colour !== "rgba(0, 0, 0, 0)") return colour;
         }
     };
-    const tags = "h1, h2, p, li, td, th, dt, dd, summary, a, code, .good, .bad, .quiet";
+    const tags = "h1, h2, p, li, td, th, dt, dd, summary, a, code, footer, .good, .bad, .quiet";
     const texts = [...document.querySelectorAll(tags)];
     const words = texts.filter(shown).map((one) => [one.textContent, getComputedStyle(one).color, behind(one)]);
     const paper = behind(document.body);
-    for (const one of document.querySelectorAll("svg text")) {
-        words.push([one.textContent, getComputedStyle(one).fill, paper]);
+    for (const one of [...document.querySelectorAll("svg text")].filter(shown)) {
+        words.push([one.textContent, getComputedStyle(one).fill, behind(one)]);
     }
     const drawn = ["line", "limit", "missed", "ring", "points", "whisker"].map((name) => `svg .${name}`);
-    const lines = [...document.querySelectorAll(drawn.join(", "))];
-    return [paper, words, lines.map((one) => getComputedStyle(one).stroke)];
+    const lines = [...document.querySelectorAll(drawn.join(", "))].filter(shown).map((one) => {
+        const style = getComputedStyle(one);
+        return [style.stroke, behind(one), Number(style.strokeOpacity)];
+    });
+    return [paper, words, lines];
 })()"""  # noqa: E501
 
 
@@ -143,10 +149,39 @@ def test_answer_figures_and_first_chart_are_seen_without_scrolling(
     page: Page, files: dict[str, Path], name: str
 ) -> None:
     open_file(page, files[name], width=1280, height=800)
-    assert page.evaluate(BOTTOM, "figure svg") <= 800
+    assert page.evaluate(BOTTOM, "svg.wide") <= 800
     open_file(page, files[name], width=400, height=800)
     assert page.evaluate(BOTTOM, ".facts") <= 800
-    assert page.evaluate(BOTTOM, "figure svg") <= 1600
+    assert page.evaluate(BOTTOM, "svg.narrow") <= 1600
+
+
+# Of each drawing that is seen: the class, the heights of its letters on the screen, the words that
+# stand in each other or beyond its edges, and the most numbers on an axis.
+DRAWINGS = """[...document.querySelectorAll("svg")].filter((one) => one.getClientRects().length).map((one) => {
+    const box = one.getBoundingClientRect();
+    const texts = [...one.querySelectorAll("text")].map((text) => [text, text.getBoundingClientRect()]);
+    const beyond = texts.filter(([, at]) => at.left < box.left - 2 || at.right > box.right + 2);
+    // Lines of letters are less high than their boxes.
+    const touching = texts.filter(([, at], number) => texts.some(([, other], place) => place < number
+        && at.left < other.right && other.left < at.right
+        && at.top + 4 < other.bottom - 4 && other.top + 4 < at.bottom - 4));
+    const scale = box.width / one.viewBox.baseVal.width;
+    return [one.classList[1], parseFloat(getComputedStyle(one).fontSize) * scale,
+        [...beyond, ...touching].map(([text]) => text.textContent)];
+})"""  # noqa: E501
+
+
+@pytest.mark.parametrize("width", [360, 400, 890, 1280])
+@pytest.mark.parametrize("name", ["failing", "big", "real", "series", "search", "comparison"])
+def test_words_of_charts_can_be_read_at_every_width(
+    page: Page, files: dict[str, Path], name: str, width: int
+) -> None:
+    open_file(page, files[name], width=width)
+    open_folds(page)
+    drawings = page.evaluate(DRAWINGS)
+    assert {layout for layout, _, _ in drawings} == {"narrow" if width <= 880 else "wide"}
+    assert min(height for _, height, _ in drawings) >= 12
+    assert [words for _, _, words in drawings if words] == []
 
 
 @pytest.mark.parametrize("width", [360, 400])
@@ -154,10 +189,11 @@ def test_narrow_table_shows_p50_and_p99_without_scrolling(
     page: Page, files: dict[str, Path], width: int
 ) -> None:
     open_file(page, files["failing"], width=width)
+    open_folds(page)
     shown = """[...document.querySelectorAll("th")].filter((one) => ["p50", "p99"].includes(one.textContent))
         .map((one) => one.getBoundingClientRect().right)"""  # noqa: E501
     assert all(right <= width for right in page.evaluate(shown))
-    wide = """[...document.querySelectorAll("figure .wide, pre.taken")]
+    wide = """[...document.querySelectorAll("figure, pre.taken")]
         .filter((one) => one.scrollWidth > one.clientWidth).length"""
     assert page.evaluate(wide) == 0
 
@@ -168,9 +204,9 @@ def test_answer_and_chart_of_several_runs_are_seen_without_scrolling(
     page: Page, files: dict[str, Path], name: str, width: int
 ) -> None:
     open_file(page, files[name], width=width, height=800)
-    assert [page.evaluate(BOTTOM, part) <= 800 for part in ("h1", ".badge", "figure svg")] == [
-        True
-    ] * 3
+    drawing, most = ("svg.narrow", 900) if width == 400 else ("svg.wide", 800)
+    assert page.evaluate(BOTTOM, ".badge") <= 800
+    assert page.evaluate(BOTTOM, drawing) <= most
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -178,20 +214,27 @@ def test_keyboard_reaches_every_term_fold_and_chart(
     page: Page, files: dict[str, Path], width: int
 ) -> None:
     open_file(page, files["failing"], width=width)
-    wanted = page.evaluate("document.querySelectorAll('dfn, summary, svg, button, nav a').length")
+    open_folds(page)
+    drawing = "svg.narrow" if width == 360 else "svg.wide"
+    parts = f"dfn, summary, {drawing}, button"
+    wanted = page.evaluate("(parts) => document.querySelectorAll(parts).length", parts)
     reached = set()
     for _ in range(wanted + 60):  # tables that are wider than the window can be reached too
         page.keyboard.press("Tab")
-        found = page.evaluate("""(async () => {
-            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));  // laid out by then
-            const all = [...document.querySelectorAll("dfn, summary, svg, button, nav a")];
+        found = page.evaluate(
+            """(async (parts) => {
+            const frame = () => new Promise(requestAnimationFrame);
+            await frame(), await frame();  // laid out by then
+            const all = [...document.querySelectorAll(parts)];
             const one = document.activeElement;
             const told = one.matches("dfn") ? one.nextElementSibling : null;
             const box = told && told.getBoundingClientRect();
             const seen = !told || (box.width > 0 && box.top >= 0 && box.left >= 0
                 && box.right <= innerWidth && box.bottom <= innerHeight);
             return [all.indexOf(one), one.tagName, seen];
-        })()""")  # noqa: E501
+        })""",
+            parts,
+        )
         if found[0] >= 0:
             reached.add(found[0])
             assert found[2], found
@@ -227,7 +270,8 @@ def test_term_shows_its_meaning_on_hover_and_focus(page: Page, files: dict[str, 
 
 def test_chart_shows_values_by_arrow_keys_and_on_hover(page: Page, files: dict[str, Path]) -> None:
     open_file(page, files["failing"])
-    page.locator("svg").nth(2).focus()
+    open_folds(page)
+    page.locator("svg.wide").nth(2).focus()
     said = "document.querySelectorAll('.readout')[2].textContent"
     page.keyboard.press("ArrowRight")
     first = page.evaluate(said)
@@ -238,15 +282,21 @@ def test_chart_shows_values_by_arrow_keys_and_on_hover(page: Page, files: dict[s
     assert page.evaluate(said) != first
     page.keyboard.press("End")
     assert page.evaluate(said).startswith("5.875 s: ")
-    page.evaluate("document.querySelectorAll('svg')[2].scrollIntoView()")
-    box = page.evaluate("document.querySelectorAll('svg')[2].getBoundingClientRect().toJSON()")
-    page.mouse.move(box["x"] + box["width"] * (52 + 656 * 5.5 / 24) / 720, box["y"] + 60)
+    page.evaluate("document.querySelectorAll('svg.wide')[2].scrollIntoView()")
+    box = page.evaluate("document.querySelectorAll('svg.wide')[2].getBoundingClientRect().toJSON()")
+    place = LEFT + (RIGHT - LEFT) * 5.5 / 24
+    page.mouse.move(box["x"] + box["width"] * place / WIDE.width, box["y"] + 60)
     assert "failed 2" in page.evaluate(said)
+    open_file(page, files["failing"], width=400)
+    page.locator("svg.narrow").first.focus()
+    page.keyboard.press("End")
+    assert page.evaluate("document.querySelector('.readout').textContent").startswith("5.875 s: ")
 
 
 def test_button_copies_the_command(page: Page, files: dict[str, Path]) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_file(page, files["valid"])
+    open_folds(page)
     page.locator("button").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("button").first).to_have_text("Copied")
@@ -259,6 +309,7 @@ def test_button_copies_the_command(page: Page, files: dict[str, Path]) -> None:
 
 def test_button_selects_the_command_without_a_clipboard(page: Page, files: dict[str, Path]) -> None:
     open_file(page, files["valid"])
+    open_folds(page)
     page.evaluate(
         "Object.defineProperty(navigator, 'clipboard', { value: undefined }); "
         "document.execCommand = () => false"
@@ -270,12 +321,14 @@ def test_button_selects_the_command_without_a_clipboard(page: Page, files: dict[
     )
 
 
+@pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", ["failing", "series", "search", "comparison", "invalid"])
 def test_words_and_lines_contrast_with_their_background(
-    page: Page, files: dict[str, Path], name: str, dark: bool
+    page: Page, files: dict[str, Path], name: str, dark: bool, width: int
 ) -> None:
-    open_file(page, files[name], dark=dark)
+    open_file(page, files[name], dark=dark, width=width)
+    open_folds(page)
     assert (_luminance(_checked_background(page)) < 0.05) is dark
 
 
@@ -287,18 +340,28 @@ def _checked_background(page: Page) -> str:
     for text, colour, behind in words:
         assert _contrast(colour, behind) >= 4.5, (text, colour, behind)
     assert lines
-    for colour in lines:
-        assert _contrast(colour, paper) >= 3, (colour, paper)
+    for colour, behind, opacity in lines:
+        assert _contrast(_mixed(colour, behind, opacity), behind) >= 3, (colour, behind, opacity)
     return str(paper)
+
+
+def _parts(colour: str) -> list[float]:
+    return [float(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+
+
+def _mixed(colour: str, behind: str, opacity: float) -> str:
+    """Return what is seen of a color that is not opaque."""
+    pairs = zip(_parts(colour), _parts(behind), strict=True)
+    return f"rgb({', '.join(str(opacity * one + (1 - opacity) * other) for one, other in pairs)})"
 
 
 def _luminance(colour: str) -> float:
     """Return the relative luminance of an `rgb(r, g, b)` color by the Web Content Accessibility
     Guidelines.
     """
-    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    shares = (part / 255 for part in _parts(colour))
     red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from math import isfinite
 from typing import Literal
 
-from loadgen.report.html.charts.scale import Scale, ToPixels
+from loadgen.report.html.charts.scale import Scale
 from loadgen.util.number_format import value_range
-from loadgen.util.terminal_text import printable
 
-CAP = 3.5  # half as long as a cap
-GAP = 9  # between an end and its label: beyond a ring around a value near the end
-LETTER_HEIGHT = 9
 WhiskerLook = Literal["plain", "gain", "loss", "other"]
 # Differ in shape or fill, not in colour alone.
 Look = Literal["met", "missed", "open", "ring", "first", "second"]
@@ -234,60 +229,6 @@ class Whiskers:
                 texts.append(f"{scale.written(low)} to {scale.written(high)}")
         return ", ".join(texts)
 
-    def drawn(self, x: ToPixels, y: ToPixels) -> Iterator[str]:
-        """Draw them as SVG.
-
-        Args:
-            x, y: Convert a value of either axis to pixels.
-        """
-        for number, (at, low, high) in enumerate(zip(self.at, self.lows, self.highs, strict=True)):
-            ends = [(x(end), y(at)) if self.across else (x(at), y(end)) for end in (low, high)]
-            caps = "".join(
-                self._cap(*place)
-                for place, end in zip(ends, (low, high), strict=True)
-                if isfinite(end)
-            )
-            (left, bottom), (right, top) = ends
-            yield (
-                f'<path class="whisker {self.look}" d="M{left:.1f} {bottom:.1f}L{right:.1f} '
-                f'{top:.1f}{caps}"/>'
-            )
-            if self.values:
-                value = self.values[number]
-                place = (x(value), y(at)) if self.across else (x(at), y(value))
-                yield (
-                    f'<circle class="center {self.look}" cx="{place[0]:.1f}" '
-                    f'cy="{place[1]:.1f}" r="3.5"/>'
-                )
-            if self.labels and self.labels[number]:
-                yield self._label(self.labels[number], *ends[0 if self.below else 1])
-
-    def sample(self, left: float, middle: float) -> str:
-        """Draw one for the legend."""
-        ends = f"{self._cap(left + 3, middle)}{self._cap(left + 19, middle)}"
-        if not self.across:
-            ends = f"{self._cap(left + 12, middle - 6)}{self._cap(left + 12, middle + 6)}"
-            return f'<path class="whisker {self.look}" d="M{left + 12:.1f} {middle - 6}v12{ends}"/>'
-        return f'<path class="whisker {self.look}" d="M{left + 3:.1f} {middle}h16{ends}"/>'
-
-    def _cap(self, x: float, y: float) -> str:
-        if self.across:
-            return f"M{x:.1f} {y - CAP:.1f}v{2 * CAP:g}"
-        return f"M{x - CAP:.1f} {y:.1f}h{2 * CAP:g}"
-
-    def _label(self, label: str, x: float, y: float) -> str:
-        if self.across:
-            place = (x + GAP, y + 4)
-            anchor = "start"
-        else:
-            place = (x, y + GAP + LETTER_HEIGHT if self.below else y - GAP)
-            anchor = "middle"
-        text = escape(printable(label))
-        return (
-            f'<text class="callout" x="{place[0]:.1f}" y="{place[1]:.1f}" '
-            f'text-anchor="{anchor}">{text}</text>'
-        )
-
 
 Mark = Curve | Dots | Scatter | Band | Bars | Limit | Heat | Whiskers
 
@@ -300,7 +241,7 @@ class Panel:
         title: What stands above it.
         scale: Its vertical axis.
         marks: What is drawn, the first below the others.
-        height: The height of the plot, in pixels of a page 720 wide.
+        height: The height of the plot, in pixels of the drawing.
     """
 
     title: str

@@ -5,19 +5,19 @@ written.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
 from loadgen.util.number_format import four_digits, percentile
 
-STEPS = (1.0, 2.0, 5.0, 10.0)
-MAX_DECADES = 2  # of a logarithmic axis that has ticks at 2 and 5 too
+MAX_TICKS = 4  # of an axis of numbers: more would touch on a narrow screen
+STEPS = (1.0, 2.0, 4.0, 5.0)  # between ticks, times a power of ten
+LOG_STEPS = (1.0, 2.0, 5.0)  # of a logarithmic axis
 APART = 5  # times: beyond that, values fit a logarithmic axis better
 LEAST = 1e-3  # what is less, 0 included, stands at the end of a logarithmic axis
-SHARES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999)
-ToPixels = Callable[[float], float]  # of a value on an axis
+SHARES = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999)
 
 
 class Scale:
@@ -67,9 +67,9 @@ class Linear(NumberScale):
     @classmethod
     def over(cls, unit: str, values: Iterable[float | None]) -> Self:
         """From 0 to a tick at or above the highest of the values."""
-        most = max((value for value in values if value is not None), default=0.0)
-        step = _step(most / 4) if most > 0 else 1.0
-        return cls(unit, 0.0, step * max(1, math.ceil(most / step - 1e-9)))
+        most = max((value for value in values if value is not None), default=0.0) or 1.0
+        steps = _steps(most / (MAX_TICKS - 1))
+        return cls(unit, 0.0, min(step * max(2, math.ceil(most / step - 1e-9)) for step in steps))
 
     @classmethod
     def around(cls, unit: str, values: Iterable[float]) -> Self:
@@ -88,10 +88,19 @@ class Linear(NumberScale):
 
     def ticks(self) -> list[tuple[float, str]]:
         """See `Scale`."""
-        step = _step((self.high - self.low) / 6)
-        first = math.ceil(self.low / step - 1e-9)
-        count = math.floor((self.high - first * step) / step + 1e-9)
-        return [(value := round((first + k) * step, 12), short(value)) for k in range(count + 1)]
+        choices = map(self._multiples, _steps((self.high - self.low) / MAX_TICKS))
+        places = max(
+            (places for places in choices if len(places) <= MAX_TICKS),
+            key=lambda places: (len(places) > 2, any(map(self._is_high, places)), len(places)),
+        )
+        return [(place, short(place)) for place in places]
+
+    def _is_high(self, place: float) -> bool:
+        return math.isclose(place, self.high)
+
+    def _multiples(self, step: float) -> list[float]:
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [round(number * step, 12) for number in range(first, last + 1)]
 
 
 class Log(NumberScale):
@@ -105,7 +114,7 @@ class Log(NumberScale):
         numbers = [max(value, LEAST) for value in values if value is not None] or [1.0]
         lowest = min(numbers)
         size = 10.0 ** math.floor(math.log10(lowest) + 1e-12)
-        low = max(step * size for step in STEPS[:3] if step * size <= lowest * (1 + 1e-9))
+        low = max(step * size for step in LOG_STEPS if step * size <= lowest * (1 + 1e-9))
         high = _step(max(numbers))
         return cls(unit, low, high if high > low else _step(1.5 * low))
 
@@ -115,17 +124,21 @@ class Log(NumberScale):
 
     def ticks(self) -> list[tuple[float, str]]:
         """See `Scale`."""
-        first = math.floor(math.log10(self.low))
-        last = math.ceil(math.log10(self.high))
-        steps = STEPS[:3] if math.log10(self.high / self.low) <= MAX_DECADES else STEPS[:1]
-        values = [
-            round(step * 10.0**power, 12) for power, step in product(range(first, last + 1), steps)
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        choices = [
+            *(product(decades, steps) for steps in (LOG_STEPS, (1.0, 5.0), (1.0,))),
+            *(product(decades[::every], (1.0,)) for every in range(2, len(decades) + 1)),
         ]
-        return [
-            (value, short(value))
-            for value in values
-            if self.low * 0.999 <= value <= self.high * 1.001
-        ]
+        places = (
+            [
+                round(step * 10.0**power, 12)
+                for power, step in choice
+                if self.low * 0.999 <= step * 10.0**power <= self.high * 1.001
+            ]
+            for choice in choices
+        )
+        best = max((choice for choice in places if len(choice) <= MAX_TICKS), key=len)
+        return [(value, short(value)) for value in best]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +163,9 @@ class Nines(Scale):
 
     def ticks(self) -> list[tuple[float, str]]:
         """See `Scale`."""
-        places = [(-math.log10(1 - p / 100) if p else 0.0, f"{p:g}") for p in SHARES]
-        return [(place, text) for place, text in places if place <= self.high + 1e-9]
+        places = [(-math.log10(1 - p / 100), f"{p:g}") for p in SHARES]
+        shown = [(place, text) for place, text in places if place <= self.high + 1e-9]
+        return [*shown[: MAX_TICKS - 1], *shown[MAX_TICKS - 1 :][-1:]]
 
     def written(self, value: float) -> str:
         """See `Scale`."""
@@ -202,8 +216,14 @@ def short(value: float) -> str:
 
 def _step(least: float) -> float:
     """1, 2 or 5 times a power of ten, no less than this."""
+    return _steps(least, LOG_STEPS)[0]
+
+
+def _steps(least: float, steps: tuple[float, ...] = STEPS) -> list[float]:
+    """Steps times a power of ten, no less than this, ascending; those of a decade or more."""
     size = 10.0 ** math.floor(math.log10(least))
-    return next(step * size for step in STEPS if step * size >= least * (1 - 1e-9))
+    sizes = (step * power for power, step in product((size, 10 * size), steps))
+    return [step for step in sizes if step >= least * (1 - 1e-9)]
 
 
 def _within(share: float) -> float:

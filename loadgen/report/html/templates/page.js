@@ -27,39 +27,40 @@
     const data = figure.querySelector("script");
     if (!data) continue;
     const told = JSON.parse(data.textContent);
-    const chart = figure.querySelector("svg");
+    const along = told.along.split("|");
+    const rows = told.rows.map(([name, texts]) => [name, texts.split("|")]);
     const words = document.createElement("p");
     words.className = "readout";
     words.setAttribute("role", "status");
     words.textContent = "Point at the chart, tap it, or use the arrow keys on it, to read its values.";
     figure.append(words);
-    const cursor = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    cursor.setAttribute("class", "cursor");
-    cursor.setAttribute("y1", told.from);
-    cursor.setAttribute("y2", told.to);
-    chart.append(cursor);
-    chart.setAttribute("tabindex", "0");
     let place = -1;
-    const show = (next) => {
-      place = Math.max(0, Math.min(next, told.at.length - 1));
-      cursor.setAttribute("x1", told.at[place]);
-      cursor.setAttribute("x2", told.at[place]);
-      cursor.style.visibility = "visible";
-      const rows = told.rows.filter(([, texts]) => texts[place]).map(([name, texts]) => `${name} ${texts[place]}`);
-      words.textContent = `${told.along[place]}: ${rows.join(", ") || "nothing"}`;
-    };
-    chart.addEventListener("pointermove", (event) => {
-      const box = chart.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
-      const far = told.at.map((at) => Math.abs(at - x));
-      show(far.indexOf(Math.min(...far)));
-    });
-    chart.addEventListener("keydown", (event) => {
-      const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
-      if (!(event.key in steps)) return;
-      event.preventDefault();
-      show(place + steps[event.key]);
-    });
+    // One drawing is for wide screens, one for narrow ones; one of both is seen.
+    for (const chart of figure.querySelectorAll("svg")) {
+      const cursor = chart.querySelector(".cursor");
+      const left = Number(cursor.dataset.left);
+      const width = cursor.dataset.right - left;
+      chart.setAttribute("tabindex", "0");
+      const show = (next) => {
+        place = Math.max(0, Math.min(next, along.length - 1));
+        cursor.setAttribute("transform", `translate(${left + width * told.at[place]})`);
+        cursor.style.visibility = "visible";
+        const said = rows.filter(([, texts]) => texts[place]).map(([name, texts]) => `${name} ${texts[place]}`);
+        words.textContent = `${along[place]}: ${said.join(", ") || "nothing"}`;
+      };
+      chart.addEventListener("pointermove", (event) => {
+        const box = chart.getBoundingClientRect();
+        const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+        const far = told.at.map((at) => Math.abs(left + width * at - x));
+        show(far.indexOf(Math.min(...far)));
+      });
+      chart.addEventListener("keydown", (event) => {
+        const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
+        if (!(event.key in steps)) return;
+        event.preventDefault();
+        show(place + steps[event.key]);
+      });
+    }
   }
 
   document.addEventListener("keydown", (event) => {
