@@ -219,16 +219,14 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
         limit.name.replace("median", "p50"): limit for limit in limits if limit.metric != "error"
     }
     shown = sweep_latencies(series) if series.kind == "sweep" else ()
-    for name in shown:
-        cells = _numbers(
-            [row.runs[0].latency_ms.named(name) for row in rows], [_few(row, name) for row in rows]
-        )
-        columns.append(Column(heading(name), cells))
-    for name, limit in limited.items():
+    for name in sorted({*shown, *limited}, key=_place):
         if name in shown:
+            values = [row.runs[0].latency_ms.named(name) for row in rows]
+            marks = [_few(row, name) for row in rows]
+            columns.append(Column(heading(name), _numbers(values, marks)))
             continue
         bounded = [
-            next((item for item in row.judged.slo if item.limit == limit.text), None)
+            next((item for item in row.judged.slo if item.limit == limited[name].text), None)
             for row in rows
         ]
         has_bounds = with_bounds and any(
@@ -247,6 +245,13 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
             ]
             columns.append(Column(INTERVAL, cells))
     return columns
+
+
+def _place(name: str) -> tuple[int, float]:
+    """Return the place of a latency in a table: by its metric; mean, percentiles, maximum."""
+    metric, _, statistic = name.partition("_")
+    ends = {"mean": -1.0, "max": 100.0}
+    return slo.LATENCY_METRICS.index(metric), ends.get(statistic) or float(statistic[1:])
 
 
 def _few(row: Row, name: str) -> bool:

@@ -45,6 +45,13 @@ def four_digits(value: float | None, unit: str = "") -> str:
     return _with_unit(value, ".4g" if value is None or abs(value) < 9999.5 else ".0f", unit)
 
 
+def in_table(value: float | None, unit: str = "") -> str:
+    """Format a number with four significant digits for a table, zeros included: 8.01 -> "8.010",
+    1568.4 -> "1568".
+    """
+    return _with_unit(value, "#.4g" if value is not None and abs(value) < 999.95 else ".0f", unit)
+
+
 def three_digits(value: float | None, unit: str = "") -> str:
     """Format a number with three significant digits, or all before the point: 37.0213 -> "37",
     1568.4 -> "1568".

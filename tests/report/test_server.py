@@ -80,9 +80,9 @@ def test_the_console_has_it_beside_what_loadgen_measured():
     assert below(SAID) == [
         "Server metrics (http://127.0.0.1:8000/metrics; 4 scrapes):",
         "                                                  server  loadgen",
-        "  TTFT mean, ms from sent                         18.000   20.000",
-        "  TTFT p50, ms from sent                        10 to 20   20.000",
-        "  TTFT p99, ms from sent                        10 to 40   20.000",
+        "  TTFT mean, ms from sent                          18.00    20.00",
+        "  TTFT p50, ms from sent                        10 to 20    20.00",
+        "  TTFT p99, ms from sent                        10 to 40    20.00",
         "  requests ended                                       4        4",
         "  output tokens                                        8        8",
         "  preemptions                                          2",

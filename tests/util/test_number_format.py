@@ -8,6 +8,7 @@ from loadgen.util.number_format import (
     first_of,
     fixed,
     four_digits,
+    in_table,
     latency,
     latency_unit,
     ms,
@@ -114,6 +115,17 @@ def test_a_bound_is_never_rounded_down(value, text):
 )
 def test_a_long_latency_is_in_seconds(ms, text):
     assert latency(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((8.01, "8.010"), (0.08368, "0.08368"), (215.0, "215.0"), (999.96, "1000")),
+        *((38_437.1, "38437"), (0.0, "0.000"), (None, "n/a")),
+    ],
+)
+def test_a_number_in_a_table_has_four_digits(value, text):
+    assert in_table(value) == text
 
 
 def test_latencies_beside_each_other_have_one_unit():

@@ -7,7 +7,7 @@ from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage
 from loadgen.report.sections.glossary import term
-from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
+from loadgen.util.number_format import UNKNOWN, fixed, in_table, percent, plural
 
 
 def lines(result: RunResult) -> Iterator[str]:
@@ -90,9 +90,9 @@ def blocks(result: RunResult) -> Iterator[Block]:
     ):
         distribution = result.latency_ms.named(name)
         if distribution.count:
-            p99 = fixed(distribution.p99_ms, unit="ms")
-            highest = fixed(distribution.max_ms, unit="ms")
-            facts.append((term(name, title), f"p99 {p99}, at most {highest}"))
+            p99 = in_table(distribution.p99_ms, "ms")
+            highest = in_table(distribution.max_ms, "ms")
+            facts.append((term(name, title), f"p99 {p99}, max {highest}"))
     if rows := [(what, value) for what, value in facts if value != UNKNOWN]:
         yield Table.of(("", ""), rows, text_columns=1)
     if client.disturbance:

@@ -12,7 +12,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Errors
 from loadgen.report.sections.glossary import term
 from loadgen.stats.percentile_confidence_interval import least_samples
-from loadgen.util.number_format import bounds, fixed, four_digits
+from loadgen.util.number_format import bounds, fixed, four_digits, in_table
 
 TITLES = {metric: metric.upper() for metric in LATENCY_METRICS}
 TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
@@ -86,8 +86,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Write every latency: percentiles, mean and maximum, and the intervals of those that are of
     few values.
     """
-    names = statistics(result)
-    columns = [*HEADLINE_COLUMNS, *(name for name in names if name not in HEADLINE_COLUMNS)]
+    columns = statistics(result)
     rows = list[list[Span | str]]()
     intervals = list[str]()
     errors = list[str]()
@@ -95,13 +94,13 @@ def blocks(result: RunResult) -> Iterator[Block]:
         distribution = result.latency_ms.named(name)
         requests = request_count(name, result)
         cells = [
-            f"{four_digits(distribution.statistic_ms(column))}{few_mark(column, requests)}"
+            f"{in_table(distribution.statistic_ms(column))}{few_mark(column, requests)}"
             for column in columns
         ]
-        marked = title + _inexact_mark(name, result, names)
+        marked = title + _inexact_mark(name, result, columns)
         rows.append([term(name, marked), *cells, str(distribution.count)])
         intervals += _interval_text(name, title, result)
-        if error := large_client_errors(name, result, names):
+        if error := large_client_errors(name, result, columns):
             errors.append(f"{INEXACT} {title}: {error}")
     yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
     if few := _few_text(result, list(distributions(result))):
@@ -114,7 +113,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
 
 def statistics(result: RunResult) -> list[str]:
     """List the columns of the table: mean, percentiles, maximum."""
-    return ["mean", *result.latency_ms.ttft_due.percentiles_ms, "max"]
+    percentiles = sorted(result.latency_ms.ttft_due.percentiles_ms, key=lambda p: float(p[1:]))
+    return ["mean", *percentiles, "max"]
 
 
 def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
@@ -209,4 +209,4 @@ def _interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
     for column in HEADLINE_COLUMNS:
         low, high = intervals.get(column, (None, None))
         if (low, high) != (None, None) and not name.startswith("ttfo"):
-            yield f"{title} {column} {bounds(low, high, fixed, '>= {}', '<= {}')}"
+            yield f"{title} {column} {bounds(low, high, in_table, '>= {}', '<= {}')}"

@@ -8,7 +8,7 @@ from loadgen.report.html import Block, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
 from loadgen.report.sections import groups, user_behavior
-from loadgen.util.number_format import UNKNOWN, fixed, percent, plural
+from loadgen.util.number_format import UNKNOWN, in_table, percent, plural
 
 HEADINGS = ("server", "loadgen")
 NO_METRICS = (
@@ -47,9 +47,9 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
     rows: list[tuple[str, str, str]] = []
     if ttft is not None:
         theirs, ours = ttft.server, ttft.ours
-        rows.append(("TTFT mean, ms from sent", fixed(theirs.mean), fixed(ours.mean)))
-        rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), fixed(ours.p50)))
-        rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), fixed(ours.p99)))
+        rows.append(("TTFT mean, ms from sent", in_table(theirs.mean), in_table(ours.mean)))
+        rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), in_table(ours.p50)))
+        rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), in_table(ours.p99)))
     never_sent = result.cancelled.never_sent + result.never_due + user_behavior.never_sent(result)
     ended = sum(result.outcomes.values()) - never_sent
     # A server counts each input as a request.
