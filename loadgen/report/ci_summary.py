@@ -11,7 +11,7 @@ from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
 from loadgen.report.sections import latencies, verdict
 from loadgen.report.summary_line import summary_line
-from loadgen.util.number_format import four_digits, three_digits
+from loadgen.util.number_format import four_digits, in_table, three_digits
 
 STATES = {
     True: html.Span("passed", html.Tone.GOOD),
@@ -35,9 +35,7 @@ def markdown(result: RunResult | Series) -> str:
             html.Heading(2, "Checks that failed"),
             html.Items(tuple(map(verdict.reason, wrong))),
         ]
-    where = f", at {urls}" if (urls := run.target_urls(result)) else ""
-    origin = f"{run.loadgen_version(result)}, {run.date(result.numbers)}{where}."
-    return writer.github(html.Document(title, (*blocks, html.Paragraph.of(origin))))
+    return writer.github(html.Document(title, tuple(blocks), run.origin(result)))
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -45,7 +43,7 @@ def suite(result: RunResult) -> gate.Suite:
     settings = result.provenance.settings
     properties = {
         "model": result.numbers.model_id,
-        "target": run.target_urls(result),
+        "target": result.provenance.target_urls,
         "label": settings.label or "",
     }
     properties |= {"summary": summary_line(result)}
@@ -100,7 +98,7 @@ def figures(result: RunResult) -> Iterator[html.Block]:
             values = result.latency_ms.named(name)
             requests = latencies.request_count(name, result)
             cells = [
-                three_digits(values.statistic_ms(column)) + latencies.few_mark(column, requests)
+                in_table(values.statistic_ms(column)) + latencies.few_mark(column, requests)
                 for column in columns
             ]
             errors = latencies.client_errors(name, result)

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from loadgen import __version__
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.report.html import Badge, Drawing, Facts, Heading, Items, Note, Paragraph, Table
+from loadgen.report.html import Badge, Code, Drawing, Facts, Heading, Items, Note, Paragraph, Table
 from tests.helpers import run_facts
 from tests.helpers.html_page import Page
 from tests.helpers.run_page_parts import blocks, charts, has, rows, tables, texts, words
@@ -31,33 +32,39 @@ def folds(result: dict[str, Any]) -> dict[str, Note]:
     }
 
 
-def test_answer_stands_first_then_its_reasons_then_the_parts() -> None:
+def test_answer_figures_and_two_charts_are_seen_and_all_else_is_folded() -> None:
     page = document([ran(RunSettings(slo="ttft_p99<1s"), SUSPECT)])
     shapes = [block.shape for block in page.blocks]
-    assert shapes[:9] == [
-        *("paragraph", "paragraph"),  # the load; when and where
-        *("badge", "facts", "drawing"),
-        *("items",),  # rates, and the limits of the SLO
-        *("note", "note", "note"),  # reasons and advice, what to bear in mind, all checks
-    ]
-    assert [block.text for block in page.blocks if isinstance(block, Heading)] == [
+    shown = ["paragraph", "badge", "facts", "drawing", "drawing"]  # the first is the load
+    assert shapes == [*shown, *["note"] * (len(shapes) - len(shown))]
+    notes = [block for block in page.blocks if isinstance(block, Note)]
+    assert all(note.folded for note in notes)
+    assert [note.title.partition(":")[0] for note in notes] == [
+        *("Reasons and advice (1)", "Bear in mind (1)", "All checks and limits of the SLO"),
         *("Latencies", "Over time", "Requests", "Tokens", "The server", "The client"),
-        *("Run it again", "Where it comes from"),
+        *("Run it again", "Where it comes from", "The report as it was printed on the console"),
     ]
-    assert all(block.folded for block in page.blocks if isinstance(block, Note))
 
 
 def test_load_is_the_first_line_of_the_page() -> None:
     page = document([ran()])
-    first, second, *_ = page.blocks
+    first, *_ = page.blocks
     assert isinstance(first, Paragraph)
-    assert isinstance(second, Paragraph)
     assert page.title == "org/tiny: 10 requests/s"
     assert words(first.text).split(", ") == [
         *("60 requests", "10 tokens in and 10 out on average", "data set random"),
         *("Poisson arrivals at 10 requests/s", "lasted 6 s."),
     ]
-    assert words(second.text).startswith("2025-01-02 03:04:05, loadgen ")
+
+
+def test_last_line_of_each_page_says_when_where_and_with_what_it_was_measured() -> None:
+    settings = RunSettings(base_url="http://gpu:8000")
+    origin = f"2025-01-02 03:04:05, http://gpu:8000, loadgen {__version__}"
+    runs = sweep((1.0, 20.0, True))
+    runs["points"][0]["result"]["loadgen"] |= {"target": "http://gpu:8000", "loadgen": __version__}
+    for results in ([ran(settings)], [runs], [ran(settings), ran(settings)]):
+        assert document(results).origin == origin
+        assert html(results).count(f"</main>\n<footer>{origin}</footer>\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -179,13 +186,14 @@ def test_every_latency_is_a_row_with_its_meaning() -> None:
     table = tables(result)["Latency (ms)"]
     found = rows(table)
     ttft = result["loadgen"]["latency_ms"]["ttft_due"]
-    # The first two are seen on every screen.
-    assert table.head[:4] == ("Latency (ms)", "p50", "p99", "mean")
-    assert found["TTFT from due"][:3] == [
-        f"{ttft['p50']:.4g}",
-        f"{ttft['p99']:.4g}*",
-        f"{ttft['mean']:.4g}",
+    assert table.head == ("Latency (ms)", "mean", "p50", "p90", "p99", "max", "count")
+    assert found["TTFT from due"][:4] == [
+        f"{ttft['mean']:#.4g}",
+        f"{ttft['p50']:#.4g}",
+        f"{ttft['p90']:#.4g}*",
+        f"{ttft['p99']:#.4g}*",
     ]
+    assert {len(re.sub("[^0-9]", "", cell)) for row in found.values() for cell in row[:5]} == {4}
     assert found["TTFT from due"][-1] == "60"
     assert all(row[0][0][0].about for row in table.rows)
     assert has("* few requests: p90 needs 64, p99 needs 662", result)
@@ -223,16 +231,43 @@ def test_client_error_stands_beside_a_number_that_it_may_spoil() -> None:
     ]
 
 
-def test_limits_of_the_slo_stand_below_the_numbers() -> None:
-    found = texts(
-        ran(
-            RunSettings(request_rate=10.0, goodput=("ttft:22",), slo="ttft_p99<1s,e2el_p50<1ms"),
-            failures=3,
-        )
-    )
-    assert "SLO ttft_p99<1s: MISSED (5.00% of 60 requests failed)" in found
-    assert any(each.startswith("SLO e2el_p50<1ms: MISSED") for each in found)
-    assert any(each.startswith("Goodput from due: ") for each in found)
+def test_units_are_not_mixed_beside_a_number() -> None:
+    result = ran()
+    result["loadgen"]["latency_ms"]["ttft_due"] |= {"p50": 9693.0, "p99": 18500.0}
+    (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
+    (ttft,) = (fact for fact in facts.facts if fact.name.text == "TTFT p50")
+    assert (ttft.value, ttft.beside) == ("9.69 s", "p99 18.5 s (few values)")
+
+
+def test_limits_that_are_not_met_are_seen_below_the_badge_and_all_are_among_the_checks() -> None:
+    limits = [f"e2el_p{p}<1ms" for p in (50, 60, 70, 80, 90)]
+    result = ran(RunSettings(slo=",".join(["ttft_p99<1s", *limits])))
+    seen = document([result]).blocks
+    badge = next(words(block.text) for block in seen if isinstance(block, Badge))
+    below = [words(block.text) for block in seen[2:] if isinstance(block, Paragraph)]
+    assert [line.partition(":")[0] for line in below] == [
+        f"SLO {limit}" for limit in limits if f"{limit} " not in badge
+    ]
+    assert below
+    (checks,) = (note for title, note in folds(result).items() if title.startswith("All checks"))
+    lines = [words(one) for one in checks.blocks[0].lines]  # type: ignore[union-attr]
+    assert [line.split(" (")[0] for line in lines] == [
+        "SLO ttft_p99<1s: met",
+        *(f"SLO {limit}: MISSED" for limit in limits),
+    ]
+
+
+def test_rates_stand_among_the_tokens() -> None:
+    result = ran(RunSettings(request_rate=10.0, goodput=("ttft:22",)))
+    _, rates = folds(result)["Tokens: counts, rates and efficiency"].blocks
+    assert isinstance(rates, Items)
+    assert any(words(one).startswith("Goodput from due: ") for one in rates.lines)
+
+
+def test_nothing_of_the_console_report_is_lost() -> None:
+    (code,) = folds(ran())["The report as it was printed on the console"].blocks
+    assert isinstance(code, Code)
+    assert code.text.splitlines()[0].startswith("OK")
 
 
 def test_definitions_are_reached_by_keyboard() -> None:
@@ -365,7 +400,6 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
         "2. org/tiny: 10 requests/s",
         "3. 1 request/s meets ttft_p99 < 500 ms",
     ]
-    assert (3, "Latencies") in headings
     table = page.blocks[0]
     assert isinstance(table, Table)
     assert [row[3][0][0].text for row in table.rows] == ["VALID", "INVALID", "1 run"]
@@ -418,6 +452,15 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
         "r-01.html",
         "r-02.html",
         "r-03.html",
+    ]
+
+
+def test_columns_of_a_series_are_in_one_order_whatever_the_slo_limits() -> None:
+    data = sweep((1.0, 20.0, True)) | {"slo": "ttft_p90<500ms,tpot_mean<9ms"}
+    latencies = [name for name in tables(data)["rate"].head if name[:4] in ("TTFT", "TPOT")]
+    assert latencies == [
+        *("TTFT p50", "TTFT p90", "TTFT p99"),
+        *("TPOT mean", "TPOT p50", "TPOT p99"),
     ]
 
 

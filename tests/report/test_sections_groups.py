@@ -7,7 +7,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import parted_recorder
-from loadgen.report.html import Heading, Table
+from loadgen.report.html import Note, Table
 from loadgen.report.sections import groups
 from tests.helpers import saved_json
 from tests.helpers.run_facts import START, failed, result, steady
@@ -114,10 +114,11 @@ def test_the_console_shows_a_row_for_each_class_and_why_a_limit_is_missed():
 
 
 def test_the_page_shows_the_same_rows():
-    heading, table = groups.blocks(saved_json.result(made()))
-    assert isinstance(heading, Heading)
+    (fold,) = groups.blocks(saved_json.result(made()))
+    assert isinstance(fold, Note)
+    assert (fold.title, fold.folded) == ("Classes: a row for each", True)
+    (table,) = fold.blocks
     assert isinstance(table, Table)
-    assert heading.text == "Classes"
     assert table.head[:5] == ("class", "share", "requests", "ok", "failed")
     assert len(table.rows) == 2
 

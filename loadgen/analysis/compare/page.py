@@ -8,6 +8,7 @@ from pathlib import Path
 
 from loadgen.analysis.compare import texts
 from loadgen.analysis.compare.answer import answer
+from loadgen.analysis.compare.compared_run import SavedRun
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
@@ -15,6 +16,7 @@ from loadgen.report import html
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.html.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
 from loadgen.report.html.charts.scale import Linear, Names
+from loadgen.report.run_page import run
 from loadgen.util.number_format import plural
 
 # Pixels of a row, with room for a label above a dot in the words of a narrow page, and of the space
@@ -49,7 +51,15 @@ def page(comparison: Comparison) -> html.Document:
     title = f"{', '.join(names[1:])} compared with {names[0]}"
     if len(comparison.candidates) == 1:
         title = answer(comparison, comparison.candidates[0]).title
-    return html.Document(title, tuple(_blocks(comparison)))
+    origin = "; ".join(map(_origin, comparison.sides))
+    return html.Document(title, tuple(_blocks(comparison)), origin)
+
+
+def _origin(side: Side) -> str:
+    """Say when, where and with what the first run of a side was measured."""
+    first = side.starts[0]
+    origin = run.origin(first.result) if isinstance(first, SavedRun) else first.date
+    return f"{side.name}: {origin}"
 
 
 def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:

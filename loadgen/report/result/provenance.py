@@ -203,6 +203,12 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
             {name: value for name, value in self.saved_settings.items() if name in names}
         )
 
+    @property
+    def target_urls(self) -> str:
+        """The URLs of the servers; empty if none is known."""
+        urls = self.settings.base_url or ""
+        return " and ".join(urls) if isinstance(urls, tuple) else urls
+
     @cached_property
     def engine(self) -> Engine:
         """Facts about the server."""

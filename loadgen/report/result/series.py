@@ -55,6 +55,8 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
     reasons: Annotated[list[str], "Why the run is not VALID."]
     metadata: Annotated[list[str], "The keys of --metadata."] = []
     prompts_sha256: Annotated[str | None, "SHA-256 of all prompts; null: unknown."]
+    target: Annotated[str | None, "URLs of the servers; null: unknown."] = None
+    loadgen: Annotated[str | None, "Version of loadgen that measured; null: unknown."] = None
 
 
 # What a study keeps of a result that was measured elsewhere: all that was judged of the numbers
@@ -62,7 +64,7 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
 JUDGED = tuple(
     name
     for name in BriefFindings.__struct_fields__
-    if name not in ("reasons", "metadata", "prompts_sha256")
+    if name not in ("reasons", "metadata", "prompts_sha256", "target", "loadgen")
 )
 
 
@@ -91,6 +93,8 @@ class RunBrief:
                 pair.partition("=")[0].strip() for pair in provenance.saved_settings["metadata"]
             ],
             prompts_sha256=provenance.saved_prompts.get("sha256"),
+            target=provenance.target_urls or None,
+            loadgen=provenance.versions.loadgen,
         )
         return cls(result.numbers, findings)
 

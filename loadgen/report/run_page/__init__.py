@@ -35,13 +35,14 @@ def document(results: Sequence[Saved]) -> Document:
             replace(block, level=block.level + 1) if isinstance(block, Heading) else block
             for block in page.blocks
         ]
-    return Document(f"{len(results)} results", tuple(blocks))
+    origin = "; ".join(dict.fromkeys(page.origin for page in pages))
+    return Document(f"{len(results)} results", tuple(blocks), origin)
 
 
 def _page(result: Saved) -> Document:
     if isinstance(result, Series):
-        return Document(answer(result), tuple(series.blocks(result)))
-    return Document(run.title(result), tuple(run.blocks(result)))
+        return Document(answer(result), tuple(series.blocks(result)), series.origin(result))
+    return Document(run.title(result), tuple(run.blocks(result)), run.origin(result))
 
 
 def _table(results: Sequence[Saved], titles: Sequence[str]) -> Table:

@@ -42,7 +42,7 @@ def percentile_drawing(result: RunResult) -> Drawing | None:
         limits, far = limits_in_panel(metric, result, curve.ys)
         scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
         marks: tuple[Mark, ...] = (*band, *limits, curve)
-        panels.append(Panel(f"{curve.name}, ms{far}", scale, marks, height=80))
+        panels.append(Panel(f"{curve.name}, ms{far}", scale, marks, height=60))
     about = (
         "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
     )

@@ -22,7 +22,7 @@ from loadgen.report.run_state import answer_rate
 from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
 from loadgen.report.sections.glossary import term
 from loadgen.report.summary_line import belief_parts, state_parts
-from loadgen.util.number_format import latency, three_digits
+from loadgen.util.number_format import latency_unit, three_digits
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
 # Of the settings that say what is reported and kept, those that change what a report says; the
@@ -51,58 +51,53 @@ def date(numbers: RunNumbers) -> str:
     return f"{day[:4]}-{day[4:6]}-{day[6:]} {time[:2]}:{time[2:4]}:{time[4:]}"
 
 
-def target_urls(result: RunResult) -> str:
-    """Name the servers by their URLs; empty if none is known."""
-    urls = result.provenance.settings.base_url or ""
-    return " and ".join(urls) if isinstance(urls, tuple) else urls
+def origin(result: RunResult) -> str:
+    """Say when and where a run was measured, and by which version of loadgen."""
+    made = result.provenance
+    return origin_text(result.numbers, made.target_urls, made.versions.loadgen)
 
 
-def loadgen_version(result: RunResult) -> str:
-    """Name the version of loadgen that measured."""
-    return f"loadgen {result.provenance.versions.loadgen or 'of an unknown version'}"
+def origin_text(numbers: RunNumbers, target: str | None, version: str | None) -> str:
+    """Join the date of a run, the URLs of its servers, and the version of loadgen; without what is
+    not known.
+    """
+    return ", ".join(filter(None, (date(numbers), target, version and f"loadgen {version}")))
 
 
 def blocks(result: RunResult) -> Iterator[html.Block]:
-    """Write the answer first, then its reasons, the details, and where the numbers come from."""
+    """Write the answer, the figures and two charts; then, folded, the reasons, the details, and
+    where the numbers come from.
+    """
     badge = _badge(result)
     yield html.Paragraph.of(load_line.full_text(result))
-    label = result.numbers.label
-    urls = target_urls(result)
-    origin = [date(result.numbers), loadgen_version(result)]
-    origin += [f"labelled {label}"] if label else []
-    origin += [f"at {urls}"] if urls else []
-    yield html.Paragraph.of(html.Span(", ".join(origin) + ".", html.Tone.QUIET))
     yield badge
+    answer = "".join(span.text for span in badge.text)
+    yield from map(html.Paragraph.of, verdict.slo_lines(result, answer))
     yield _headline(result)
-    if (drawing := over_time.in_flight_drawing(result)) is not None:
-        yield drawing
-    if lines := [*tokens.rates(result), *tokens.efficiency(result), *verdict.slo_lines(result)]:
-        yield html.Items.of(lines)
+    for drawing in (
+        over_time.in_flight_drawing(result),
+        latency_charts.percentile_drawing(result),
+    ):
+        if drawing is not None:
+            yield drawing
     yield from verdict.blocks(result, badge.kind)
-    yield html.Heading(2, "Latencies")
-    yield from latencies.blocks(result)
-    if (drawing := latency_charts.percentile_drawing(result)) is not None:
-        yield drawing
-    yield html.Heading(2, "Over time")
-    yield from over_time.blocks(result)
+    fold = html.Note.fold
+    yield fold("Latencies: mean, percentiles and maximum", *latencies.blocks(result))
+    yield fold("Over time: requests, latencies, tokens and gaps", *over_time.blocks(result))
     yield from groups.blocks(result)
-    yield html.Heading(2, "Requests")
-    yield from outcomes.blocks(result)
-    yield html.Heading(2, "Tokens")
-    yield from tokens.blocks(result)
-    yield html.Heading(2, "The server")
-    yield from server.blocks(result)
-    yield html.Heading(2, "The client")
-    yield from client.blocks(result)
-    yield html.Heading(2, "Run it again")
+    yield fold("Requests: how they ended", *outcomes.blocks(result))
+    yield fold("Tokens: counts, rates and efficiency", *tokens.blocks(result))
+    yield fold("The server: its cache and its metrics", *server.blocks(result))
+    yield fold("The client: its load and its disturbances", *client.blocks(result))
     changes = result.provenance.asked
-    yield html.Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
-    yield html.Heading(2, "Where it comes from")
-    yield from _provenance_tables(result.provenance)
-    text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
-    yield html.Note(
-        "note", "The report as it was printed on the console", (html.Code(text),), folded=True
+    again = html.Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
+    yield fold("Run it again: the command", again)
+    yield fold(
+        "Where it comes from: settings, seeds, prompts, engine, machine and versions",
+        *_provenance_tables(result.provenance),
     )
+    text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
+    yield fold("The report as it was printed on the console", html.Code(text))
 
 
 def command(changes: Mapping[str, Any]) -> str:
@@ -192,15 +187,19 @@ def _headline(result: RunResult) -> html.Facts:
             if latencies.few_mark("p99", latencies.request_count(name, result))
             else ""
         )
-        p99 = f"p99 {latency(distribution.p99_ms)}{few}" if distribution.count else ""
+        size, unit = latency_unit(distribution.p50_ms, distribution.p99_ms)
+        p50, p99 = (
+            three_digits(None if ms is None else ms / size, unit)
+            for ms in (distribution.p50_ms, distribution.p99_ms)
+        )
         beside = filter(
-            None, (p99, latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS))
+            None,
+            (
+                f"p99 {p99}{few}" if distribution.count else "",
+                latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS),
+            ),
         )
-        facts.append(
-            html.Fact(
-                term(name, f"{metric.upper()} p50"), latency(distribution.p50_ms), "; ".join(beside)
-            )
-        )
+        facts.append(html.Fact(term(name, f"{metric.upper()} p50"), p50, "; ".join(beside)))
     return html.Facts(tuple(facts))
 
 
@@ -215,6 +214,6 @@ def _provenance_tables(provenance: Provenance) -> Iterator[html.Block]:
                 for what, value in part.items()
             }
             rows = ((what, html.Span(text, html.Tone.CODE)) for what, text in texts.items())
-            yield html.Note("note", title, (html.Table.of(("", ""), rows),), folded=True)
+            yield html.Note.fold(title, html.Table.of(("", ""), rows))
         elif name == "asked":
             yield html.Paragraph.of("All settings are the defaults.")

@@ -42,10 +42,18 @@ def date(runs: Series) -> str:
     return run.date(runs.points[0].result.numbers) if runs.points else ""
 
 
+def origin(runs: Series) -> str:
+    """Say when and where the first run was measured, and by which version of loadgen."""
+    if not runs.points:
+        return ""
+    first = runs.points[0].result
+    return run.origin_text(first.numbers, first.findings.target, first.findings.loadgen)
+
+
 def blocks(runs: Series) -> Iterator[html.Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
     model = runs.points[0].result.numbers.model_id if runs.points else "no run"
-    what = f"{kind_of(runs).lower()}, {date(runs)}, {plural(len(runs.points), 'run')}"
+    what = f"{kind_of(runs).lower()}, {plural(len(runs.points), 'run')}"
     yield html.Paragraph.of(f"{model}, {what} at the same server")
     if text := load(runs):
         yield html.Paragraph.of(f"Load: {text}.")
@@ -82,7 +90,7 @@ def blocks(runs: Series) -> Iterator[html.Block]:
         *map(heading, sweep_latencies(runs)),
     )
     rows = (_run(number, point, runs) for number, point in enumerate(runs.points, 1))
-    yield html.Note("note", "Every run", (html.Table.of(head, rows, text_columns=5),), folded=True)
+    yield html.Note.fold("Every run", html.Table.of(head, rows, text_columns=5))
 
 
 def _word(text: str) -> html.Span:

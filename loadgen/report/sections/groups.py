@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from loadgen.report.html import Block, Heading, Paragraph, Table
+from loadgen.report.html import Block, Note, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.request_groups import PhaseResult, RequestGroup
 from loadgen.report.sections.latencies import few_mark
-from loadgen.util.number_format import duration, fixed, percent
+from loadgen.util.number_format import duration, fixed, in_table, percent
 
 MAX_TURNS = 20  # rows of the table of turns on the console
 
@@ -146,16 +146,14 @@ def metrics(result: RunResult) -> tuple[str, ...]:
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write a row for each class, phase and turn; nothing where a run has none of them."""
     if result.classes:
-        yield Heading(2, "Classes")
-        yield block_table(classes(result))
+        yield Note.fold("Classes: a row for each", block_table(classes(result)))
     if result.phases:
-        yield Heading(2, "Phases")
-        yield block_table(phases(result))
-        yield from (Paragraph.of(f"{text}.") for text in _recoveries(result))
+        recoveries = (Paragraph.of(f"{text}.") for text in _recoveries(result))
+        table = block_table(phases(result))
+        yield Note.fold("Phases of the load: a row for each", table, *recoveries)
     if result.turns:
-        yield Heading(2, "Sessions")
-        yield Paragraph.of(f"{_sessions_line(result)}.")
-        yield block_table(turns(result))
+        sessions = Paragraph.of(f"{_sessions_line(result)}.")
+        yield Note.fold("Sessions: a row for each turn", sessions, block_table(turns(result)))
 
 
 def block_table(of: GroupTable) -> Table:
@@ -234,4 +232,4 @@ def _distributions(latencies: Latencies, result: RunResult) -> list[str]:
 
 def _percentiles(p50: float | None, p99: float | None, count: int) -> str:
     """Write p50 / p99, with a star if the p99 is of too few requests."""
-    return f"{fixed(p50, 2)} / {fixed(p99, 2)}{few_mark('p99', count)}"
+    return f"{in_table(p50)} / {in_table(p99)}{few_mark('p99', count)}"

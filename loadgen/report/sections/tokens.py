@@ -94,7 +94,9 @@ def efficiency(result: RunResult) -> Iterator[str]:
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write the tokens that were planned, counted and streamed, and how they differ."""
+    """Write the tokens that were planned, counted and streamed, how they differ, the rates and
+    the efficiency.
+    """
     tokens = result.tokens
     rows = {
         "input, as the data set planned it": tokens.planned_input_tokens,
@@ -111,8 +113,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table.of(("of requests that are ok", "tokens"), shown, text_columns=1)
-    if differences := list(_count_differences(result)):
-        yield Items.of(differences)
+    if lines := [*_count_differences(result), *rates(result), *efficiency(result)]:
+        yield Items.of(lines)
 
 
 def _count_differences(result: RunResult) -> Iterator[str]:

@@ -98,9 +98,16 @@ def _explanation(result: RunResult) -> str:
     return ", ".join(f"{check.name} {check.value}" for check in result.explanations)
 
 
-def slo_lines(result: RunResult) -> Iterator[str]:
-    """Write each limit of the SLO, and whether it was met."""
+def slo_lines(result: RunResult, badge: str | None = None) -> Iterator[str]:
+    """Write each limit of the SLO, and whether it was met.
+
+    Args:
+        result: The result.
+        badge: Of a page, which needs no line for limits that were met or that its badge names.
+    """
     for row in result.slo:
+        if badge is not None and (row.met or f"{row.limit} " in badge):
+            continue
         is_rate = "_rate" in row.limit
         # What a limit without a unit means.
         bare = "" if is_rate or not row.limit[-1:].isdigit() else "ms"
@@ -188,9 +195,9 @@ def blocks(result: RunResult, kind: html.NoteKind) -> Iterator[html.Block]:
         because = _explanation(result)
         explained = (html.Paragraph.of(f"Explained by: {because}."),) if because else ()
         title = f"Reasons and advice ({len(reasons)})"
-        yield html.Note(kind, title, (html.Items(tuple(reasons)), *explained), folded=True)
+        yield html.Note.fold(title, html.Items(tuple(reasons)), *explained, kind=kind)
     if notes := tuple(reason(note, note.value) for note in result.notes):
-        yield html.Note("note", f"Bear in mind ({len(notes)})", (html.Items(notes),), folded=True)
+        yield html.Note.fold(f"Bear in mind ({len(notes)})", html.Items(notes))
     rows = []
     for check in result.checks:
         state = html.Span("passed") if check.ok else html.Span("does not apply", html.Tone.QUIET)
@@ -209,7 +216,9 @@ def blocks(result: RunResult, kind: html.NoteKind) -> Iterator[html.Block]:
             )
         )
     table = html.Table.of(("group", "check", "", "value", "limit"), rows)
-    yield html.Note("note", f"All checks: {_verdict_summary(result)}", (table,), folded=True)
+    limits = [html.Items.of(slo_lines(result))] if result.slo else []
+    what = "All checks and limits of the SLO" if limits else "All checks"
+    yield html.Note.fold(f"{what}: {_verdict_summary(result)}", *limits, table)
 
 
 def reason(check: Check, what: str = "") -> html.Line:
