@@ -43,4 +43,4 @@ def test_another_engine_is_refused_with_those_that_are_ready(
 def test_the_study_of_the_simulator_runs_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["tune", "init"]) == 0
     assert dispatch(["tune", "run", "study.yaml", "--no-live"]) == 0
-    assert "gain is confirmed" in capsys.readouterr().out
+    assert ": gain confirmed" in capsys.readouterr().out
