@@ -54,7 +54,7 @@ class _Stage:
             yield f"  -{yaml_line('name', self.name, 2)[3:]}    from: baseline\n    choice:\n"
             yield from (yaml_line(name, change, 3) for name, change in self.arms.items())
         if self.expect:
-            yield yaml_line("expect", self.expect, 2, "the best so far")
+            yield yaml_line("expect", self.expect, 2, "the best so far, or recommended")
 
 
 def draft(path: str, text: str) -> str:
@@ -123,6 +123,7 @@ class _Draft:
                 if entry.stage == title:
                     best = self._add(stage, entry, best)
             stages.append(stage)
+        self._expect_recommended(stages)
         other = _Stage(OTHER)
         known = [{}, *(arm for stage in stages for arm in stage.arms.values())]
         for entry in self._entries:
@@ -131,6 +132,18 @@ class _Draft:
         if not any(stage.arms for stage in (*stages, other)):
             other.arms["as the baseline"] = {}
         return [*stages, other]
+
+    def _expect_recommended(self, stages: list[_Stage]) -> None:
+        """Let the arm that the page recommends be the last that is expected to win."""
+        recommended = self._study.recommended
+        chosen = self._arms.change(recommended) if recommended else None
+        for number, stage in enumerate(stages):
+            names = [name for name, arm in stage.arms.items() if chosen and arm == chosen]
+            if names:
+                stage.expect = names[0]
+                for later in stages[number + 1 :]:
+                    later.expect = ""
+                return
 
     def _add(self, stage: _Stage, entry: Entry, best: float) -> float:
         """Add the arm of an entry to a stage; return the best result so far."""
