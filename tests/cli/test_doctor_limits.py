@@ -13,7 +13,7 @@ from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 from tests.helpers.source import compiled
 
-OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
+OK, WARN, UNKNOWN = State.OK, State.WARN, State.UNKNOWN
 V2, V1 = "0::/pod\n", "4:memory:/pod\n2:cpu,cpuacct:/pod\n"
 POD, V1_CPU, V1_MEMORY = "sys/fs/cgroup/pod", "sys/fs/cgroup/cpu/pod", "sys/fs/cgroup/memory/pod"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
@@ -53,14 +53,14 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             network.files,
             {"proc/self/limits": LIMITS.format(1024, 1024)},
-            LOW,
+            WARN,
             "1,024",
             "at most 960 connections",
         ),
         (
             network.files,
             {"proc/self/limits": LIMITS.format(10063, 10063)},
-            LOW,
+            WARN,
             "10,063",
             "at most 9,999 conn",
         ),
@@ -89,7 +89,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             network.ports,
             {"proc/sys/net/ipv4/ip_local_port_range": "40000\t49999\n"},
-            LOW,
+            WARN,
             "40000 to 49999",
             "9,000",
         ),
@@ -97,7 +97,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             network.time_wait,
             {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"},
-            LOW,
+            WARN,
             "not reused",
             "new ones per second",
         ),
@@ -126,7 +126,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             network.accept_queue,
             {"proc/sys/net/core/somaxconn": "128\n"},
-            LOW,
+            WARN,
             "128",
             "server on this machine",
         ),
@@ -141,7 +141,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             network.syn_backlog,
             {"proc/sys/net/ipv4/tcp_max_syn_backlog": "256\n"},
-            LOW,
+            WARN,
             "256",
             "on this machine",
         ),
@@ -156,7 +156,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             hardware.cores,
             {"proc/self/status": "Cpus_allowed_list:\t3\n", f"{CPU}/online": "0-7\n"},
-            LOW,
+            WARN,
             "1 of 8",
             "up to one core",
         ),
@@ -174,7 +174,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
                 f"{CPU}/cpu0/cpufreq/scaling_governor": "performance\n",
                 f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave\n",
             },
-            LOW,
+            WARN,
             "performance, powersave",
             "low frequency",
         ),
@@ -189,7 +189,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             hardware.quota,
             {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"},
-            LOW,
+            WARN,
             "1.5 cores",
             "paused",
         ),
@@ -207,7 +207,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
                 f"{V1_CPU}/cpu.cfs_quota_us": "50000\n",
                 f"{V1_CPU}/cpu.cfs_period_us": "100000\n",
             },
-            LOW,
+            WARN,
             "0.5 cores",
             "paused",
         ),
@@ -229,7 +229,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
                 f"{POD}/cpu.max": "400000 100000\n",
                 "sys/fs/cgroup/cpu.max": "100000 100000\n",
             },
-            LOW,
+            WARN,
             "1 cores",
             "",
         ),
@@ -244,14 +244,14 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             hardware.throttled,
             {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 1500000\n"},
-            LOW,
+            WARN,
             "1.5 s",
             "late",
         ),
         (
             hardware.throttled,
             {"proc/self/cgroup": V1, f"{V1_CPU}/cpu.stat": "throttled_time 2500000000\n"},
-            LOW,
+            WARN,
             "2.5 s",
             "late",
         ),
@@ -283,7 +283,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
                 f"{CLOCK}/current_clocksource": "hpet\n",
                 f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm\n",
             },
-            LOW,
+            WARN,
             "hpet",
             "by a system call",
         ),
@@ -298,7 +298,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             hardware.memory,
             {"proc/meminfo": "MemAvailable:    524288 kB\n"},
-            LOW,
+            WARN,
             "0.5 GiB available, no container limit",
             "",
         ),
@@ -310,7 +310,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
                 f"{POD}/memory.max": "1073741824\n",
                 f"{POD}/memory.current": "536870912\n",
             },
-            LOW,
+            WARN,
             "0.5 GiB within the container's limit",
             "",
         ),
@@ -337,14 +337,14 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
         (
             software.mesh,
             {"proc/net/tcp": SOCKETS.format("00000000:3A99", "0A")},
-            LOW,
+            WARN,
             "Istio's proxy",
             "every latency",
         ),
         (
             software.mesh,
             {"proc/net/tcp6": SOCKETS.format("0" * 32 + ":102C", "0A")},
-            LOW,
+            WARN,
             "Linkerd",
             "every latency",
         ),
@@ -370,7 +370,7 @@ def test_a_limit_is_read_as_the_system_shows_it(
     assert found.state is state, found
     assert value in found.value
     assert bounds in found.bounds
-    assert found.remedy if state is LOW else True
+    assert found.remedy if state is WARN else True
 
 
 def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> CpuTimes:
@@ -381,7 +381,7 @@ def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) 
     ("after", "state", "value"),
     [
         (busy(11, 500.05, own_s=0.02), OK, "0.0 cores"),
-        (busy(11, 501.5, own_s=0.5), LOW, "1.0 cores"),  # what we used ourselves is not theirs
+        (busy(11, 501.5, own_s=0.5), WARN, "1.0 cores"),  # what we used ourselves is not theirs
         (busy(11, 0), UNKNOWN, "not available"),
     ],
 )
@@ -394,7 +394,7 @@ def test_cpu_use_of_others_excludes_our_own(after: CpuTimes, state: State, value
     ("after", "state", "value"),
     [
         (busy(11, 501, 0.04), OK, "1.0%"),
-        (busy(11, 501, 0.4), LOW, "10.0%"),
+        (busy(11, 501, 0.4), WARN, "10.0%"),
         (busy(11, 0), UNKNOWN, "not available"),
     ],
 )
@@ -432,7 +432,7 @@ def test_every_compiled_module_is_looked_for() -> None:
 
 def test_a_compiled_module_that_is_missing_is_named() -> None:
     found = software.compiled(("loadgen.core.record", "loadgen.nowhere"))
-    assert (found.state, found.value) == (LOW, "missing: loadgen.nowhere")
+    assert (found.state, found.value) == (WARN, "missing: loadgen.nowhere")
 
 
 def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,11 +460,11 @@ def test_a_value_that_is_high_enough_is_not_shown_with_the_harm_of_a_low_one() -
         judged("cores", holds, "2", good="plenty", bad="harm", remedy="buy")
         for holds in (True, False)
     )
-    assert (good.state, good.bounds, bad.state, bad.bounds) == (OK, "plenty", LOW, "harm")
-    assert list(doctor_command.limit_lines([good])) == ["ok  cores              2: plenty"]
+    assert (good.state, good.bounds, bad.state, bad.bounds) == (OK, "plenty", WARN, "harm")
+    assert list(doctor_command.limit_lines([good])) == ["ok   cores              2: plenty"]
 
 
-@pytest.mark.parametrize(("stamped", "state"), [(True, OK), (False, LOW)])
+@pytest.mark.parametrize(("stamped", "state"), [(True, OK), (False, WARN)])
 def test_arrival_times_are_the_kernels_or_low(
     monkeypatch: pytest.MonkeyPatch, stamped: bool, state: State
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the limits can be shown without the compiled modules
     from loadgen.cli.doctor.capacity import Capacity, Climb, Drive
 
 WIDTH = 80
-MARKS = {State.OK: "ok", State.LOW: "LOW", State.UNKNOWN: "?"}
+MARKS = {State.OK: "ok", State.WARN: "WARN", State.UNKNOWN: "?"}
 
 
 def main(argv: list[str]) -> int:
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         )
         return exit_codes.DONE
     packages = ", ".join(f"{name} {version or 'missing'}" for name, version in versions().items())
-    version_lines = _wrapped(f"{'':<4}{'versions':<19}", packages)
+    version_lines = _wrapped(f"{'':<5}{'versions':<19}", packages)
     print("\n".join((*limit_lines(limits), *version_lines)), flush=True)
     if runs:
         print("\n".join(("", *capacity_lines(_measure()))))
@@ -89,11 +89,11 @@ def _measure() -> "Capacity":
 
 
 def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
-    """Yield lines for each limit: its state, value and consequence, and the remedy if it is low."""
+    """Yield lines for each limit: its state, value and consequence, and the remedy of a warning."""
     for limit in limits:
-        head = f"{MARKS[limit.state]:<4}{limit.name:<19}"
+        head = f"{MARKS[limit.state]:<5}{limit.name:<19}"
         yield from _wrapped(head, f"{limit.value}: {limit.bounds}")
-        if limit.state is State.LOW:
+        if limit.state is State.WARN:
             yield from _wrapped(" " * len(head) + "-> ", limit.remedy)
 
 
@@ -111,6 +111,8 @@ def capacity_lines(capacity: "Capacity") -> Iterator[str]:
         streams = f"no, since this process can open only {capacity.connections:,} connections"
     elif drive.streams < STREAMS:
         streams = f"no, since only {drive.streams:,} were open at the same time"
+    elif not drive.valid:
+        streams = f"not measured: {drive.verdict}, {drive.doubts}"
     else:
         streams = f"yes, with {drive.events_per_s:,.0f} token events/s, {_quality(drive)}"
     yield from _wrapped("", f"{STREAMS:,} concurrent streams: {streams}.")
@@ -128,12 +130,10 @@ def capacity_lines(capacity: "Capacity") -> Iterator[str]:
 
 def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:
     best, missed = climb.best, climb.missed
-    shown = best or missed
-    if shown is None:
-        return f"{what}: not measured."
-    text = f"{what}: {figure(shown):,.0f} from one process, {_quality(shown)}."
     if best is None:
-        return text
+        doubts = f": {missed.verdict}, {missed.doubts}" if missed else ""
+        return f"{what}: not measured{doubts}."
+    text = f"{what}: {figure(best):,.0f} from one process, {_quality(best)}."
     if missed is None:
         return f"{text} No higher rate was tried."
     return f"{text} At {figure(missed):,.0f}: {_quality(missed)}."
@@ -147,8 +147,7 @@ def _quality(drive: "Drive") -> str:
         else f", client at most {four_digits(drive.client_error_ms)} ms"
     )
     text = f"{drive.verdict}{error}, loop {percent(drive.busy_share)} busy"
-    because = "; ".join(filter(None, (", ".join(drive.failed), drive.disturbance)))
-    return text if drive.valid else f"{text} ({because})"
+    return text if drive.valid else f"{text} ({drive.doubts})"
 
 
 def _wrapped(head: str, text: str) -> list[str]:

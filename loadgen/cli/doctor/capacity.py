@@ -67,6 +67,11 @@ class Drive:
         """Whether the verdict is VALID."""
         return self.verdict == Verdict.VALID
 
+    @property
+    def doubts(self) -> str:
+        """Why the run is not VALID: the failed checks, and what else kept the machine busy."""
+        return "; ".join(filter(None, (", ".join(self.failed), self.disturbance)))
+
 
 @dataclass(frozen=True, slots=True)
 class Climb:

@@ -144,7 +144,7 @@ def clock(root: Path) -> Limit:
         if better
         else "measure from another machine"
     )
-    return Limit(name, State.LOW, current, f"{bounds}, by a system call each time", remedy)
+    return Limit(name, State.WARN, current, f"{bounds}, by a system call each time", remedy)
 
 
 def memory(root: Path) -> Limit:

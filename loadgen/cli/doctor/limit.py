@@ -12,7 +12,7 @@ class State(StrEnum):
     """Whether a limit is high enough for a heavy run."""
 
     OK = "ok"
-    LOW = "low"
+    WARN = "warn"
     UNKNOWN = "unknown"  # the system does not show it
 
 
@@ -36,8 +36,8 @@ class Limit:
 
 
 def enough(holds: bool) -> State:
-    """Return OK or LOW."""
-    return State.OK if holds else State.LOW
+    """Return OK or WARN."""
+    return State.OK if holds else State.WARN
 
 
 def judged(name: str, holds: bool | None, value: str, *, good: str, bad: str, remedy: str) -> Limit:

@@ -66,14 +66,14 @@ def compiled(modules: tuple[str, ...] = COMPILED) -> Limit:
     if missing:
         return Limit(
             name,
-            State.LOW,
+            State.WARN,
             f"missing: {', '.join(missing)}",
             "loadgen cannot run without them",
             remedy,
         )
     if counting:
         return Limit(
-            name, State.LOW, "a debug build", "several times as slow as a release build", remedy
+            name, State.WARN, "a debug build", "several times as slow as a release build", remedy
         )
     return Limit(name, State.OK, "complete", "reading and pacing take microseconds", remedy)
 
@@ -106,5 +106,5 @@ def mesh(root: Path) -> Limit:
     value = f"a process listens on the port of {mesh_name}'s proxy ({port})"
     bounds = "the proxy would intercept every connection, and add to every latency"
     return Limit(
-        name, State.LOW, value, bounds, f"measure from a pod without the sidecar ({annotation})"
+        name, State.WARN, value, bounds, f"measure from a pod without the sidecar ({annotation})"
     )

@@ -1,78 +1,16 @@
 """Finding: what a page or a file says and cannot be true, or does not show what it seems to.
 
 Findings of one cause are a `FindingGroup`, of which the worst is told in full. Groups are ordered,
-the worst first, and written as lines for a reader or as JSON for a program.
+the worst first, and written as JSON for a program.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from loadgen.util.number_format import plural
-from loadgen.util.terminal_text import printable
-
-# Rules in the order of how much of a page a finding takes away.
-ORDER = (
-    "copied",  # it is not this page's measurement
-    "verdict",
-    "recommended",
-    "shell",
-    "model",
-    "hardware",
-    "summary-line",
-    "success-rate",
-    "failures",
-    "duplicate",
-    "extrapolated",
-    "percent",
-    "percent-of-rates",
-    "gain",
-    "result-line",
-    "cell",
-    "latency-cell",
-    "baseline",
-    "base",
-    "label",
-    "turned-off",
-    "idle-option",
-    "row-without-stage",
-    "throughput",
-    "tpot",
-    "itl-zero",
-    "itl",
-    "itl-coalesced",
-    "latency-zero",
-    "latency-bounds",
-    "percentile-order",
-    "in-flight",
-    "peak-throughput",
-    "rate-limited",
-    "repeat",
-    "noise",
-    "hidden-loss",
-    "reference",
-    "tie",
-    "unsteady",
-    "one-sided",
-    "untried",
-    "incumbent",
-    "work",
-    "announced",
-    "unreported",
-    "advice",
-    "client",
-    "script",
-    "reprinted",
-    "stage-number",
-    "hardware-count",
-    "itl-diluted",
-    "itl-bundled",
-    "itl-stalled",
-    "peak-concurrency",
-)
-SHOWN = 8  # places of one cause that are printed; JSON has all
+from loadgen.lab.audit.kinds import KINDS, ORDER
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,11 +22,14 @@ class Place:
         line: From 1.
         within: Which part of a line too long to be a place: a block and its number, a section.
             Empty for other lines.
+        row, column: Of a table; empty where it is in none.
     """
 
     file: str
     line: int
     within: str = ""
+    row: str = field(default="", compare=False)
+    column: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f" ({self.within})" if self.within else "")
@@ -133,15 +74,14 @@ class Finding:
             "note": self.note,
         }
 
+    @property
+    def claim(self) -> str:
+        """What is printed, and what it had to be."""
+        form = KINDS[self.rule].claim if self.should_be else "{says}"
+        return form.format(says=self.says, should_be=self.should_be)
+
 
 Findings = Iterator[Finding]  # what a rule yields
-
-
-def claim(finding: Finding) -> str:
-    """The rule of a finding, what is printed, and what it had to be."""
-    return f"{finding.rule}: {finding.says}" + (
-        f", should be {finding.should_be}" if finding.should_be else ""
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,26 +138,3 @@ def _rank(finding: Finding) -> tuple[bool, int, float, int]:
 def to_json(groups: Sequence[FindingGroup]) -> str:
     """A JSON list, one cause an object."""
     return orjson.dumps([group.to_dict() for group in groups], option=orjson.OPT_INDENT_2).decode()
-
-
-def render(groups: Sequence[FindingGroup], files: int) -> str:
-    """A line for each cause, worst first, and one that counts them."""
-    lines = []
-    for group in groups:
-        finding = group.worst
-        further = group.findings[1:]
-        line = f"{finding.place}: {'note: ' if finding.note else ''}{claim(finding)}: {finding.why}"
-        texts = []
-        for repeat in further[:SHOWN]:
-            place = repeat.place.within or f"line {repeat.place.line}"
-            texts.append(
-                f"{place} ({repeat.says}{f' -> {repeat.should_be}' if repeat.should_be else ''})"
-            )
-        if texts:
-            line += f"; and {len(further)} more: {', '.join(texts)}"
-        lines.append(printable(line + (", ..." if len(further) > SHOWN else "")))
-    notes = [group for group in groups if group.note]
-    lines.append(
-        f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes"
-    )
-    return "\n".join(lines) + "\n"

@@ -123,8 +123,18 @@ class Page:
         line = bisect_right(self._starts, at)
         ends = self._starts[line] if line < len(self._starts) else len(self.text)
         if ends - self._starts[line - 1] <= LONG:
-            return Place(self.name, line)
+            row, column = self._cell(at, self._starts[line - 1], ends)
+            return Place(self.name, line, "", row, column)
         return Place(self.name, line, ", ".join(filter(None, (name, self.section(at).title[:60]))))
+
+    def _cell(self, at: int, begin: int, end: int) -> tuple[str, str]:
+        """The row and column of a table for a character on a line; empty: the line is no row."""
+        for table in self.tables:
+            for row in table.rows:
+                if begin <= row.at < end:
+                    number = self.prose.count("|", row.at, at)
+                    return row.name, table.columns[number - 1] if number else ""
+        return "", ""
 
     def section(self, at: int, level: int = 6) -> Section:
         """The innermost section that a character is in, of no deeper level than this."""

@@ -1,10 +1,14 @@
 """`loadgen audit FILE...`: find inconsistent numbers in published results."""
 
 import sys
+from pathlib import Path
 
 from loadgen.cli import exit_codes
+from loadgen.cli.output import writing
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
+from loadgen.util.files import write_atomic
 from loadgen.util.terminal_text import printable_lines
 
 
@@ -12,9 +16,9 @@ def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     parser = OneLineParser(
         prog="loadgen audit",
-        description="Find inconsistent numbers in published results, and print a line for each "
-        "cause, the worst first: which numbers, and why they contradict each other. Several files "
-        "are also held against each other. See docs/audit.md.",
+        description="Find inconsistent numbers in published results, and print two lines for each "
+        "cause, the worst first: where it is, and which numbers contradict each other. Several "
+        "files are also compared with each other. See docs/audit.md.",
     )
     parser.add_argument(
         "files",
@@ -23,14 +27,22 @@ def main(argv: list[str]) -> int:
         help="a Markdown page or a text that contains benchmark output; or a JSON result of "
         "loadgen, vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm",
     )
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--full", action="store_true", help="print whole paths, sentences and commands, all places"
+    )
+    form.add_argument(
         "--json",
         action="store_true",
         help="print the findings as a JSON list instead, one cause an object",
     )
+    parser.add_argument("--html", metavar="FILE.html", help="also write the findings as a page")
     arguments = parser.parse_args(argv)
+    check_page("--html", arguments.html)
+    from loadgen.lab.audit import finding_page, finding_text
     from loadgen.lab.audit.auditor import audit_file, findings
-    from loadgen.lab.audit.finding import grouped, render, to_json
+    from loadgen.lab.audit.finding import grouped, to_json
+    from loadgen.report.html import writer
 
     files = []
     refused: list[BadInput] = []
@@ -40,8 +52,15 @@ def main(argv: list[str]) -> int:
         except BadInput as error:
             refused.append(error)
     groups = grouped(findings(files))
-    if files:
-        sys.stdout.write(to_json(groups) + "\n" if arguments.json else render(groups, len(files)))
+    if files and arguments.json:
+        print(to_json(groups))
+    elif files:
+        sys.stdout.write(finding_text.text(groups, len(files), full=arguments.full))
+    if files and arguments.html is not None:
+        page = Path(arguments.html)
+        with writing("--html", arguments.html):
+            document = finding_page.document(groups, len(files), page.parent)
+            write_atomic(page, writer.html(document))
     for why in refused:
         print(f"loadgen audit: {printable_lines(str(why))}", file=sys.stderr)
     if refused:

@@ -1,9 +1,12 @@
-"""`loadgen import STUDY FILE...`: import published results into the store of a study."""
+"""`loadgen import`: import published results into the store of a study, or draft the study of a
+page.
+"""
 
 import sys
 from pathlib import Path
 
 from loadgen.cli import exit_codes
+from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import printable
 
@@ -16,13 +19,20 @@ def main(argv: list[str]) -> int:
         prog="loadgen import",
         description="Import published results into a store of a study. Each becomes a run of the "
         "arm that its serving command matches. The files are not changed, and no result is "
-        "imported twice. See docs/studies.md.",
+        "imported twice. With --make-study, write the study of one page instead. See "
+        "docs/studies.md.",
+    )
+    parser.add_argument(
+        "--make-study",
+        metavar="FILE.yaml",
+        type=Path,
+        help="write the study of the page that is given in place of STUDY, and import nothing",
     )
     parser.add_argument("study", metavar="STUDY", help="the study's file")
     parser.add_argument(
         "files",
         metavar="FILE[#N]",
-        nargs="+",
+        nargs="*",
         help="a Markdown page or a text that contains benchmark output; or a JSON result of "
         "loadgen, vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm; #N: only its "
         "N-th result",
@@ -40,6 +50,10 @@ def main(argv: list[str]) -> int:
         help="the arm of results that were chosen with #N, or have no serving command beside them",
     )
     arguments = parser.parse_args(argv)
+    if arguments.make_study is not None:
+        return _make_study(arguments.make_study, [arguments.study, *arguments.files])
+    if not arguments.files:
+        raise BadInput("FILE", "no FILE is given", "name a page or a result after the study")
     from loadgen.lab.importer.entries import Source
     from loadgen.lab.importer.importer import Importer, store
     from loadgen.lab.importer.placement import Arms
@@ -65,3 +79,32 @@ def main(argv: list[str]) -> int:
     where = f" into {folder}" if trials else ""
     print(f"{counted(trials)} imported{where}" + (f"; {unplaced} not placed" if unplaced else ""))
     return exit_codes.UNPLACED if unplaced else exit_codes.DONE
+
+
+def _make_study(path: Path, pages: list[str]) -> int:
+    """Write the study of a page; returns the exit code.
+
+    Raises:
+        BadInput: There are several pages, the study's file exists, or the page has no result with a
+            serving command.
+    """
+    from loadgen.cli.output import writing
+    from loadgen.lab.audit.auditor import read
+    from loadgen.lab.importer.study_draft import draft
+    from loadgen.lab.study.plan.planner import plan
+    from loadgen.lab.study.spec import study_file
+
+    if len(pages) > 1:
+        raise BadInput("--make-study", f"{len(pages)} pages are given", "name one page")
+    if path.exists():
+        raise BadInput("--make-study", f"{path} exists", "name a new file")
+    text = draft(pages[0], read(pages[0]))
+    with writing("--make-study", str(path)):
+        path.write_text(text, encoding="utf-8")
+    file = study_file.read(path)
+    with file.named():
+        plan(file.study)
+    checks = text.count("# CHECK")
+    print(f"Wrote: {path}; complete its {checks} comments with CHECK before you run it")
+    print(f"loadgen import {path} {pages[0]} places the results of the page")
+    return exit_codes.DONE

@@ -11,7 +11,8 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 
 USAGE = """\
-usage: loadgen tune plan FILE [--json]      show what a study would start and how long it may take
+usage: loadgen tune init [FILE]             write a study with comments, to begin with
+       loadgen tune plan FILE [--json]      show what a study would start and how long it may take
        loadgen tune run FILE [--store DIR]  run it, or resume it
        loadgen tune status STORE [--json]   show the findings so far
        loadgen tune report STORE [-o DIR]   write the report
@@ -50,6 +51,33 @@ def _parsed(argv: list[str], command: str, description: str, *flags: Flag) -> ar
     for names, options in flags:
         parser.add_argument(*names.split(), **options)
     return parser.parse_args(argv)
+
+
+def init(argv: list[str]) -> int:
+    """Write a study to begin with."""
+    description = (
+        "Write a short study with comments. That of the simulator runs as it is; complete the "
+        "lines with CHECK of the others."
+    )
+    to = {"nargs": "?", "metavar": "FILE", "type": Path, "default": Path("study.yaml")}
+    arguments = _parsed(
+        argv,
+        "init",
+        description,
+        ("file", to | {"help": "the new file (study.yaml)"}),
+        ("--engine", {"metavar": "NAME", "default": "sim", "help": "the engine (sim)"}),
+    )
+    from loadgen.cli.output import writing
+    from loadgen.lab.study.spec.starter import starter
+
+    path: Path = arguments.file
+    text = starter(arguments.engine, str(path), path.stem)
+    if path.exists():
+        raise BadInput("FILE", f"{path} exists", "name a new file")
+    with writing("FILE", str(path)):
+        path.write_text(text, encoding="utf-8")
+    print(f"Wrote: {path}; `loadgen tune plan {path}` shows what it would start")
+    return exit_codes.DONE
 
 
 def plan(argv: list[str]) -> int:
@@ -145,5 +173,5 @@ def schema(argv: list[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    command.__name__: command for command in (plan, run, status, report, export, schema)
+    command.__name__: command for command in (init, plan, run, status, report, export, schema)
 }

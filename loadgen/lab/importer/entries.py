@@ -54,7 +54,7 @@ class Source:
         text = read(path)
         page = None if text.lstrip()[:1] in ("{", "[") else Page(path, text)
         if page:
-            entries = _of_page(page)
+            entries = of_page(page)
         else:
             entries = [
                 Entry(place, result.place, result)
@@ -112,7 +112,7 @@ class Entry:
         return sent
 
 
-def _of_page(page: Page) -> list[Entry]:
+def of_page(page: Page) -> list[Entry]:
     """Return the entries of a page in their order.
 
     Raises:

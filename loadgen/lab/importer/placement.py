@@ -110,8 +110,9 @@ class Arms:
                 note = f"{note}; {missing}" if note else missing
         if not arms:
             raise Unplaced(f"no arm has the command `{command.text}`")
-        arms.sort(key=lambda arm: _fit(arm, stage), reverse=True)
-        best = [arm for arm in arms if _fit(arm, stage) == _fit(arms[0], stage)]
+        arms.sort(key=lambda arm: _fit(arm, command, stage), reverse=True)
+        most = _fit(arms[0], command, stage)
+        best = [arm for arm in arms if _fit(arm, command, stage) == most]
         if len({arm.identity for arm in best}) > 1:
             raise Unplaced(
                 f"`{command.text}` is the command of {' and '.join(arm.path for arm in best)}"
@@ -171,17 +172,7 @@ class Arms:
         """Return the engine's normal form of a command with these knobs; None if the engine
         refuses it.
         """
-        flags: dict[str, tuple[str, ...]] = {}
-        name = ""
-        for word in command.words:
-            if word.startswith("-") and not word[1:2].isdigit():
-                name = word.partition("=")[0]
-                flags[name] = (word,)
-            elif name:
-                flags[name] += (word,)
-        for name in list(flags):
-            if name.lstrip("-") in (*MODEL_FLAGS, *ADDRESS_FLAGS):
-                del flags[name]
+        flags = server_flags(command)
         arm = ArmSpec(engine, variant, knobs, flags, self._study.engines[engine].env)
         try:
             launch = self._engines.launches(arm)[0]
@@ -190,10 +181,29 @@ class Arms:
         return launch.normal or launch.argv
 
 
-def _fit(arm: PlannedArm, stage: str) -> tuple[bool, bool, bool]:
-    """Return how well an arm's step matches the place of a result; more is better."""
+def server_flags(command: ServingCommand) -> dict[str, tuple[str, ...]]:
+    """Return all words of each flag of a command, by the flag, without its model and address."""
+    flags: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for word in command.words:
+        if word.startswith("-") and not word[1:2].isdigit():
+            name = word.partition("=")[0]
+            flags[name] = (word,)
+        elif name:
+            flags[name] += (word,)
+    left_out = (*MODEL_FLAGS, *ADDRESS_FLAGS)
+    return {name: words for name, words in flags.items() if name.lstrip("-") not in left_out}
+
+
+def _fit(arm: PlannedArm, command: ServingCommand, stage: str) -> tuple[bool, bool, bool, bool]:
+    """Return how well an arm's step and variables match a result; more is better."""
     last = arm.step == CONFIRMATION
-    return last is not bool(stage), bool(stems(arm.step) & stems(stage)), not arm.start
+    return (
+        last is not bool(stage),
+        bool(stems(arm.step) & stems(stage)),
+        arm.spec.env == command.env,
+        not arm.start,
+    )
 
 
 def _bare(model: str) -> str:

@@ -10,7 +10,8 @@ from loadgen.checks import Check, reasons
 from loadgen.errors import BadInput
 from loadgen.lab.audit.auditor import audit_result
 from loadgen.lab.audit.files import KEYS
-from loadgen.lab.audit.finding import Finding, claim
+from loadgen.lab.audit.finding import Finding
+from loadgen.lab.audit.kinds import KINDS
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.rules.rates import PARTS, counted
 from loadgen.report.result.fields import from_json_values
@@ -137,7 +138,10 @@ def _judged(result: Published, wrong: list[Finding], summary: Mapping[str, Any])
         raise BadInput("FILE", problem, "name a result as it was saved") from error
     return judged | {
         "verdict": result.verdict or ("SUSPECT" if wrong else None),
-        "reasons": [*judged["reasons"], *map(claim, wrong)],
+        "reasons": [
+            *judged["reasons"],
+            *(f"{KINDS[finding.rule].title}: {finding.claim}" for finding in wrong),
+        ],
         "simulated": bool(judged["simulated"]),
         "error_rate": stored.get("error_rate", 1 - summary["completed"] / sent if sent else None),
         "published": as_printed(result),

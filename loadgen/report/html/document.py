@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,12 +34,19 @@ class Span(Struct, frozen=True):
         tone: How it is meant.
         about: An explanation, shown on demand.
         link: The path of a file that it links to, relative to the page.
+        fragment: The part of that file; empty: its beginning.
     """
 
     text: str
     tone: Tone = Tone.PLAIN
     about: str = ""
     link: str = ""
+    fragment: str = ""
+
+    @property
+    def address(self) -> str:
+        """The address that it links to; empty: none."""
+        return quote(self.link) + (f"#{quote(self.fragment)}" if self.fragment else "")
 
 
 NoteKind = Literal["note", "tip", "info", "warning", "danger"]  # of a note, as MkDocs names them

@@ -10,7 +10,6 @@ from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from markupsafe import Markup
 from msgspec.structs import replace
@@ -186,7 +185,7 @@ def _markdown_span(span: Span, *, cell: bool, github: bool) -> str:
     if span.about:
         about = escapes.escape(_plain(span.about)).replace("|", "&#124;")
         written = f'<abbr title="{about}">{written}</abbr>'
-    return f"[{written}]({quote(span.link)})" if span.link else written
+    return f"[{written}]({span.address})" if span.link else written
 
 
 def _html_line(context: "Context", parts: Line) -> Markup:
@@ -215,7 +214,7 @@ def _html_span(span: Span, numbers: Iterator[int]) -> Markup:
         written = Markup('<span class="term">{}</span>').format(
             term.format(key, written, _plain(span.about))
         )
-    return Markup('<a href="{}">{}</a>').format(quote(span.link), written) if span.link else written
+    return Markup('<a href="{}">{}</a>').format(span.address, written) if span.link else written
 
 
 def _svg(context: "Context", chart: Chart) -> Markup:

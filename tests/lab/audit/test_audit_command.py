@@ -1,12 +1,19 @@
 """`loadgen audit FILE...`: its output and its exit code."""
 
 import json
+import os
+import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from loadgen.cli.main import dispatch
+from loadgen.lab.audit.kinds import KINDS, link
 from tests.helpers.audited_pages import PAGES, block
+from tests.helpers.source import ROOT
+
+FLAWED = str(PAGES / "qwen3-32b-a100.md")
 
 
 @pytest.fixture
@@ -23,18 +30,74 @@ def noted(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_finding_is_a_line_with_its_place_and_its_reason(
+def test_a_finding_is_two_lines_and_the_link_of_its_kind_comes_once(
     clean: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = str(PAGES / "qwen3-32b-a100.md")
-    assert dispatch(["audit", page, clean]) == 1
+    assert dispatch(["audit", FLAWED, clean]) == 1
     lines = capsys.readouterr().out.splitlines()
-    percent = (
-        f"{page}:23: percent: -13.8%, should be -12.13 %: Very Long Prompt: 1580.36 / 1798.45 - 1 "
-        "= -12.13 %; -13.8% is the inverse ratio, 1798.45 / 1580.36 - 1, with another sign"
+    first = lines.index(
+        "inconsistent: wrong change in percent: qwen3-32b-a100.md:23, "
+        'row "Very Long Prompt", column "Optimized"'
     )
-    assert percent in lines
+    assert lines[first + 1 : first + 3] == [
+        "  -13.8%, should be -12.13 %: 1580.36 / 1798.45 - 1 = -12.13 %; -13.8% is the inverse "
+        "ratio, 1798.45 / 1580.36 - 1, with another sign",
+        "  see docs/audit.md#percent",
+    ]
     assert lines[-1].startswith("2 files: ")
+    assert max(map(len, lines)) <= 162
+    links = [line for line in lines if line.startswith("  see ")]
+    assert len(links) == len(set(links)) > 8
+
+
+def test_full_findings_have_whole_paths_commands_and_all_places(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert dispatch(["audit", "--full", FLAWED]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    diluted = next(number for number, line in enumerate(lines) if f"{FLAWED}:446, and 1" in line)
+    assert lines[diluted + 2] == "  also line 554 (mean ITL 1413.87 ms -> 1885.18 ms)"
+    assert max(map(len, lines)) > 200
+    assert not any(line.endswith(" ...") for line in lines)
+
+
+def test_files_of_one_name_keep_their_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / folder / "page.md" for folder in ("a", "b")]
+    for number, path in enumerate(paths):
+        path.parent.mkdir()
+        path.write_text(block(output=10_150 + number, in_flight=10))
+    dispatch(["audit", *map(str, paths)])
+    out = capsys.readouterr().out
+    assert all(f": {path}:16\n" in out for path in paths)
+
+
+def test_the_page_has_a_summary_and_each_finding_with_its_explanation_and_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "audit.html"
+    assert dispatch(["audit", FLAWED, "--html", str(target)]) == 1
+    assert "wrong change in percent" in capsys.readouterr().out
+    page = target.read_text()
+    assert "<td>loss not mentioned</td>" in page
+    assert "A latency became worse by more than the printed gain" in page
+    link = quote(os.path.relpath(FLAWED, tmp_path)) + "#L23"
+    assert f'<a href="{link}">qwen3-32b-a100.md:23, row' in page
+    assert "mean ITL 1413.87 ms -&gt; 1885.18 ms" in page
+
+
+def test_a_page_without_findings_says_so(clean: str, tmp_path: Path) -> None:
+    target = tmp_path / "audit.html"
+    assert dispatch(["audit", clean, "--html", str(target)]) == 0
+    assert "1 file: 0 inconsistent, 0 notes" in target.read_text()
+
+
+@pytest.mark.parametrize("rule", KINDS)
+def test_the_link_of_each_kind_is_a_heading_of_the_documentation(rule: str) -> None:
+    path, _, section = link(rule).partition("#")
+    headings = re.findall(r"^#+ (.+)$", (ROOT / path).read_text(), re.MULTILINE)
+    assert section in [heading.replace("`", "").replace(", ", "-") for heading in headings]
 
 
 def test_notes_leave_the_exit_code_alone(
@@ -44,7 +107,8 @@ def test_notes_leave_the_exit_code_alone(
     assert capsys.readouterr().out == "1 file: 0 inconsistent, 0 notes\n"
     assert dispatch(["audit", noted]) == 0
     out = capsys.readouterr().out
-    assert f"{noted}:16: note: in-flight: mean TPOT 10 ms: " in out
+    name = Path(noted).name
+    assert f"note: too many requests in flight: {name}:16\n  mean TPOT 10 ms: " in out
     assert out.endswith("1 file: 0 inconsistent, 1 notes\n")
 
 
@@ -76,7 +140,9 @@ def test_json_is_a_list_of_findings(noted: str, capsys: pytest.CaptureFixture[st
     }
 
 
-@pytest.mark.parametrize("arguments", [["none.md"], ["--jsn", "x"], []])
+@pytest.mark.parametrize(
+    "arguments", [["none.md"], ["--jsn", "x"], [], ["x.md", "--html", "x.pdf"]]
+)
 def test_bad_input_is_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["audit", *arguments]) == 2
     out, err = capsys.readouterr()

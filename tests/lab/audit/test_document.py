@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadgen.lab.audit.finding import ORDER
+from loadgen.lab.audit.kinds import ORDER
 from tests.helpers.audited_pages import PAGES, published
 from tests.helpers.source import ROOT
 from tests.helpers.thinning import thinned
@@ -13,12 +13,12 @@ NAMES = sorted(path.stem for path in PAGES.glob("[a-z]*.md"))
 TOLD = {
     name
     for part in (ROOT / "docs" / "audit.md").read_text().split("## Rules")[1:]
-    for names in re.findall(r"^- \*\*(.+?)\*\*:", part, re.MULTILINE)
+    for names in re.findall(r"^#### (.+)$", part, re.MULTILINE)
     for name in re.findall(r"`([a-z-]+)`", names)
 }
 MODULES = (ROOT / "loadgen" / "lab" / "audit").rglob("*.py")
 # Which lists all rules.
-SOURCES = "".join(path.read_text() for path in MODULES if path.name != "finding.py")
+SOURCES = "".join(path.read_text() for path in MODULES if path.name != "kinds.py")
 
 
 @pytest.mark.parametrize("page", thinned(NAMES, 4))

@@ -120,7 +120,7 @@ def test_a_command_that_only_other_workloads_were_sent_is_a_note(tmp_path: Path)
     finding = only(found(tmp_path, text), "recommended")
     assert finding.note
     assert "only other workloads were measured with it" in finding.why
-    assert "had 1000 tok/s, more than the 990.00 beside it" in finding.why
+    assert "had 1000 tok/s, more than the 990.00 printed with it" in finding.why
 
 
 # -- scripts
@@ -171,7 +171,7 @@ def test_a_loss_beside_a_gain_of_the_summary_is_noted(tmp_path: Path) -> None:
 
     loss = only(found(tmp_path, page(12.5)), "hidden-loss")
     assert (loss.says, loss.should_be, loss.note) == (
-        "mean TPOT 12.50 ms is not told",
+        "mean TPOT 12.50 ms",
         "+25.00 %",
         True,
     )

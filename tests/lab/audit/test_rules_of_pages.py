@@ -236,7 +236,7 @@ def test_a_loss_above_the_gain_beside_it_is_noted(tmp_path: Path) -> None:
         "hidden-loss",
     )
     assert (one.says, one.should_be, one.note) == (
-        "mean TPOT 17.00 ms without its change",
+        "mean TPOT 17.00 ms",
         "+13.33 %",
         True,
     )
@@ -372,7 +372,7 @@ def test_a_combination_changes_what_its_title_says(tmp_path: Path) -> None:
 
     assert stage("--chunk 64 --max-num-seqs 4") == []
     assert (
-        "it changes --speed:"
+        "it changes more than its title says: --speed:"
         in only(stage("--chunk 64 --max-num-seqs 4 --speed fast"), "label").why
     )
 

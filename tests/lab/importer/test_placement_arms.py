@@ -103,7 +103,13 @@ def test_command_without_an_arm_is_not_placed(text: str, why: str) -> None:
 def test_a_command_that_two_arms_say_is_not_placed() -> None:
     stage = {"name": "env", "choice": {"on": {"env": {"A": "1"}}, "off": {"env": {"A": "0"}}}}
     arms = Arms(planned(stage))
-    with pytest.raises(
-        Unplaced, match=r"`vllm serve Qwen/Qwen3-8B` is the command of env/on and env/off"
-    ):
-        arms.started_by(next(commands("vllm serve Qwen/Qwen3-8B", 0)), "Env")
+    command = "A=2 vllm serve Qwen/Qwen3-8B"
+    with pytest.raises(Unplaced, match=rf"`{command}` is the command of env/on and env/off"):
+        arms.started_by(next(commands(command, 0)), "Env")
+
+
+def test_of_arms_with_one_command_the_variables_decide() -> None:
+    stage = {"name": "env", "choice": {"on": {"env": {"A": "1"}}, "off": {"env": {"A": "0"}}}}
+    arms = Arms(planned(stage))
+    arm, _ = arms.started_by(next(commands("A=0 vllm serve Qwen/Qwen3-8B", 0)), "Env")
+    assert arm.path == "env/off"

@@ -381,7 +381,7 @@ def test_arms_a_page_continues_with_are_adopted_uncompared(
         assert step.noise is None
         for each in step.arms:
             assert each.comparison is None
-            assert (each.verdict is Verdict.ADOPTED_BY_AUTHOR) == (each.name in step.won)
+            assert (each.verdict is Verdict.AUTHORS_CHOICE) == (each.name in step.won)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_arms_a_page_continues_with_are_adopted_uncompared(
             QWEN_32B,
             "long prompts",
             "chunked",
-            Verdict.ADOPTED_BY_AUTHOR,
+            Verdict.AUTHORS_CHOICE,
             "no results on sharegpt published",
         ),
         (QWEN_32B, "engine", "vllm", Verdict.REFERENCE, ""),

@@ -19,7 +19,7 @@ def test_impossible_throughput_is_computed_and_kept_as_printed() -> None:
     assert (printed["total_token_throughput"], printed["output_throughput"]) == (11527.14, 5202.94)
     assert summary["loadgen"]["verdict"] == "SUSPECT"
     assert (
-        "throughput: total 11527.14 tok/s, should be 11389.66 tok/s"
+        "wrong throughput: total 11527.14 tok/s, should be 11389.66 tok/s"
         in summary["loadgen"]["reasons"]
     )
 

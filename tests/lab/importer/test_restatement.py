@@ -139,8 +139,8 @@ def test_a_rate_that_does_not_follow_from_counts_and_duration_is_computed(tmp_pa
     assert (summary["total_token_throughput"], summary["request_throughput"]) == (2010.0, 10.0)
     assert summary["loadgen"]["published"]["total_token_throughput"] == 2300.0
     assert summary["loadgen"]["reasons"] == [
-        "throughput: requests 11 req/s, should be 10 req/s",
-        "throughput: total 2300 tok/s, should be 2010 tok/s",
+        "wrong throughput: requests 11 req/s, should be 10 req/s",
+        "wrong throughput: total 2300 tok/s, should be 2010 tok/s",
     ]
 
 

@@ -43,7 +43,7 @@ def concluded(findings: Findings) -> tuple[bool | None, str | None, str]:
 def test_a_finalist_that_fresh_starts_show_to_be_better_is_the_winner() -> None:
     confirmed, winner, line = concluded(found())
     assert (confirmed, winner) == (True, "seqs/fp8 64")
-    assert line.startswith("Winner seqs/fp8 64: its gain is confirmed")
+    assert line.startswith("Winner seqs/fp8 64: +25.0%")
 
 
 def test_study_without_a_finalist_has_no_conclusion() -> None:
@@ -55,7 +55,7 @@ def test_study_without_a_finalist_has_no_conclusion() -> None:
 def test_a_finalist_is_the_best_so_far_until_its_confirmation_is_over() -> None:
     confirmed, winner, line = concluded(found(starts=3 + 4 + 2))
     assert (confirmed, winner) == (None, "seqs/fp8 64")
-    assert line.startswith("Not over: ")
+    assert line.startswith("Not finished: ")
 
 
 def test_finalist_pruned_by_a_failed_part_is_not_confirmed() -> None:
@@ -67,7 +67,7 @@ def test_finalist_pruned_by_a_failed_part_is_not_confirmed() -> None:
     assert findings.finalist.verdict is Verdict.PRUNED
     confirmed, winner, line = concluded(findings)
     assert (confirmed, winner) == (False, None)
-    assert line.startswith("Winner seqs/fp8 64 was not confirmed: pruned, ")
+    assert line.startswith("seqs/fp8 64 (pruned, ")
 
 
 def test_failed_confirmation_of_the_baseline_is_not_over() -> None:
@@ -78,7 +78,9 @@ def test_failed_confirmation_of_the_baseline_is_not_over() -> None:
 
     confirmed, winner, line = concluded(found(truth))
     assert (confirmed, winner) == (None, "seqs/fp8 64")
-    assert line.startswith("Not over: confirmation: baseline fails, oom_load: no memory; mend that")
+    assert line.startswith(
+        "Not finished: confirmation: baseline fails, oom_load: no memory; correct that"
+    )
 
 
 @pytest.mark.parametrize(

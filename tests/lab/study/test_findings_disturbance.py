@@ -32,7 +32,7 @@ def step(
 
 
 def test_undisturbed_step_says_so() -> None:
-    text = "no start that counts was seen to be disturbed by others"
+    text = "other programs disturbed no start that counts"
     assert disturbance_text(step("quantization", lambda request: False), "short") == text
 
 
@@ -42,19 +42,20 @@ def test_undisturbed_step_says_so() -> None:
         (
             5,
             lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
-            "disturbed by others and not repeated: 2 of 10 starts; what lost cores cost is "
+            "other programs disturbed 2 of 10 starts, which were not repeated; their loss is "
             "estimated for each arm and taken out",
         ),
         (
             3,
             lambda request: (request.arm, request.block) in {("baseline", 1), ("fp8", 2)},
-            "disturbed by others and not repeated: 2 of 6 starts; these are left out",
+            "other programs disturbed 2 of 6 starts, which were not repeated; they are left out",
         ),
         (
             2,
             lambda request: request.arm == "fp8",
-            "disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain "
-            "has only one bound if its arm and the reference were disturbed unequally often",
+            "other programs disturbed 2 of 4 starts, which were not repeated; they count as they "
+            "are; a gain has only one bound if its arm and the reference were disturbed unequally "
+            "often",
         ),
     ],
     ids=["slopes", "left out", "open bounds"],
@@ -71,8 +72,15 @@ def test_step_says_which_way_its_comparison_took(
 @pytest.mark.parametrize(
     ("blocks", "text"),
     [
-        ((1,), "disturbed by others and not repeated: 1 of 3 starts; these are left out"),
-        ((0, 1), "disturbed by others and not repeated: 2 of 3 starts; these count as they are"),
+        (
+            (1,),
+            "other programs disturbed 1 of 3 starts, which were not repeated; they are left out",
+        ),
+        (
+            (0, 1),
+            "other programs disturbed 2 of 3 starts, which were not repeated; they count as they "
+            "are",
+        ),
     ],
 )
 def test_noise_step_says_whether_its_noise_is_without_them(
@@ -85,4 +93,7 @@ def test_noise_step_says_whether_its_noise_is_without_them(
 def test_step_before_its_first_comparison_only_counts_them() -> None:
     found = step("quantization", lambda request: request.step == "quantization", starts=5)
     assert found.open
-    assert disturbance_text(found, "short") == "disturbed by others and not repeated: 2 of 2 starts"
+    assert (
+        disturbance_text(found, "short")
+        == "other programs disturbed 2 of 2 starts, which were not repeated"
+    )

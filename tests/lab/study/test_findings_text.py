@@ -35,7 +35,8 @@ def test_an_arm_is_told_with_its_gain_its_value_and_what_decided() -> None:
     row = next(line for line in lines if line.startswith("  fp8 "))
     assert row.startswith("  fp8       adopted, +25.0% (+24.")
     assert row.endswith("%), 5,002.5 tok/s in 2 starts")  # four fit into the box
-    assert lines[-1].startswith("Winner quantization/fp8: its gain is confirmed, +25.0%")
+    assert lines[-1].startswith("Winner quantization/fp8: +25.0%")
+    assert lines[-1].endswith(" over the baseline, in fresh starts of both: gain confirmed")
 
 
 def test_noise_is_told_before_a_stage() -> None:
@@ -71,7 +72,7 @@ def test_a_winner_that_fails_in_fresh_starts_was_not_confirmed() -> None:
         return Failure("oom_load", "no memory", transient=False) if fails else gained(request)
 
     lines = list(findings_text.as_text(walked(study(QUANTIZED, **TWICE), came)))
-    assert lines[-1] == "Winner quantization/fp8 was not confirmed: failed, oom_load: no memory"
+    assert lines[-1] == "quantization/fp8 (failed, oom_load: no memory): gain not confirmed"
 
 
 def test_infeasible_study_names_the_closest_arm_and_exit_code() -> None:
@@ -90,8 +91,8 @@ def test_a_baseline_that_fails_is_an_engine_that_failed() -> None:
     found = walked(
         study(QUANTIZED, **TWICE), lambda request: Failure("oom_load", "no memory", transient=False)
     )
-    remedy = "mend that, and run the study in another store (--store)"
-    assert f"Not over: noise: baseline fails, oom_load: no memory; {remedy}" in list(
+    remedy = "correct that, and run the study in another store (--store)"
+    assert f"Not finished: noise: baseline fails, oom_load: no memory; {remedy}" in list(
         findings_text.as_text(found)
     )
     assert study_runs.code(found) == exit_codes.INTERNAL

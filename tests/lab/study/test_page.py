@@ -252,7 +252,7 @@ def test_disturbed_starts_are_a_caveat(tmp_path: Path) -> None:
         return {"total": level + request.block, "loadgen": {"disturbance": lost}}
 
     text = markdown(found(came, stages=QUANTIZED), tmp_path)
-    assert "2 of 13 starts were disturbed by others, and repeated." in text
+    assert "Other programs disturbed 2 of 13 starts; these were repeated." in text
     assert "| 4 (2 repeated) |" in rows(text, "1. quantization")[1]
 
 
@@ -266,12 +266,10 @@ def test_stage_says_what_was_done_about_disturbed_starts_that_count(tmp_path: Pa
     stage = text[
         text.index("### 1. quantization") : text.index("### Summary of Optimization Options")
     ]
-    assert (
-        "Disturbed by others and not repeated: 2 of 4 starts; these count as they are; a gain"
-        in stage
-    )
+    disturbed = "Other programs disturbed 2 of 4 starts, which were not repeated; they count as "
+    assert disturbed in stage
     noise = text[text.index("## Noise") :]
-    assert "No start that counts was seen to be disturbed by others." in noise
+    assert "Other programs disturbed no start that counts." in noise
 
 
 def published(findings: Findings) -> Findings:

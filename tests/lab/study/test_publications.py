@@ -60,7 +60,7 @@ def test_the_run_of_a_configuration_stands_in_every_step_that_has_it() -> None:
     assert found(findings, "seqs", "engine/sglang").values == (1200.0,)
     assert found(findings, "seqs", "engine/sglang").verdict is Verdict.REFERENCE
     assert found(findings, "confirmation", "baseline").values == (1000.0,)
-    assert found(findings, "confirmation", "engine/sglang").verdict is Verdict.ADOPTED_BY_AUTHOR
+    assert found(findings, "confirmation", "engine/sglang").verdict is Verdict.AUTHORS_CHOICE
     assert findings.confirmed is None
 
 
@@ -68,15 +68,12 @@ def test_status_says_that_the_author_adopted_and_nothing_confirmed() -> None:
     of = study(ENGINE)
     trials = [one(of, "engine", "vllm", 1000.0, 0), one(of, "engine", "sglang", 1200.0, 1)]
     lines = list(findings_text.as_text(publications.published_findings(of, trials)))
-    assert "  sglang  adopted by the author, 1,200.0 tok/s in a single run" in lines
+    assert "  sglang  chosen by the author, 1,200.0 tok/s in a single run" in lines
     assert (
-        "confirmation (not run: results of the baseline, and of the arm that the author adopted)"
+        "confirmation (not run: results of the baseline, and of the arm that the author chose)"
         in lines
     )
-    assert (
-        lines[-1]
-        == "Adopted by the author, as the study expects: engine/sglang; nothing confirmed it"
-    )
+    assert lines[-1] == "engine/sglang: chosen by the author, not confirmed"
 
 
 def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() -> None:
@@ -86,10 +83,8 @@ def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() ->
     findings = publications.published_findings(of, trials)
     *_, last = findings_text.as_text(findings)
     assert findings.confirmed is False
-    assert last.startswith(
-        "Adopted by the author: engine/sglang, but its results do not allow that: infeasible, "
-        "success"
-    )
+    assert last.startswith("engine/sglang (infeasible, success rate 51.4%, ")
+    assert "): the author's choice is not allowed by its results" in last
 
 
 def test_the_best_that_was_not_expected_is_not_adopted() -> None:

@@ -105,10 +105,9 @@ def test_a_measured_study_says_how_it_was_measured(tmp_path: Path) -> None:
 def test_adoption_is_said_to_be_the_authors_and_unconfirmed(tmp_path: Path) -> None:
     text = plain(imported(tmp_path, page(RESULTS)), tmp_path)
     assert (
-        "nothing was confirmed: that the author adopted an arm is what the study says (`expect`)."
-        in text
+        "nothing was confirmed. The study file says which arms the author chose (`expect`)." in text
     )
-    assert "| Optimization Option | Adopted by the author |" in text
+    assert "| Optimization Option | Chosen by the author |" in text
     assert not re.search(
         r"\| adopted \||[Cc]onfirmed by|confirmation", text.split("## Provenance")[0]
     )
@@ -120,7 +119,7 @@ def test_single_runs_are_called_so(tmp_path: Path) -> None:
     assert len(titles) > 4
     assert all(title.endswith("(single run)") for title in titles)
     assert (
-        "| `sglang` | 2512.50 | +25.00% (single runs) | 10.00 | single | adopted by the author |"
+        "| `sglang` | 2512.50 | +25.00% (single runs) | 10.00 | single | chosen by the author |"
         in text
     )
 
@@ -153,7 +152,7 @@ def test_hardware_is_that_of_the_page_and_not_that_of_the_study(tmp_path: Path) 
     text = plain(imported(tmp_path, page(RESULTS, "Two boxes of NVIDIA A100")), tmp_path)
     assert section(text, "Hardware").strip() == '"Two boxes of NVIDIA A100"'
     assert (
-        'The author adopted this configuration of Qwen/Qwen3-8B-FP8 on "Two boxes of NVIDIA A100",'
+        'The author chose this configuration of Qwen/Qwen3-8B-FP8 on "Two boxes of NVIDIA A100",'
         in text
     )
     assert "eight accelerators" not in text
@@ -163,7 +162,7 @@ def test_hardware_that_no_page_names_is_not_made_up(tmp_path: Path) -> None:
     text = plain(imported(tmp_path, page(RESULTS)), tmp_path)
     assert section(text, "Hardware").strip() == "not named by the published results"
     assert (
-        "The author adopted this configuration of Qwen/Qwen3-8B-FP8, for the most Total TPS on "
+        "The author chose this configuration of Qwen/Qwen3-8B-FP8, for the most Total TPS on "
         "short:" in text
     )
 

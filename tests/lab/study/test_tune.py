@@ -23,7 +23,7 @@ STAGES: list[dict[str, Any]] = [
 ]
 PLAN = """\
 Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
-  on         a box, 4 devices, as the file claims; a run compares it with NVML or npu-smi
+  on         a box, 4 devices, according to the file; a run compares it with NVML or npu-smi
   note       never started by loadgen's own tests: vllm on a GPU, sglang, trtllm; commands follow the engines' sources
   objective  total_tps_per_box on short, more is better: input and output tokens/s, of as many servers as the box holds
   as long as 99.0% of requests succeed
@@ -186,7 +186,7 @@ def test_a_plan_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (
             ["plna"],
-            "loadgen tune: plna: unknown command; use plan, run, status, report, export or "
+            "loadgen tune: plna: unknown command; use init, plan, run, status, report, export or "
             "schema\n",
         ),
         (["plan"], "loadgen tune: "),
@@ -211,7 +211,7 @@ def test_bad_input_is_one_line(
 def test_without_a_command_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["--help"]):
         assert dispatch(["tune", *arguments]) == 0
-        assert capsys.readouterr().out.startswith("usage: loadgen tune plan FILE [--json]")
+        assert capsys.readouterr().out.startswith("usage: loadgen tune init [FILE]")
 
 
 def test_the_schema_knows_what_the_reader_knows(capsys: pytest.CaptureFixture[str]) -> None:

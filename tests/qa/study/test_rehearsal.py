@@ -166,7 +166,8 @@ def test_every_number_follows_from_the_records(short: Path) -> None:
 
 def test_printed_text_equals_that_of_status(short: Path) -> None:
     printed = (short / "stdout").read_text()
-    assert "Winner engine/fast: its gain is confirmed" in printed
+    assert "Winner engine/fast: +" in printed
+    assert "in fresh starts of both: gain confirmed" in printed
     again = tune("status", "short.store", cwd=short).stdout
     assert again.splitlines()[:-1] == printed.splitlines()[:-1]
     assert tune("status", "study.yaml", cwd=short).stdout == again

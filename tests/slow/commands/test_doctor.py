@@ -35,7 +35,7 @@ def test_a_limit_that_is_low_has_the_command_that_raises_it() -> None:
     )
     assert done.returncode == 0
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    assert lines[0].startswith("LOW open files         1,024: one process can open at most 960")
+    assert lines[0].startswith("WARN open files         1,024: one process can open at most 960")
     assert any(line.strip().startswith("-> ulimit -n 65536, as root") for line in lines[:4])
 
 
@@ -47,7 +47,7 @@ def test_doctor_json_is_one_object_with_all_findings() -> None:
     assert all(
         limit.keys() == {"name", "state", "value", "bounds", "remedy"} for limit in found["limits"]
     )
-    assert {limit["state"] for limit in found["limits"]} <= {"ok", "low", "unknown"}
+    assert {limit["state"] for limit in found["limits"]} <= {"ok", "warn", "unknown"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

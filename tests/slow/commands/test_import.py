@@ -38,7 +38,7 @@ def test_imported_study_has_a_status_and_an_export(capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert dispatch(["tune", "status", "theirs"]) == 0
     assert (
-        "fp8            adopted by the author, 10,426.3 tok/s in a single run\n"
+        "fp8            chosen by the author, 10,426.3 tok/s in a single run\n"
         in capsys.readouterr().out
     )
     assert dispatch(["tune", "export", "theirs"]) == 0

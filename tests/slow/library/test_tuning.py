@@ -39,7 +39,7 @@ async def test_cancelled_study_keeps_its_starts_and_resumes(tmp_path: Path) -> N
     assert "running" in phases
     kept = loadgen.load_study(store)
     assert started == [1, 2]
-    assert (len(kept.findings.trials), kept.open) == (2, "more starts are to come")
+    assert (len(kept.findings.trials), kept.open) == (2, "starts are missing")
     assert kept.winner is None
 
     study = await loadgen.tune(SMALL, store=store, on_trial=seen)

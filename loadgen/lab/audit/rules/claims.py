@@ -43,8 +43,11 @@ def hidden(study: PublishedStudy) -> Findings:
         worst = _worst(_printed(results, base, cell), gain) or _worst(_of_blocks(results), gain)
         if worst is not None and quantity.change:
             name, before, after, ratio = worst
-            why = f"{row.name}: beside {quantity.change.text} it went from {before} to {after} ms"
-            says = f"{title(name)} {after} ms without its change"
+            why = (
+                f"{row.name}: it went from {before} to {after} ms, and the page prints the gain "
+                f"of {quantity.change.text}"
+            )
+            says = f"{title(name)} {after} ms"
             place = study.page.place((cell.get(name) or quantity).at)
             yield Finding(
                 place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value
@@ -67,10 +70,10 @@ def _of_summary(study: PublishedStudy) -> Findings:
         if worst is not None:
             name, before, after, ratio = worst
             why = (
-                f"{row.name}: beside {printed.text} it went from {before} ({incumbent.name}) to "
-                f"{after} ms"
+                f"{row.name}: it went from {before} to {after} ms, and the page prints the gain "
+                f"of {printed.text} over {incumbent.name}"
             )
-            says = f"{title(name)} {after} ms is not told"
+            says = f"{title(name)} {after} ms"
             place = study.page.place(printed.at)
             yield Finding(
                 place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value

@@ -165,10 +165,10 @@ def incumbents(study: PublishedStudy) -> Findings:
         engines = _engines(study, stage)
         if best and winner and engines and winner != lost and winner not in tuned:
             lost = winner
-            says = f"continues with {' and '.join(sorted(engines))}"
+            says = f"the stages from here on use {' and '.join(sorted(engines))}"
             why = (
-                f"{winner} had won before this stage, with {best.total} tok/s: gains can be "
-                "added only to the winner"
+                f"{winner} won before this stage, with {best.total} tok/s: only gains of the "
+                "winner add up"
             )
             yield Finding(study.page.place(stage.begin), "incumbent", says, winner, why, note=True)
         best = study.best([*arms, best])

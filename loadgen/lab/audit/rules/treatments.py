@@ -43,7 +43,7 @@ def recommended(study: PublishedStudy) -> Findings:
         )
         yield study.note(at, "recommended", says, why + _below(study))
     elif not served:
-        of = f"the {near.total} tok/s beside it are those of" if beside else "the nearest is"
+        of = f"the {near.total} tok/s printed with it are those of" if beside else "the nearest is"
         why = (
             f"no arm of any stage was started with this command: {of} "
             f"{_differs(study, near, command)}"
@@ -52,7 +52,8 @@ def recommended(study: PublishedStudy) -> Findings:
     elif beside is not None:
         best = max(served, key=lambda arm: arm.total.value if arm.total else 0.0)
         why = f"it was measured with {best.total} tok/s (line {best.result.place.line}): "
-        why += f"the {beside.total} tok/s beside it are those of {_differs(study, beside, command)}"
+        differs = _differs(study, beside, command)
+        why += f"the {beside.total} tok/s printed with it are those of {differs}"
         yield study.finding(at, "recommended", says, "", why, weight=1)
     else:
         yield from _not_best(study, command, served)
@@ -76,7 +77,9 @@ def _below(study: PublishedStudy) -> str:
         total = cell.get("total_per_s")
         shown = study.shown(base)
         if shown and shown[0].stage and total and best and best.total.above(total.whole):
-            return f"; {best.name} had {best.total} tok/s, more than the {total.text} beside it"
+            return (
+                f"; {best.name} had {best.total} tok/s, more than the {total.text} printed with it"
+            )
     return ""
 
 
@@ -137,10 +140,10 @@ def baselines(study: PublishedStudy) -> Findings:
     for command in commands:
         if command and not command.text:
             why = (
-                "how the server of this row was started is not told; that of others is "
-                f"`{printed[0].text}`"
+                "the page does not say how the server of this row was started; other rows were "
+                f"started with `{printed[0].text}`"
             )
-            yield study.note(command.at, "baseline", "no parameters", why, "not told")
+            yield study.note(command.at, "baseline", "no parameters", why, "unknown command")
     for later in printed[1:]:
         if not printed[0].same_as(later):
             line = study.page.place(printed[0].at).line
@@ -184,7 +187,7 @@ def combinations(study: PublishedStudy) -> Findings:
             ]
             if unnamed:
                 named = ", ".join(map(setting_text, unnamed))
-                why = f"besides the change in its title, it changes {named}: {arm.settings}"
+                why = f"it changes more than its title says: {named}: {arm.settings}"
                 yield Finding(arm.result.place, "label", stage.title, "", why)
 
 

@@ -112,9 +112,7 @@ class Verdict(StrEnum):
     OPEN = "open"  # it has run, and nothing is decided yet
     DRAWN = "drawn"  # by a joint stage, and tried once
     PUBLISHED = "published"  # by others, from one run, so that nothing is decided
-    ADOPTED_BY_AUTHOR = (
-        "adopted by the author"  # of published results, as the study expects; nothing confirmed it
-    )
+    AUTHORS_CHOICE = "chosen by the author"  # of published results; nothing confirmed it
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from loadgen.util.number_format import percent
 
 SAME_LENGTH = 0.01  # by how much, relative, the answers of two arms may differ in length
 # Why a study is not over.
-NOT_YET = "more starts are to come"
+NOT_YET = "starts are missing"
 BUDGET = "the budget is spent"
 
 
@@ -101,7 +101,7 @@ class Findings:
         """Whether fresh starts have shown the finalist to be better; None: undecided, no
         finalist, or published.
         """
-        if self.open or self.finalist is None or self.finalist.verdict is Verdict.ADOPTED_BY_AUTHOR:
+        if self.open or self.finalist is None or self.finalist.verdict is Verdict.AUTHORS_CHOICE:
             return None
         return self.finalist.verdict is Verdict.ADOPTED
 

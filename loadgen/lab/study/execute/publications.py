@@ -108,7 +108,7 @@ def _result(
     if not deciding:
         arm = replace(arm, reason=f"no results on {workload} published")
     return replace(
-        arm, verdict=Verdict.ADOPTED_BY_AUTHOR if planned.name in won else Verdict.PUBLISHED
+        arm, verdict=Verdict.AUTHORS_CHOICE if planned.name in won else Verdict.PUBLISHED
     )
 
 

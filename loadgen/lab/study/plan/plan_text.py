@@ -53,7 +53,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     devices = f", {plural(hardware.devices, 'device')}" if hardware.devices else ""
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
     compared = "; a run compares it with NVML or npu-smi" if {*study.engines} - {SIMULATOR} else ""
-    yield f"  on         {hardware.name}{devices}, as the file claims{compared}"
+    yield f"  on         {hardware.name}{devices}, according to the file{compared}"
     never_started = find("launchers", "local").never_started
     untested = [name for name in study.engines if name in never_started]
     if engines := ", ".join(f"{name} {never_started[name]}".strip() for name in untested):

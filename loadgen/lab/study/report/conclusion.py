@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 from loadgen.lab.study.execute.arm_result import ArmResult
+from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
     TONES,
@@ -15,7 +16,7 @@ from loadgen.lab.study.report.arm_text import (
 )
 from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
+from loadgen.report.html import Badge, Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.util.number_format import first_of, percent, plural, signed
 
 COMMAND = "Serving Command"
@@ -24,15 +25,17 @@ MAX_RUNS = 3  # that are named of each reason
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
-    """Yield the notes at the top of the page about results of limited value."""
+    """Yield the answer, and the notes about results of limited value."""
     if any(run.findings.simulated for run in model.runs):
         text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
+    found = answer(model.findings)
+    yield Badge(found.kind, line(found.text))
     if model.published:
         text = (
             "These results are imported, one run of each arm on each workload. Differences have no "
-            "bounds, and nothing was confirmed: that the author adopted an arm is what the study "
-            "says (`expect`)."
+            "bounds, and nothing was confirmed. The study file says which arms the author chose "
+            "(`expect`)."
         )
         remarks: list[Block] = [Paragraph(prose(text))]
         if assumed := tuple(assumptions(model)):
@@ -73,7 +76,7 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
     where = f" on {name}" if model.hardware else ""
     standing = "Best so far" if model.findings.confirmed is None else "Recommended configuration"
     if model.published:
-        standing = "The author adopted this configuration"
+        standing = "The author chose this configuration"
     yield Paragraph(line(f"{standing} of {winner.planned.model}{where}, for the {aim}:"))
     yield from serving_command(winner.planned, model, COMMAND, "tip", folded=False)
     yield from _gains(model, winner)
@@ -92,13 +95,13 @@ def caveats(model: ReportModel) -> Iterator[Line]:
             "Bounds of other workloads are of one look."
         )
         yield line(
-            f"A result names the best arm first: {'>' if model.more_is_better else '<'} separates "
-            "arms that differ, and ≈ arms of which no difference is shown."
+            f"In a result, the better arm is first: {model.sign} stands between arms that differ, "
+            "≈ between arms without a difference that is shown, and a comma where nothing is known."
         )
     if model.confirmation is not None and model.winner is not None and not model.published:
         yield line(
-            "The gain of the winner is that of the confirmation, in fresh starts beside the "
-            "baseline. Its gain in a stage, by which it was chosen, is of other starts."
+            "The gain of the winner is that of the confirmation, in fresh starts of both arms. "
+            "Its gain in a stage, by which it was chosen, is of other starts."
         )
     yield line(
         "Stages were tried in turn, so a combination that no stage tried may be better. The "
@@ -120,7 +123,7 @@ def caveats(model: ReportModel) -> Iterator[Line]:
             )
     if repeated := sum(arm.repeated for arm in model.arms):
         starts = len(model.findings.trials)
-        yield line(f"{repeated} of {starts} starts were disturbed by others, and repeated.")
+        yield line(f"Other programs disturbed {repeated} of {starts} starts; these were repeated.")
     yield from _suspect_runs(model)
 
 
@@ -172,7 +175,7 @@ def _baseline_stays(model: ReportModel) -> Line:
     why = [f" ({finalist.verdict}", *_difference(model, finalist)]
     if model.published:
         return line(
-            "The author adopted ",
+            "The author chose ",
             name,
             ", but its results do not allow that",
             *why,

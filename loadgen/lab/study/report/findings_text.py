@@ -17,6 +17,7 @@ from loadgen.lab.study.execute.disturbance import disturbance
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings, StepResult
 from loadgen.lab.study.execute.trial import Trial
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
+from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.spec.study import METRICS, Study
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
@@ -29,18 +30,18 @@ TWICE = " (twice min_effect: no arm has gained more than min_effect so far)"
 MEASURED = " (the largest so far)"
 # What was done about disturbed starts in the comparison of an arm with the reference.
 TEXTS: Mapping[Adjustment, str] = {
-    Adjustment.NONE: "compared by undisturbed starts alone",
-    Adjustment.SLOPES: "what lost cores cost is estimated for each arm and taken out",
-    Adjustment.LEFT_OUT: "these are left out",
-    Adjustment.OPEN_BOUNDS: "these count as they are; a gain has only one bound if its arm and the "
+    Adjustment.NONE: "only undisturbed starts are compared",
+    Adjustment.SLOPES: "their loss is estimated for each arm and taken out",
+    Adjustment.LEFT_OUT: "they are left out",
+    Adjustment.OPEN_BOUNDS: "they count as they are; a gain has only one bound if its arm and the "
     "reference were disturbed unequally often",
 }
-NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author adopted"
+NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author chose"
 REMEDIES = {
     NOT_YET: "`loadgen tune run` resumes",
     BUDGET: "raise it in the study, and run that again",
 }
-NEW_STORE = "mend that, and run the study in another store (--store)"
+NEW_STORE = "correct that, and run the study in another store (--store)"
 
 
 def as_text(findings: Findings) -> Iterator[str]:
@@ -108,41 +109,28 @@ def _gain(arm: ArmResult, study: Study) -> str:
 
 def conclusion(findings: Findings) -> Iterator[str]:
     """Yield the conclusion, as far as there is one."""
+    found = answer(findings)
+    sentence = f"{found.text[0].upper()}{found.text[1:]}"
+    rival = findings.finalist
     if findings.open:
-        yield f"Not over: {findings.open}; {REMEDIES.get(findings.open, NEW_STORE)}"
+        yield f"{sentence}; {REMEDIES.get(findings.open, NEW_STORE)}"
         yield from shortfall(findings)
     if findings.nothing_feasible and findings.closest is not None:
         step, arm = findings.closest
-        yield (
-            f"No arm met the limits of the study; the closest is {step.step.name}/{arm.name} "
-            f"({arm.why})"
-        )
+        unmet = "No arm met the limits of the study so far" if findings.open else sentence
+        yield f"{unmet}; the closest is {step.step.name}/{arm.name} ({arm.why})"
     if findings.open or findings.nothing_feasible or findings.confirmation is None:
         return
-    rival = findings.finalist
     if rival is None:
-        if findings.published:
-            yield "No published result is of an arm that the study expects to win"
-        elif any(
-            arm.comparison is not None
-            for arm in itertools.chain(*(step.arms for step in findings.steps))
-        ):
-            yield "No arm was better than the baseline"
-        else:
-            yield "No arm was compared with the baseline"
+        yield sentence
     elif gain := _gain(rival, findings.study):
-        confirmed = "is confirmed" if findings.confirmed else "is not confirmed"
-        yield (
-            f"Winner {rival.name}: its gain {confirmed}, {gain} in fresh starts beside the baseline"
-        )
-    elif rival.verdict is Verdict.ADOPTED_BY_AUTHOR:
-        yield f"Adopted by the author, as the study expects: {rival.name}; nothing confirmed it"
+        gained = f"{gain} over the baseline, in fresh starts of both"
+        yield f"Winner {rival.name}: {gained}: {found.text}"
+    elif rival.verdict is Verdict.AUTHORS_CHOICE:
+        yield f"{rival.name}: {found.text}"
     else:
         why = ", ".join(filter(None, (rival.verdict, rival.why)))
-        if findings.published:
-            yield f"Adopted by the author: {rival.name}, but its results do not allow that: {why}"
-        else:
-            yield f"Winner {rival.name} was not confirmed: {why}"
+        yield f"{rival.name} ({why}): {found.text}"
 
 
 def as_json(findings: Findings, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,8 +270,11 @@ def disturbance_text(step: StepResult, workload: str) -> str:
         return ""
     disturbed = len([part for part in disturbances if part is not None and part.disturbed])
     if not disturbed:
-        return "no start that counts was seen to be disturbed by others"
-    count = f"disturbed by others and not repeated: {disturbed} of {plural(len(starts), 'start')}"
+        return "other programs disturbed no start that counts"
+    count = (
+        f"other programs disturbed {disturbed} of {plural(len(starts), 'start')}, "
+        "which were not repeated"
+    )
     adjusted: dict[Adjustment, list[str]] = {}  # names of compared arms
     for arm in step.arms:
         if arm.comparison is not None and arm.comparison.blocks:
@@ -295,7 +286,7 @@ def disturbance_text(step: StepResult, workload: str) -> str:
         is_left_out = (
             step.step.kind == NOISE and step.noise and step.noise.df + 1 < len(step.arms[0].values)
         )
-        action = TEXTS[Adjustment.LEFT_OUT] if is_left_out else "these count as they are"
+        action = TEXTS[Adjustment.LEFT_OUT] if is_left_out else "they count as they are"
     elif len(adjusted) == 1:
         action = TEXTS[next(iter(adjusted))]
     else:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.plan.plan import NOISE
 from loadgen.lab.study.report import arm_text, tables
+from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
     changes,
@@ -48,7 +49,8 @@ def document(model: ReportModel, charts: Mapping[str, html.Drawing]) -> html.Doc
         *results(model),
         *_tail(model, charts),
     ]
-    return html.Document(study.report.title or study.name, tuple(blocks))
+    title = f"{study.report.title or study.name}: {answer(model.findings).headline}"
+    return html.Document(title, tuple(blocks))
 
 
 def _head(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[html.Block]:
@@ -239,7 +241,7 @@ def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportM
     low, high = stage.bounds(before)
     next_low, next_high = stage.bounds(arm)
     if low > next_high if model.more_is_better else high < next_low:
-        return " > " if model.more_is_better else " < "
+        return f" {model.sign} "
     return " ≈ " if all(map(math.isfinite, (low, high, next_low, next_high))) else ", "
 
 

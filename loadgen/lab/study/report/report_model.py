@@ -87,7 +87,7 @@ class StageSummary:
         best = next((arm for arm in self.arms if arm.name == self.found.won[0]), None)
         return (
             best
-            if best is not None and best.verdict in (Verdict.ADOPTED, Verdict.ADOPTED_BY_AUTHOR)
+            if best is not None and best.verdict in (Verdict.ADOPTED, Verdict.AUTHORS_CHOICE)
             else None
         )
 
@@ -154,6 +154,11 @@ class ReportModel:
         ]
         self.findings = replace(findings, steps=tuple(filled))
         self.steps = [StageSummary(step, self.more_is_better, self.workload) for step in filled]
+
+    @property
+    def sign(self) -> str:
+        """The sign between a better arm and a worse one."""
+        return ">" if self.more_is_better else "<"
 
     @property
     def stages(self) -> list[StageSummary]:

@@ -102,7 +102,7 @@ def options(model: ReportModel) -> Table:
             )
         )
     over = "Over the baseline, from other starts" if not model.published else "Over the baseline"
-    adopted_by = "Adopted by the author" if model.published else "Adopted"
+    adopted_by = "Chosen by the author" if model.published else "Adopted"
     head = (
         "Optimization Option",
         adopted_by,

@@ -124,8 +124,8 @@ class Stage(Strict, frozen=True, kw_only=True):
     from_: Annotated[
         str,
         Meta(
-            description="the arm it starts from: incumbent, baseline, or STAGE/ARM of an earlier "
-            "one"
+            description="the arm it starts from: incumbent (the winner so far), baseline, or "
+            "STAGE/ARM of an earlier stage"
         ),
     ] = field(name="from", default=INCUMBENT)
     workloads: Annotated[
