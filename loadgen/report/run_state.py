@@ -122,8 +122,8 @@ def has_too_few(result: RunResult) -> bool:
 
 
 def _is_surely_missed(result: RunResult) -> bool:
-    """Whether more requests could not have saved the SLO: too many failed, or a limit is missed that
-    is on no percentile.
+    """Whether more requests could not have saved the SLO: too many failed, or a limit is missed
+    that is on no percentile.
     """
     return any(
         row.met is False and (row.beyond or not LIMITS_PERCENTILE.search(row.limit))
