@@ -2,6 +2,7 @@
 
 from bench.mutants.compare_lies import COMPARE_LIES
 from bench.mutants.mutant import Check, Edit, Mutant, Test
+from bench.mutants.report_lies import REPORT_LIES
 
 RECORD, TALLY, LOAD = (
     "loadgen/core/record.pyx",
@@ -424,27 +425,6 @@ LIES = (
         ),
         Test("tests/core/test_sse.py::test_event_stream_follows_the_standard"),
     ),
-    Mutant(
-        "leave the last requests out of the journal",
-        (
-            Edit(
-                "loadgen/core/record_row.pyx",
-                "        if not self.file.closed:\n            self.flush()",
-                "        if not self.file.closed:\n            pass",
-            ),
-        ),
-        Test("tests/metrics/test_records_file.py::test_the_first_line_says_what_the_run_is_and_each_other_is_a_record"),
-    ),
-    Mutant(
-        "read a row that was cut off",
-        (
-            Edit(
-                "loadgen/metrics/records/file.py",
-                "if begin + size > self._size:",
-                "if False and begin + size > self._size:",
-            ),
-        ),
-        Test("tests/metrics/test_records_file.py::test_a_journal_is_read_wherever_its_writing_was_cut_off"),
-    ),
     *COMPARE_LIES,
+    *REPORT_LIES,
 )  # fmt: skip

@@ -1,0 +1,76 @@
+"""Lies of the report of a run and of its journal, and errors of loadgen that nobody is told."""
+
+from bench.mutants.mutant import Edit, Mutant, Test
+
+SUMMARY = "loadgen/report/summary_line.py"
+STATE = "loadgen/report/run_state.py"
+STATES = "tests/report/test_run_state.py::"
+
+REPORT_LIES = (
+    Mutant(
+        "call a run OK in which no request succeeded",
+        (Edit(STATE, "not result.numbers.completed\n        or result.no", "result.no"),),
+        Test(f"{STATES}test_the_exit_code_follows_from_the_state[1,000]"),
+    ),
+    Mutant(
+        "praise the measurement of a run in which no request succeeded",
+        (Edit(SUMMARY, "    if result.numbers.completed:\n", "    if True:\n"),),
+        Test(f"{STATES}test_nothing_is_well_where_nothing_succeeded[1,000]"),
+    ),
+    Mutant(
+        "print a percentile of too few requests in the line",
+        (Edit(SUMMARY, "if not few_mark(column, requests)]", "if True]"),),
+        Test(f"{STATES}test_the_line_has_no_percentile_of_too_few_requests[1,000]"),
+    ),
+    Mutant(
+        "quote a figure of the line without its mark",
+        (Edit(SUMMARY, "{INEXACT if is_inexact(name, column, result) else ''}", ""),),
+        Test(f"{STATES}test_a_mark_of_the_table_is_in_the_line_that_quotes_the_figure[1,000]"),
+    ),
+    Mutant(
+        "let an SLO on a percentile of too few requests pass",
+        (Edit("loadgen/cli/exit_codes.py", " or has_too_few(result):", ":"),),
+        Test(f"{STATES}test_the_exit_code_follows_from_the_state[1,000]"),
+    ),
+    Mutant(
+        "take an error of the reader for a fault of the server",
+        (
+            Edit(
+                "loadgen/core/stamped_connection.pyx",
+                "response.abandon(Outcome.CLIENT_ERROR,",
+                "response.abandon(Outcome.TRUNCATED,",
+            ),
+        ),
+        Test(
+            "tests/integration/faults/test_read_loop.py::"
+            "test_a_bug_in_the_reading_of_a_response_is_an_error_of_the_client"
+        ),
+    ),
+    Mutant(
+        "close a pipe that the loop has closed",
+        (Edit("loadgen/util/loop_pipe.py", "if self._is_asyncio:", "if True:"),),
+        Test("tests/util/test_loop_pipe.py::test_a_file_that_got_the_number_meanwhile_stays_open"),
+    ),
+    Mutant(
+        "leave the last requests out of the journal",
+        (
+            Edit(
+                "loadgen/core/record_row.pyx",
+                "        if not self.file.closed:\n            self.flush()",
+                "        if not self.file.closed:\n            pass",
+            ),
+        ),
+        Test("tests/metrics/test_records_file.py::test_the_first_line_says_what_the_run_is_and_each_other_is_a_record"),
+    ),
+    Mutant(
+        "read a row that was cut off",
+        (
+            Edit(
+                "loadgen/metrics/records/file.py",
+                "if begin + size > self._size:",
+                "if False and begin + size > self._size:",
+            ),
+        ),
+        Test("tests/metrics/test_records_file.py::test_a_journal_is_read_wherever_its_writing_was_cut_off"),
+    ),
+)  # fmt: skip
