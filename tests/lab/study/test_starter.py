@@ -1,5 +1,6 @@
 """`loadgen tune init`: a study of each engine that a plan accepts."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,4 +44,8 @@ def test_another_engine_is_refused_with_those_that_are_ready(
 def test_the_study_of_the_simulator_runs_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["tune", "init"]) == 0
     assert dispatch(["tune", "run", "study.yaml", "--no-live"]) == 0
-    assert ": gain confirmed" in capsys.readouterr().out
+    # Which of these depends on what else the machine does.
+    answers = "gain confirmed|gain not confirmed|no arm was better"
+    printed = capsys.readouterr().out
+    assert re.search(answers, printed)
+    assert printed.endswith("`loadgen tune report study.store` writes the report\n")
