@@ -38,6 +38,7 @@ from tests.helpers.timed_server import TimedServer, timed_server
 GAP_S, STALL_S, BETWEEN_S = (0.05, 0.025, 0.01)
 REQUESTS, LENGTH = 40, 6
 FLOOR_NS = 50_000  # between the clock that the server reads and the kernel's stamp
+MAX_LATE_NS = 20_000_000  # of a stamp, where all processors are busy
 HOUR_NS = 3600 * 10**9
 ENCODED = HEAD + b"Content-Encoding: %b\r\n%b\r\n"
 
@@ -246,13 +247,15 @@ def test_step_of_the_wall_clock_costs_the_stamps_around_it(
     assert runner.opened.read_loop.kernel_clock.steps >= 2
     assert 0 < result.tokens.user_stamped_events < 0.2 * result.tokens.token_events
     places = {number: place for place, number in enumerate(truth.number.tolist())}
+    late_ns: list[int] = []
     for record in RecordFile(tmp_path / "records"):
         of = slice(truth.starts[places[record.index]], truth.starts[places[record.index] + 1])
         by_kernel = np.array(record.stamps) < record.read_times
         assert record.user_stamped >= np.count_nonzero(~by_kernel)
         assert record.ordered
         assert np.all(truth.write_ns[of] <= record.stamps)
-        assert np.all(
-            np.array(record.earliest or record.stamps)[by_kernel]
-            <= truth.written_ns[of][by_kernel] + FLOOR_NS
-        )
+        earliest_ns = np.array(record.earliest or record.stamps)[by_kernel]
+        late_ns.extend(earliest_ns - truth.written_ns[of][by_kernel])
+    # The kernel stamps a segment late where all processors are busy; a step would be an hour.
+    assert max(late_ns) <= MAX_LATE_NS
+    assert np.count_nonzero(np.array(late_ns) > FLOOR_NS) <= 0.005 * len(late_ns)
