@@ -10,7 +10,7 @@ REPORT_LIES = (
     Mutant(
         "call a run OK in which no request succeeded",
         (Edit(STATE, "not result.numbers.completed\n        or result.no", "result.no"),),
-        Test(f"{STATES}test_the_exit_code_follows_from_the_state[1,000]"),
+        Test(f"{STATES}test_nothing_is_well_where_nothing_succeeded[1,000]"),
     ),
     Mutant(
         "praise the measurement of a run in which no request succeeded",
