@@ -48,8 +48,8 @@ REPORT_LIES = (
     ),
     Mutant(
         "close a pipe that the loop has closed",
-        (Edit("loadgen/util/loop_pipe.py", "if self._is_asyncio:", "if True:"),),
-        Test("tests/util/test_loop_pipe.py::test_a_file_that_got_the_number_meanwhile_stays_open"),
+        (Edit("loadgen/util/child_process.py", "if self._is_asyncio:", "if True:"),),
+        Test("tests/util/test_child_process.py::test_a_file_that_got_the_number_meanwhile_stays_open"),
     ),
     Mutant(
         "leave the last requests out of the journal",

@@ -210,6 +210,9 @@ cdef class Connection(KeptConnection):
         """End the response, if one is under way, and tell the owner; or let aiohttp's reader do
         so.
         """
+        self.hook.guarded(self._lost, exc)
+
+    def _lost(self, exc):
         if self.forward is not None:
             self.lost = True
             self.release()
@@ -225,9 +228,9 @@ cdef class Connection(KeptConnection):
             if self.tap is not None:
                 self.tap.lost(self.response.record, at_ns, exc)
             self.response.eof(at_ns, None if exc is None else str(exc) or type(exc).__name__)
-        self.hook.guarded(self.owner.dropped, self, exc)
+        self.owner.dropped(self, exc)
         if was_open:
-            self.hook.guarded(self.owner.ended, self)
+            self.owner.ended(self)
 
     def pause_writing(self):
         """Do nothing: a request is written whole."""

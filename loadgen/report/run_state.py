@@ -1,6 +1,5 @@
 """State: what a user has to know of a run first, in one or two words."""
 
-import re
 from collections.abc import Iterator
 from enum import IntEnum, StrEnum
 from itertools import chain
@@ -85,7 +84,6 @@ ADVICE = {
     "protocol_error": "check --endpoint and --backend",
     "client_error": "see the message; `loadgen doctor` names the limits of this machine",
 }
-LIMITS_PERCENTILE = re.compile(r"_(p[0-9.]+|median)\b")
 
 
 def state_of(result: RunResult) -> State:
@@ -125,10 +123,7 @@ def _is_surely_missed(result: RunResult) -> bool:
     """Whether more requests could not have saved the SLO: too many failed, or a limit is missed
     that is on no percentile.
     """
-    return any(
-        row.met is False and (row.beyond or not LIMITS_PERCENTILE.search(row.limit))
-        for row in result.slo
-    )
+    return any(row.met is False and (row.beyond or row.percentile is None) for row in result.slo)
 
 
 def state_text(result: RunResult) -> str:

@@ -40,7 +40,6 @@ from loadgen.runner.server import Server, probe
 from loadgen.util import accelerators, child_process, http_client
 from loadgen.util.accelerators import Nvml
 from loadgen.util.clock import now_ns
-from loadgen.util.loop_pipe import LoopPipe
 from loadgen.util.redaction import KEY_VARIABLE, redact_user
 from loadgen.util.tasks import background_tasks
 from loadgen.workload import target
@@ -286,7 +285,7 @@ async def carry_out(order: ScrapeOrder, lines: child_process.InputLines) -> bool
     commands.feed_data(lines.rest)
     lines.rest = b""
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(commands), LoopPipe(0)
+        lambda: asyncio.StreamReaderProtocol(commands), child_process.LoopPipe(0)
     )
     try:
         with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone

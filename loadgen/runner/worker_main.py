@@ -19,8 +19,7 @@ from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
 from loadgen.util import child_process, garbage_collection, machine, scheduling, terminal_text
-from loadgen.util.child_process import PipeWriter
-from loadgen.util.loop_pipe import LoopPipe
+from loadgen.util.child_process import LoopPipe, PipeWriter
 from loadgen.util.partition import WHOLE
 from loadgen.util.tasks import background_tasks, repeat
 

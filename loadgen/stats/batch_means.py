@@ -52,7 +52,7 @@ class BatchMeans:
     def is_enough(
         self, count: float, independent_variance: float, replicates: Floats, least: int
     ) -> bool:
-        """Tell that a statistic may be judged: the length of the parts has been seen to."""
+        """Return True: `BatchMeans` are made only of runs that are long enough for their parts."""
         return True
 
     def standard_error(self, replicates: Floats, count: float) -> tuple[float, float]:

@@ -28,7 +28,6 @@ from typing import Any, NamedTuple, Self
 
 from loadgen.errors import LoadgenError
 from loadgen.util import forked_child
-from loadgen.util.loop_pipe import LoopPipe
 from loadgen.util.machine import BLAS_THREADS
 from loadgen.util.redaction import KEY_VARIABLE
 
@@ -229,6 +228,28 @@ class ChildProcess:
             if isinstance(message, LoadgenError):
                 raise message
             yield message
+
+
+class LoopPipe:
+    """A copy of one end of a pipe, for `connect_read_pipe` and `connect_write_pipe` of the running
+    loop, which closes it.
+
+    uvloop closes the descriptor, and then the object: by then another thread may have opened a file
+    with the same number. asyncio closes the object alone.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = os.dup(fd)
+        self._is_asyncio = isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop)
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._fd
+
+    def close(self) -> None:
+        """Close the pipe, unless the loop has closed its descriptor."""
+        if self._is_asyncio:
+            os.close(self._fd)
 
 
 class PipeWriter:

@@ -11,9 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from loadgen.util import machine
-from loadgen.util.child_process import ChildProcess, InputLines, PipeWriter, decode, encode
+from loadgen.util.child_process import (
+    ChildProcess,
+    InputLines,
+    LoopPipe,
+    PipeWriter,
+    decode,
+    encode,
+)
 
 
 @pytest.fixture
@@ -191,3 +199,49 @@ def test_lines_of_input_keep_what_was_read_beyond_them(monkeypatch: pytest.Monke
         writer.write(b"st\ncut off")
         writer.close()
         assert list(lines) == [b"first", b"last"]
+
+
+# -- pipes of event loops
+
+
+def is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_the_loop_closes_the_copy_alone(run) -> None:
+    async def read() -> tuple[bytes, int]:
+        commands, copy = asyncio.StreamReader(), LoopPipe(end)
+        protocol = asyncio.StreamReaderProtocol(commands)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, copy)
+        data = await commands.read(1)
+        transport.close()
+        await asyncio.sleep(0.01)
+        return data, copy.fileno()
+
+    end, far = os.pipe()
+    os.write(far, b"x")
+    data, fd = run(read())
+    assert (data, is_open(end), is_open(fd)) == (b"x", True, False)
+    os.close(end)
+    os.close(far)
+
+
+def test_a_file_that_got_the_number_meanwhile_stays_open() -> None:
+    async def close_twice() -> None:
+        pipe = LoopPipe(end)
+        os.close(pipe.fileno())  # as libuv does
+        other = os.open(os.devnull, os.O_RDONLY)
+        assert other == pipe.fileno()
+        pipe.close()
+        assert is_open(other)
+        os.close(other)
+
+    end, far = os.pipe()
+    uvloop.run(close_twice())
+    os.close(end)
+    os.close(far)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.confidence_interval import Basis
-from loadgen.analysis.compare.finding import Finding, Quiet, findings, quiet_subjects
+from loadgen.analysis.compare.finding import Finding, OtherSubject, findings, other_subjects
 from loadgen.analysis.compare.metrics import ERROR_RATE, THROUGHPUT
 from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
@@ -96,14 +96,15 @@ def answer(comparison: Comparison, candidate: CandidateRows) -> Answer:
     """
     name = candidate.candidate.name
     errors = _error_change(candidate)
-    changes, quiet = findings(candidate), quiet_subjects(candidate)
+    changes, others = findings(candidate), other_subjects(candidate)
     statements = list(_statements(comparison, candidate, errors, changes))
     maybe = _listed("maybe", [finding for finding in changes if not finding.is_decided])
-    unclear = ", ".join(figure_with_bounds(subject.row) for subject in quiet if not subject.is_same)
+    same = [subject for subject in others if subject.is_same]
+    open_rows = [subject.row for subject in others if not subject.is_same]
+    unclear = ", ".join(map(figure_with_bounds, open_rows))
     details = [maybe, unclear and f"undecided: {unclear}"]
-    same = [subject for subject in quiet if subject.is_same]
     if not statements:
-        decisive = [subject for subject in quiet if subject.subject != THROUGHPUT] or quiet
+        decisive = [subject for subject in others if subject.subject != THROUGHPUT] or others
         reason = _obstacle(comparison, candidate)
         if decisive and not reason and not changes and all(each.is_same for each in decisive):
             statements = [_same(comparison, candidate, decisive)]
@@ -116,7 +117,7 @@ def answer(comparison: Comparison, candidate: CandidateRows) -> Answer:
     if same:
         parts.append((_same_text("the same", same), Colour.NONE))
     quoted = [row for finding in changes for row in finding.shown]
-    quoted += [subject.row for subject in quiet if not subject.is_same]
+    quoted += open_rows
     parts += [(meaning, Colour.YELLOW) for meaning in meanings_of_marks(quoted)]
     parts += _caveats(comparison, candidate)
     return Answer(statements[0].word, tuple(parts), tuple(quoted))
@@ -177,13 +178,13 @@ def _finding(finding: Finding) -> str:
     return ", ".join([figure_with_bounds(first), *map(figure, others)])
 
 
-def _same_text(lead: str, subjects: Sequence[Quiet]) -> str:
+def _same_text(lead: str, subjects: Sequence[OtherSubject]) -> str:
     names = ", ".join(subject.name for subject in subjects)
     return f"{lead}: {names} within {percent(max(subject.reach for subject in subjects), 1)}"
 
 
 def _same(
-    comparison: Comparison, candidate: CandidateRows, subjects: Sequence[Quiet]
+    comparison: Comparison, candidate: CandidateRows, subjects: Sequence[OtherSubject]
 ) -> _Statement:
     lead = f"is {Word.SAME}"
     if not any(basis.is_of_starts for basis in candidate.bases):

@@ -65,7 +65,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class OtherSubject:
     """A subject without a finding.
 
     Attributes:
@@ -107,32 +107,32 @@ def findings(candidate: CandidateRows) -> list[Finding]:
     If some run answered nothing, nothing is an improvement.
     """
     groups: dict[tuple[str, bool], list[Row]] = {}
-    for row in _told(candidate):
+    for row in _changed_rows(candidate):
         if row.conclusion in SIGNIFICANT and row.is_worse is not None:
             groups.setdefault((row.metric.subject, row.is_worse), []).append(row)
     found = [Finding(tuple(_surest(rows))) for rows in groups.values()]
     return [finding for finding in found if finding.is_worse or not candidate.unanswered]
 
 
-def quiet_subjects(candidate: CandidateRows) -> list[Quiet]:
+def other_subjects(candidate: CandidateRows) -> list[OtherSubject]:
     """List the rates and latencies of which no row is significant; without latencies if these are
     of different requests, and none if some run answered nothing.
     """
     if candidate.unanswered:
         return []
     subjects: dict[str, list[Row]] = {}
-    for row in _told(candidate):
+    for row in _changed_rows(candidate):
         is_comparable = not (candidate.error_rates_differ and row.metric.of_successes)
         if is_comparable and not row.metric.from_server:
             subjects.setdefault(row.metric.subject, []).append(row)
     return [
-        Quiet(tuple(sorted(rows, key=_preference)))
+        OtherSubject(tuple(sorted(rows, key=_preference)))
         for rows in subjects.values()
         if not any(row.conclusion in SIGNIFICANT for row in rows)
     ]
 
 
-def _told(candidate: CandidateRows) -> Iterator[Row]:
+def _changed_rows(candidate: CandidateRows) -> Iterator[Row]:
     rows = (row for row in candidate.rows if row.change is not None)
     return (row for row in rows if row.metric.name != ERROR_RATE)
 

@@ -160,6 +160,12 @@ class LimitResult(Struct, frozen=True, kw_only=True):
     ]
 
     @property
+    def percentile(self) -> float | None:
+        """The limited percentile; None for a mean, a maximum or a rate."""
+        _, _, limit = self.limit.rpartition(":")  # behind the name of its class, if it has one
+        return slo.parse(limit)[0].percentile
+
+    @property
     def value_text(self) -> str:
         """The value with its unit; n/a if it is unknown."""
         if self.value is not None and "_rate" in self.limit:

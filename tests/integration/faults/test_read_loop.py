@@ -9,6 +9,7 @@ import struct
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -171,7 +172,7 @@ async def test_a_bug_in_the_reading_of_a_response_is_an_error_of_the_client(by_l
         assert [type(fault) for fault in faults] == [ZeroDivisionError]
 
 
-@pytest.mark.parametrize("method", ["ended", "dropped"])
+@pytest.mark.parametrize("method", ["ended", "dropped", "lost"])
 async def test_a_bug_in_what_a_connection_tells_its_owner_is_told(method: str) -> None:
     """The record would never be counted, and the run never end."""
 
@@ -181,7 +182,10 @@ async def test_a_bug_in_what_a_connection_tells_its_owner_is_told(method: str) -
     told: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
     async with connected(ReadLoop()) as pair:
         pair.connection.read_loop.hook.on_fault = told.set_result
-        setattr(pair.owner, method, fail)
+        if method == "lost":
+            pair.connection.tap = SimpleNamespace(sent=lambda record: None, lost=fail)
+        else:
+            setattr(pair.owner, method, fail)
         pair.connection.send(b"request", Record())
         await pair.takes(len(b"request"))
         if method == "ended":

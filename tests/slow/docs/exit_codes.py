@@ -38,7 +38,8 @@ def exit_codes() -> str:
         )
         for code, when in exits.WHEN.items()
     )
-    return "\n\n".join((table, "The codes of all commands:", "\n".join(codes), order))
+    first_of_all = "Codes 130, 1 and 9 come before those of the states."
+    return "\n\n".join((table, first_of_all, "The codes of all commands:", "\n".join(codes), order))
 
 
 if __name__ == "__main__":
