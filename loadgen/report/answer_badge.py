@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from loadgen.report.html import Badge, NoteKind, Span, Tone, line
+from loadgen.document import Badge, NoteKind, Span, Tone, line
 from loadgen.report.run_state import Colour
 from loadgen.report.summary_line import Part
 

@@ -4,8 +4,19 @@ shows below a cell.
 
 from collections.abc import Iterator, Sequence
 
-from loadgen.report import gate, html, load_line, run_page
-from loadgen.report.html import writer
+from loadgen.document import (
+    Block,
+    Document,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    page_writer,
+)
+from loadgen.report import gate, load_line, run_page
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
@@ -14,9 +25,9 @@ from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import four_digits, in_table, three_digits
 
 STATES = {
-    True: html.Span("passed", html.Tone.GOOD),
-    False: html.Span("FAILED", html.Tone.BAD),
-    None: html.Span("cannot tell", html.Tone.STRONG),
+    True: Span("passed", Tone.GOOD),
+    False: Span("FAILED", Tone.BAD),
+    None: Span("cannot tell", Tone.STRONG),
 }
 
 
@@ -25,17 +36,17 @@ def markdown(result: RunResult | Series) -> str:
     GitHub.
     """
     if isinstance(result, Series):
-        return writer.github(run_page.document([result]))
+        return page_writer.github(run_page.document([result]))
     label = result.provenance.settings.label
     title = f"{label}: {run.title(result)}" if label else run.title(result)
     blocks = [*opening(result), *gate_blocks(gate.demands(result))]
-    blocks += [html.Heading(2, "Figures"), *figures(result)]
+    blocks += [Heading(2, "Figures"), *figures(result)]
     if wrong := result.failed_checks:
         blocks += [
-            html.Heading(2, "Checks that failed"),
-            html.Items(tuple(map(verdict.reason, wrong))),
+            Heading(2, "Checks that failed"),
+            Items(tuple(map(verdict.reason, wrong))),
         ]
-    return writer.github(html.Document(title, tuple(blocks), run.origin(result)))
+    return page_writer.github(Document(title, tuple(blocks), run.origin(result)))
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -57,25 +68,24 @@ def suite(result: RunResult) -> gate.Suite:
     )
 
 
-def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[html.Block]:
+def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
     """Write a gate as a heading with its outcome, and a table of the demands."""
-    yield html.Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
+    yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
     rows = (
-        (STATES[demand.met], html.Span(demand.name, html.Tone.CODE), demand.finding)
-        for demand in demands
+        (STATES[demand.met], Span(demand.name, Tone.CODE), demand.finding) for demand in demands
     )
-    yield html.Table.of(("", "Demand", "Found"), rows)
+    yield Table.of(("", "Demand", "Found"), rows)
 
 
-def opening(result: RunResult) -> Iterator[html.Block]:
+def opening(result: RunResult) -> Iterator[Block]:
     """Write the answer, the load and the banners of a run."""
-    yield html.Paragraph.of(html.Span(summary_line(result), html.Tone.STRONG))
-    yield html.Paragraph.of(load_line.full_text(result))
+    yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
+    yield Paragraph.of(load_line.full_text(result))
     for banner in verdict.banners(result):
-        yield html.Note("warning", banner, ())
+        yield Note("warning", banner, ())
 
 
-def figures(result: RunResult) -> Iterator[html.Block]:
+def figures(result: RunResult) -> Iterator[Block]:
     """Write the rates of a run as a table, and its latencies on the clock of the result, each with
     the largest client error of its figures.
     """
@@ -90,7 +100,7 @@ def figures(result: RunResult) -> Iterator[html.Block]:
     }
     if not result.generates:
         del rates["output tok/s"]
-    yield html.Table.of(tuple(rates), [rates.values()], text_columns=0)
+    yield Table.of(tuple(rates), [rates.values()], text_columns=0)
     if numbers.completed:
         columns = latencies.statistics(result)
         rows = []
@@ -104,11 +114,9 @@ def figures(result: RunResult) -> Iterator[html.Block]:
             errors = latencies.client_errors(name, result)
             errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
             rows.append((title, *cells, four_digits(max(errors_ms, default=None))))
-        yield html.Table.of(
-            ("Latency (ms)", *columns, "client error at most"), rows, text_columns=1
-        )
+        yield Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
         if any("*" in "".join(row[1:]) for row in rows):
-            yield html.Paragraph.of("* few requests")
+            yield Paragraph.of("* few requests")
 
 
 def notebook_html(result: RunResult) -> str:
@@ -117,5 +125,5 @@ def notebook_html(result: RunResult) -> str:
     """
     blocks = [*opening(result), *figures(result)]
     if wrong := result.failed_checks:
-        blocks.append(html.Items(tuple(map(verdict.reason, wrong))))
-    return writer.fragment(html.Document("", tuple(blocks)))
+        blocks.append(Items(tuple(map(verdict.reason, wrong))))
+    return page_writer.fragment(Document("", tuple(blocks)))

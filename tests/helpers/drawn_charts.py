@@ -3,9 +3,9 @@
 import re
 from xml.etree import ElementTree
 
-from loadgen.report.html.charts.chart import Chart
-from loadgen.report.html.charts.plot import BOLD_LETTER, LETTER, WIDE, Layout
-from loadgen.report.html.charts.svg import ABOVE, svg
+from loadgen.document.charts.chart import Chart
+from loadgen.document.charts.plot import BOLD_LETTER, LETTER, WIDE, Layout
+from loadgen.document.charts.svg import ABOVE, svg
 
 LEFT, RIGHT, TOP = 3.6 * WIDE.font, WIDE.right, round(WIDE.row + ABOVE, 1)  # of a first plot
 

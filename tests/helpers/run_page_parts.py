@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from loadgen.report.html import Block, Drawing, Line, Table
-from loadgen.report.html.charts.chart import Chart, Curve
+from loadgen.document import Block, Drawing, Line, Table
+from loadgen.document.charts.chart import Chart, Curve
 from tests.helpers.html_page import Page
 from tests.helpers.saved_json import document, html
 

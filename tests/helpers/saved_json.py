@@ -8,12 +8,12 @@ from typing import Any
 
 from loadgen import report
 from loadgen.config.settings import RunSettings
+from loadgen.document import Document
+from loadgen.document.charts.chart import Chart
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report import from_dict, run_page, series, series_console
 from loadgen.report.console import Form
 from loadgen.report.files import SavedFiles
-from loadgen.report.html import Document
-from loadgen.report.html.charts.chart import Chart
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.series import Point, Series

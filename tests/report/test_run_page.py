@@ -9,7 +9,7 @@ from loadgen import __version__
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.report.html import Badge, Code, Drawing, Facts, Heading, Items, Note, Paragraph, Table
+from loadgen.document import Badge, Code, Drawing, Facts, Heading, Items, Note, Paragraph, Table
 from tests.helpers import run_facts
 from tests.helpers.html_page import Page
 from tests.helpers.run_page_parts import blocks, charts, has, rows, tables, texts, words

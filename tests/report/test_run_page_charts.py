@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.report.html.charts.chart import Band, Chart, Curve, Dots, Heat, Limit, Panel, Scatter
-from loadgen.report.html.charts.scale import Linear, Log
+from loadgen.document.charts.chart import Band, Chart, Curve, Dots, Heat, Limit, Panel, Scatter
+from loadgen.document.charts.scale import Linear, Log
 from loadgen.report.run_page.over_time import TimeColumns
 from loadgen.util.accelerators import QUANTITIES
 from tests.helpers.run_page_parts import charts, curves, texts

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.report.html.charts.chart import Chart, Curve, Dots, Limit, Whiskers
-from loadgen.report.html.charts.scale import Linear, Log
+from loadgen.document.charts.chart import Chart, Curve, Dots, Limit, Whiskers
+from loadgen.document.charts.scale import Linear, Log
 from tests.helpers import saved_json
 from tests.helpers.run_facts import measured, result, steady
 from tests.helpers.saved_json import curve

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loadgen.report.html.charts.chart import Chart, Dots
+from loadgen.document.charts.chart import Chart, Dots
 from loadgen.report.result.series import Series
 from loadgen.report.run_page.load_curve import pareto_chart
 from tests.helpers import saved_json

@@ -6,8 +6,8 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
+from loadgen.document import Note, Table
 from loadgen.metrics import parted_recorder
-from loadgen.report.html import Note, Table
 from loadgen.report.sections import groups
 from tests.helpers import saved_json
 from tests.helpers.run_facts import START, failed, result, steady

@@ -12,10 +12,24 @@ from loadgen.analysis.compare.compared_run import SavedRun
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
-from loadgen.report import html
+from loadgen.document import (
+    Block,
+    Cell,
+    Document,
+    Drawing,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    cell,
+    line,
+)
+from loadgen.document.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
+from loadgen.document.charts.scale import Linear, Names
 from loadgen.report.answer_badge import answer_badge
-from loadgen.report.html.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
-from loadgen.report.html.charts.scale import Linear, Names
 from loadgen.report.run_page import run
 from loadgen.util.number_format import plural
 
@@ -34,25 +48,25 @@ LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: ("plain", "no significant difference"),
 }
 TONES = {
-    Conclusion.BETTER: html.Tone.GOOD,
-    Conclusion.WORSE: html.Tone.BAD,
-    Conclusion.BETTER_HERE: html.Tone.GOOD,
-    Conclusion.WORSE_HERE: html.Tone.BAD,
-    Conclusion.MAYBE: html.Tone.STRONG,
-    Conclusion.NO_SIGNIFICANT_DIFFERENCE: html.Tone.QUIET,
-    Conclusion.UNKNOWN: html.Tone.QUIET,
+    Conclusion.BETTER: Tone.GOOD,
+    Conclusion.WORSE: Tone.BAD,
+    Conclusion.BETTER_HERE: Tone.GOOD,
+    Conclusion.WORSE_HERE: Tone.BAD,
+    Conclusion.MAYBE: Tone.STRONG,
+    Conclusion.NO_SIGNIFICANT_DIFFERENCE: Tone.QUIET,
+    Conclusion.UNKNOWN: Tone.QUIET,
 }
 MAX_IN_LINE = 2  # differences of the environment that are shown in the first line
 
 
-def page(comparison: Comparison) -> html.Document:
+def page(comparison: Comparison) -> Document:
     """Return the document of a comparison."""
     names = [side.name for side in comparison.sides]
     title = f"{', '.join(names[1:])} compared with {names[0]}"
     if len(comparison.candidates) == 1:
         title = answer(comparison, comparison.candidates[0]).title
     origin = "; ".join(map(_origin, comparison.sides))
-    return html.Document(title, tuple(_blocks(comparison)), origin)
+    return Document(title, tuple(_blocks(comparison)), origin)
 
 
 def _origin(side: Side) -> str:
@@ -92,31 +106,31 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
     )
 
 
-def _blocks(comparison: Comparison) -> Iterator[html.Block]:
+def _blocks(comparison: Comparison) -> Iterator[Block]:
     is_alone = len(comparison.candidates) == 1
     for candidate in comparison.candidates:
         (title, colour), *others = answer(comparison, candidate).parts
         if not is_alone:
-            yield html.Heading(2, title)
+            yield Heading(2, title)
         about = [_about(comparison, candidate), *([texts.load(comparison)] if is_alone else [])]
-        yield html.Paragraph(html.line(". ".join(about)))
+        yield Paragraph(line(". ".join(about)))
         yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
         if is_alone:
             yield from _warnings(comparison)
         yield from _candidate_blocks(comparison, candidate)
     if not is_alone:
-        yield html.Heading(2, "What was compared")
-        yield html.Paragraph(html.line(texts.load(comparison)))
+        yield Heading(2, "What was compared")
+        yield Paragraph(line(texts.load(comparison)))
         yield from _warnings(comparison)
     rows = tuple(
         (
-            html.cell(side.name),
-            html.cell(texts.runs(side)),
-            html.cell(html.Span(side.path, html.Tone.CODE)),
+            cell(side.name),
+            cell(texts.runs(side)),
+            cell(Span(side.path, Tone.CODE)),
         )
         for side in comparison.sides
     )
-    yield html.Table(("Side", "Runs", "Read from"), rows)
+    yield Table(("Side", "Runs", "Read from"), rows)
 
 
 def _about(comparison: Comparison, candidate: CandidateRows) -> str:
@@ -139,36 +153,34 @@ def _named(side: Side) -> str:
     return side.name if side.name in (side.path, file) else f"{side.name} ({file})"
 
 
-def _warnings(comparison: Comparison) -> Iterator[html.Block]:
+def _warnings(comparison: Comparison) -> Iterator[Block]:
     if warnings := (*comparison.clashes, *comparison.notes):
-        yield html.Note(
-            "warning", "Read this first", (html.Items(tuple(map(html.line, warnings))),)
-        )
+        yield Note("warning", "Read this first", (Items(tuple(map(line, warnings))),))
 
 
-def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[html.Block]:
+def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
     notable = texts.notable_rows(candidate, answer(comparison, candidate).quoted)
     others = [row for row in candidate.rows if row not in notable]
     if (chart := forest(notable, names)) is not None:
-        yield html.Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
+        yield Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
     yield _table(names, notable)
     for word, meaning in texts.legend(comparison, notable):
-        yield html.Paragraph(html.line(html.Span(word, TONES[word]), f": {meaning}"))
+        yield Paragraph(line(Span(word, TONES[word]), f": {meaning}"))
     if others:
         title = (
             f"{plural(len(others), 'further row')} without a significant difference or an interval"
         )
-        yield html.Note("note", title, (_table(names, others),), folded=True)
+        yield Note("note", title, (_table(names, others),), folded=True)
     clock = comparison.baseline.meaning.clock
     explained = [
         f"Latencies are from {clock}.",
         *texts.explanations(comparison, candidate, candidate.rows),
     ]
-    yield html.Note(
+    yield Note(
         "note",
         "How the intervals were made",
-        (html.Items(tuple(map(html.line, explained))),),
+        (Items(tuple(map(line, explained))),),
         folded=True,
     )
     if len(candidate.differences) > MAX_IN_LINE:
@@ -176,31 +188,27 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
             (difference.name, difference.one, difference.other)
             for difference in candidate.differences
         ]
-        rows = tuple(
-            (html.cell(name), html.cell(base), html.cell(other)) for name, base, other in settings
-        )
-        yield html.Note(
-            "note", "What differs", (html.Table(("Setting", *names), rows),), folded=False
-        )
+        rows = tuple((cell(name), cell(base), cell(other)) for name, base, other in settings)
+        yield Note("note", "What differs", (Table(("Setting", *names), rows),), folded=False)
 
 
-def _table(names: tuple[str, str], rows: Sequence[Row]) -> html.Table:
-    return html.Table(
+def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
+    return Table(
         ("", *names, "Change", f"{texts.CONFIDENCE_TEXT} interval", ""),
         tuple(map(_cells, rows)),
         text_columns=1,
     )
 
 
-def _cells(row: Row) -> tuple[html.Cell, ...]:
+def _cells(row: Row) -> tuple[Cell, ...]:
     tone = TONES[row.conclusion]
-    name = html.Span(row.metric.title, about=row.metric.name)
+    name = Span(row.metric.title, about=row.metric.name)
     return (
-        html.cell(name),
-        *(html.cell(value + texts.unit(row)) for value in texts.values(row)),
-        html.cell(html.Span(texts.change(row), tone)),
-        html.cell(texts.bounds(row)),
-        html.cell(html.Span(row.conclusion, tone)),
+        cell(name),
+        *(cell(value + texts.unit(row)) for value in texts.values(row)),
+        cell(Span(texts.change(row), tone)),
+        cell(texts.bounds(row)),
+        cell(Span(row.conclusion, tone)),
     )
 
 

@@ -187,9 +187,9 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
     from msgspec import structs
 
     from loadgen.analysis.compare import page
+    from loadgen.document import page_writer
     from loadgen.report import gate
     from loadgen.report.ci_summary import gate_blocks
-    from loadgen.report.html import writer
 
     demands = [judgement.demand for judgement in comparison.judgements]
     document = page(comparison)
@@ -201,13 +201,13 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
         )
     suite = gate.Suite("compare", document.title, demands)
     texts: dict[str, Callable[[], str]] = {
-        "markdown": lambda: writer.github(document),
+        "markdown": lambda: page_writer.github(document),
         "junit": lambda: gate.junit_xml([suite]),
-        "html": lambda: writer.html(document),
+        "html": lambda: page_writer.html(document),
     }
     for name, text in texts.items():
         if (path := getattr(arguments, name)) is not None:
             with writing(flag(name), path):
                 write_atomic(Path(path), text())
     if wants_step_summary():
-        append_step_summary(writer.github(document))
+        append_step_summary(page_writer.github(document))

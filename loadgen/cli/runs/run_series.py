@@ -200,14 +200,14 @@ class SeriesRunner:
             # Before printing: the reader of a pipe may be gone.
             saved = self._save()
             if self._plot is not None:
-                from loadgen.report.html import writer
+                from loadgen.document import page_writer
                 from loadgen.report.run_page.load_curve import load_chart
 
                 chart = load_chart(self.data)
                 if chart is None:
                     say("--plot: nothing to draw: no run had a successful request")
                 else:
-                    write_atomic(Path(self._plot), writer.chart_svg(chart))
+                    write_atomic(Path(self._plot), page_writer.chart_svg(chart))
                     saved.append(self._plot)
             if self._requested.markdown is not None:
                 report.save_markdown(self._requested.markdown, self.data)

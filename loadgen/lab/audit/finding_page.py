@@ -6,17 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from loadgen.lab.audit.finding import FindingGroup
-from loadgen.lab.audit.finding_text import (
-    counted,
-    repetition,
-    severity,
-    short_names,
-    where,
-    wrong,
-)
-from loadgen.lab.audit.kinds import KINDS, ORDER
-from loadgen.report.html import (
+from loadgen.document import (
     Badge,
     Block,
     Document,
@@ -32,6 +22,16 @@ from loadgen.report.html import (
     line,
     prose,
 )
+from loadgen.lab.audit.finding import FindingGroup
+from loadgen.lab.audit.finding_text import (
+    counted,
+    repetition,
+    severity,
+    short_names,
+    where,
+    wrong,
+)
+from loadgen.lab.audit.kinds import KINDS, ORDER
 
 
 def document(groups: Sequence[FindingGroup], files: int, folder: Path) -> Document:

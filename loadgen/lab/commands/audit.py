@@ -39,10 +39,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--html", metavar="FILE.html", help="also write the findings as a page")
     arguments = parser.parse_args(argv)
     check_page("--html", arguments.html)
+    from loadgen.document import page_writer
     from loadgen.lab.audit import finding_page, finding_text
     from loadgen.lab.audit.auditor import audit_file, findings
     from loadgen.lab.audit.finding import grouped, to_json
-    from loadgen.report.html import writer
 
     files = []
     refused: list[BadInput] = []
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
         page = Path(arguments.html)
         with writing("--html", arguments.html):
             document = finding_page.document(groups, len(files), page.parent)
-            write_atomic(page, writer.html(document))
+            write_atomic(page, page_writer.html(document))
     for why in refused:
         print(f"loadgen audit: {printable_lines(str(why))}", file=sys.stderr)
     if refused:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from loadgen.report.html import Block, Document, Heading, Table, writer
+from loadgen.document import Block, Document, Heading, Table, page_writer
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, series
@@ -20,7 +20,7 @@ def html(results: Sequence[Saved]) -> str:
     Args:
         results: At least one.
     """
-    return writer.html(document(results))
+    return page_writer.html(document(results))
 
 
 def document(results: Sequence[Saved]) -> Document:

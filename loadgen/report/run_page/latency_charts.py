@@ -8,9 +8,9 @@ from statistics import median
 from typing import Literal
 
 from loadgen.config import slo
-from loadgen.report.html import Drawing
-from loadgen.report.html.charts.chart import Band, Chart, Curve, Limit, Mark, Panel, Scatter
-from loadgen.report.html.charts.scale import Linear, Log, Nines, Scale
+from loadgen.document import Drawing
+from loadgen.document.charts.chart import Band, Chart, Curve, Limit, Mark, Panel, Scatter
+from loadgen.document.charts.scale import Linear, Log, Nines, Scale
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.report.result.timeline import RequestSample

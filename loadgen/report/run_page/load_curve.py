@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 
 from loadgen.checks import Verdict
 from loadgen.config import slo
-from loadgen.report.html.charts.chart import Chart, Curve, Dots, Limit, Look, Mark, Panel, Whiskers
-from loadgen.report.html.charts.scale import Linear, Log, Scale, fitting_scale
+from loadgen.document.charts.chart import Chart, Curve, Dots, Limit, Look, Mark, Panel, Whiskers
+from loadgen.document.charts.scale import Linear, Log, Scale, fitting_scale
 from loadgen.report.result.series import Series
 from loadgen.report.series import UNITS, level_text
 from loadgen.report.series_rows import (

@@ -7,10 +7,10 @@ from itertools import accumulate, chain, pairwise
 from typing import Self
 
 from loadgen.config.load_profile import LoadProfile
+from loadgen.document import Block, Drawing, Paragraph
+from loadgen.document.charts.chart import Chart, Curve, Dots, Heat, Mark, Panel
+from loadgen.document.charts.scale import Linear, Log
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.report.html import Block, Drawing, Paragraph
-from loadgen.report.html.charts.chart import Chart, Curve, Dots, Heat, Mark, Panel
-from loadgen.report.html.charts.scale import Linear, Log
 from loadgen.report.result import RunResult
 from loadgen.report.result.timeline import HeatMap, Timeline
 from loadgen.report.run_page import latency_charts

@@ -10,8 +10,9 @@ from loadgen.config import slo
 from loadgen.config.option import OUTPUT, flag
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
+from loadgen.document import Badge, Block, Code, Fact, Facts, Note, Paragraph, Span, Table, Tone
 from loadgen.metrics.failures import lost_text
-from loadgen.report import console, html, load_line
+from loadgen.report import console, load_line
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
@@ -64,15 +65,15 @@ def origin_text(numbers: RunNumbers, target: str | None, version: str | None) ->
     return ", ".join(filter(None, (date(numbers), target, version and f"loadgen {version}")))
 
 
-def blocks(result: RunResult) -> Iterator[html.Block]:
+def blocks(result: RunResult) -> Iterator[Block]:
     """Write the answer, the figures and two charts; then, folded, the reasons, the details, and
     where the numbers come from.
     """
     badge = _badge(result)
-    yield html.Paragraph.of(load_line.full_text(result))
+    yield Paragraph.of(load_line.full_text(result))
     yield badge
     answer = "".join(span.text for span in badge.text)
-    yield from map(html.Paragraph.of, verdict.slo_lines(result, answer))
+    yield from map(Paragraph.of, verdict.slo_lines(result, answer))
     yield _headline(result)
     for drawing in (
         over_time.in_flight_drawing(result),
@@ -81,7 +82,7 @@ def blocks(result: RunResult) -> Iterator[html.Block]:
         if drawing is not None:
             yield drawing
     yield from verdict.blocks(result, badge.kind)
-    fold = html.Note.fold
+    fold = Note.fold
     yield fold("Latencies: mean, percentiles and maximum", *latencies.blocks(result))
     yield fold("Over time: requests, latencies, tokens and gaps", *over_time.blocks(result))
     yield from groups.blocks(result)
@@ -90,14 +91,14 @@ def blocks(result: RunResult) -> Iterator[html.Block]:
     yield fold("The server: its cache and its metrics", *server.blocks(result))
     yield fold("The client: its load and its disturbances", *client.blocks(result))
     changes = result.provenance.asked
-    again = html.Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
+    again = Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
     yield fold("Run it again: the command", again)
     yield fold(
         "Where it comes from: settings, seeds, prompts, engine, machine and versions",
         *_provenance_tables(result.provenance),
     )
     text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
-    yield fold("The report as it was printed on the console", html.Code(text))
+    yield fold("The report as it was printed on the console", Code(text))
 
 
 def command(changes: Mapping[str, Any]) -> str:
@@ -130,12 +131,12 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"# Put what was left out in place of {MARK}."
 
 
-def _badge(result: RunResult) -> html.Badge:
+def _badge(result: RunResult) -> Badge:
     """Write the state, as the summary line does, without the figures, which follow."""
     return answer_badge([*state_parts(result), *belief_parts(result)], simulated=result.simulated)
 
 
-def _headline(result: RunResult) -> html.Facts:
+def _headline(result: RunResult) -> Facts:
     """Select the six main numbers of the run."""
     numbers = result.numbers
     requested = numbers.request_rate
@@ -159,15 +160,13 @@ def _headline(result: RunResult) -> html.Facts:
     answered = answer_rate(result)
     if answered is None:
         throughput = three_digits(numbers.request_throughput, "req/s")
-        rate = html.Fact(term("request_throughput", "Throughput"), throughput, beside_rate)
+        rate = Fact(term("request_throughput", "Throughput"), throughput, beside_rate)
     else:
-        rate = html.Fact(
-            term("answer_rate", "Answers"), three_digits(answered, "req/s"), beside_rate
-        )
-    facts = [html.Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), rate]
+        rate = Fact(term("answer_rate", "Answers"), three_digits(answered, "req/s"), beside_rate)
+    facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), rate]
     if result.generates:
         facts.append(
-            html.Fact(
+            Fact(
                 term("output_throughput", "Output tokens"),
                 three_digits(tokens_per_s, "tok/s"),
                 beside_tokens,
@@ -175,9 +174,7 @@ def _headline(result: RunResult) -> html.Facts:
         )
     else:
         facts.append(
-            html.Fact(
-                html.Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), ""
-            )
+            Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), "")
         )
     for metric in groups.metrics(result):
         name = slo.distribution(metric, result.latency_from)
@@ -199,11 +196,11 @@ def _headline(result: RunResult) -> html.Facts:
                 latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS),
             ),
         )
-        facts.append(html.Fact(term(name, f"{metric.upper()} p50"), p50, "; ".join(beside)))
-    return html.Facts(tuple(facts))
+        facts.append(Fact(term(name, f"{metric.upper()} p50"), p50, "; ".join(beside)))
+    return Facts(tuple(facts))
 
 
-def _provenance_tables(provenance: Provenance) -> Iterator[html.Block]:
+def _provenance_tables(provenance: Provenance) -> Iterator[Block]:
     """Write each part of the provenance as a folded table."""
     saved = to_json_values(provenance)
     for name, title in PARTS.items():
@@ -213,7 +210,7 @@ def _provenance_tables(provenance: Provenance) -> Iterator[html.Block]:
                 what: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 for what, value in part.items()
             }
-            rows = ((what, html.Span(text, html.Tone.CODE)) for what, text in texts.items())
-            yield html.Note.fold(title, html.Table.of(("", ""), rows))
+            rows = ((what, Span(text, Tone.CODE)) for what, text in texts.items())
+            yield Note.fold(title, Table.of(("", ""), rows))
         elif name == "asked":
-            yield html.Paragraph.of("All settings are the defaults.")
+            yield Paragraph.of("All settings are the defaults.")

@@ -5,7 +5,21 @@ and each run.
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from loadgen.report import html
+from loadgen.document import (
+    Block,
+    Cell,
+    Drawing,
+    Items,
+    Line,
+    Note,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    cell,
+    line,
+    prose,
+)
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
@@ -26,10 +40,10 @@ from loadgen.report.series_rows import (
 from loadgen.util.number_format import fixed, plural
 
 TONES = {
-    "met": html.Tone.GOOD,
-    "MISSED": html.Tone.BAD,
-    "SUSPECT": html.Tone.BAD,
-    "INVALID": html.Tone.BAD,
+    "met": Tone.GOOD,
+    "MISSED": Tone.BAD,
+    "SUSPECT": Tone.BAD,
+    "INVALID": Tone.BAD,
 }
 SLO_RULE = (
     "A level meets the SLO if every confidence interval is below its limit, and misses it "
@@ -50,34 +64,34 @@ def origin(runs: Series) -> str:
     return run.origin_text(first.numbers, first.findings.target, first.findings.loadgen)
 
 
-def blocks(runs: Series) -> Iterator[html.Block]:
+def blocks(runs: Series) -> Iterator[Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
     model = runs.points[0].result.numbers.model_id if runs.points else "no run"
     what = f"{kind_of(runs).lower()}, {plural(len(runs.points), 'run')}"
-    yield html.Paragraph.of(f"{model}, {what} at the same server")
+    yield Paragraph.of(f"{model}, {what} at the same server")
     if text := load(runs):
-        yield html.Paragraph.of(f"Load: {text}.")
+        yield Paragraph.of(f"Load: {text}.")
     (_, colour), *others = parts(runs)
     if others:
         # Coloured parts come first: the verdict, and why the series is partial.
         others.sort(key=lambda part: part[1] is Colour.NONE)
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
     if (chart := load_chart(runs)) is not None:
-        yield html.Drawing("curve", chart)
+        yield Drawing("curve", chart)
     if (chart := pareto_chart(runs)) is not None:
-        yield html.Drawing("pareto", chart)
+        yield Drawing("pareto", chart)
     columns = table(runs, with_bounds=True)
     cells = zip(*(map(_word, column.cells) for column in columns), strict=True)
     words = len([column for column in columns if not column.has_numbers])
-    yield html.Table.of([column.head for column in columns], cells, text_columns=words)
+    yield Table.of([column.head for column in columns], cells, text_columns=words)
     legend = [f"Latencies are in ms, from {runs.latency_from}"]
     if any(column.head == INTERVAL for column in columns):
         legend.append(SLO_RULE)
     if any(MARK in "".join(column.cells) for column in columns):
         legend.append(FEW_VALUES)
-    yield html.Paragraph.of(". ".join(legend))
-    if notes := [html.prose(remark) for remark in remarks(runs)]:
-        yield html.Note("note", "About the runs", (html.Items(tuple(notes)),))
+    yield Paragraph.of(". ".join(legend))
+    if notes := [prose(remark) for remark in remarks(runs)]:
+        yield Note("note", "About the runs", (Items(tuple(notes)),))
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
     head = (
         "run",
@@ -90,15 +104,15 @@ def blocks(runs: Series) -> Iterator[html.Block]:
         *map(heading, sweep_latencies(runs)),
     )
     rows = (_run(number, point, runs) for number, point in enumerate(runs.points, 1))
-    yield html.Note.fold("Every run", html.Table.of(head, rows, text_columns=5))
+    yield Note.fold("Every run", Table.of(head, rows, text_columns=5))
 
 
-def _word(text: str) -> html.Span:
+def _word(text: str) -> Span:
     word = text.strip()
-    return html.Span(word, TONES.get(word, html.Tone.PLAIN))
+    return Span(word, TONES.get(word, Tone.PLAIN))
 
 
-def _run(number: int, point: Point, runs: Series) -> tuple[html.Cell | html.Span | str, ...]:
+def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:
     numbers = point.result.numbers
     why = [*([point.why] if point.why else []), *point.result.findings.reasons]
     rates = [fixed(numbers.request_throughput, 2)]
@@ -109,17 +123,15 @@ def _run(number: int, point: Point, runs: Series) -> tuple[html.Cell | html.Span
         str(number),
         level_text(level_of(point)),
         _word(point.verdict),
-        html.cell(*why),
-        html.cell(*map(_file, point.saved)),
+        cell(*why),
+        cell(*map(_file, point.saved)),
         *rates,
         str(numbers.max_concurrent_requests),
         *values,
     )
 
 
-def _file(path: str) -> html.Line:
+def _file(path: str) -> Line:
     """Link the page of a run, which stands beside this one; name any other file."""
     name = PurePath(path).name
-    return html.line(
-        html.Span(name, link=name) if name.endswith(".html") else html.Span(path, html.Tone.CODE)
-    )
+    return line(Span(name, link=name) if name.endswith(".html") else Span(path, Tone.CODE))

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from loadgen.document import Block, Items, Paragraph, Span, Table
 from loadgen.metrics.statistic import NO_BOUND
-from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage
 from loadgen.report.sections.glossary import term

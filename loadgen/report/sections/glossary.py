@@ -2,7 +2,7 @@
 defines more.
 """
 
-from loadgen.report.html import Span
+from loadgen.document import Span
 
 DUE = "when the schedule wants the request sent"
 SENT = "when its last byte leaves this machine"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from loadgen.report.html import Block, Note, Paragraph, Table
+from loadgen.document import Block, Note, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.request_groups import PhaseResult, RequestGroup

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, allowed_ms
 from loadgen.checks.workload import TOKENS_PER_EVENT
 from loadgen.config.slo import LATENCY_METRICS
+from loadgen.document import Block, Items, Paragraph, Span, Table
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.metrics.statistic import NO_BOUND
-from loadgen.report.html import Block, Items, Paragraph, Span, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Errors
 from loadgen.report.sections.glossary import term

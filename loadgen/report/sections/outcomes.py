@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
-from loadgen.report.html import Block, Items, Paragraph, Span, Table, Tone, line
+from loadgen.document import Block, Items, Paragraph, Span, Table, Tone, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example
 from loadgen.report.sections import user_behavior

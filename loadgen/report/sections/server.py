@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from loadgen.config.load import AS_IS, COLD, SALTED
-from loadgen.report.html import Block, Paragraph, Table
+from loadgen.document import Block, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
 from loadgen.report.sections import groups, user_behavior

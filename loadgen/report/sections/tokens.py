@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from loadgen.document import Block, Items, Table
 from loadgen.features import structured_output
-from loadgen.report.html import Block, Items, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.rates import SteadyState
 from loadgen.report.result.tokens import OVER_SAMPLE, Tokens

@@ -8,10 +8,22 @@ from itertools import groupby
 from loadgen.checks import GROUPS, Check
 from loadgen.config import slo
 from loadgen.config.slo import Limit
+from loadgen.document import (
+    Block,
+    Items,
+    Line,
+    Note,
+    NoteKind,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    line,
+    prose,
+)
 from loadgen.metrics.failures import Failures, lost_text
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import NO_BOUND
-from loadgen.report import html
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import judge_limits
 from loadgen.stats.percentile_confidence_interval import least_samples
@@ -183,28 +195,28 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
     return f"{shown}{of_requests}{few}"
 
 
-def blocks(result: RunResult, kind: html.NoteKind) -> Iterator[html.Block]:
+def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
     """Write what happened and why the run is not VALID, the notes, and every check.
 
     Args:
         result: The result.
         kind: The kind of the badge, whose colour the reasons have.
     """
-    reasons = [*map(html.line, banners(result)), *map(reason, result.failed_checks)]
+    reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
     if reasons:
         because = _explanation(result)
-        explained = (html.Paragraph.of(f"Explained by: {because}."),) if because else ()
+        explained = (Paragraph.of(f"Explained by: {because}."),) if because else ()
         title = f"Reasons and advice ({len(reasons)})"
-        yield html.Note.fold(title, html.Items(tuple(reasons)), *explained, kind=kind)
+        yield Note.fold(title, Items(tuple(reasons)), *explained, kind=kind)
     if notes := tuple(reason(note, note.value) for note in result.notes):
-        yield html.Note.fold(f"Bear in mind ({len(notes)})", html.Items(notes))
+        yield Note.fold(f"Bear in mind ({len(notes)})", Items(notes))
     rows = []
     for check in result.checks:
-        state = html.Span("passed") if check.ok else html.Span("does not apply", html.Tone.QUIET)
+        state = Span("passed") if check.ok else Span("does not apply", Tone.QUIET)
         if check.ok is False:
-            state = html.Span(
+            state = Span(
                 "failed" if check.counts else "explains" if check.explains else "noted",
-                html.Tone.BAD,
+                Tone.BAD,
             )
         rows.append(
             (
@@ -215,15 +227,13 @@ def blocks(result: RunResult, kind: html.NoteKind) -> Iterator[html.Block]:
                 check.limit,
             )
         )
-    table = html.Table.of(("group", "check", "", "value", "limit"), rows)
-    limits = [html.Items.of(slo_lines(result))] if result.slo else []
+    table = Table.of(("group", "check", "", "value", "limit"), rows)
+    limits = [Items.of(slo_lines(result))] if result.slo else []
     what = "All checks and limits of the SLO" if limits else "All checks"
-    yield html.Note.fold(f"{what}: {_verdict_summary(result)}", *limits, table)
+    yield Note.fold(f"{what}: {_verdict_summary(result)}", *limits, table)
 
 
-def reason(check: Check, what: str = "") -> html.Line:
+def reason(check: Check, what: str = "") -> Line:
     """Write why a check failed, or what else it found, and what to do."""
-    name = html.Span(check.name, html.Tone.STRONG)
-    return html.line(
-        name, f": {what or check.finding}. What to do: ", *html.prose(check.advice), "."
-    )
+    name = Span(check.name, Tone.STRONG)
+    return line(name, f": {what or check.finding}. What to do: ", *prose(check.advice), ".")

@@ -8,9 +8,9 @@ import pytest
 from loadgen.analysis.compare.comparison import Comparison, compare
 from loadgen.analysis.compare.page import page
 from loadgen.analysis.compare.side import Side
-from loadgen.report.html import Badge, Block, Drawing, Heading, Note, Paragraph, Table, writer
-from loadgen.report.html.charts.chart import Chart, Dots, Whiskers
-from loadgen.report.html.charts.scale import Names
+from loadgen.document import Badge, Block, Drawing, Heading, Note, Paragraph, Table, page_writer
+from loadgen.document.charts.chart import Chart, Dots, Whiskers
+from loadgen.document.charts.scale import Names
 from tests.helpers.compared_runs import recorded, saved, starts
 from tests.helpers.run_page_parts import words
 
@@ -134,7 +134,7 @@ def test_each_of_several_candidates_has_its_answer_and_chart() -> None:
 
 
 def test_page_for_github_has_no_chart() -> None:
-    assert ".svg" not in writer.github(page(of_starts()))
+    assert ".svg" not in page_writer.github(page(of_starts()))
 
 
 def test_few_differences_of_the_environment_stand_in_the_first_line() -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.document.charts.chart import Bars, Curve, Dots
 from loadgen.lab.study.execute.findings import Findings
 from loadgen.lab.study.execute.trial import TrialRequest
 from loadgen.lab.study.report.charts import drawings
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html.charts.chart import Bars, Curve, Dots
 from tests.helpers import study_reports
 from tests.helpers.study_reports import found
 from tests.helpers.study_walks import Came

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from loadgen.document.charts.scale import Names
 from loadgen.lab.study.execute.findings import Findings
 from loadgen.lab.study.report.charts import drawings
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html.charts.scale import Names
 from tests.helpers import imported_files
 from tests.helpers.audited_pages import block, fence
 from tests.helpers.imported_files import take

@@ -13,8 +13,8 @@ from bench.engines.environments import CannotBeMade
 from loadgen.analysis.compare import Side, compare
 from loadgen.analysis.compare import page as comparison_page
 from loadgen.config.settings import RunSettings
-from loadgen.report.html import Code, Document, writer
-from loadgen.report.html.charts.plot import WIDE
+from loadgen.document import Code, Document, page_writer
+from loadgen.document.charts.plot import WIDE
 from tests.helpers.compared_runs import starts
 from tests.helpers.drawn_charts import LEFT, RIGHT
 from tests.helpers.saved_json import html
@@ -100,7 +100,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     sides = {"base": (20.0, 20.2, 19.9), "new": (10.0, 10.1, 9.9)}
     paths = {name: starts(folder / name, *ttfts) for name, ttfts in sides.items()}
     comparison = compare([Side.read(name, path) for name, path in paths.items()])
-    (folder / "comparison.html").write_text(writer.html(comparison_page(comparison)))
+    (folder / "comparison.html").write_text(page_writer.html(comparison_page(comparison)))
     return {name: folder / f"{name}.html" for name in PAGES}
 
 
@@ -387,7 +387,7 @@ def test_page_is_whole_without_scripts(
 
 
 def test_injected_script_does_not_run(page: Page, tmp_path: Path) -> None:
-    text = writer.html(Document("Title", (Code("x", copyable=True),)))
+    text = page_writer.html(Document("Title", (Code("x", copyable=True),)))
     (tmp_path / "p.html").write_text(
         text.replace("<main>", "<main><script>window.theirs = 1</script>")
     )

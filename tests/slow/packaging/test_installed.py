@@ -82,7 +82,7 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/core/record.pyi",
         "loadgen/workload/files/json_index.pyi",
         "loadgen/engines/sim/tokenizer.json",
-        "loadgen/report/html/templates/base.html.j2",
+        "loadgen/document/templates/base.html.j2",
     ):
         assert needed in names
     assert sum(name.endswith(".so") for name in names) == len(COMPILED)

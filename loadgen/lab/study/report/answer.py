@@ -6,9 +6,9 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 
+from loadgen.document import NoteKind
 from loadgen.lab.study.execute.arm_result import Verdict
 from loadgen.lab.study.execute.findings import Findings
-from loadgen.report.html import NoteKind
 
 
 @dataclass(frozen=True, slots=True)

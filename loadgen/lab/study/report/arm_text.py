@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings, public
+from loadgen.document import Cell, Code, Line, Note, NoteKind, Span, Tone, cell, line
 from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict, WorkloadResult
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html import Cell, Code, Line, Note, NoteKind, Span, Tone, cell, line
 from loadgen.report.vllm_block import HEADERS, block
 from loadgen.util.number_format import first_of, fixed, signed
 from loadgen.util.redaction import redact_command, redact_variables

@@ -10,13 +10,13 @@ from typing import Any
 import orjson
 
 from loadgen.core.histogram import Histogram
+from loadgen.document import Drawing
+from loadgen.document.charts.chart import BarLook, Bars, Chart, Curve, Dots, Look, Panel
+from loadgen.document.charts.scale import Linear, Names, Nines
 from loadgen.errors import BadInput
 from loadgen.lab.study.execute.arm_result import ArmResult, WorkloadResult
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html import Drawing
-from loadgen.report.html.charts.chart import BarLook, Bars, Chart, Curve, Dots, Look, Panel
-from loadgen.report.html.charts.scale import Linear, Names, Nines
 from loadgen.report.result.latencies import percentiles_by_nines
 from loadgen.report.run_page.load_curve import pareto_front
 from loadgen.util.number_format import brief, percent, signed

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
+from loadgen.document import Badge, Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.lab.study.execute.arm_result import ArmResult
 from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.report.arm_text import (
@@ -16,7 +17,6 @@ from loadgen.lab.study.report.arm_text import (
 )
 from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.html import Badge, Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.util.number_format import first_of, percent, plural, signed
 
 COMMAND = "Serving Command"

@@ -7,6 +7,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from loadgen.document import (
+    Block,
+    Code,
+    Document,
+    Drawing,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Span,
+    Tone,
+    line,
+    prose,
+)
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.plan.plan import NOISE
 from loadgen.lab.study.report import arm_text, tables
@@ -25,7 +39,6 @@ from loadgen.lab.study.report.report_model import ReportModel, StageSummary
 from loadgen.lab.study.report.reproduce import benchmark_script, data_section
 from loadgen.lab.study.spec.study import METRICS
 from loadgen.lab.study.spec.workloads import loads
-from loadgen.report import html
 from loadgen.util.number_format import fixed, percent, signed
 
 MAX_DETAILED = 20  # arms of a stage with command and result; the others are only in its table
@@ -33,7 +46,7 @@ MAX_DETAILED = 20  # arms of a stage with command and result; the others are onl
 CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "latencies": "Latencies"}
 
 
-def document(model: ReportModel, charts: Mapping[str, html.Drawing]) -> html.Document:
+def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
     """Lay out the page of a study.
 
     Args:
@@ -50,20 +63,18 @@ def document(model: ReportModel, charts: Mapping[str, html.Drawing]) -> html.Doc
         *_tail(model, charts),
     ]
     title = f"{study.report.title or study.name}: {answer(model.findings).headline}"
-    return html.Document(title, tuple(blocks))
+    return Document(title, tuple(blocks))
 
 
-def _head(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[html.Block]:
-    yield html.Heading(2, "Conclusion")
+def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
+    yield Heading(2, "Conclusion")
     if "cases" in charts:
         yield charts["cases"]
     yield from conclusion(model)
     if model.baseline is not None and model.baseline.workloads:
-        yield html.Paragraph(
-            html.line("Comparison of benchmark results before and after optimization:")
-        )
+        yield Paragraph(line("Comparison of benchmark results before and after optimization:"))
         yield tables.cases(model, model.baseline)
-    yield html.Note("note", "How to read this", (html.Items(tuple(caveats(model)), numbered=True),))
+    yield Note("note", "How to read this", (Items(tuple(caveats(model)), numbered=True),))
     objective = model.study.objective
     aim = "More is better" if objective.more_is_better else "Less is better"
     text = f" on the workload {objective.workload}: {METRICS[objective.metric].text}. {aim}."
@@ -73,83 +84,83 @@ def _head(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[ht
         *([f"limits: {objective.slo}"] if objective.slo else []),
         *([f"at most {percent(accuracy.max_loss, 1)} of the accuracy is lost"] if accuracy else []),
     ]
-    yield html.Heading(2, "Optimization Objective")
-    yield html.Paragraph(html.line(html.Span(model.label, html.Tone.STRONG), text))
-    yield html.Paragraph(html.line("An arm counts only if:"))
-    yield html.Items(tuple(map(html.line, limits)))
+    yield Heading(2, "Optimization Objective")
+    yield Paragraph(line(Span(model.label, Tone.STRONG), text))
+    yield Paragraph(line("An arm counts only if:"))
+    yield Items(tuple(map(line, limits)))
 
 
-def _setup(model: ReportModel) -> Iterator[html.Block]:
+def _setup(model: ReportModel) -> Iterator[Block]:
     devices = model.study.hardware.devices
     count = f", {devices} devices" if devices > 1 and not model.published else ""
     builds: dict[str, dict[str, None]] = {}
     for arm in model.arms:
         versions = builds.setdefault(arm.planned.spec.engine, {})
         versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
-    yield html.Heading(2, "Experimental Setup")
-    yield html.Heading(3, "Model")
-    yield html.Items(tuple(map(html.line, dict.fromkeys(model.study.models.values()))))
-    yield html.Heading(3, "Hardware")
+    yield Heading(2, "Experimental Setup")
+    yield Heading(3, "Model")
+    yield Items(tuple(map(line, dict.fromkeys(model.study.models.values()))))
+    yield Heading(3, "Hardware")
     # The words of others are quoted.
     name = f'"{model.hardware}"' if model.published else model.hardware
-    yield html.Paragraph(
-        html.line(f"{name if model.hardware else 'not named by the published results'}{count}")
+    yield Paragraph(
+        line(f"{name if model.hardware else 'not named by the published results'}{count}")
     )
-    yield html.Heading(3, "Engine Version")
-    yield html.Items(
+    yield Heading(3, "Engine Version")
+    yield Items(
         tuple(
-            html.line(f"{engine}: {', '.join(versions) or 'version unknown'}")
+            line(f"{engine}: {', '.join(versions) or 'version unknown'}")
             for engine, versions in builds.items()
         )
     )
     yield from data_section(model)
 
 
-def _stages(model: ReportModel) -> Iterator[html.Block]:
+def _stages(model: ReportModel) -> Iterator[Block]:
     if model.baseline is not None:
         yield from benchmark_script(model, model.baseline.planned)
-    yield html.Heading(2, "Experiment Results")
+    yield Heading(2, "Experiment Results")
     for number, stage in enumerate(model.stages, 1):
-        yield html.Heading(3, f"{number}. {stage.name}")
+        yield Heading(3, f"{number}. {stage.name}")
         yield from _remarks(stage)
         yield tables.arms(stage, model)
         yield from tables.other_workloads(stage, model)
         for arm in _detailed(stage):
-            yield html.Paragraph(html.line(html.Span(arm.name, html.Tone.STRONG)))
+            yield Paragraph(line(Span(arm.name, Tone.STRONG)))
             yield from serving_command(arm.planned, model)
             yield from _results(arm, model)
         yield from _shortened(stage)
         ranked = stage.ranked[:MAX_DETAILED]
-        parts: list[str | html.Span] = []
+        parts: list[str | Span] = []
         for before, arm in zip([None, *ranked], ranked, strict=False):
             if before is not None:
                 parts.append(_sign(before, arm, stage, model))
-            parts += [html.Span(arm.name, html.Tone.CODE), f" ({_score(arm, model)})"]
-        yield html.Paragraph(html.line("Result: ", *(parts or ["no arm can be compared"])))
+            parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
+        yield Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
     if model.stages:
-        yield html.Heading(3, "Summary of Optimization Options")
+        yield Heading(3, "Summary of Optimization Options")
         yield tables.options(model)
     yield from _other_cases(model, lambda arm: serving_command(arm.planned, model))
 
 
-def _groups(model: ReportModel) -> Iterator[html.Block]:
+def _groups(model: ReportModel) -> Iterator[Block]:
     how = (
         "These results are imported: the study started no server. Its workloads are shown as"
         if model.published
         else "Each arm is started afresh and measured with"
     )
-    yield html.Heading(3, "Benchmark Method")
-    yield html.Paragraph(html.prose(f"{how} profiles of `loadgen run --config`."))
-    yield html.Heading(4, "Benchmark Profiles")
+    yield Heading(3, "Benchmark Method")
+    yield Paragraph(prose(f"{how} profiles of `loadgen run --config`."))
+    yield Heading(4, "Benchmark Profiles")
     for name, load in loads(model.study).items():
-        yield html.Paragraph(html.line(html.Span(name, html.Tone.STRONG)))
+        yield Paragraph(line(Span(name, Tone.STRONG)))
         yield profile(load)
-    yield html.Heading(2, "Experiment Results")
+    yield Heading(2, "Experiment Results")
     for stage in model.stages:
-        yield html.Heading(3, stage.name)
+        yield Heading(3, stage.name)
         yield from _remarks(stage)
         for arm in _detailed(stage):
-            yield html.Heading(4, arm.name)
+            yield Heading(4, arm.name)
             yield from _parameters(arm, model.workload)
             yield from _results(arm, model)
         yield from _shortened(stage)
@@ -157,19 +168,19 @@ def _groups(model: ReportModel) -> Iterator[html.Block]:
         yield from tables.other_workloads(stage, model)
         yield from _summary(stage, model)
     if model.stages:
-        yield html.Heading(3, "Summary of Optimization Options")
+        yield Heading(3, "Summary of Optimization Options")
         yield tables.groups(model)
     yield from _other_cases(model, lambda arm: _parameters(arm, None))
 
 
-def _tail(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[html.Block]:
+def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     for name, title in CHARTS.items():
         if name in charts:
-            yield html.Heading(2, title)
+            yield Heading(2, title)
             yield charts[name]
     noise = tables.noise(model)
     if noise.rows or "noise" in charts:
-        yield html.Heading(2, "Noise")
+        yield Heading(2, "Noise")
         if "noise" in charts:
             yield charts["noise"]
         for step in model.steps:
@@ -178,16 +189,14 @@ def _tail(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[ht
         yield from ((noise,) if noise.rows else ())
     failures = tables.failures(model)
     if failures.rows:
-        yield html.Heading(2, "Failures")
+        yield Heading(2, "Failures")
         yield failures
-    yield html.Heading(2, "Provenance")
+    yield Heading(2, "Provenance")
     yield tables.provenance(model)
     if model.facts.get("text"):
-        yield html.Note(
-            "info", "The study", (html.Code(str(model.facts["text"]), "yaml"),), folded=True
-        )
+        yield Note("info", "The study", (Code(str(model.facts["text"]), "yaml"),), folded=True)
     if model.baseline is not None:
-        yield html.Heading(2, "Reproduce")
+        yield Heading(2, "Reproduce")
         again = "" if model.published else " again"
         text = (
             f"The script `reproduce.sh` starts baseline and winner{again} and runs the "
@@ -202,20 +211,20 @@ def _tail(model: ReportModel, charts: Mapping[str, html.Drawing]) -> Iterator[ht
                 f" The contents of {' and '.join(names)} are loadgen's own: the published "
                 "results do not have them."
             )
-        yield html.Paragraph(html.prose(text))
+        yield Paragraph(prose(text))
 
 
-def _remarks(stage: StageSummary) -> Iterator[html.Block]:
+def _remarks(stage: StageSummary) -> Iterator[Block]:
     if stage.found.open:
-        yield html.Note("warning", f"Not finished: {stage.found.open}", ())
+        yield Note("warning", f"Not finished: {stage.found.open}", ())
     for note in stage.found.step.notes:
-        yield html.Paragraph(html.line(html.Span(note, html.Tone.QUIET)))
+        yield Paragraph(line(Span(note, Tone.QUIET)))
     yield from _disturbed(stage)
 
 
-def _disturbed(step: StageSummary) -> Iterator[html.Block]:
+def _disturbed(step: StageSummary) -> Iterator[Block]:
     if text := disturbance_text(step.found, step.workload):
-        yield html.Paragraph(html.line(html.Span(f"{text[0].upper()}{text[1:]}.", html.Tone.QUIET)))
+        yield Paragraph(line(Span(f"{text[0].upper()}{text[1:]}.", Tone.QUIET)))
 
 
 def _detailed(stage: StageSummary) -> list[ArmResult]:
@@ -227,11 +236,11 @@ def _detailed(stage: StageSummary) -> list[ArmResult]:
     return [arm for arm in ran if arm.name in names]
 
 
-def _shortened(stage: StageSummary) -> Iterator[html.Block]:
+def _shortened(stage: StageSummary) -> Iterator[Block]:
     ran = [arm for arm in stage.arms if arm.workloads]
     omitted = len(ran) - len(_detailed(stage))
     if omitted:
-        yield html.Paragraph(html.line(f"{omitted} more arms are only in the table."))
+        yield Paragraph(line(f"{omitted} more arms are only in the table."))
 
 
 def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:
@@ -249,7 +258,7 @@ def _score(arm: ArmResult, model: ReportModel) -> str:
     return arm_text.score(arm.workloads[model.workload], model, model.unit)
 
 
-def _results(arm: ArmResult, model: ReportModel) -> Iterator[html.Note]:
+def _results(arm: ArmResult, model: ReportModel) -> Iterator[Note]:
     yield _result(arm, model.workload, model)
     for workload in model.workloads[1:]:
         if workload in arm.workloads:
@@ -258,10 +267,10 @@ def _results(arm: ArmResult, model: ReportModel) -> Iterator[html.Note]:
 
 def _result(
     arm: ArmResult, workload: str, model: ReportModel, title: str = "Benchmark result"
-) -> html.Note:
+) -> Note:
     result = arm.workloads.get(workload)
     if result is None:
-        return html.Note("info", f"No {title.lower()} on {workload}", (), folded=True)
+        return Note("info", f"No {title.lower()} on {workload}", (), folded=True)
     if model.published:
         title = f"{title} (single run)"
     elif len(result.runs) > 1:
@@ -270,32 +279,32 @@ def _result(
             f"{len(result.runs)} starts)"
         )
     changed = changes(result.middle)
-    more = (html.Paragraph(html.line(changed)),) if changed else ()
-    return html.Note("info", title, (result_block(result.middle), *more), folded=True)
+    more = (Paragraph(line(changed)),) if changed else ()
+    return Note("info", title, (result_block(result.middle), *more), folded=True)
 
 
-def _parameters(arm: ArmResult, workload: str | None) -> Iterator[html.Block]:
+def _parameters(arm: ArmResult, workload: str | None) -> Iterator[Block]:
     planned = arm.planned
-    profile_line = [html.line("Profile: ", html.Span(workload, html.Tone.CODE))] if workload else []
-    served = html.line(
+    profile_line = [line("Profile: ", Span(workload, Tone.CODE))] if workload else []
+    served = line(
         "Served: ",
-        html.Span(planned.model, html.Tone.CODE),
+        Span(planned.model, Tone.CODE),
         " by ",
-        html.Span(planned.spec.engine, html.Tone.CODE),
+        Span(planned.spec.engine, Tone.CODE),
     )
-    yield html.Items((*profile_line, served, html.line("Backend Parameters:")))
+    yield Items((*profile_line, served, line("Backend Parameters:")))
     yield parameters(planned)
 
 
-def _summary(stage: StageSummary, model: ReportModel) -> Iterator[html.Block]:
+def _summary(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
     best = stage.best
     reference = stage.reference
     workload = model.workload
     if best is None or reference is None or best is reference:
         return
-    name = html.Span(best.name, html.Tone.CODE)
+    name = Span(best.name, Tone.CODE)
     if best.verdict is Verdict.INFEASIBLE:
-        yield html.Items((html.line("Summary: ", name, f" is not considered: {best.why}."),))
+        yield Items((line("Summary: ", name, f" is not considered: {best.why}."),))
         return
     ours = best.workloads.get(workload)
     theirs = reference.workloads.get(workload)
@@ -323,13 +332,13 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[html.Block]:
                 f"({signed(tpot / tpot_before - 1, DIGITS)})"
             )
             change += f", {'reduced' if tpot < tpot_before else 'raised'} by {by}"
-    yield html.Items(
+    yield Items(
         (
-            html.line(
+            line(
                 "Summary: ",
                 name,
                 f" {model.label} = {_score(best, model)}, ",
-                html.Span(reference.name, html.Tone.CODE),
+                Span(reference.name, Tone.CODE),
                 f" {model.label} = {_score(reference, model)}. ",
                 name,
                 f" is {direction} by {apart} ",
@@ -341,8 +350,8 @@ def _summary(stage: StageSummary, model: ReportModel) -> Iterator[html.Block]:
 
 
 def _other_cases(
-    model: ReportModel, served: Callable[[ArmResult], Iterable[html.Block]]
-) -> Iterator[html.Block]:
+    model: ReportModel, served: Callable[[ArmResult], Iterable[Block]]
+) -> Iterator[Block]:
     step = model.confirmation
     if step is None:
         return
@@ -351,13 +360,13 @@ def _other_cases(
         if step.rivals
         else ("Baseline", ", started afresh")
     )
-    yield html.Heading(3, "Other Benchmark Cases")
-    yield html.Paragraph(html.line(f"{arms}{'' if model.published else fresh}, on every workload."))
+    yield Heading(3, "Other Benchmark Cases")
+    yield Paragraph(line(f"{arms}{'' if model.published else fresh}, on every workload."))
     yield from _remarks(step)
     yield tables.arms(step, model)
     for arm in step.arms:
         title = "Baseline" if arm is step.reference else "Optimized"
-        yield html.Heading(4, title)
+        yield Heading(4, title)
         yield from served(arm)
         for workload in arm.workloads:
             yield _result(arm, workload, model, f"{title} benchmark result on {workload}")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from loadgen.document import page_writer
 from loadgen.errors import BadInput
 from loadgen.lab.study.execute.findings import Findings
 from loadgen.lab.study.report.charts import drawings
@@ -12,7 +13,6 @@ from loadgen.lab.study.report.page import document
 from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.lab.study.report.reproduce import script
 from loadgen.lab.study.spec.workloads import loads
-from loadgen.report.html import writer
 from loadgen.util.files import write_atomic
 
 CHARTS = "charts"
@@ -44,10 +44,10 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
     formats = findings.study.report.formats
     texts: dict[Path, str] = {}
     if "markdown" in formats:
-        texts[into / f"{name}.md"] = writer.markdown(page, CHARTS)
-        texts |= {into / CHARTS / file: svg for file, svg in writer.chart_files(page).items()}
+        texts[into / f"{name}.md"] = page_writer.markdown(page, CHARTS)
+        texts |= {into / CHARTS / file: svg for file, svg in page_writer.chart_files(page).items()}
     if "html" in formats:
-        texts[into / f"{name}.html"] = writer.html(page)
+        texts[into / f"{name}.html"] = page_writer.html(page)
     arms = {"baseline": model.baseline, "winner": model.winner}
     planned = {role: arm.planned for role, arm in arms.items() if arm is not None}
     if planned:

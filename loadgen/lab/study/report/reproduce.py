@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
+from loadgen.document import Block, Code, Heading, Items, Paragraph, Span, Tone, line, prose
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.lab.study.spec.study import Study
 from loadgen.lab.study.spec.workloads import loads
-from loadgen.report.html import Block, Code, Heading, Items, Paragraph, Span, Tone, line, prose
 from loadgen.runner.start_engine import settings_for_engine
 from loadgen.util.number_format import plural
 from loadgen.util.redaction import SECRET_NAME, redact_command

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from loadgen.document import Span, Table, Tone, cell, line
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.execute.facts import fact_name
 from loadgen.lab.study.report.arm_text import DIGITS, difference_text, numbers, score
 from loadgen.lab.study.report.findings_text import time_spent
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
 from loadgen.lab.study.spec.strict_model import At
-from loadgen.report.html import Span, Table, Tone, cell, line
 from loadgen.util.number_format import fixed, percent, signed
 
 VERDICT_TONES = {Verdict.ADOPTED: Tone.GOOD, Verdict.FAILED: Tone.BAD, Verdict.INFEASIBLE: Tone.BAD}

@@ -1,11 +1,11 @@
-"""Pages: documents written as Markdown for MkDocs or GitHub, and as HTML that needs no other
-file; their charts.
+"""Documents: blocks that are written for a terminal, as Markdown for MkDocs or GitHub, and as HTML
+that needs no other file; their charts.
 
-The package exports the blocks of a document. The text reports need only them, and charts take 0.02
-s to import.
+The package exports the blocks of a document. Text reports need only them, and charts take 0.02 s to
+import.
 """
 
-from loadgen.report.html.document import (
+from loadgen.document.blocks import (
     Badge,
     Block,
     Cell,

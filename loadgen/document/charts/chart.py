@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-from loadgen.report.html.charts.scale import Scale
+from loadgen.document.charts.scale import Scale
 from loadgen.util.number_format import value_range
 
 WhiskerLook = Literal["plain", "gain", "loss", "other"]

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loadgen.report.html import writer
-from loadgen.report.html.charts.chart import (
+from loadgen.document import page_writer
+from loadgen.document.charts.chart import (
     Band,
     Bars,
     Chart,
@@ -23,9 +23,9 @@ from loadgen.report.html.charts.chart import (
     Scatter,
     Whiskers,
 )
-from loadgen.report.html.charts.plot import NARROW, WIDE, Layout
-from loadgen.report.html.charts.scale import Linear, Log, Names, Nines
-from loadgen.report.html.charts.svg import readout, svg
+from loadgen.document.charts.plot import NARROW, WIDE, Layout
+from loadgen.document.charts.scale import Linear, Log, Names, Nines
+from loadgen.document.charts.svg import readout, svg
 from tests.helpers.drawn_charts import LEFT, RIGHT, TOP, drawn, of_class, overlaps, places
 
 NASTY = '</title><script>alert("1")</script> & \x1b[31m'
@@ -154,7 +154,7 @@ def test_narrow_screens_have_a_drawing_of_their_own_with_letters_that_can_be_rea
         assert root.get("font-size") == str(layout.font)
         assert layout.font * seen / float((root.get("viewBox") or "").split()[2]) >= 12
     assert {len([*drawn(BUSY, layout).iter()]) > 30 for layout in (WIDE, NARROW)} == {True}
-    css = writer.TEMPLATES.joinpath("charts.css").read_text()
+    css = page_writer.TEMPLATES.joinpath("charts.css").read_text()
     assert (
         "@media screen and (max-width: 55rem) { .chart { display: none; } "
         ".chart.narrow { display: block; } }" in css
@@ -162,7 +162,7 @@ def test_narrow_screens_have_a_drawing_of_their_own_with_letters_that_can_be_rea
 
 
 def test_lines_keep_their_dashes_at_every_size() -> None:
-    rules = writer.TEMPLATES.joinpath("charts.css").read_text().splitlines()
+    rules = page_writer.TEMPLATES.joinpath("charts.css").read_text().splitlines()
     (scaled,) = (rule for rule in rules if "non-scaling-stroke" in rule)
     assert scaled.startswith(".chart .line, .chart .points, .chart .crosses {")
 
@@ -287,11 +287,11 @@ def test_text_cannot_become_svg_or_end_the_script() -> None:
 
 
 def test_a_chart_is_a_file_of_its_own_too() -> None:
-    text = writer.chart_svg(chart(Curve("", [0, 1], [1, 2])))
+    text = page_writer.chart_svg(chart(Curve("", [0, 1], [1, 2])))
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "--c1:" in text
-    assert writer.chart_svg(chart()) == writer.chart_svg(chart())
+    assert page_writer.chart_svg(chart()) == page_writer.chart_svg(chart())
 
 
 def test_bars_run_from_low_to_high_with_labels_at_their_ends() -> None:

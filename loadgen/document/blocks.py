@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from loadgen.report.html.charts.chart import Chart
+    from loadgen.document.charts.chart import Chart
 
 
 class Tone(StrEnum):
@@ -105,13 +105,20 @@ class Items(Struct, frozen=True):
     """A list.
 
     Attributes:
-        lines: An item each.
+        items: Each of a line, or of several below each other.
         numbered: Whether the items have numbers.
     """
 
     shape: ClassVar = "items"
-    lines: tuple[Line, ...]
+    items: tuple[Line | Cell, ...]
     numbered: bool = False
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        """The lines of each item."""
+        for item in self.items:
+            several = tuple(part for part in item if isinstance(part, tuple))
+            yield several or (tuple(part for part in item if isinstance(part, Span)),)
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from loadgen.report.html.charts import svg
-from loadgen.report.html.charts.chart import Chart
-from loadgen.report.html.document import (
+from loadgen.document.blocks import (
     Cell,
     Code,
     Document,
@@ -27,6 +25,8 @@ from loadgen.report.html.document import (
     Tone,
     without_drawings,
 )
+from loadgen.document.charts import svg
+from loadgen.document.charts.chart import Chart
 from loadgen.util.terminal_text import printable, printable_lines
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.report.html.charts.scale import (
+from loadgen.document.charts.scale import (
     MAX_TICKS,
     Linear,
     Log,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.report.html import (
+from loadgen.document import (
     Badge,
     Block,
     Code,
@@ -24,11 +24,11 @@ from loadgen.report.html import (
     Tone,
     cell,
     line,
+    page_writer,
     prose,
-    writer,
 )
-from loadgen.report.html.charts.chart import Chart, Curve, Heat, Panel
-from loadgen.report.html.charts.scale import Linear
+from loadgen.document.charts.chart import Chart, Curve, Heat, Panel
+from loadgen.document.charts.scale import Linear
 from tests.helpers.html_page import Page
 
 SCALE = Linear("s", 0.0, 1.0)
@@ -45,7 +45,7 @@ NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnex
 
 def markdown(*blocks: Block) -> str:
     """What blocks are below the title."""
-    return writer.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
+    return page_writer.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
 
 
 # -- Markdown for GitHub
@@ -53,7 +53,7 @@ def markdown(*blocks: Block) -> str:
 
 def github(*blocks: Block) -> str:
     """What blocks are below the title."""
-    return writer.github(Document("Title", blocks)).removeprefix("# Title\n\n")
+    return page_writer.github(Document("Title", blocks)).removeprefix("# Title\n\n")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_note_is_an_admonition_with_its_blocks_below_it(folded: bool | None, m
 def test_columns_of_numbers_stand_at_the_right() -> None:
     table = Table(("A", "B", "C"), ((cell("x"), cell("1"), cell("2")),), text_columns=1)
     assert markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
-    page = Page(writer.html(Document("Title", (table,))))
+    page = Page(page_writer.html(Document("Title", (table,))))
     assert [
         tag for tag, name, value in page.attributes if (name, value) == ("class", "number")
     ] == ["th", "th", "td", "td"]
@@ -168,7 +168,7 @@ def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
         markdown(facts)
         == '- <abbr title="Time &#124; to">TTFT</abbr>: **20 ms** p99 30 ms\n- Rate: **5**\n'
     )
-    texts = Page(writer.html(Document("Title", (facts,)))).texts
+    texts = Page(page_writer.html(Document("Title", (facts,)))).texts
     assert {
         ("dfn", "TTFT"),
         ("span", "Time | to"),
@@ -181,7 +181,7 @@ def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
 def test_definition_of_a_term_is_reached_by_keyboard() -> None:
     term = Span("TTFT", about="Time to first token")
     page = Page(
-        writer.html(
+        page_writer.html(
             Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),))))
         )
     )
@@ -198,7 +198,7 @@ def test_definition_of_a_term_is_reached_by_keyboard() -> None:
 def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
     text = Paragraph(line(Span("a run", link="r 1.html"), Span("x", link="javascript:alert(1)")))
     assert markdown(text) == "[a run](r%201.html)[x](javascript%3Aalert%281%29)\n"
-    page = Page(writer.html(Document("Title", (text,))))
+    page = Page(page_writer.html(Document("Title", (text,))))
     assert [value for tag, name, value in page.attributes if name == "href"] == [
         "r%201.html",
         "javascript%3Aalert%281%29",
@@ -208,24 +208,26 @@ def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
 def test_a_drawing_is_in_the_page_or_beside_its_markdown() -> None:
     assert markdown(DRAWING) == "![Rates \\[1\\]](charts/rates.svg)\n"
     document = Document("Title", (Note("tip", "In", (DRAWING,)),))
-    files = writer.chart_files(document)
+    files = page_writer.chart_files(document)
     assert list(files) == ["rates.svg"]
     assert files["rates.svg"].startswith("<svg xmlns=")
     labels = [
-        value for _, name, value in Page(writer.html(document)).attributes if name == "aria-label"
+        value
+        for _, name, value in Page(page_writer.html(document)).attributes
+        if name == "aria-label"
     ]
     assert labels == ["Rates: Rates [1]"] * 2  # for wide and for narrow screens
 
 
 def test_two_drawings_have_ids_of_their_own() -> None:
-    page = Page(writer.html(Document("Title", (HEAT_MAP, HEAT_MAP))))
+    page = Page(page_writer.html(Document("Title", (HEAT_MAP, HEAT_MAP))))
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids)) >= 4
 
 
 def test_script_is_present_only_if_needed_and_policy_allows_one() -> None:
     quiet, lively = (
-        writer.html(Document("Title", (Code("x", copyable=copyable),)))
+        page_writer.html(Document("Title", (Code("x", copyable=copyable),)))
         for copyable in (False, True)
     )
     assert "<script" not in quiet
@@ -290,7 +292,7 @@ def test_html_has_the_same_contents() -> None:
         Table(("Head",), ((cell(Span("+1%", Tone.GOOD)),),)),
         Note("warning", "Beware", (Code("x < y"),), folded=True),
     )
-    texts = Page(writer.html(Document("Title", blocks))).texts
+    texts = Page(page_writer.html(Document("Title", blocks))).texts
     for wanted in (
         ("h1", "Title"),
         ("h2", "One"),
@@ -312,14 +314,14 @@ def test_text_is_escaped_in_html() -> None:
     )
     table = Table((NASTY,), ((cell(Span(NASTY, Tone.BAD)),),))
     chart = Drawing("x", replace(DRAWING.chart, about=NASTY))
-    text = writer.html(Document(NASTY, (*parts, table)))
+    text = page_writer.html(Document(NASTY, (*parts, table)))
     page = Page(text)
     assert "script" not in {tag for tag, _ in page.texts}
     assert "\x1b" not in text
     shown = [found for _, found in page.texts if "<script>" in found]
     # Title twice, contents, heading, paragraph, code in it, code, note, badge, the table's two.
     assert len(shown) == 11
-    drawn = Page(writer.html(Document("Title", (chart,))))
+    drawn = Page(page_writer.html(Document("Title", (chart,))))
     labels = [value for _, _, value in drawn.attributes if value and "<script>" in value]
     assert len(labels) == 2
     assert "script" not in {tag for tag, _ in drawn.texts if "alert" in _}
@@ -328,7 +330,7 @@ def test_text_is_escaped_in_html() -> None:
 def test_html_loads_no_resource() -> None:
     headings = (Heading(2, "One"), Heading(2, "Two"))
     plain, charted = (
-        writer.html(Document("Title", (*headings, *blocks))) for blocks in ((), (HEAT_MAP,))
+        page_writer.html(Document("Title", (*headings, *blocks))) for blocks in ((), (HEAT_MAP,))
     )
     for text, loaded in ((plain, ["a", "a"]), (charted, ["a", "a", "image", "use"])):
         attributes = Page(text).attributes
@@ -350,21 +352,23 @@ def test_html_loads_no_resource() -> None:
 
 def test_contents_stand_before_the_first_of_several_parts() -> None:
     answer, parts = Paragraph(line("the answer")), (Heading(2, "One"), Paragraph(line("text")))
-    text = writer.html(Document("Title", (answer, *parts, Heading(2, "Two"))))
+    text = page_writer.html(Document("Title", (answer, *parts, Heading(2, "Two"))))
     assert text.index("the answer") < text.index("<nav>") < text.index('<h2 id="one">')
-    assert "<nav>" not in writer.html(Document("Title", (answer, *parts)))
+    assert "<nav>" not in page_writer.html(Document("Title", (answer, *parts)))
 
 
 def test_badge_has_its_colour_and_its_text() -> None:
     badge = Badge("danger", line(Span("NOT OK", Tone.STRONG), ' 3 "of" 10'))
-    text = writer.html(Document("Title", (badge,)))
+    text = page_writer.html(Document("Title", (badge,)))
     assert '<p class="badge danger"><strong>NOT OK</strong> 3 &#34;of&#34; 10</p>' in text
     assert markdown(badge) == "!!! danger \"NOT OK 3 'of' 10\"\n"
 
 
 def test_headings_that_are_alike_have_anchors_of_their_own() -> None:
     page = Page(
-        writer.html(Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "..."))))
+        page_writer.html(
+            Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "...")))
+        )
     )
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert ids == ["a-b", "a-b-2", "part"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from textwrap import wrap
 
-from loadgen.report.html.charts import marks
-from loadgen.report.html.charts.chart import Chart, Curve, Heat, Mark, Panel
-from loadgen.report.html.charts.plot import BOLD_LETTER, NARROW, WIDE, Layout, Plot, text
-from loadgen.report.html.charts.scale import Names
+from loadgen.document.charts import marks
+from loadgen.document.charts.chart import Chart, Curve, Heat, Mark, Panel
+from loadgen.document.charts.plot import BOLD_LETTER, NARROW, WIDE, Layout, Plot, text
+from loadgen.document.charts.scale import Names
 from loadgen.util.terminal_text import printable
 
 GAP = 12  # between panels

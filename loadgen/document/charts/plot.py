@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 
-from loadgen.report.html.charts.scale import Scale
+from loadgen.document.charts.scale import Scale
 from loadgen.util.terminal_text import printable
 
 LETTER = 0.58  # the width of a letter as a share of the height of its font, on average

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from loadgen.report.html.charts.chart import (
+from loadgen.document.charts.chart import (
     Band,
     Bars,
     Curve,
@@ -19,7 +19,7 @@ from loadgen.report.html.charts.chart import (
     Scatter,
     Whiskers,
 )
-from loadgen.report.html.charts.plot import BOLD_LETTER, LABEL_GAP, WIDE, Plot
+from loadgen.document.charts.plot import BOLD_LETTER, LABEL_GAP, WIDE, Plot
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 FAINTEST = 48  # of 255: of a cell of the heat map with one value

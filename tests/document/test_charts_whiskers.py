@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loadgen.report.html.charts.chart import Chart, Panel, Whiskers
-from loadgen.report.html.charts.scale import Linear, Names, Scale
+from loadgen.document.charts.chart import Chart, Panel, Whiskers
+from loadgen.document.charts.scale import Linear, Names, Scale
 from tests.helpers import drawn_charts
 from tests.helpers.drawn_charts import LEFT, RIGHT, TOP, of_class
 

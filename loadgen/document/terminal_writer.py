@@ -1,0 +1,158 @@
+"""Writer of blocks as lines for a terminal, as wide as it is; charts are left out."""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from loadgen.document.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Heading,
+    Items,
+    Line,
+    Note,
+    Paragraph,
+    Table,
+    Tone,
+    without_drawings,
+)
+from loadgen.util.terminal_text import display_width, printable, wrap
+
+GAP = "  "  # between two columns
+INDENT = "    "  # of the rest of a paragraph
+LEAST_WIDTH = 12  # of a column whose words are wrapped
+MARKS = ("*", "~")  # behind a number; they stand right of the digits, which stay below each other
+APART = (Heading, Note, Code)  # have an empty line before and after them
+ALARMING = ("warning", "danger")
+
+
+def text(blocks: Sequence[Block], columns: int) -> str:
+    """Write blocks as lines, each with its end; nothing in them moves a terminal.
+
+    Args:
+        blocks: The blocks.
+        columns: How long a line may be; code and single words may be longer.
+    """
+    return "".join(f"{line}\n" for line in lines(blocks, columns))
+
+
+def lines(blocks: Sequence[Block], columns: int) -> Iterator[str]:
+    """Write blocks as lines without their ends; arguments as for `text`."""
+    before: Block | None = None
+    for block in without_drawings(tuple(blocks)):
+        if before is not None and (isinstance(before, APART) or isinstance(block, APART)):
+            yield ""
+        yield from (line.rstrip() for line in _block_lines(block, columns))
+        before = block
+
+
+def _block_lines(block: Block, columns: int) -> Iterator[str]:
+    match block:
+        case Heading(text=words) | Paragraph(text=words) | Badge(text=words):
+            yield from wrap(_words(words), columns, INDENT)
+        case Items():
+            for number, item in enumerate(block.cells, 1):
+                yield from _item(item, f"{number}. " if block.numbered else "- ", columns)
+        case Code():
+            yield from map(printable, block.text.rstrip("\n").split("\n"))
+        case Table():
+            yield from _table(block, columns)
+        case Facts():
+            rows = ((fact.name.text, fact.value, fact.beside) for fact in block.facts)
+            yield from _table(Table.of(("", "", ""), rows), columns)
+        case Note():
+            alarm = "! " if block.folded is None and block.kind in ALARMING else ""
+            yield from wrap(alarm + printable(block.title), columns, INDENT)
+            for line in lines(block.blocks, columns - len(GAP)):
+                yield GAP + line
+
+
+def _words(words: Line | str, *, in_table: bool = False) -> str:
+    """Write a line; code is marked where it stands between words."""
+    if isinstance(words, str):
+        return printable(words)
+    return "".join(
+        f"`{printable(span.text)}`"
+        if span.tone is Tone.CODE and not in_table
+        else printable(span.text)
+        for span in words
+    )
+
+
+def _item(item: Cell, bullet: str, columns: int) -> Iterator[str]:
+    """Write an item: its bullet stands before the first line alone."""
+    before = bullet
+    for line in item:
+        for part in wrap(_words(line), columns - len(bullet), GAP):
+            yield before + part
+            before = " " * len(bullet)
+
+
+def _table(table: Table, columns: int) -> Iterator[str]:
+    """Write a table; where it is too wide, words are wrapped, then the rest stands below."""
+    head = [[printable(name)] for name in table.head]
+    rows = [[[_words(line, in_table=True) for line in cell] for cell in row] for row in table.rows]
+    for column, has_numbers in enumerate(table.numbers):
+        cells = [*(row[column] for row in rows), head[column]]
+        if has_numbers and any(line.endswith(MARKS) for cell in cells for line in cell):
+            for cell in cells:
+                cell[:] = [line if line.endswith(MARKS) else f"{line} " for line in cell]
+    shown = [head, *rows] if any(table.head) else rows
+    widths = [
+        max((display_width(line) for row in shown for line in row[column]), default=0)
+        for column in range(len(head))
+    ]
+    widths = _narrowed(widths, table.numbers, columns)
+    for part in _parts(widths, columns):
+        for row in shown:
+            placed = [(row[at], widths[at], table.numbers[at]) for at in part]
+            yield from _row(placed)
+
+
+def _narrowed(widths: Sequence[int], numbers: Sequence[bool], columns: int) -> list[int]:
+    """Take width from the widest columns of words until the table fits."""
+    narrow = list(widths)
+    words = [at for at, has_numbers in enumerate(numbers) if not has_numbers]
+    while sum(narrow) + len(GAP) * (len(narrow) - 1) > columns:
+        widest = max(words, key=narrow.__getitem__, default=None)
+        if widest is None or narrow[widest] <= LEAST_WIDTH:
+            break
+        narrow[widest] -= 1
+    return narrow
+
+
+def _parts(widths: Sequence[int], columns: int) -> Iterator[list[int]]:
+    """Divide the columns into parts that fit; each begins with the first column."""
+    part, used = [0], widths[0] if widths else 0
+    for at, width in enumerate(widths[1:], 1):
+        if used + len(GAP) + width > columns and len(part) > 1:
+            yield part
+            part, used = [0], widths[0]
+        part.append(at)
+        used += len(GAP) + width
+    yield part
+
+
+def _row(cells: Sequence[tuple[Sequence[str], int, bool]]) -> Iterator[str]:
+    """Write a row as lines.
+
+    Args:
+        cells: Of each cell its lines, its width, and whether it is a number.
+    """
+    columns = [
+        [*cell] if has_numbers else [part for line in cell for part in wrap(line, width)]
+        for cell, width, has_numbers in cells
+    ]
+    for parts in zip_longest(*columns, fillvalue=""):
+        aligned = (
+            _aligned(part, width, has_numbers=has_numbers)
+            for part, (_, width, has_numbers) in zip(parts, cells, strict=True)
+        )
+        yield GAP.join(aligned)
+
+
+def _aligned(text: str, width: int, *, has_numbers: bool) -> str:
+    room = " " * (width - display_width(text))
+    return room + text if has_numbers else text + room
