@@ -274,7 +274,7 @@ class Document(Struct, frozen=True):
 
 
 def without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return the blocks without charts, and without headings that have nothing else below them."""
+    """Return the blocks without charts, and without headings and notes that have nothing else."""
     kept: list[Block] = []
     for block in reversed(blocks):
         if isinstance(block, Drawing):
@@ -283,11 +283,12 @@ def without_drawings(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
             after = kept[-1] if kept else None  # `kept` begins with the last block
             if after is None or (isinstance(after, Heading) and after.level <= block.level):
                 continue
-        kept.append(
-            replace(block, blocks=without_drawings(block.blocks))
-            if isinstance(block, Note)
-            else block
-        )
+        if isinstance(block, Note) and block.blocks:
+            inside = without_drawings(block.blocks)
+            if inside:
+                kept.append(replace(block, blocks=inside))
+            continue
+        kept.append(block)
     return tuple(reversed(kept))
 
 

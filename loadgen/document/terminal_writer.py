@@ -22,7 +22,7 @@ from loadgen.util.terminal_text import display_width, printable, wrap
 
 GAP = "  "  # between two columns
 INDENT = "    "  # of the rest of a paragraph
-LEAST_WIDTH = 12  # of a column whose words are wrapped
+LEAST_WIDTH = 12  # of a column whose words are wrapped, if none of its words is longer
 MARKS = ("*", "~")  # behind a number; they stand right of the digits, which stay below each other
 APART = (Heading, Note, Code)  # have an empty line before and after them
 ALARMING = ("warning", "danger")
@@ -44,7 +44,7 @@ def lines(blocks: Sequence[Block], columns: int) -> Iterator[str]:
     for block in without_drawings(tuple(blocks)):
         if before is not None and (isinstance(before, APART) or isinstance(block, APART)):
             yield ""
-        yield from (line.rstrip() for line in _block_lines(block, columns))
+        yield from _block_lines(block, columns)
         before = block
 
 
@@ -100,26 +100,33 @@ def _table(table: Table, columns: int) -> Iterator[str]:
             for cell in cells:
                 cell[:] = [line if line.endswith(MARKS) else f"{line} " for line in cell]
     shown = [head, *rows] if any(table.head) else rows
-    widths = [
-        max((display_width(line) for row in shown for line in row[column]), default=0)
-        for column in range(len(head))
+    columns_of = [[line for row in shown for line in row[at]] for at in range(len(head))]
+    widths = [max(map(display_width, lines), default=0) for lines in columns_of]
+    least = [
+        max((display_width(word) for line in lines for word in line.split()), default=0)
+        for lines in columns_of
     ]
-    widths = _narrowed(widths, table.numbers, columns)
+    widths = _narrowed(widths, least, table.numbers, columns)
     for part in _parts(widths, columns):
         for row in shown:
             placed = [(row[at], widths[at], table.numbers[at]) for at in part]
             yield from _row(placed)
 
 
-def _narrowed(widths: Sequence[int], numbers: Sequence[bool], columns: int) -> list[int]:
-    """Take width from the widest columns of words until the table fits."""
+def _narrowed(
+    widths: Sequence[int], least: Sequence[int], numbers: Sequence[bool], columns: int
+) -> list[int]:
+    """Take width from the widest columns of words until the table fits; no word is broken."""
     narrow = list(widths)
-    words = [at for at, has_numbers in enumerate(numbers) if not has_numbers]
     while sum(narrow) + len(GAP) * (len(narrow) - 1) > columns:
-        widest = max(words, key=narrow.__getitem__, default=None)
-        if widest is None or narrow[widest] <= LEAST_WIDTH:
+        words = [
+            at
+            for at, has_numbers in enumerate(numbers)
+            if not has_numbers and narrow[at] > max(least[at], LEAST_WIDTH)
+        ]
+        if not words:
             break
-        narrow[widest] -= 1
+        narrow[max(words, key=narrow.__getitem__)] -= 1
     return narrow
 
 
@@ -150,7 +157,7 @@ def _row(cells: Sequence[tuple[Sequence[str], int, bool]]) -> Iterator[str]:
             _aligned(part, width, has_numbers=has_numbers)
             for part, (_, width, has_numbers) in zip(parts, cells, strict=True)
         )
-        yield GAP.join(aligned)
+        yield GAP.join(aligned).rstrip()
 
 
 def _aligned(text: str, width: int, *, has_numbers: bool) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from loadgen.errors import BadInput
 from loadgen.library.accepted import check_path
-from loadgen.report import is_series, series_console, write_json
+from loadgen.report import is_series, render_series, write_json
 from loadgen.report.result.series import Series
 from loadgen.runner import run_result
 from loadgen.runner.run_result import SavedResult
@@ -26,7 +26,7 @@ class SavedSeries(Series, kw_only=True):
         write_json(path, self.to_dict())
 
     def __str__(self) -> str:
-        return series_console.render(self)
+        return render_series(self)
 
     def __repr__(self) -> str:
         level = "" if self.found is None else f", found {self.found.level}"

@@ -1,7 +1,7 @@
 """Reports: pure functions of what was measured, and the files they are kept in."""
 
 from loadgen.report import series
-from loadgen.report.console import render
+from loadgen.report.console import render, render_series
 from loadgen.report.files import opener_for, save, save_junit, save_markdown, save_page, series_path
 from loadgen.report.json_file import from_dict, load, to_json, write_json
 from loadgen.report.result import RunResult
@@ -17,6 +17,7 @@ __all__ = [
     "load",
     "opener_for",
     "render",
+    "render_series",
     "save",
     "save_junit",
     "save_markdown",

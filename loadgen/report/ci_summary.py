@@ -41,10 +41,10 @@ def markdown(result: RunResult | Series) -> str:
     title = f"{label}: {run.title(result)}" if label else run.title(result)
     blocks = [*opening(result), *gate_blocks(gate.demands(result))]
     blocks += [Heading(2, "Figures"), *figures(result)]
-    if wrong := result.failed_checks:
+    if result.failed_checks:
         blocks += [
             Heading(2, "Checks that failed"),
-            Items(tuple(map(verdict.reason, wrong))),
+            Items(tuple(verdict.failed(result))),
         ]
     return page_writer.github(Document(title, tuple(blocks), run.origin(result)))
 
@@ -124,6 +124,6 @@ def notebook_html(result: RunResult) -> str:
     its own.
     """
     blocks = [*opening(result), *figures(result)]
-    if wrong := result.failed_checks:
-        blocks.append(Items(tuple(map(verdict.reason, wrong))))
+    if result.failed_checks:
+        blocks.append(Items(tuple(verdict.failed(result))))
     return page_writer.fragment(Document("", tuple(blocks)))

@@ -1,26 +1,18 @@
-"""The console report of a run: its state first and last."""
+"""The console reports: of a run, its state first and last; of a series, its answer last."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Literal
 
 from loadgen.config import slo
-from loadgen.config.output import parse_percentiles
-from loadgen.report import load_line, run_state, sglang_block, vllm_block
+from loadgen.document import Block, Cell, Items, Line, Paragraph, cell, line, terminal_writer
+from loadgen.report import load_line, run_state, series_answer
 from loadgen.report.result import RunResult
-from loadgen.report.result.numbers import meaning
-from loadgen.report.sections import (
-    client,
-    groups,
-    latencies,
-    outcomes,
-    server,
-    tokens,
-    user_behavior,
-    verdict,
-)
+from loadgen.report.result.series import Series
+from loadgen.report.sections import groups, latencies, outcomes, verdict
 from loadgen.report.summary_line import caveats, join_parts, state_parts, summary_line
-from loadgen.util.terminal_text import PLAIN, Screen, printable, wrap
+from loadgen.report.tool_block import tool_block
+from loadgen.util.terminal_text import PLAIN, Screen, printable
 
 # The state line; with the latencies and what failed; with the block of vLLM or SGLang, too; all.
 Form = Literal["line", "brief", "block", "full"]
@@ -28,20 +20,6 @@ WIDTHS = (60, 120)  # the least and the greatest
 USUAL_WIDTH = 100  # in a file
 MAX_LINES = 2  # of examples, and of advice, where requests failed
 TABLE = ("ttft", "ttfo", "tpot", "icl", "e2el")  # the latencies of a short report
-DETAILS = (
-    outcomes.lines,
-    outcomes.end_lines,
-    user_behavior.lines,
-    outcomes.body_lines,
-    tokens.rows_left_out,
-    tokens.token_counts,
-    tokens.rates,
-    tokens.efficiency,
-    server.cache_lines,
-    client.lines,
-    server.metric_lines,
-    server.call_lines,
-)
 
 
 def render(
@@ -59,8 +37,28 @@ def render(
     if form == "line":
         return f"{last}\n"
     first = join_parts(chain(state_parts(result), caveats(result)), screen)
-    rows = [*map(printable, _rows(result, form, width(screen))), *_saved(saved)]
-    return "\n".join([first, *rows, last]) + "\n"
+    blocks = list(_full(result) if form == "full" else _short(result, form))
+    gap = [""] if isinstance(blocks[0], terminal_writer.APART) else []
+    rows = terminal_writer.lines(blocks, width(screen))
+    return "\n".join([first, *gap, *rows, *map(_saved, saved), last]) + "\n"
+
+
+def render_series(
+    runs: Series, *, is_brief: bool = False, saved: Sequence[str] = (), screen: Screen = PLAIN
+) -> str:
+    """Render the console report of a series; nothing in it moves a terminal.
+
+    Args:
+        runs: The runs.
+        is_brief: Whether only the table and the answer are written.
+        saved: The paths of the files that were written.
+        screen: Where it is shown.
+    """
+    from loadgen.report.run_page import series
+
+    rows = terminal_writer.lines(list(series.short(runs, is_brief=is_brief)), width(screen))
+    answer = join_parts(series_answer.parts(runs), screen)
+    return "\n".join([*rows, *map(_saved, saved), answer]) + "\n"
 
 
 def width(screen: Screen) -> int:
@@ -69,51 +67,32 @@ def width(screen: Screen) -> int:
     return USUAL_WIDTH if screen.columns is None else min(max(screen.columns, least), most)
 
 
-def wrapped(lines: Iterable[str], columns: int) -> Iterator[str]:
-    """Break lines between words; continuation lines are indented."""
-    for line in map(printable, lines):
-        yield from wrap(line, columns, " " * (len(line) - len(line.lstrip()) + 4))
+def _full(result: RunResult) -> Iterator[Block]:
+    """Write all that is known of a run: what is on its page, without charts and settings."""
+    from loadgen.report.run_page import run  # has charts, which take 0.02 s to import
+
+    yield tool_block(result)
+    yield from run.sections(result, has_charts=False)
+    yield Paragraph.of(f"Load: {load_line.full_text(result)}")
 
 
-def _rows(result: RunResult, form: Form, columns: int) -> Iterator[str]:
-    load = [f"Load: {load_line.full_text(result)}"]
-    if form != "full" and not result.numbers.completed:
-        why = chain(verdict.interruptions(result), _why_failed(result))
-        yield from wrapped(chain(why, load), columns)
+def _short(result: RunResult, form: Form) -> Iterator[Block]:
+    interruptions = list(map(line, verdict.interruptions(result)))
+    if not result.numbers.completed:
+        yield from _items(chain(interruptions, _why_failed(result)))
+        yield Paragraph.of(f"Load: {load_line.full_text(result)}")
         return
-    if form != "full" and run_state.state_of(result) is not run_state.State.OK:
-        yield from wrapped(_why_failed(result), columns)
+    if run_state.state_of(result) is not run_state.State.OK:
+        yield from _items(_why_failed(result))
     if form != "brief":
-        yield ""
-        yield from _block(result)
-        yield ""
-    if form == "full":
-        yield from latencies.rows(result)
-        yield from wrapped(latencies.notes(result), columns)
-        yield ""
-        yield from groups.tables(result)
-        yield from wrapped(chain.from_iterable(lines(result) for lines in DETAILS), columns)
-        yield ""
-        yield from wrapped(verdict.lines(result), columns)
-    else:
-        named = _table_rows(result)
-        yield from latencies.rows(result, named)
-        yield from wrapped(latencies.marks(result, named), columns)
-        yield from groups.tables(result)
-        short = (verdict.interruptions, verdict.slo_lines, verdict.failed_lines)
-        yield from chain.from_iterable(lines(result) for lines in short)
-    yield from wrapped(load, columns)
-
-
-def _block(result: RunResult) -> list[str]:
-    """Write the block of vLLM, or of SGLang where the run was asked for it."""
-    settings = result.provenance.settings
-    if result.sglang is not None:
-        longest_ms = result.latency_ms.named(meaning(settings)["itl"]).max_ms
-        return list(sglang_block.block(result.flat(), longest_ms))
-    selected = settings.percentile_metrics.split(",")
-    percentiles = parse_percentiles(settings.metric_percentiles)
-    return list(vllm_block.block(result.flat(), selected, percentiles))
+        yield tool_block(result)
+    named = _table_rows(result)
+    yield latencies.table(result, named)
+    yield from map(Paragraph.of, latencies.marks(result, named))
+    yield from groups.blocks(result, groups.MAX_TURNS)
+    limits = map(line, verdict.slo_lines(result))
+    yield from _items(chain(interruptions, limits, verdict.failed(result)))
+    yield Paragraph.of(f"Load: {load_line.full_text(result)}")
 
 
 def _table_rows(result: RunResult) -> list[tuple[str, str]]:
@@ -122,11 +101,21 @@ def _table_rows(result: RunResult) -> list[tuple[str, str]]:
     return [(name, title) for name, title in latencies.distributions(result) if name in names]
 
 
-def _why_failed(result: RunResult) -> Iterator[str]:
+def _items(items: Iterable[Line | Cell]) -> Iterator[Items]:
+    """Write a list; nothing where it has no items."""
+    if shown := tuple(items):
+        yield Items(shown)
+
+
+def _why_failed(result: RunResult) -> Iterator[Cell]:
     """Write what the servers said of requests that failed, and what to do."""
-    yield from islice(outcomes.example_lines(result, 1), MAX_LINES)
-    yield from (f"    -> {advice}" for advice in islice(run_state.advice(result), MAX_LINES))
+    examples = islice(outcomes.examples(result, 1), MAX_LINES)
+    advice = map(verdict.advice_line, islice(run_state.advice(result), MAX_LINES))
+    *others, last = [cell(example) for example in examples] or [()]
+    yield from others
+    if end := (*last, *advice):
+        yield end
 
 
-def _saved(paths: Sequence[str]) -> Iterator[str]:
-    yield from (f"Saved: {printable(path)}" for path in paths)
+def _saved(path: str) -> str:
+    return f"Saved: {printable(path)}"

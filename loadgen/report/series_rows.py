@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from loadgen.config import slo
+from loadgen.document import Span, Table, Tone
 from loadgen.report.result.rates import Efficiency
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.series import level_of
@@ -21,6 +22,8 @@ SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
 MARK = "*"  # of a percentile of few values
 INTERVAL = "confidence interval"
+Column = tuple[str, Sequence[str]]  # its heading and its cells
+TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
 FEW_VALUES = f"{MARK} few values; the result of the run has the confidence interval"
 
 
@@ -98,21 +101,6 @@ class Row:
         return sum(seconds * value for seconds, value in rates) / duration_s if duration_s else None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table.
-
-    Attributes:
-        head: Its heading.
-        cells: Its words, one for each row.
-        has_numbers: Whether these are numbers, which stand below each other at the right.
-    """
-
-    head: str
-    cells: Sequence[str]
-    has_numbers: bool = True
-
-
 def rows(series: Series) -> list[Row]:
     """List the rows in the order of the levels; of a search without the run that sent all
     requests at once.
@@ -150,48 +138,52 @@ def sweep_latencies(series: Series) -> tuple[str, ...]:
     return SWEEP_LATENCIES if streams(series) else WHOLE_LATENCIES
 
 
-def table(series: Series, *, with_bounds: bool = False) -> list[Column]:
-    """Make the columns of the table; latencies are in ms.
+def table(series: Series, *, with_bounds: bool = False) -> Table:
+    """Make the table; latencies are in ms.
 
     Args:
         series: The runs.
         with_bounds: Whether the values that the SLO limits have their bounds beside them.
     """
     shown = rows(series)
-    columns = [Column(series.over, [f"{row.level:g}" for row in shown], has_numbers=False)]
+    first: Column = (series.over, [f"{row.level:g}" for row in shown])
     if series.load is not None:
-        columns = [
-            Column("run", [str(number) for number in range(1, len(shown) + 1)], has_numbers=False)
-        ]
+        first = ("run", [str(number) for number in range(1, len(shown) + 1)])
+    columns: list[Column] = [first]
     if any(row.judged.slo for row in shown):
-        columns.append(Column("SLO", [row.outcome for row in shown], has_numbers=False))
+        columns.append(("SLO", [row.outcome for row in shown]))
     if len({row.verdict for row in shown}) > 1:
-        columns.append(Column("verdict", [row.verdict for row in shown], has_numbers=False))
+        columns.append(("verdict", [row.verdict for row in shown]))
+    words = len(columns)
     columns += _latencies(series, shown, with_bounds=with_bounds)
     answers = [row.answers_per_s for row in shown]
     if any(rate is not None for rate in answers):
-        columns.append(Column("answers/s", _numbers(answers)))
+        columns.append(("answers/s", _numbers(answers)))
     if None in answers:  # a closed loop, a burst, few answers, or a series of an earlier version
-        columns.append(
-            Column("req/s", _numbers([row.throughput("request_throughput") for row in shown]))
-        )
+        rates = [row.throughput("request_throughput") for row in shown]
+        columns.append(("req/s", _numbers(rates)))
     if has_tokens(series):
-        columns.append(
-            Column("tok/s", _numbers([row.throughput("output_throughput") for row in shown]))
-        )
+        rates = [row.throughput("output_throughput") for row in shown]
+        columns.append(("tok/s", _numbers(rates)))
     speeds = [row.efficiency for row in shown]
     if series.kind == "sweep" and any(
         speed is not None and speed.gpus is not None for speed in speeds
     ):
         users = [None if speed is None else speed.output_tokens_per_s_per_user for speed in speeds]
         gpus = [None if speed is None else speed.output_tokens_per_s_per_gpu for speed in speeds]
-        columns.append(Column("tok/s/user", _numbers(users)))
-        columns.append(Column("tok/s/GPU", _numbers(gpus)))
+        columns += [("tok/s/user", _numbers(users)), ("tok/s/GPU", _numbers(gpus))]
     if any(row.failed for row in shown):
-        columns.append(Column("failed", [percent(row.failed, 1) for row in shown]))
+        columns.append(("failed", [percent(row.failed, 1) for row in shown]))
     if any(len(row.runs) > 1 for row in shown):
-        columns.append(Column("runs", [str(len(row.runs)) for row in shown]))
-    return columns
+        columns.append(("runs", [str(len(row.runs)) for row in shown]))
+    titles, cells = zip(*columns, strict=True)
+    table_rows = ([*map(word, row)] for row in zip(*cells, strict=True))
+    return Table.of(titles, table_rows, text_columns=words)
+
+
+def word(text: str) -> Span:
+    """Write a text; an outcome or a verdict has its colour."""
+    return Span(text, TONES.get(text, Tone.PLAIN))
 
 
 def heading(name: str) -> str:
@@ -223,7 +215,7 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
         if name in shown:
             values = [row.runs[0].latency_ms.named(name) for row in rows]
             marks = [_few(row, name) for row in rows]
-            columns.append(Column(heading(name), _numbers(values, marks)))
+            columns.append((heading(name), _numbers(values, marks)))
             continue
         bounded = [
             next((item for item in row.judged.slo if item.limit == limited[name].text), None)
@@ -234,7 +226,7 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
         )
         values = [item.value if item is not None else None for item in bounded]
         marks = [not has_bounds and _few(row, name) for row in rows]
-        columns.append(Column(heading(name), _numbers(values, marks)))
+        columns.append((heading(name), _numbers(values, marks)))
         if has_bounds:
             lows = [item.low for item in bounded if item is not None]
             highs = [item.high for item in bounded if item is not None]
@@ -243,7 +235,7 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
                 "-" if item is None else bounds(item.low, item.high, write, "> {}", "< {}", "-")
                 for item in bounded
             ]
-            columns.append(Column(INTERVAL, cells))
+            columns.append((INTERVAL, cells))
     return columns
 
 
@@ -263,11 +255,8 @@ def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list
     """Write the numbers of a column with equally many decimals, as many as the greatest needs."""
     digits = _digits(values)
     texts = ["-" if value is None else fixed(value, digits) for value in values]
-    return (
-        [text + (MARK if mark else " ") for text, mark in zip(texts, marks, strict=True)]
-        if any(marks)
-        else texts
-    )
+    marked = marks or [False] * len(texts)
+    return [text + MARK if mark else text for text, mark in zip(texts, marked, strict=True)]
 
 
 def _digits(values: Sequence[float | None]) -> int:

@@ -1,5 +1,7 @@
 """The terminal writer: the blocks of a page as lines that fit the terminal."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from loadgen.document import (
     line,
     prose,
 )
-from loadgen.document.terminal_writer import text
+from loadgen.document.terminal_writer import GAP, LEAST_WIDTH, text
 from loadgen.util.terminal_text import display_width
 
 LATENCIES = Table.of(
@@ -54,6 +56,18 @@ def test_words_of_a_table_that_is_too_wide_are_wrapped() -> None:
         "check  value",
         "lag    12 ms of 100 ms, because",
         "       the machine is busy",
+    ]
+
+
+def test_a_long_word_of_a_table_that_is_too_wide_is_not_broken() -> None:
+    url = "http://a-server-of-a-long-name.example.org:8000/v1"
+    table = Table.of(("target", "why"), [(url, "it is the one of the tests"), ("b", "c")])
+    assert written(table, columns=30) == [
+        f"{'target'.ljust(50)}  why",
+        f"{url}  it is the",
+        f"{'':50}  one of the",
+        f"{'':50}  tests",
+        f"{'b'.ljust(50)}  c",
     ]
 
 
@@ -118,7 +132,7 @@ def test_control_characters_never_reach_the_terminal() -> None:
         Facts((Fact(Span(nasty), nasty, nasty),)),
         Note("note", nasty, ()),
     )
-    shown = text(blocks, 40)
+    shown = text(blocks, 200)
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert shown.count("\\x1b[31m") == 10
@@ -129,13 +143,21 @@ def test_control_characters_never_reach_the_terminal() -> None:
     st.sampled_from([None, 0, 1, 2]),
     st.integers(40, 120),
 )
-def test_rows_are_never_wider_than_the_terminal(
+def test_rows_are_wider_than_the_terminal_only_where_two_columns_are(
     rows: list[list[str]], text_columns: int | None, columns: int
 ) -> None:
     table = Table.of(("one", "two", "three"), rows, text_columns)
-    words = len(table.head) if text_columns is None else text_columns
+    first, *others = map(least_width, zip(*[table.head, *rows], strict=True), table.numbers)
     for row in written(table, columns=columns):
-        assert display_width(row) <= max(columns, 31 if words < len(table.head) else 0)
+        assert display_width(row) <= max(columns, first + len(GAP) + max(others))
+
+
+def least_width(cells: Sequence[str], has_numbers: bool) -> int:
+    """The columns without which words are broken, or a number and the place of its mark."""
+    if has_numbers:
+        return max(map(display_width, cells)) + 1
+    words = [word for cell in cells for word in cell.split()]
+    return max(LEAST_WIDTH, *map(display_width, words))
 
 
 @pytest.mark.parametrize("columns", [60, 120])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loadgen.document import Block, Drawing, Line, Table
+from loadgen.document import Block, Drawing, Items, Line, Table
 from loadgen.document.charts.chart import Chart, Curve
 from tests.helpers.html_page import Page
 from tests.helpers.saved_json import document, html
@@ -44,6 +44,11 @@ def rows(table: Table) -> dict[str, list[str]]:
     """Return the texts of the cells of each row by the text of its first cell."""
     said = [["; ".join(map(words, cell)) for cell in row] for row in table.rows]
     return {first: rest for first, *rest in said}
+
+
+def listed(items: Items) -> list[str]:
+    """Return the texts of the lines of all items of a list."""
+    return [words(line) for cell in items.cells for line in cell]
 
 
 def words(line: Line) -> str:

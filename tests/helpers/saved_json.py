@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.document import Document
 from loadgen.document.charts.chart import Chart
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.report import from_dict, run_page, series, series_console
+from loadgen.report import from_dict, render_series, run_page, series
 from loadgen.report.console import Form
 from loadgen.report.files import SavedFiles
 from loadgen.report.result import RunResult
@@ -29,7 +29,7 @@ def render(data: dict[str, Any], form: Form = "full") -> str:
     """The console's view of a run, or of a series."""
     found = from_dict(data)
     if isinstance(found, Series):
-        return series_console.render(found)
+        return render_series(found)
     return report.render(found, form=form)
 
 

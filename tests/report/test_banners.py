@@ -2,6 +2,7 @@
 
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
+from tests.helpers.console_lines import section
 from tests.helpers.run_facts import START, failed, measured, result, steady
 from tests.helpers.saved_json import render
 from tests.report.test_console import below, split, value
@@ -33,4 +34,6 @@ def test_an_interrupted_run_tells_what_was_never_sent_from_what_was_in_flight():
     assert own["cancelled"] == {"never_sent": 3, "in_flight": 1}
     assert own["error_rate"] == 0
     _, lines = split(render(result(made.snapshot("interrupted"))))
-    assert "PARTIAL: interrupted; requests: 1 cut off, 3 never sent." in lines
+    assert section(lines, "Reasons and advice") == [
+        "PARTIAL: interrupted; requests: 1 cut off, 3 never sent."
+    ]

@@ -7,7 +7,7 @@ import pytest
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from tests.helpers.console_lines import unwrapped
+from tests.helpers.console_lines import cells, section, table, unwrapped
 from tests.helpers.run_facts import answered, failed, measured, per_event, result, steady
 from tests.helpers.saved_json import render
 
@@ -64,7 +64,9 @@ RUN = [steady(i, due=i * 100, ttft=20 + i, gap=11, n=32) for i in range(24)]
 
 
 def split(report):
-    """The rows of the block, and the lines below it as they were before they were wrapped."""
+    """The rows of the block, and the lines below it as they were before they were wrapped and
+    indented.
+    """
     rows = report.splitlines()
     begin = rows.index(RECORDED[0])
     end = rows.index("=" * 50) + 1
@@ -100,6 +102,13 @@ def test_each_row_has_the_form_of_the_recorded_one():
         assert len(own) == (50 if own[0] in "=-" else 51)
         form = re.sub(r"\d+", "1", recorded)
         assert re.sub(r"\d+", "1", own).rstrip() == form
+
+
+def test_an_empty_line_stands_before_the_block_and_after_it():
+    state, gap, begin, *below = render(result(RUN)).splitlines()
+    assert state.startswith("OK")
+    assert (gap, begin) == ("", RECORDED[0])
+    assert below[below.index("=" * 50) + 1] == ""
 
 
 def test_the_rows_show_what_was_measured():
@@ -195,60 +204,86 @@ def test_the_verdict_counts_the_checks_that_applied():
         Check("z", None, "n/a", "capped", "y", group="B"),
     ]
     assert (
-        "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 1 checks passed"
-        in below(checks=checks)
+        "All checks: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 1 checks "
+        "passed" in below(checks=checks)
     )
 
 
 def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
     lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
-    start = lines.index(
-        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks passed"
-    )
-    assert lines[start + 1 : start + 3] == [
-        "  rate off schedule: 90.00 req/s, limit within 0.5%",
-        "    -> free a core",
+    assert section(lines, "Reasons and advice") == [
+        "rate off schedule: 90.00 req/s, limit within 0.5%",
+        "-> free a core",
     ]
+    assert (
+        "All checks: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
+        "passed" in lines
+    )
 
 
 def test_checks_that_fail_for_one_reason_get_its_advice_once():
     other = Check("loop stalls", False, "9 ms", "2 ms", "stop the hog", group="C")
     lines = below(checks=[red(), red(), other])
-    start = lines.index(
-        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks passed"
-    )
-    assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == [
-        "ra",
-        "ra",
-        "->",
-        "lo",
-        "->",
+    assert [line.partition(":")[0] for line in section(lines, "Reasons and advice")] == [
+        *("rate off schedule", "rate off schedule", "-> free a core"),
+        *("loop stalls", "-> stop the hog"),
     ]
+    assert any(line.endswith("; 0 of 3 checks passed") for line in lines)
 
 
-def test_notes_come_last_and_leave_the_verdict_alone():
+def test_notes_come_after_what_failed_and_leave_the_verdict_alone():
     note = Check(
         "enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D"
     )
     lines = below(checks=[note, Check("x", True, "1", "1", "y", group="A")])
-    start = lines.index(
-        "Verdict: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
-        "passed, 1 note"
+    assert section(lines, "Bear in mind") == ["enough: 5 values are few", "-> send more"]
+    assert not any(line.startswith("Reasons and advice") for line in lines)
+    assert (
+        "All checks: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
+        "passed, 1 note" in lines
     )
-    assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
     lines = below(checks=[note, note, red()])
-    start = lines.index(
-        "Verdict: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks "
-        "passed, 2 notes"
-    )
-    assert [line.split()[0] for line in lines[start + 1 : start + 7]] == [
-        "rate",
-        "->",
-        "note:",
-        "->",
-        "note:",
-        "->",
+    failed, noted = lines.index("Reasons and advice"), lines.index("Bear in mind")
+    assert failed < noted
+    assert [line.partition(":")[0] for line in section(lines, "Bear in mind")] == [
+        *("enough", "-> send more"),
+        *("enough", "-> send more"),
     ]
+    assert (
+        "All checks: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks "
+        "passed, 2 notes" in lines
+    )
+
+
+def test_every_check_is_listed_with_what_became_of_it():
+    checks = [
+        red(),
+        Check("x", True, "1", "2", "y", group="A"),
+        Check("z", None, "n/a", "capped", "y", group="B"),
+        Check("few", False, "5", "at least 9", "more", counts=False, group="D"),
+        Check("stalls", False, "9 ms", "2 ms", "go", counts=False, explains=True, group="C"),
+    ]
+    lines = below(checks=checks)
+    head, *rows, about, others = section(lines, "All checks: ")
+    assert cells(head) == ["group", "check", "value", "limit"]
+    assert [cells(row) for row in rows] == [
+        ["B", "rate off schedule", "failed", "90.00 req/s", "within 0.5%"],
+        ["A", "x", "passed", "1", "2"],
+        ["D", "few", "noted", "5", "at least 9"],
+        ["C", "stalls", "explains", "9 ms", "2 ms"],
+    ]
+    assert about == (
+        "Groups: B was everything sent on time?; A accounting; D are there enough values, and was "
+        "the load steady?; C did the client distort the times?"
+    )
+    assert others == "Not applicable: z"
+
+
+def test_the_checks_come_last_before_the_load():
+    *_, before, load, _ = below(checks=[Check("z", None, "n/a", "capped", "y", group="B")])
+    assert (before, load[:6]) == ("", "Load: ")
+    titles = [line for line in below(checks=[red()]) if line.startswith(("The client: ", "All "))]
+    assert [title.partition(":")[0] for title in titles] == ["The client", "All checks"]
 
 
 def test_symptoms_of_the_client_explain_late_sends_and_nothing_else():
@@ -256,14 +291,15 @@ def test_symptoms_of_the_client_explain_late_sends_and_nothing_else():
         "loop stalls", False, "9 ms", "2 ms", "stop the hog", counts=False, explains=True, group="C"
     )
     cut = Check("run cut short", False, "5 cancelled", "0", "let it end", group="B")
-    assert "  explained by: loop stalls 9 ms" in below(checks=[red(), symptom])
+    lines = below(checks=[red(), symptom])
+    assert section(lines, "Reasons and advice")[-1] == "explained by: loop stalls 9 ms"
     assert not any("explained by" in line for line in below(checks=[cut, symptom]))
 
 
 def test_percentiles_of_few_values_are_marked_with_what_they_need():
     lines = below(records=[steady(i, ttft=20 + i, n=1) for i in range(100)])
-    (row,) = [line for line in lines if line.startswith("TTFT from due")]
-    assert [cell.endswith("*") for cell in row.split()[3:]] == [False, False, False, True, False]
+    row = table(lines, "Latency (ms)")["TTFT from due"]
+    assert [cell.endswith("*") for cell in row] == [False, False, False, True, False, False]
     (note,) = [line for line in lines if line.startswith("*")]
     assert note == "* few requests: p99 needs 662"
 
@@ -273,53 +309,71 @@ def test_rows_that_the_client_may_have_moved_are_marked():
     for record in records:
         record.restore([], earliest=[(10, record.stamps[10] - 8_000_000)])
     lines = below(records=records)
-    marked = [line.split("~")[0].strip() for line in lines if line[:18].rstrip().endswith("~")]
-    assert marked == ["ICL"]
+    marked = [title for title in table(lines, "Latency (ms)") if title.endswith("~")]
+    assert marked == ["ICL ~"]
     (note,) = [line for line in lines if line.startswith("~")]
     assert note.startswith("~ ICL: client at most 8.0")
 
 
 def test_gaps_are_marked_by_their_requests_and_have_no_interval():
     lines = below(records=[steady(i, n=700) for i in range(100)])
-    (row,) = [line for line in lines if line.startswith("ICL ")]
-    assert [cell.endswith("*") for cell in row.split()[1:]] == [False, False, False, True, False]
+    row = table(lines, "Latency (ms)")["ICL"]
+    assert [cell.endswith("*") for cell in row] == [False, False, False, True, False, False]
     (note,) = [line for line in lines if line.startswith("*")]
     assert "ICL" not in note
 
 
 def test_icl_is_printed_and_itl_only_where_it_differs():
     lines = below(records=[per_event((20, 1), (40, 5))])
-    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("ITL", "ICL "))}
-    assert (rows["ITL"][0], rows["ICL"][0]) == ("5.000", "20.000")
+    rows = table(lines, "Latency (ms)")
+    assert (rows["ITL"][0], rows["ICL"][0]) == ("5.000", "20.00")
     assert sum(line.startswith("ICL: inter-chunk latency") for line in lines) == 1
-    assert not [line for line in below() if line.startswith("ITL")]
+    assert "ITL" not in table(below(), "Latency (ms)")
 
 
 def test_marks_do_not_shift_the_columns():
-    few, many = ([steady(i, n=1) for i in range(count)] for count in (5, 700))
-    (marked,), (plain,) = (
-        [line for line in below(records=records) if line.startswith("TTFT from due")]
-        for records in (few, many)
-    )
-    assert marked.replace("*", " ") == plain
+    records = [steady(i, n=3 if i < 5 else 1) for i in range(700)]
+    lines = below(records=records)
+    (plain,) = [line for line in lines if line.startswith("TTFT from due  ")]
+    (marked,) = [line for line in lines if line.startswith("TPOT  ")]
+    assert ("*" in plain, marked.count("*")) == (False, 3)
+    ends = [
+        [found.end() for found in re.finditer(r"\d+\b(?!\.)", line)] for line in (plain, marked)
+    ]
+    assert ends[0] == ends[1]
 
 
 def test_enough_values_need_no_mark():
     assert not any("*" in line for line in below(records=[steady(i, n=3) for i in range(700)]))
 
 
-def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
+def test_outcomes_are_counted_with_an_example_of_each_failure_in_one_line():
     records = [steady(0), failed(1, Outcome.STATUS, detail="two\nlines \x1b[31m" + "x y " * 300)]
     lines = below(records=records)
-    assert "Outcomes: ok 1, status(503) 1" in lines
+    counted = {"ok": ["1", "50.00%"], "status(503)": ["1", "50.00%"]}
+    assert table(lines, "outcome ") == counted
     (example,) = [
         line
         for line in lines
-        if line.startswith("  status(503): request 1, first token: two lines [31mx y x")
+        if line.startswith("status(503): request 1, first token: two lines [31mx y x")
     ]
     assert example.endswith("...")
     assert len(example) < 210
     assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.parametrize("form", ["brief", "block"])
+@pytest.mark.parametrize("answers", [[], [steady(0)]])
+def test_failures_of_a_short_report_are_an_item_each_and_the_advice_stands_below_the_last(
+    form, answers
+):
+    records = [*answers, failed(1, Outcome.STATUS), failed(2, Outcome.REFUSED)]
+    assert render(result(records), form=form).splitlines()[1:5] == [
+        "- status(503): request 1, first token: why",
+        "- refused: request 2, waiting: why",
+        "  -> check that the server runs, and --base-url",
+        "  -> read the log of the server",
+    ]
 
 
 def test_rows_of_a_trace_that_were_left_out_are_counted():
@@ -348,39 +402,49 @@ def test_chosen_clock_is_printed_first():
         ("due", "TTFT from due", "TTFT from sent"),
         ("sent", "TTFT from sent", "TTFT from due"),
     ):
-        rows = [line[:18].rstrip(" ~") for line in below(RunSettings(latency_from=clock), records)]
-        assert rows.index(first) + 1 == rows.index(second)
-    lines = below(records=records)
-    for start, cell in (("TTFT from due", "25.000"), ("TTFT from sent", "20.000")):
-        (line,) = [line for line in lines if line.startswith(f"{start} ")]
-        assert re.sub("[*~]", " ", line).split()[3:] == [cell] * 5
+        lines = below(RunSettings(latency_from=clock), records)
+        rows = {title.rstrip(" ~"): row for title, row in table(lines, "Latency (ms)").items()}
+        assert [*rows].index(first) + 1 == [*rows].index(second)
+        for title, value in (("TTFT from due", "25.00"), ("TTFT from sent", "20.00")):
+            assert [each.rstrip("*") for each in rows[title]] == [*[value] * 5, "1"]
 
 
-def test_the_columns_are_mean_percentiles_and_max():
+def test_the_columns_are_mean_percentiles_max_and_the_number_of_values():
     (header,) = [
         line
         for line in below(RunSettings(metric_percentiles="99.9"))
         if line.startswith("Latency (ms)")
     ]
-    assert header.split() == ["Latency", "(ms)", "mean", "p50", "p90", "p99", "p99.9", "max"]
+    columns = ["mean", "p50", "p90", "p99", "p99.9", "max", "count"]
+    assert cells(header) == ["Latency (ms)", *columns]
 
 
 def test_table_prints_n_a_without_a_value():
-    (tpot,) = [line for line in below(records=[steady(n=1)]) if line.startswith("TPOT")]
-    assert tpot.split() == ["TPOT", *["n/a"] * 5]
+    rows = table(below(records=[steady(n=1)]), "Latency (ms)")
+    assert rows["TPOT"] == [*["n/a"] * 5, "0"]
 
 
 def test_how_tokens_were_counted_is_said_with_what_usage_and_stream_disagree_on():
     records = [answered(0, reasoning=[20], tokens=[30], counts={"completion_tokens": 5})]
     lines = below(records=records)
-    assert "Output tokens counted by usage: 5 (1 reasoning event)" in lines
-    assert any(
-        "3 tokens counted but not seen as events, 0 events beyond the count" in line
-        for line in lines
+    rows = table(lines, "of requests that are ok")
+    assert rows["output, counted by usage"] == ["5"]
+    assert rows["of that, events of reasoning"] == ["1"]
+    assert (
+        "Usage and stream differ: 3 tokens counted but not seen as events, 0 events beyond the "
+        "count" in lines
     )
     lines = below(records=[steady()])
-    assert "Output tokens counted by events: 3" in lines
+    rows = table(lines, "of requests that are ok")
+    assert rows["output, counted by events"] == ["3"]
+    assert "of that, events of reasoning" not in rows
     assert not any("differ" in line for line in lines)
+
+
+def test_a_run_in_which_nothing_succeeded_has_no_counts_of_tokens():
+    lines = below(records=[failed(0)])
+    assert section(lines, "Tokens: ") == ["No request succeeded."]
+    assert section(below(records=[steady(0), failed(1)]), "Tokens: ") != ["No request succeeded."]
 
 
 def test_token_weighted_tpot_stands_beside_the_mean():

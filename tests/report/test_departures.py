@@ -141,11 +141,11 @@ def test_the_console_says_who_left_and_whether_the_server_stopped() -> None:
     assert console(servers(requests=9, aborted=2, generation_tokens=24, **IDLE)) == [
         "Users who left (--disconnect 40%@tokens=2): 2, in no latency and no error rate; "
         "of 3 drawn, 1 ended before that; 1 further turn not sent",
-        "  Did the server stop for them? Yes: it counts 2 aborted requests, it counts no answers "
+        "Did the server stop for them? Yes: it counts 2 aborted requests, it counts no answers "
         "as complete beyond those that were read, it generated 3 tokens that nobody read, it was "
         "idle 1.0 s after the last request ended",
     ]
-    assert console(None)[1].startswith("  Did the server stop for them? Not known")
+    assert console(None)[1].startswith("Did the server stop for them? Not known")
 
 
 # -- users who come again
@@ -210,9 +210,9 @@ def test_the_console_has_first_attempts_beside_what_users_saw() -> None:
     assert lines[start : start + 6] == [
         "Sent again (--retry 429): 3 requests (status(429) 3), 2 ok in the end, 1 failed; "
         "13 attempts in all, at most 3 of one request",
-        "  first attempts refused, sent to refusal     p50 4.0, p99 4.0 ms of 3",
-        "  TTFT of first attempts, from due            p50 20.0, p99 20.0 ms of 5",
-        "  TTFT after a retry, from due                p50 45.0, p99 49.9 ms of 2",
-        "  E2EL of first attempts, from due            p50 40.0, p99 40.0 ms of 5",
-        "  E2EL after a retry, from due                p50 70.0, p99 79.8 ms of 2",
+        "first attempts refused, sent to refusal: p50 4.0, p99 4.0 ms of 3",
+        "TTFT of first attempts, from due: p50 20.0, p99 20.0 ms of 5",
+        "TTFT after a retry, from due: p50 45.0, p99 49.9 ms of 2",
+        "E2EL of first attempts, from due: p50 40.0, p99 40.0 ms of 5",
+        "E2EL after a retry, from due: p50 70.0, p99 79.8 ms of 2",
     ]

@@ -2,6 +2,7 @@
 to recover.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.request_groups import PhaseResult
 from loadgen.report.sections import groups
 from loadgen.workload.arrivals import Schedule
+from tests.helpers.console_lines import cells, printed
 from tests.helpers.run_facts import failed, run_data, steady
 
 QUIET_BURST_QUIET = "2@10s,10@10s,2@10s"
@@ -97,23 +99,26 @@ def test_a_run_without_a_profile_has_no_phases() -> None:
     assert PhaseResult.each(run_data([steady(0)])) == []
 
 
-def shown(records: Sequence[Record], due: Sequence[float], **settings: Any) -> str:
+def shown(records: Sequence[Record], due: Sequence[float], **settings: Any) -> list[str]:
     asked = RunSettings(rate_profile=QUIET_BURST_QUIET, **settings).implied()
     schedule = Schedule.of(np.array(due, dtype=np.int64) * 1_000_000, 30 * 10**9)
-    return "\n".join(groups.tables(RunResult.of(run_data(records, asked, schedule), [])))
+    return printed(groups.blocks(RunResult.of(run_data(records, asked, schedule), [])))
 
 
 def test_the_table_has_a_row_for_each_phase_and_tells_the_recovery() -> None:
-    text = shown(*burst_of(3_000))
-    assert [line.split()[:4] for line in text.splitlines()[2:5]] == [
+    title, head, *rows, recovery = shown(*burst_of(3_000))
+    assert title == "Phases of the load; latencies are p50 / p99 in ms from due"
+    columns = ["phase", "requests", "ok", "failed", "ok/s", "tok/s", "TTFT", "TPOT", "E2EL"]
+    assert cells(head) == columns
+    assert [cells(row)[:4] for row in rows] == [
         ["2@10s", "20", "20", "0"],
         ["10@10s", "100", "100", "0"],
         ["2@10s", "20", "20", "0"],
     ]
-    assert "s after the burst (phase 2@10s)" in text
+    assert re.fullmatch(r"Backlog recovered 2\.[89] s after the burst \(phase 2@10s\)", recovery)
 
 
 def test_answers_in_one_piece_have_e2el_alone() -> None:
-    text = shown(*burst_of(3_000), disable_stream=True)
-    assert "E2EL" in text
-    assert "TTFT" not in text
+    _, head, *_ = shown(*burst_of(3_000), disable_stream=True)
+    assert cells(head)[-1] == "E2EL"
+    assert not {"TTFT", "TPOT"} & {*cells(head)}

@@ -5,16 +5,31 @@ from typing import Any
 
 import pytest
 
-from loadgen import __version__
+from loadgen import __version__, report
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.document import Badge, Code, Drawing, Facts, Heading, Items, Note, Paragraph, Table
-from tests.helpers import run_facts
+from loadgen.report.result import RunResult
+from loadgen.util.terminal_text import Screen
+from tests.helpers import run_facts, saved_json
+from tests.helpers.console_lines import unwrapped
 from tests.helpers.html_page import Page
-from tests.helpers.run_page_parts import blocks, charts, has, rows, tables, texts, words
+from tests.helpers.run_page_parts import (
+    blocks,
+    charts,
+    has,
+    listed,
+    rows,
+    tables,
+    texts,
+    words,
+)
 from tests.helpers.saved_json import document, html
 from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, saved, search, sweep
+from tests.report import test_departures, test_sections_groups, test_sessions, test_targets
+
+LIMITED = RunSettings(slo="ttft_p99<1s,e2el_p50<1ms", goodput=("ttft:22",), max_concurrency=4)
 
 # -- the answer
 
@@ -40,9 +55,9 @@ def test_answer_figures_and_two_charts_are_seen_and_all_else_is_folded() -> None
     notes = [block for block in page.blocks if isinstance(block, Note)]
     assert all(note.folded for note in notes)
     assert [note.title.partition(":")[0] for note in notes] == [
-        *("Reasons and advice (1)", "Bear in mind (1)", "All checks and limits of the SLO"),
-        *("Latencies", "Over time", "Requests", "Tokens", "The server", "The client"),
-        *("Run it again", "Where it comes from", "The report as it was printed on the console"),
+        *("Reasons and advice", "Bear in mind", "Latencies", "Over time", "Requests", "Tokens"),
+        *("The server", "The client", "All checks and limits of the SLO"),
+        *("Run it again", "Where it comes from", "The block of vllm bench serve"),
     ]
 
 
@@ -131,30 +146,39 @@ def test_few_failures_are_a_doubt_and_no_failure() -> None:
 
 def test_failed_checks_are_listed_with_their_remedy() -> None:
     result = ran(None, INVALID, SUSPECT)
-    note = folds(result)["Reasons and advice (2)"]
+    note = folds(result)["Reasons and advice"]
     assert note.kind == "danger"
     page = texts(result)
-    assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
-    assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
+    finding = page.index("engine lost")
+    assert page[finding : finding + 6] == [
+        *("engine lost", ": killed by SIGKILL, limit the same process", "-> read the engine's log"),
+        *("loop stalls", ": 4.1 ms, limit 0.8 ms", "-> free a core"),
+    ]
     assert any(title.endswith("; 2 of 5 checks passed, 1 note") for title in folds(result))
 
 
 def test_notes_are_told_apart_from_what_failed() -> None:
-    assert "Bear in mind (1)" in folds(ran())
+    assert "Bear in mind" in folds(ran())
     assert not has("Reasons and advice", ran())
     assert not has("Bear in mind", ran(checks=[]))
 
 
 def test_every_check_is_there_folded() -> None:
-    found = rows(tables(ran(None, SUSPECT))["group"])
-    assert found["C did the client distort the times?"] == [
-        "loop stalls",
-        "failed",
-        "4.1 ms",
-        "0.8 ms",
+    (title,) = (title for title in folds(ran(None, SUSPECT)) if title.startswith("All checks"))
+    checks, *rest = folds(ran(None, SUSPECT))[title].blocks
+    assert isinstance(checks, Table)
+    assert checks.head == ("group", "check", "", "value", "limit")
+    assert [[words(cell[0]) for cell in row] for row in checks.rows] == [
+        ["C", "loop stalls", "failed", "4.1 ms", "0.8 ms"],
+        ["A", "requests not ended once", "passed", "60 of 60", "one outcome for each"],
+        ["B", "lag p99", "passed", "0.100 ms", "1.000 ms"],
+        ["D", "too few for percentiles", "noted", "60 values are too few for p99", "662"],
     ]
-    assert found["D are there enough values, and was the load steady?"][1] == "noted"
-    assert found["B was everything sent on time?"][1] == "passed"
+    assert [words(each.text) for each in rest if isinstance(each, Paragraph)] == [
+        "Groups: C did the client distort the times?; A accounting; B was everything sent on "
+        "time?; D are there enough values, and was the load steady?",
+        "Not applicable: targets fail unevenly",
+    ]
 
 
 def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None:
@@ -173,9 +197,10 @@ def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None
     ],
 )
 def test_reasons_say_what_happened(changes: dict[str, Any], said: str) -> None:
-    (reasons,) = folds(ran(**changes))["Reasons and advice (1)"].blocks
+    (reasons,) = folds(ran(**changes))["Reasons and advice"].blocks
     assert isinstance(reasons, Items)
-    assert words(reasons.lines[0]).startswith(said)
+    (reason,) = listed(reasons)
+    assert reason.startswith(said)
 
 
 # -- numbers
@@ -250,8 +275,9 @@ def test_limits_that_are_not_met_are_seen_below_the_badge_and_all_are_among_the_
     ]
     assert below
     (checks,) = (note for title, note in folds(result).items() if title.startswith("All checks"))
-    lines = [words(one) for one in checks.blocks[0].lines]  # type: ignore[union-attr]
-    assert [line.split(" (")[0] for line in lines] == [
+    items, *_ = checks.blocks
+    assert isinstance(items, Items)
+    assert [line.split(" (")[0] for line in listed(items)] == [
         "SLO ttft_p99<1s: met",
         *(f"SLO {limit}: MISSED" for limit in limits),
     ]
@@ -261,13 +287,46 @@ def test_rates_stand_among_the_tokens() -> None:
     result = ran(RunSettings(request_rate=10.0, goodput=("ttft:22",)))
     _, rates = folds(result)["Tokens: counts, rates and efficiency"].blocks
     assert isinstance(rates, Items)
-    assert any(words(one).startswith("Goodput from due: ") for one in rates.lines)
+    assert any(line.startswith("Goodput from due: ") for line in listed(rates))
 
 
-def test_nothing_of_the_console_report_is_lost() -> None:
-    (code,) = folds(ran())["The report as it was printed on the console"].blocks
-    assert isinstance(code, Code)
-    assert code.text.splitlines()[0].startswith("OK")
+@pytest.mark.parametrize(
+    "result",
+    [
+        ran(),
+        ran(LIMITED, INVALID, SUSPECT, failures=3, partial="interrupted", insecure=True),
+        ran(checks=[], said=False, simulated=True),
+        ran(failures=60),
+        saved(run_facts.result([], scheduled=5)),
+        saved(test_targets.made()),
+        saved(test_sections_groups.made()),
+        saved(RunResult.of(test_sessions.TWO_SESSIONS, []).to_dict()),
+        saved(run_facts.result(test_departures.RUN, test_departures.LEAVING)),
+        saved(run_facts.result(test_departures.RETRIED, test_departures.AGAIN)),
+    ],
+    ids=[
+        *("ok", "limits missed", "simulated", "no answers", "nothing sent"),
+        *("targets", "classes", "sessions", "users who leave", "retries"),
+    ],
+)
+def test_nothing_of_the_console_report_is_lost(result: dict[str, Any]) -> None:
+    """Its block is tested below; its last line, which is for pasting, has the figures again."""
+    printed = report.render(RunResult.from_dict(result), screen=Screen(columns=120))
+    lines = unwrapped(printed.splitlines())
+    below = lines[lines.index("=" * 50) + 1 :]
+    (load,) = (line for line in below if line.startswith("Load: "))
+    without_definitions = re.sub('<span role="tooltip".*?</span>', "", html([result]))
+    shown = squeezed(*(text for _, text in Page(without_definitions).texts))
+    missing = [line for line in below[: below.index(load)] if squeezed(line) not in shown]
+    assert missing == []
+    assert squeezed(load.removeprefix("Load: ")) in shown
+    state, *_ = saved_json.render(result).splitlines()
+    assert [part for part in state.split(" | ") if squeezed(part) not in shown] == []
+
+
+def squeezed(*texts: str) -> str:
+    """Texts without blanks, and without the marks of code, which a page shows as such."""
+    return re.sub(r"[\s`]", "", "".join(texts))
 
 
 def test_definitions_are_reached_by_keyboard() -> None:
@@ -289,10 +348,8 @@ def test_failures_show_share_meaning_and_escaped_examples() -> None:
     text = html([result])
     found = rows(tables(result)["outcome"])
     assert found["status(503)"] == ["3", "5.00%"]
-    examples = [
-        words(one) for block in blocks(result) if isinstance(block, Items) for one in block.lines
-    ]
-    assert "status(503): request 57, first token: <b>busy</b> & [31mred" in examples
+    said = [line for block in blocks(result) if isinstance(block, Items) for line in listed(block)]
+    assert "status(503): request 57, first token: <b>busy</b> & [31mred" in said
     assert "<b>busy" not in text
     assert "\x1b" not in text
     assert has("An HTTP status that is no success (2xx).", result)
@@ -302,6 +359,9 @@ def test_run_without_success_has_a_page() -> None:
     result = ran(failures=60)
     assert has("FAILED: 60 of 60 requests failed", result)
     assert "n/a" in texts(result)
+    (told,) = folds(result)["Tokens: counts, rates and efficiency"].blocks
+    assert isinstance(told, Paragraph)
+    assert words(told.text) == "No request succeeded."
 
 
 def test_run_without_sent_requests_has_a_page() -> None:
@@ -313,11 +373,13 @@ def test_run_without_sent_requests_has_a_page() -> None:
 
 def test_tokens_are_accounted_for_once() -> None:
     found = rows(tables(ran())["of requests that are ok"])
-    assert found["output, as it was asked for"] == ["600"]
+    assert found["output, as it was requested"] == ["600"]
+    assert found["output, counted by events"] == ["600"]
     assert found["events with tokens"] == ["600"]
     lost = "events with tokens of failed requests, not counted above"
     assert lost not in found
-    assert not [text for text in texts(ran()) if text.startswith("Output tokens counted by")]
+    counts = [text for text in texts(ran()) if "counted by" in text]
+    assert counts == ["output, counted by events"]
     result = ran()
     result["loadgen"]["tokens"]["lost_token_events"] = 7
     assert rows(tables(result)["of requests that are ok"])[lost] == ["7"]
@@ -346,14 +408,17 @@ def test_unknown_client_usage_is_left_out() -> None:
         if isinstance(block, Table)
         for row in block.rows
     ]
-    assert "lag" in firsts
-    assert "CPU time" not in firsts
+    assert not {"lag", "CPU time"} & {*firsts}
+    assert firsts.count("Lag") == 1  # among the latencies
     assert has("Server metrics are unknown", result)
     assert not has("No server metrics", result)
 
 
-def test_page_contains_the_console_report() -> None:
-    assert has("============ Serving Benchmark Result ============", ran())
+def test_page_contains_the_block_of_vllm_as_it_is_printed() -> None:
+    (code,) = folds(ran())["The block of vllm bench serve"].blocks
+    assert isinstance(code, Code)
+    assert code.text.startswith("============ Serving Benchmark Result ============\n")
+    assert f"\n\n{code.text}\n\n" in saved_json.render(ran())
 
 
 # -- the whole

@@ -6,10 +6,11 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.document import Note, Table
+from loadgen.document import Note, Table, cell
 from loadgen.metrics import parted_recorder
 from loadgen.report.sections import groups
 from tests.helpers import saved_json
+from tests.helpers.console_lines import cells, section, unwrapped
 from tests.helpers.run_facts import START, failed, result, steady
 from tests.helpers.saved_json import render
 
@@ -32,6 +33,12 @@ def made(settings=SETTINGS):
         record.class_number = int(is_batch)
         recorder.add(record)
     return result(recorder.snapshot(), settings)
+
+
+def shown(found):
+    """The lines of the console on the classes."""
+    lines = unwrapped(render(found).splitlines())
+    return section(lines, "Classes; latencies are p50 / p99 in ms from due")
 
 
 def test_each_class_has_a_row_with_its_requests_and_latencies():
@@ -61,8 +68,10 @@ def test_requests_whose_users_left_have_a_column_and_are_in_no_goodput():
         1,
         1.0,
     )
-    (head,) = (line for line in render(found).splitlines() if line.startswith("class "))
-    assert head.split()[5:8] == ["tok/s", "left", "good"]
+    head, chat, batch, *_ = shown(found)
+    assert cells(head)[5:8] == ["tok/s", "left", "good"]
+    assert cells(chat)[6:8] == ["1", "100.0%"]
+    assert cells(batch)[6:8] == ["0", "n/a"]
 
 
 def test_the_rows_add_up_to_the_result():
@@ -106,21 +115,23 @@ def test_goodput_is_that_of_a_class_until_every_class_has_limits():
 
 
 def test_the_console_shows_a_row_for_each_class_and_why_a_limit_is_missed():
-    text = render(made())
-    head = next(line for line in text.splitlines() if line.startswith("class "))
-    assert head.split()[:6] == ["class", "share", "requests", "ok", "failed", "tok/s"]
-    assert any(line.startswith("chat ") and " 75.0% " in line for line in text.splitlines())
-    assert "SLO batch:e2el_p99<90ms: MISSED (33.33% of 6 requests failed)" in text
+    head, chat, batch = shown(made())
+    assert cells(head)[:6] == ["class", "share", "requests", "ok", "failed", "tok/s"]
+    assert cells(chat)[:5] == ["chat", "75.0%", "18", "17", "1"]
+    assert cells(batch)[:5] == ["batch", "25.0%", "6", "4", "2"]
+    limits = "SLO batch:e2el_p99<90ms: MISSED (33.33% of 6 requests failed)"
+    assert limits in section(unwrapped(render(made()).splitlines()), "All checks and limits")
 
 
 def test_the_page_shows_the_same_rows():
     (fold,) = groups.blocks(saved_json.result(made()))
     assert isinstance(fold, Note)
-    assert (fold.title, fold.folded) == ("Classes: a row for each", True)
+    title = "Classes; latencies are p50 / p99 in ms from due"
+    assert (fold.title, fold.folded) == (title, True)
     (table,) = fold.blocks
     assert isinstance(table, Table)
     assert table.head[:5] == ("class", "share", "requests", "ok", "failed")
-    assert len(table.rows) == 2
+    assert [row[0] for row in table.rows] == [cell("chat"), cell("batch")]
 
 
 def test_without_classes_there_is_no_table():

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.report import series_console
+from loadgen.report import render_series
 from loadgen.report.result.series import Series
 from loadgen.report.series import REPEATED, TOO_FEW
 from loadgen.report.series_answer import parts, slo_text
@@ -44,6 +44,16 @@ def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dic
     return data
 
 
+def columns(series: Series, *, with_bounds: bool = False) -> list[tuple[str, list[str]]]:
+    """The columns of the table: their headings, and the texts of their cells."""
+    shown = table(series, with_bounds=with_bounds)
+    texts = [["".join(span.text for span in line) for (line,) in row] for row in shown.rows]
+    return [
+        (head, list(cells))
+        for head, cells in zip(shown.head, zip(*texts, strict=True), strict=True)
+    ]
+
+
 def test_repeated_runs_are_named_by_their_load_and_not_by_a_level() -> None:
     runs = [result(math.inf, 20), result(math.inf, 200), result(math.inf, 30)]
     data = saved_json.begun("sweep", "rate", "ttft_p99<100ms", "due") | {
@@ -55,11 +65,11 @@ def test_repeated_runs_are_named_by_their_load_and_not_by_a_level() -> None:
         "2 of 3 runs meet ttft_p99 < 100 ms",
         "3 runs of one load, a trace",
     ]
-    shown = series_console.render(series)
+    shown = render_series(series)
     assert shown.startswith("Repeated runs of one load; latencies in ms from due\n")
     assert "rate" not in shown
     assert "inf" not in shown
-    assert [(column.head, list(column.cells)) for column in table(series)][:2] == [
+    assert columns(series)[:2] == [
         ("run", ["1", "2", "3"]),
         ("SLO", ["met", "MISSED", "met"]),
     ]
@@ -112,9 +122,7 @@ def test_sweep_has_a_row_for_each_run_in_the_order_of_the_levels() -> None:
 def test_rates_of_answers_are_shown_where_every_run_has_one() -> None:
     def heads(*points: dict[str, Any]) -> list[str]:
         data = together(*points, kind="sweep")
-        return [
-            column.head for column in table(Series.from_dict(data)) if column.head.endswith("/s")
-        ]
+        return [head for head in table(Series.from_dict(data)).head if head.endswith("/s")]
 
     many, burst = result(100.0, *[20] * 10), result(float("inf"), 2000)
     assert heads(many) == ["answers/s", "tok/s"]
@@ -159,10 +167,7 @@ def test_level_of_a_search_is_judged_by_all_its_runs() -> None:
     data["levels"] = [{"level": 4.0, "met": True, "runs": 2, "why": None, "slo": [limit]}]
     (row,) = rows(Series.from_dict(data))
     assert (row.outcome, len(row.runs), row.judged.slo[0].high) == ("met", 2, 99.0)
-    shown = {
-        column.head: list(column.cells)
-        for column in table(Series.from_dict(data), with_bounds=True)
-    }
+    shown = dict(columns(Series.from_dict(data), with_bounds=True))
     assert (shown["TTFT p99"], shown["confidence interval"]) == (["93.00"], ["80.00 to 99.00"])
 
 
@@ -185,7 +190,7 @@ def test_run_that_sent_all_at_once_is_a_remark_of_a_search_and_a_row_of_a_sweep(
 
 def test_a_percentile_of_enough_values_has_no_mark() -> None:
     lines = saved_json.render(together(result(2.0, *[20.0] * 130), kind="sweep")).splitlines()
-    (row,) = (line.split() for line in lines if line.startswith(" ") and line.split()[0] == "2")
+    row = next(line.split() for line in lines if line.split()[:1] == ["2"])
     assert row[2:4] == ["20.00", "20.00*"]
     assert row[6] == "40.00"  # E2EL p95 needs 130
 
@@ -254,7 +259,7 @@ def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal
     data = Series.from_dict(
         together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"}
     )
-    *lines, last = series_console.render(
+    *lines, last = render_series(
         data, screen=Screen(has_colours=True), saved=["a.json"]
     ).splitlines()
     assert last.startswith("\x1b[32mAt least 4 requests/s meets")

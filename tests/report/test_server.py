@@ -9,7 +9,7 @@ from loadgen.metrics.server.series import FIRST, LAST, PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.util.accelerators import QUANTITIES
 from tests.helpers import saved_json
-from tests.helpers.console_lines import unwrapped
+from tests.helpers.console_lines import section, unwrapped
 from tests.helpers.run_facts import answered, result
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
@@ -38,10 +38,10 @@ SAID = telemetry(
 
 
 def below(telemetry):
-    """The lines of the console after those of the client, to the empty one before the verdict."""
+    """The lines of the console on the metrics of the server."""
     lines = unwrapped(saved_json.render(result(RUN, telemetry=telemetry)).splitlines())
-    start = next(number for number, line in enumerate(lines) if line.startswith("Arrival times: "))
-    return lines[start + 1 : lines.index("", start)]
+    found = section(lines, "The server: its cache and its metrics")
+    return [line for line in found if not line.startswith("Prefix cache: ")]
 
 
 def test_server_metrics_are_kept_beside_measured_values():
@@ -79,30 +79,32 @@ def test_server_metrics_are_kept_beside_measured_values():
 def test_the_console_has_it_beside_what_loadgen_measured():
     assert below(SAID) == [
         "Server metrics (http://127.0.0.1:8000/metrics; 4 scrapes):",
-        "                                                  server  loadgen",
-        "  TTFT mean, ms from sent                          18.00    20.00",
-        "  TTFT p50, ms from sent                        10 to 20    20.00",
-        "  TTFT p99, ms from sent                        10 to 40    20.00",
-        "  requests ended                                       4        4",
-        "  output tokens                                        8        8",
-        "  preemptions                                          2",
-        "  requests running, mean                   2.5 (max 4.0)",
-        "  requests waiting, mean                   0.5 (max 1.0)",
-        "  KV cache in use, mean                37.5% (max 50.0%)",
-        "  prompt tokens from the prefix cache              25.0%",
+        "server  loadgen",
+        "TTFT mean, ms from sent                          18.00    20.00",
+        "TTFT p50, ms from sent                        10 to 20    20.00",
+        "TTFT p99, ms from sent                        10 to 40    20.00",
+        "requests ended                                       4        4",
+        "output tokens                                        8        8",
+        "preemptions                                          2",
+        "requests running, mean                   2.5 (max 4.0)",
+        "requests waiting, mean                   0.5 (max 1.0)",
+        "KV cache in use, mean                37.5% (max 50.0%)",
+        "prompt tokens from the prefix cache              25.0%",
     ]
 
 
-def test_result_without_telemetry_has_no_server_part():
+def test_result_without_telemetry_has_no_server_part_and_the_console_says_why():
     assert result(RUN)["loadgen"]["server"] is None
-    assert below(Telemetry()) == []
+    assert below(Telemetry()) == [
+        "No server metrics: --server-metrics was off, or the server has no metrics that are known."
+    ]
 
 
 def test_unreported_metrics_are_not_printed():
     assert below(telemetry({"running": 0}, {"running": 0}, {"running": 2})) == [
         "Server metrics (http://127.0.0.1:8000/metrics; 3 scrapes):",
-        "                                 server  loadgen",
-        "  requests running, mean  2.0 (max 2.0)",
+        "server  loadgen",
+        "requests running, mean  2.0 (max 2.0)",
     ]
 
 

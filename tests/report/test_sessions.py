@@ -10,11 +10,13 @@ import pytest
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.run_data import RunData
+from loadgen.report import render
 from loadgen.report.result import RunResult
 from loadgen.report.result.request_groups import SessionTimes, Turn
 from loadgen.report.sections import groups
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.due_times import FOLLOWS
+from tests.helpers.console_lines import cells, printed, table, unwrapped
 from tests.helpers.run_facts import failed, run_data, steady
 
 
@@ -63,8 +65,12 @@ def test_turns_whose_users_left_have_a_column_of_their_own() -> None:
     run = run_of([steady(0, due=0), failed(1, Outcome.DISCONNECTED, due=100)], [0, FOLLOWS])
     first, second = Turn.each(run)
     assert [(turn.ok, turn.failed, turn.left) for turn in (first, second)] == [(1, 0, 0), (0, 0, 1)]
-    (head,) = (line for line in groups.tables(RunResult.of(run, [])) if line.startswith("turn "))
-    assert head.split()[:5] == ["turn", "requests", "ok", "failed", "left"]
+    _, head, *rows = printed(groups.blocks(RunResult.of(run, [])))
+    assert cells(head)[:5] == ["turn", "requests", "ok", "failed", "left"]
+    assert [cells(row)[:5] for row in rows[:2]] == [
+        ["1", "1", "1", "0", "0"],
+        ["2", "1", "0", "0", "1"],
+    ]
 
 
 def with_cached(record: Record, cached: int, prompt: int) -> Record:
@@ -80,8 +86,8 @@ def test_turns_have_the_share_of_their_prompt_tokens_that_came_from_the_cache() 
         pytest.approx(60 / 300),
         pytest.approx(0.8),
     ]
-    lines = list(groups.tables(RunResult.of(run, [])))
-    assert [line.split()[:5] for line in lines[1:4]] == [
+    lines = printed(groups.blocks(RunResult.of(run, [])))
+    assert [cells(line)[:5] for line in lines[1:4]] == [
         ["turn", "requests", "ok", "failed", "cached"],
         ["1", "2", "2", "0", "20.0%"],
         ["2", "2", "2", "0", "80.0%"],
@@ -90,7 +96,8 @@ def test_turns_have_the_share_of_their_prompt_tokens_that_came_from_the_cache() 
 
 def test_turns_of_a_server_that_counts_no_cached_tokens_have_no_such_column() -> None:
     assert [turn.cached_share for turn in Turn.each(TWO_SESSIONS)] == [None] * 3
-    assert not any("cached" in line for line in groups.tables(RunResult.of(TWO_SESSIONS, [])))
+    lines = printed(groups.blocks(RunResult.of(TWO_SESSIONS, [])))
+    assert not any("cached" in line for line in lines)
 
 
 def test_single_requests_are_no_sessions() -> None:
@@ -99,17 +106,27 @@ def test_single_requests_are_no_sessions() -> None:
 
 
 def test_the_console_has_a_row_for_each_turn_and_a_line_of_the_sessions() -> None:
-    lines = list(groups.tables(RunResult.of(TWO_SESSIONS, [])))
-    assert [line.split()[:4] for line in lines[2:5]] == [
+    title, head, *rows, sessions = printed(groups.blocks(RunResult.of(TWO_SESSIONS, [])))
+    assert title == "Turns of sessions; latencies are p50 / p99 in ms from due"
+    assert cells(head) == ["turn", "requests", "ok", "failed", "TTFT", "TPOT", "E2EL"]
+    assert [cells(row)[:4] for row in rows] == [
         ["1", "2", "2", "0"],
         ["2", "2", "2", "0"],
         ["3", "1", "1", "0"],
     ]
-    assert lines[5].startswith(
+    assert sessions.startswith(
         "2 of 2 sessions complete, 2.5 turns planned on average, median time of a session "
     )
 
 
-def test_many_turns_are_cut_on_the_console() -> None:
-    run = run_of([steady(i, due=100 * i) for i in range(25)], [0, *[FOLLOWS] * 24])
-    assert "and 5 more turns in the JSON (loadgen.turns)" in groups.tables(RunResult.of(run, []))
+def test_many_turns_are_cut_in_a_short_report() -> None:
+    found = RunResult.of(
+        run_of([steady(i, due=100 * i) for i in range(25)], [0, *[FOLLOWS] * 24]), []
+    )
+    for form in ("brief", "block"):
+        lines = unwrapped(render(found, form=form).splitlines())
+        assert [*table(lines, "turn ")] == [str(turn) for turn in range(1, 21)]
+        assert "and 5 more turns in the JSON (loadgen.turns)" in lines
+    lines = unwrapped(render(found).splitlines())
+    assert [*table(lines, "turn ")] == [str(turn) for turn in range(1, 26)]
+    assert not any("more turns" in line for line in lines)

@@ -8,11 +8,13 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.slo import parse_goodput
+from loadgen.document import Code, Note
 from loadgen.report.result import RunResult
 from loadgen.report.result.sglang_numbers import KEYS
 from loadgen.report.sglang_block import block
 from tests.helpers.result_schema import problems
 from tests.helpers.run_facts import answered, measured, per_event, result, steady
+from tests.helpers.run_page_parts import blocks
 from tests.helpers.saved_json import render
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -94,6 +96,24 @@ def test_a_saved_result_is_read_as_it_was() -> None:
     assert RunResult.from_dict(saved).numbers.metadata == {}
     assert "Backend:                                 sglang-oai-chat" in render(saved)
     assert "Mean E2E Latency (ms):" in render(saved)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "tool"), [(ARGUMENTS, "SGLang's bench_serving"), (None, "vllm bench serve")]
+)
+def test_the_page_names_the_tool_whose_block_it_has(
+    arguments: dict[str, Any] | None, tool: str
+) -> None:
+    saved = json.loads(json.dumps(a_run(SETTINGS.replace(sglang_result=arguments))))
+    (fold,) = (
+        note
+        for note in blocks(saved)
+        if isinstance(note, Note) and note.title.startswith("The block of")
+    )
+    (code,) = fold.blocks
+    assert isinstance(code, Code)
+    assert fold.title == f"The block of {tool}"
+    assert ("Mean E2E Latency (ms):" in code.text) is (arguments is not None)
 
 
 def test_other_results_have_none_of_it() -> None:

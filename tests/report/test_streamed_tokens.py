@@ -4,8 +4,10 @@ import pytest
 from msgspec import structs
 
 from loadgen.checks import examine
+from loadgen.config.settings import RunSettings
 from loadgen.metrics.streamed_tokens import sampled, with_sampled_tpot
 from loadgen.report import RunResult, render
+from loadgen.workload.prompt import UNPLANNED
 from tests.helpers.console_lines import unwrapped
 from tests.helpers.run_facts import answered, measured, run_data
 
@@ -59,7 +61,17 @@ def test_gaps_between_single_tokens_are_no_gaps_between_bundles(counted):
     assert "between groups of tokens" not in said([answered(counts=counts)])
 
 
-def test_numbers_that_are_none_are_named():
-    record = answered()
-    record.nan_events = 2
-    assert "2 events had NaN or infinity" in said([record])
+@pytest.mark.parametrize("disable_stream", [False, True])
+def test_numbers_that_are_none_unplanned_prompts_and_wrong_totals_are_named(disable_stream):
+    counts = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 15}
+    record = answered(tokens=[20, 30, 40], counts=counts)
+    record.nan_events, record.input_tokens = 2, UNPLANNED
+    lines = said([record], settings=RunSettings(disable_stream=disable_stream)).splitlines()
+    assert "2 events had NaN or infinity: the model's logits may be broken" in lines
+    assert "1 prompt without a planned length: only the server counted them" in lines
+    assert (
+        "1 answer with prompt and completion tokens that do not add up to their total: 2 tokens "
+        "apart" in lines
+    )
+    whole = "Each answer came in one piece (--disable-stream): its tokens have no times"
+    assert (whole in lines) is disable_stream

@@ -4,9 +4,13 @@ total.
 
 import pytest
 
+from loadgen import report
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import parted_recorder
+from loadgen.util.terminal_text import Screen
+from tests.helpers import saved_json
+from tests.helpers.console_lines import cells, section, unwrapped
 from tests.helpers.run_facts import START, failed, result, steady
 from tests.helpers.saved_json import render
 
@@ -27,6 +31,11 @@ def made(settings=SETTINGS, **options):
         record.target = slow
         recorder.add(record)
     return result(recorder.snapshot(), settings, **options)
+
+
+def shown(**options):
+    """The lines of the console."""
+    return unwrapped(render(made(**options)).splitlines())
 
 
 def test_each_target_has_a_row_in_the_order_of_the_urls_without_their_users():
@@ -79,31 +88,39 @@ def test_results_saved_before_there_were_several_are_printed():
 
 
 def test_the_console_has_a_line_for_each():
-    lines = render(made()).splitlines()
-    start = lines.index("2 targets, round-robin; latencies in ms from due, p50 / p99")
-    assert lines[start + 1].split() == [
-        "target",
-        "requests",
-        "ok",
-        "failed",
-        "tok/s",
-        "peak",
-        "TTFT",
-        "TPOT",
-        "E2EL",
+    *rows, balance = section(shown(), "Targets; latencies are p50 / p99 in ms from due")
+    head, first, second, *rest = map(cells, rows)
+    assert head == ["target", "requests", "ok", "failed", "tok/s", "peak", "TTFT", "TPOT"]
+    assert first[:4] == ["http://a:1", "10", "10", "0"]
+    assert second[:4] == ["http://(given)@b:1", "10", "8", "2"]
+    assert rest == [
+        ["target", "E2EL"],
+        ["http://a:1", "50.00 / 50.00*"],
+        ["http://(given)@b:1", "55.00 / 55.00*"],
     ]
-    assert lines[start + 2].split()[:4] == ["http://a:1", "10", "10", "0"]
-    assert lines[start + 3].split()[:4] == ["http://(given)@b:1", "10", "8", "2"]
-    assert lines[start + 4] == ""
+    assert balance == "Requests are balanced: round-robin"
+
+
+def test_the_url_of_a_target_is_whole_on_a_narrow_console():
+    url = "http://a-server-of-a-long-name.example.org:8000/v1"
+    settings = SETTINGS.replace(base_url=(url, URLS[1]))
+    text = report.render(saved_json.result(made(settings)), screen=Screen(columns=60))
+    rows = [line for line in text.splitlines() if line.startswith("  http")]
+    assert {cells(row)[0] for row in rows} == {url, "http://(given)@b:1"}
+    assert len(rows) == 16
 
 
 def test_percentiles_of_few_values_are_marked():
-    (line,) = [line for line in render(made()).splitlines() if line.startswith("http://a:1")]
-    assert line.count("*") == 3
+    rows = [cells(line)[1:] for line in shown() if line.startswith("http://a:1 ")]
+    marked = [cell.endswith("*") for row in rows for cell in row]
+    assert marked == [False] * 5 + [True] * 3
 
 
 def test_a_failure_says_where_its_request_was_sent():
-    assert "  stream_error: request 7 to http://(given)@b:1, streaming: " in render(made())
+    assert any(
+        line.startswith("stream_error: request 7 to http://(given)@b:1, streaming: ")
+        for line in shown()
+    )
 
 
 def test_differences_between_targets_are_printed():
@@ -112,9 +129,8 @@ def test_differences_between_targets_are_printed():
         "version": "1",
         "differ": ["their versions: 1 at http://a:1; 2 at http://b:1"],
     }
-    assert "The targets differ in their versions: 1 at http://a:1; 2 at http://b:1" in render(
-        made(engine=engine)
-    )
+    differ = "The targets differ in their versions: 1 at http://a:1; 2 at http://b:1"
+    assert differ in section(shown(engine=engine), "Targets; ")
 
 
 def test_details_say_of_each_request_where_it_went():
@@ -133,7 +149,5 @@ def test_targets_without_requests_have_no_latency():
 def test_a_failure_that_was_never_sent_names_no_target():
     recorder = parted_recorder.recorder_for(SETTINGS, START, 1)
     recorder.add_never_sent(0, 1, Outcome.CANCELLED, "interrupted")
-    assert (
-        "  cancelled: request 0, scheduled: interrupted"
-        in render(result(recorder.snapshot(), SETTINGS)).splitlines()
-    )
+    lines = unwrapped(render(result(recorder.snapshot(), SETTINGS)).splitlines())
+    assert "cancelled: request 0, scheduled: interrupted" in lines

@@ -175,16 +175,18 @@ class SavedRun(ComparedRun):
         return load_line.full_text(self.result)
 
     def read_requests(self, metrics: Iterable[Metric], meaning: Meaning) -> RunRequests | None:
-        """Read the requests for resampling these metrics; return None without records.
+        """Read the requests for resampling these metrics from the records, or else from the result,
+        if it has all of them; return None otherwise.
 
         Raises:
             BadInput: A line of the records is malformed.
         """
-        return (
-            None
-            if self.records is None
-            else RunRequests.read(self.records, self._histograms, metrics, meaning)
-        )
+        if self.records is not None:
+            return RunRequests.read(self.records, self._histograms, metrics, meaning)
+        sample = self.result.request_sample
+        if sample is None or not sample.is_complete or self.meaning.clock != meaning.clock:
+            return None
+        return RunRequests.of_sample(sample, self._histograms, metrics, meaning)
 
     def value(self, metric: Metric, meaning: Meaning) -> float | None:
         """As `ComparedRun.value`."""

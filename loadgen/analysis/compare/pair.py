@@ -220,7 +220,10 @@ class Pair:
                 return why
         difference = float(other.mean() - base.mean())
         interval = interval_within_run(baseline, candidate, metric, difference, scheme, rounding)
-        return interval or "too few values"
+        if interval is not None:
+            return interval
+        is_kept = all(run.keeps(metric) for run in runs)
+        return "too few values" if is_kept else self._missing_records()
 
     def _missing_records(self) -> str:
         runs = [run for side in self.sides for run in side.starts]

@@ -18,6 +18,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Cause, Outcome, cause_of
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
+from loadgen.report.result.timeline import RequestSample
 from loadgen.stats import block_bootstrap
 from loadgen.stats.batch_means import BatchMeans
 from loadgen.stats.block_bootstrap import BlockBootstrap
@@ -175,6 +176,45 @@ class RunRequests:
             good *= ~(latencies[name].means > limit_ns / 1e6)
         return cls(failed, counted, latencies, *_ended_requests(outcomes, good))
 
+    @classmethod
+    def of_sample(
+        cls,
+        sample: RequestSample,
+        histograms: Mapping[str, Histogram],
+        metrics: Iterable[Metric],
+        meaning: Meaning,
+    ) -> "RunRequests":
+        """Take the requests that a result has; they have no tokens and no gaps.
+
+        Args:
+            sample: All requests of the run; latencies start where `meaning` says.
+            histograms: As in `read`.
+            metrics: As in `read`.
+            meaning: As in `read`.
+        """
+        sent_s, e2el_ms = np.array(sample.sent_s), np.array(sample.e2el_ms)
+        measured = {"ttft": sample.ttft_ms, "tpot": sample.tpot_ms, "e2el": sample.e2el_ms}
+        latencies = {}
+        for name, values in measured.items():
+            # TPOT as vLLM divides: how it varies is the same.
+            known = "tpot_n1" if name == "tpot" else meaning.distribution(name)
+            distribution = histograms[known]
+            percentiles = percentiles_of(name, metrics)
+            limits_ms = np.array(distribution.percentiles(percentiles), dtype=float) / 1e6
+            ms = np.array(values, dtype=float)
+            counts = (~np.isnan(ms)).astype(float)
+            within = (ms[:, None] <= limits_ms).astype(float).T
+            latencies[name] = LatencyValues(
+                np.nan_to_num(ms), counts, dict(zip(percentiles, within, strict=True)), distribution
+            )
+        begin_s = sent_s[0]
+        ends_s = np.sort(sent_s + e2el_ms / 1e3)
+        waits_s = np.diff(ends_s, prepend=begin_s)
+        every = np.ones(len(sent_s))
+        ended = EndedRequests(waits_s, {"request_throughput": every})
+        in_flight = float(e2el_ms.sum() / 1e3 / waits_s.sum())
+        return cls(np.zeros(len(sent_s)), every, latencies, ended, in_flight)
+
     @property
     def block_length(self) -> int:
         """Block length, in requests.
@@ -207,14 +247,21 @@ class RunRequests:
             f"{blocks * length} or more"
         )
 
+    def keeps(self, metric: Metric) -> bool:
+        """Return whether a metric can be resampled, if the values are enough."""
+        kept = (ERROR_RATE, *self.ended.counts, *self.latencies)
+        return (metric.latency or metric.name) in kept
+
     def resample(self, metric: Metric, scheme: Scheme, seed: int) -> Floats | None:
         """Return replicates of a metric; None if it has none.
 
         Args:
-            metric: One of those that `read` was given.
+            metric: One of those that it was made for.
             scheme: How the replicates are made.
             seed: The seed of the random numbers.
         """
+        if not self.keeps(metric):
+            return None
         if metric.latency:
             values = self.latencies[metric.latency]
             if metric.percentile is not None:
@@ -222,8 +269,7 @@ class RunRequests:
             return values.resample_mean(scheme, seed) if metric.statistic == "mean" else None
         if metric.name == ERROR_RATE:
             return scheme.ratios(self.failed, self.counted, seed)
-        counts = self.ended.counts.get(metric.name)
-        return None if counts is None else scheme.ratios(counts, self.ended.waits_s, seed)
+        return scheme.ratios(self.ended.counts[metric.name], self.ended.waits_s, seed)
 
 
 class _LatencyColumns:

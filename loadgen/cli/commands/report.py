@@ -216,7 +216,7 @@ def _of_each(
 
 
 def _print(files: "Files", as_json: bool, form: "Form") -> None:
-    from loadgen.report import RunResult, render, series_console, to_json
+    from loadgen.report import RunResult, render, render_series, to_json
 
     if as_json:
         for _, saved, _ in files:
@@ -227,7 +227,7 @@ def _print(files: "Files", as_json: bool, form: "Form") -> None:
     def text(path: str, result: "RunResult | Series") -> str:
         if isinstance(result, RunResult):
             return render(result, form=form, screen=screen)
-        return series_console.render(result, screen=screen)
+        return render_series(result, screen=screen)
 
     for (_, texts), (_, _, others) in zip(_of_each(files, text), files, strict=True):
         sys.stdout.writelines((*texts, *(other.text() for other in others)))

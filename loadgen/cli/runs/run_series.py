@@ -31,14 +31,16 @@ from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import INTERRUPTED, BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.report import series_console
+from loadgen.report import render_series
 from loadgen.report.result.series import Series
+from loadgen.report.run_state import MAX_NAMED
 from loadgen.runner.participant import Participant
 from loadgen.runner.run import serving
 from loadgen.runner.run_result import Result
 from loadgen.runner.server import Server
 from loadgen.util import files
 from loadgen.util.files import write_atomic
+from loadgen.util.number_format import first_of, plural
 from loadgen.util.terminal_text import Screen
 
 Stop = Callable[[Progress], str | None]
@@ -219,11 +221,15 @@ class SeriesRunner:
             trouble = error
         append_result_summary(self.data)
         files = [path for point in self.data.points for path in point.saved]
-        if self.data.kind == "search" and files:  # they are in one folder
-            saved.append(f"{os.path.dirname(files[0])}/: the files of {len(self.data.points)} runs")
+        if files:
+            runs = plural(len(self.data.points), "run")
+            # Those of a search are in one folder.
+            folder = f"{os.path.dirname(files[0])}/"
+            where = folder if self.data.kind == "search" else first_of(files, MAX_NAMED)
+            saved.append(f"{where}: the files of {runs}")
         out = human(self._requested)
         print(
-            series_console.render(
+            render_series(
                 self.data,
                 is_brief=self._requested.quiet,
                 saved=() if self._requested.quiet else saved,

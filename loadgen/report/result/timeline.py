@@ -162,6 +162,16 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         "E2EL on the clock of `latency_from`, ms; of a failed request, the time from sent to its "
         "end.",
     ]
+    tpot_ms: Annotated[
+        list[float | None],
+        "TPOT as `vllm bench serve` divides, ms; null: the request failed, or had one token. Empty "
+        "in files of earlier versions.",
+    ] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has all requests, and all of them succeeded."""
+        return self.requests == len(self.tpot_ms) and None not in self.ttft_ms
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
@@ -177,6 +187,7 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         closed = snapshot.closed[ended]
         ttft = snapshot.ttft[ended]
         e2el = snapshot.e2el[ended]
+        tpot = snapshot.tpot[ended]
         at = np.where(sent >= 0, sent, closed)
         took = np.where(ttft == FAILED, closed - at, e2el)
         order = np.lexsort((snapshot.index[ended], at))
@@ -199,6 +210,7 @@ class RequestSample(Struct, frozen=True, kw_only=True):
                 )
             ],
             e2el_ms=_rounded(took[order], 1e6),
+            tpot_ms=[None if ms < 0 else ms for ms in _rounded(tpot[order], 1e6)],
         )
 
 

@@ -10,9 +10,21 @@ from loadgen.config import slo
 from loadgen.config.option import OUTPUT, flag
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
-from loadgen.document import Badge, Block, Code, Fact, Facts, Note, Paragraph, Span, Table, Tone
+from loadgen.document import (
+    Badge,
+    Block,
+    Code,
+    Fact,
+    Facts,
+    Note,
+    NoteKind,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+)
 from loadgen.metrics.failures import lost_text
-from loadgen.report import console, load_line
+from loadgen.report import load_line
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
@@ -23,6 +35,7 @@ from loadgen.report.run_state import answer_rate
 from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
 from loadgen.report.sections.glossary import term
 from loadgen.report.summary_line import belief_parts, state_parts
+from loadgen.report.tool_block import tool_block
 from loadgen.util.number_format import latency_unit, three_digits
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
@@ -81,15 +94,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
     ):
         if drawing is not None:
             yield drawing
-    yield from verdict.blocks(result, badge.kind)
+    yield from sections(result, badge.kind)
     fold = Note.fold
-    yield fold("Latencies: mean, percentiles and maximum", *latencies.blocks(result))
-    yield fold("Over time: requests, latencies, tokens and gaps", *over_time.blocks(result))
-    yield from groups.blocks(result)
-    yield fold("Requests: how they ended", *outcomes.blocks(result))
-    yield fold("Tokens: counts, rates and efficiency", *tokens.blocks(result))
-    yield fold("The server: its cache and its metrics", *server.blocks(result))
-    yield fold("The client: its load and its disturbances", *client.blocks(result))
     changes = result.provenance.asked
     again = Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
     yield fold("Run it again: the command", again)
@@ -97,8 +103,31 @@ def blocks(result: RunResult) -> Iterator[Block]:
         "Where it comes from: settings, seeds, prompts, engine, machine and versions",
         *_provenance_tables(result.provenance),
     )
-    text = "\n".join(row.rstrip() for row in console.render(result).splitlines())
-    yield fold("The report as it was printed on the console", Code(text))
+    tool = "vllm bench serve" if result.sglang is None else "SGLang's bench_serving"
+    yield fold(f"The block of {tool}", tool_block(result))
+
+
+def sections(
+    result: RunResult, kind: NoteKind = "note", *, has_charts: bool = True
+) -> Iterator[Block]:
+    """Write the reasons and the details.
+
+    Args:
+        result: The result.
+        kind: The kind of the badge, whose colour the reasons have.
+        has_charts: Whether the charts over time are drawn.
+    """
+    fold = Note.fold
+    yield from verdict.reasons(result, kind)
+    yield fold("Latencies: mean, percentiles and maximum", *latencies.blocks(result))
+    if has_charts:
+        yield fold("Over time: requests, latencies, tokens and gaps", *over_time.blocks(result))
+    yield from groups.blocks(result)
+    yield fold("Requests: how they ended", *outcomes.blocks(result))
+    yield fold("Tokens: counts, rates and efficiency", *tokens.blocks(result))
+    yield fold("The server: its cache and its metrics", *server.blocks(result))
+    yield fold("The client: its load and its disturbances", *client.blocks(result))
+    yield verdict.checks(result)
 
 
 def command(changes: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 and each run.
 """
 
+import statistics
 from collections.abc import Iterator
 from pathlib import PurePath
 
@@ -25,6 +26,7 @@ from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
 from loadgen.report.run_state import Colour
+from loadgen.report.sections import verdict
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
@@ -36,15 +38,16 @@ from loadgen.report.series_rows import (
     heading,
     sweep_latencies,
     table,
+    word,
 )
-from loadgen.util.number_format import fixed, plural
+from loadgen.util.number_format import fixed, in_table, percent, plural
 
-TONES = {
-    "met": Tone.GOOD,
-    "MISSED": Tone.BAD,
-    "SUSPECT": Tone.BAD,
-    "INVALID": Tone.BAD,
+RATES = {
+    "request_throughput": "req/s",
+    "output_throughput": "output tok/s",
+    "total_token_throughput": "total tok/s",
 }
+SPREAD_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_mean")
 SLO_RULE = (
     "A level meets the SLO if every confidence interval is below its limit, and misses it "
     "if one is above its limit"
@@ -80,16 +83,15 @@ def blocks(runs: Series) -> Iterator[Block]:
         yield Drawing("curve", chart)
     if (chart := pareto_chart(runs)) is not None:
         yield Drawing("pareto", chart)
-    columns = table(runs, with_bounds=True)
-    cells = zip(*(map(_word, column.cells) for column in columns), strict=True)
-    words = len([column for column in columns if not column.has_numbers])
-    yield Table.of([column.head for column in columns], cells, text_columns=words)
+    shown = table(runs, with_bounds=True)
+    yield shown
     legend = [f"Latencies are in ms, from {runs.latency_from}"]
-    if any(column.head == INTERVAL for column in columns):
+    if INTERVAL in shown.head:
         legend.append(SLO_RULE)
-    if any(MARK in "".join(column.cells) for column in columns):
+    if has_marks(shown):
         legend.append(FEW_VALUES)
     yield Paragraph.of(". ".join(legend))
+    yield from spread(runs)
     if notes := [prose(remark) for remark in remarks(runs)]:
         yield Note("note", "About the runs", (Items(tuple(notes)),))
     rates = ("req/s", "tok/s") if has_tokens(runs) else ("req/s",)
@@ -107,9 +109,68 @@ def blocks(runs: Series) -> Iterator[Block]:
     yield Note.fold("Every run", Table.of(head, rows, text_columns=5))
 
 
-def _word(text: str) -> Span:
-    word = text.strip()
-    return Span(word, TONES.get(word, Tone.PLAIN))
+def short(runs: Series, *, is_brief: bool) -> Iterator[Block]:
+    """Write what fits a terminal: the table and, unless `is_brief`, what there is to know of it."""
+    yield Paragraph.of(f"{kind_of(runs)}; latencies in ms from {runs.latency_from}")
+    shown = table(runs)
+    yield shown
+    if is_brief:
+        return
+    yield from spread(runs)
+    notes = list(remarks(runs))
+    if has_marks(shown):
+        notes.insert(0, FEW_VALUES)
+    if is_simulated(runs):
+        notes.insert(0, verdict.SIMULATED)
+    if runs.partial:
+        notes.append(f"PARTIAL: {runs.partial}.")
+    if text := load(runs):
+        notes.append(f"Load: {text}.")
+    yield from map(Paragraph.of, notes)
+
+
+def spread(runs: Series) -> Iterator[Block]:
+    """Write a table of mean, sample standard deviation and range; nothing unless several runs
+    had one load.
+    """
+    points = runs.points
+    if runs.load is None or len(points) < 2:
+        return
+    columns = {
+        label: [getattr(point.result.numbers, name) for point in points]
+        for name, label in RATES.items()
+    }
+    columns |= {
+        f"{heading(name)}, ms": [point.latency_ms.named(name) for point in points]
+        for name in SPREAD_LATENCIES
+    }
+    known = {label: values for label, values in columns.items() if None not in values}
+    rows = []
+    for label, values in known.items():
+        statistic = (
+            statistics.mean(values),
+            statistics.stdev(values),
+            min(values),
+            max(values),
+        )
+        rows.append((label, *map(in_table, statistic)))
+    title = f"{len(points)} runs of one load, {runs.load}"
+    yield Table.of((title, "mean", "std", "min", "max"), rows, text_columns=1)
+    throughput = known.get("req/s", [])
+    if throughput and (mean := statistics.mean(throughput)):
+        varies = percent(statistics.stdev(throughput) / mean, 1)
+        yield Paragraph.of(f"req/s varies by {varies} (std / mean)")
+
+
+def has_marks(table: Table) -> bool:
+    """Return whether a number of a table is of few values."""
+    return any(
+        span.text.endswith(MARK)
+        for row in table.rows
+        for cell in row
+        for line in cell
+        for span in line
+    )
 
 
 def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ...]:
@@ -122,7 +183,7 @@ def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ..
     return (
         str(number),
         level_text(level_of(point)),
-        _word(point.verdict),
+        word(point.verdict),
         cell(*why),
         cell(*map(_file, point.saved)),
         *rates,

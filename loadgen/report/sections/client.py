@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.document import Block, Items, Paragraph, Span, Table
+from loadgen.document import Block, Items, Span, Table
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage
@@ -10,7 +10,7 @@ from loadgen.report.sections.glossary import term
 from loadgen.util.number_format import UNKNOWN, fixed, in_table, percent, plural
 
 
-def lines(result: RunResult) -> Iterator[str]:
+def _remarks(result: RunResult) -> Iterator[str]:
     """Write how busy the client was, its connections, and whether its files are complete."""
     client = result.client
     users = result.provenance.settings.users
@@ -46,6 +46,8 @@ def lines(result: RunResult) -> Iterator[str]:
         )
     if client.connections_reused is False and not result.outcomes.get("refused"):
         yield "No connection was used twice: each request opened its own."
+    if client.disturbance:
+        yield f"Meanwhile {client.disturbance}"
     if client.records_error:
         yield f"The records are not complete: {client.records_error}"
     if (capture := client.capture) is not None:
@@ -75,7 +77,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     """Write the resource use and the disturbances that are known, then each worker if there were
     several.
     """
-    yield Items.of(lines(result))
+    yield Items.of(_remarks(result))
     client = result.client
     facts: list[tuple[Span | str, str]] = [
         ("CPU time", fixed(client.cpu_s, 1, "s")),
@@ -84,7 +86,6 @@ def blocks(result: RunResult) -> Iterator[Block]:
         ("held back by a CPU limit for", fixed(client.throttled_s, 1, "s")),
     ]
     for name, title in (
-        ("lag", "lag"),
         ("loop_stall", "loop stall"),
         ("gc_pause", "pause of the garbage collector"),
     ):
@@ -94,9 +95,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
             highest = in_table(distribution.max_ms, "ms")
             facts.append((term(name, title), f"p99 {p99}, max {highest}"))
     if rows := [(what, value) for what, value in facts if value != UNKNOWN]:
-        yield Table.of(("", ""), rows, text_columns=1)
-    if client.disturbance:
-        yield Paragraph.of(f"Meanwhile {client.disturbance}.")
+        yield Table.of(("", ""), rows)
     if len(result.workers) > 1:
         head = ("worker", "machine", "end", "loop busy", "CPU time", "most memory")
         workers = []

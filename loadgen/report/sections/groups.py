@@ -4,138 +4,86 @@ of sessions.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
-
-from loadgen.document import Block, Note, Paragraph, Table
+from loadgen.document import Block, Items, Note, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.request_groups import PhaseResult, RequestGroup
 from loadgen.report.sections.latencies import few_mark
-from loadgen.util.number_format import duration, fixed, in_table, percent
+from loadgen.util.number_format import UNKNOWN, duration, fixed, in_table, percent
 
-MAX_TURNS = 20  # rows of the table of turns on the console
+MAX_TURNS = 20  # rows of a short report
+# A group: its name, a cell below each heading, and p50 / p99 of each latency.
+Row = tuple[str, Mapping[str, object], Sequence[str]]
 
 
-class GroupTable(Struct, frozen=True):
-    """A table with a row for each group.
+def blocks(result: RunResult, most_turns: int | None = None) -> Iterator[Block]:
+    """Write a row for each target, class, phase and turn; nothing where a run has none of them.
 
-    Attributes:
-        head: What the groups are.
-        columns: The titles between name and latencies, each with its width on the console.
-        metrics: The latencies, without a clock, such as ttft.
-        rows: Of each group its name, a cell below each of these columns, and p50 / p99 of each
-            latency.
+    Args:
+        result: The result.
+        most_turns: How many turns have a row; None: all.
     """
-
-    head: str
-    columns: Mapping[str, int]
-    metrics: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[str], Sequence[str]]]
-
-    def lines(self) -> Iterator[str]:
-        """Write the table for the console."""
-        width = max(map(len, (self.head, *(name for name, _, _ in self.rows))))
-        titles = "".join(f"{title:>{wide}}" for title, wide in self.columns.items())
-        yield f"{self.head:<{width}}{titles}" + "".join(
-            f"{metric.upper():>20}" for metric in self.metrics
-        )
-        for name, cells, latencies in self.rows:
-            line = "".join(
-                f"{cell:>{wide}}" for cell, wide in zip(cells, self.columns.values(), strict=True)
-            )
-            line += "".join(
-                f"{text:>20}" if text.endswith("*") else f"{text:>19} " for text in latencies
-            )
-            yield f"{name:<{width}}{line}".rstrip()
-
-
-def tables(result: RunResult) -> Iterator[str]:
-    """Write the tables for the console; nothing where a run has no groups."""
-    clock = f"latencies in ms from {result.latency_from}, p50 / p99"
     if result.targets:
         differ = result.provenance.engine.differ
+        about = [f"Requests are balanced: {result.provenance.settings.balance}"]
         if isinstance(differ, list):
-            yield from (f"The targets differ in {difference}" for difference in differ)
-        yield f"{len(result.targets)} targets, {result.provenance.settings.balance}; {clock}"
-        yield from targets(result).lines()
-        yield ""
+            about += (f"The targets differ in {difference}" for difference in differ)
+        yield _note("Targets", targets(result), about, result)
     if result.classes:
-        yield f"Classes; {clock}"
-        yield from classes(result).lines()
-        yield ""
+        yield _note("Classes", classes(result), (), result)
     if result.phases:
-        yield f"Phases; {clock}"
-        yield from phases(result).lines()
-        yield from _recoveries(result)
-        yield ""
+        yield _note("Phases of the load", phases(result), list(_recoveries(result)), result)
     if result.turns:
-        yield f"Turns; {clock}"
-        yield from turns(result, MAX_TURNS).lines()
-        if len(result.turns) > MAX_TURNS:
-            yield f"and {len(result.turns) - MAX_TURNS} more turns in the JSON (loadgen.turns)"
-        yield _sessions_line(result)
-        yield ""
+        about = list(filter(None, [_sessions_text(result)]))
+        if most_turns is not None and len(result.turns) > most_turns:
+            left_out = len(result.turns) - most_turns
+            about.append(f"and {left_out} more turns in the JSON (loadgen.turns)")
+        yield _note("Turns of sessions", turns(result, most_turns), about, result)
 
 
-def targets(result: RunResult) -> GroupTable:
+def targets(result: RunResult) -> Table:
     """Make a row for each target."""
-    columns = {"requests": 9, "ok": 8, "failed": 8, "tok/s": 11, "peak": 6}
-    rows = []
+    rows: list[Row] = []
     for target in result.targets:
-        throughput = fixed(target.output_throughput, 2)
-        cells = (
-            target.requests,
-            target.ok,
-            target.failed,
-            throughput,
-            target.max_concurrent_requests,
-        )
-        rows.append(
-            (target.base_url, [*map(str, cells)], _distributions(target.latency_ms, result))
-        )
-    return GroupTable("target", columns, metrics(result), rows)
+        cells = {
+            "requests": target.requests,
+            "ok": target.ok,
+            "failed": target.failed,
+            "tok/s": fixed(target.output_throughput, 2),
+            "peak": target.max_concurrent_requests,
+        }
+        rows.append((target.base_url, cells, _distributions(target.latency_ms, result)))
+    return _table("target", rows, result)
 
 
-def classes(result: RunResult) -> GroupTable:
+def classes(result: RunResult) -> Table:
     """Make a row for each class, with columns of users who left and of goodput where there are
     any.
     """
-    columns = {"share": 8, "requests": 9, "ok": 8, "failed": 8, "tok/s": 11}
-    if any(part.left for part in result.classes):
-        columns["left"] = 8
-    if any(part.good_share is not None for part in result.classes):
-        columns["good"] = 8
-    rows = []
+    rows: list[Row] = []
+    left = any(part.left for part in result.classes)
     for part in result.classes:
-        cells: dict[str, object] = {
+        cells = {
             "share": percent(part.share, 1),
             "requests": part.requests,
             "ok": part.ok,
             "failed": part.failed,
             "tok/s": fixed(part.output_throughput, 2),
-            "left": part.left,
-            "good": percent(part.good_share, 1),
+            "left": part.left if left else None,
+            "good": _share(part.good_share),
         }
-        rows.append(
-            (
-                part.name,
-                [str(cells[title]) for title in columns],
-                _distributions(part.latency_ms, result),
-            )
-        )
-    return GroupTable("class", columns, metrics(result), rows)
+        rows.append((part.name, cells, _distributions(part.latency_ms, result)))
+    return _table("class", rows, result)
 
 
-def phases(result: RunResult) -> GroupTable:
+def phases(result: RunResult) -> Table:
     """Make a row for each phase of a load profile."""
-    return _groups(
-        result, "phase", [(phase.load, phase) for phase in result.phases], {"ok/s": 9, "tok/s": 10}
-    )
+    return _groups("phase", [(phase.load, phase) for phase in result.phases], result)
 
 
-def turns(result: RunResult, most: int | None = None) -> GroupTable:
+def turns(result: RunResult, most: int | None = None) -> Table:
     """Make a row for each of the first turns of sessions, `most` of them."""
-    return _groups(result, "turn", [(str(turn.turn), turn) for turn in result.turns[:most]], {})
+    return _groups("turn", [(str(turn.turn), turn) for turn in result.turns[:most]], result)
 
 
 def metrics(result: RunResult) -> tuple[str, ...]:
@@ -143,60 +91,45 @@ def metrics(result: RunResult) -> tuple[str, ...]:
     return ("ttft", "tpot", "e2el") if result.streams else ("e2el",)
 
 
-def blocks(result: RunResult) -> Iterator[Block]:
-    """Write a row for each class, phase and turn; nothing where a run has none of them."""
-    if result.classes:
-        yield Note.fold("Classes: a row for each", block_table(classes(result)))
-    if result.phases:
-        recoveries = (Paragraph.of(f"{text}.") for text in _recoveries(result))
-        table = block_table(phases(result))
-        yield Note.fold("Phases of the load: a row for each", table, *recoveries)
-    if result.turns:
-        sessions = Paragraph.of(f"{_sessions_line(result)}.")
-        yield Note.fold("Sessions: a row for each turn", sessions, block_table(turns(result)))
+def _note(title: str, table: Table, about: Sequence[str], result: RunResult) -> Note:
+    title = f"{title}; latencies are p50 / p99 in ms from {result.latency_from}"
+    return Note.fold(title, table, *([Items.of(about)] if about else ()))
 
 
-def block_table(of: GroupTable) -> Table:
-    """Write a row for each group, as a block of a page."""
-    head = (of.head, *of.columns, *(f"{metric.upper()} p50 / p99, ms" for metric in of.metrics))
-    return Table.of(
-        head, ((name, *cells, *latencies) for name, cells, latencies in of.rows), text_columns=1
-    )
-
-
-def _groups(
-    result: RunResult,
-    head: str,
-    groups: Sequence[tuple[str, RequestGroup]],
-    further: Mapping[str, int],
-) -> GroupTable:
+def _groups(head: str, groups: Sequence[tuple[str, RequestGroup]], result: RunResult) -> Table:
     """Make a row for each group, with columns of users who left and of the cache where there are
     any.
     """
-    columns = {"requests": 9, "ok": 7, "failed": 7}
-    if any(group.left for _, group in groups):
-        columns["left"] = 7
-    if any(group.cached_share is not None for _, group in groups):
-        columns["cached"] = 8
-    columns |= further
-    rows = []
+    rows: list[Row] = []
+    left = any(group.left for _, group in groups)
     for name, group in groups:
         cells: dict[str, object] = {
             "requests": group.requests,
             "ok": group.ok,
             "failed": group.failed,
-            "left": group.left,
+            "left": group.left if left else None,
+            "cached": _share(group.cached_share),
         }
-        cells |= {"cached": percent(group.cached_share, 1)}
         if isinstance(group, PhaseResult):
-            cells |= {
-                "ok/s": fixed(group.answers_per_s, 2),
-                "tok/s": fixed(group.output_throughput, 1),
-            }
+            cells["ok/s"] = fixed(group.answers_per_s, 2)
+            cells["tok/s"] = fixed(group.output_throughput, 1)
         latencies = (getattr(group, f"{metric}_ms") for metric in metrics(result))
         texts = [_percentiles(latency.p50, latency.p99, latency.count) for latency in latencies]
-        rows.append((name, [str(cells[title]) for title in columns], texts))
-    return GroupTable(head, columns, metrics(result), rows)
+        rows.append((name, cells, texts))
+    return _table(head, rows, result)
+
+
+def _table(head: str, rows: Sequence[Row], result: RunResult) -> Table:
+    """Make the table of some groups; a column that none of them has is left out."""
+    titles = [
+        title for title in rows[0][1] if any(cells[title] is not None for _, cells, _ in rows)
+    ]
+    written = []
+    for name, cells, texts in rows:
+        known = (UNKNOWN if cells[title] is None else str(cells[title]) for title in titles)
+        written.append((name, *known, *texts))
+    latencies = (metric.upper() for metric in metrics(result))
+    return Table.of((head, *titles, *latencies), written, text_columns=1)
 
 
 def _recoveries(result: RunResult) -> Iterator[str]:
@@ -209,7 +142,7 @@ def _recoveries(result: RunResult) -> Iterator[str]:
             )
 
 
-def _sessions_line(result: RunResult) -> str:
+def _sessions_text(result: RunResult) -> str:
     """Describe the sessions as wholes; empty without any."""
     sessions = result.sessions
     if sessions is None:
@@ -228,6 +161,10 @@ def _distributions(latencies: Latencies, result: RunResult) -> list[str]:
     return [
         _percentiles(latency.p50_ms, latency.p99_ms, latency.count) for latency in distributions
     ]
+
+
+def _share(share: float | None) -> str | None:
+    return None if share is None else percent(share, 1)
 
 
 def _percentiles(p50: float | None, p99: float | None, count: int) -> str:

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, allowed_ms
 from loadgen.checks.workload import TOKENS_PER_EVENT
 from loadgen.config.slo import LATENCY_METRICS
-from loadgen.document import Block, Items, Paragraph, Span, Table
+from loadgen.document import Block, Items, Span, Table
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Errors
 from loadgen.report.sections.glossary import term
 from loadgen.stats.percentile_confidence_interval import least_samples
-from loadgen.util.number_format import bounds, fixed, four_digits, in_table
+from loadgen.util.number_format import bounds, four_digits, in_table
 
 TITLES = {metric: metric.upper() for metric in LATENCY_METRICS}
 TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one piece do not have
@@ -24,91 +24,83 @@ HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no roo
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
-def rows(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
-    """Write the table.
+def blocks(result: RunResult) -> Iterator[Block]:
+    """Write every latency with the number of its values, what its marks mean, the intervals of
+    percentiles of few values, and what ICL is.
+    """
+    yield table(result)
+    notes = list(marks(result))
+    if intervals := [
+        text
+        for name, title in distributions(result)
+        for text in _interval_texts(name, title, result)
+    ]:
+        notes.append(f"99 % confidence intervals, in ms: {', '.join(intervals)}")
+    if result.streams:
+        notes += _icl_notes(result)
+    if notes:
+        yield Items.of(notes)
+
+
+def table(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Table:
+    """Make the table.
 
     Args:
         result: The result.
-        named: The names and titles of its rows; empty: all that apply.
+        named: The names and titles of its rows; empty: all that apply, each with the number of its
+            values.
     """
     columns = statistics(result)
-    yield f"{'Latency (ms)':<18}" + "".join(f"{column:>11}" for column in columns)
+    rows = list[list[Span | str]]()
     for name, title in named or distributions(result):
         distribution = result.latency_ms.named(name)
         requests = request_count(name, result)
-        line = f"{title + _inexact_mark(name, result, columns):<18}"
-        star = ""
-        for column in columns:
-            # The mark stands in the space before the next column.
-            line += f"{fixed(distribution.statistic_ms(column)):>{11 - len(star)}}"
-            star = few_mark(column, requests)
-            line += star
-        yield line
+        cells = [
+            in_table(distribution.statistic_ms(column)) + few_mark(column, requests)
+            for column in columns
+        ]
+        counts = [] if named else [str(distribution.count)]
+        moved = f" {INEXACT}" if large_client_errors(name, result, columns) else ""
+        rows.append([term(name, title + moved), *cells, *counts])
+    counted = () if named else ("count",)
+    return Table.of(("Latency (ms)", *columns, *counted), rows, text_columns=1)
 
 
 def marks(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
-    """Write what the marks of the table mean; of which rows as for `rows`."""
+    """Write what the marks of the table mean; of which rows as for `table`."""
     columns = statistics(result)
-    named = named or list(distributions(result))
-    for name, title in named:
+    rows = named or list(distributions(result))
+    for name, title in rows:
         if error := large_client_errors(name, result, columns):
             yield f"{INEXACT} {title}: {error}"
-    if few := _few_text(result, named):
-        yield few
+    counts = [request_count(name, result) for name, _ in rows]
+    if needs := [
+        f"{column} needs {least_samples(float(column[1:])):,}"
+        for column in columns
+        if any(few_mark(column, count) for count in counts)
+    ]:
+        yield f"{FEW_REQUESTS}: {', '.join(needs)}"
 
 
-def notes(result: RunResult) -> Iterator[str]:
-    """Write the notes below the table: its marks, and what ICL is."""
-    yield from marks(result)
-    if not result.streams:
-        return
+def _icl_notes(result: RunResult) -> Iterator[str]:
+    """Say what ICL is, and where it is not the time of a token."""
     yield (
-        "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block "
-        "above, call it ITL"
+        "ICL: inter-chunk latency, from one event with tokens to the next; vLLM's block calls it "
+        "ITL"
     )
     # Gaps between events are no gaps between tokens where an event has several.
     tokens = result.tokens
     bundled = tokens.output_tokens - tokens.hidden_tokens > tokens.token_events
     values = {check.name: check.value for check in result.checks if check.ok is False}
-    reasons = [
+    if reasons := [
         values[name]
         for name in BUNDLING
         if name in values and (bundled or name != TOKENS_PER_EVENT)
-    ]
-    if reasons:
+    ]:
         yield (
-            "  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: "
+            "ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: "
             f"{'; '.join(reasons)}"
         )
-
-
-def blocks(result: RunResult) -> Iterator[Block]:
-    """Write every latency: percentiles, mean and maximum, and the intervals of those that are of
-    few values.
-    """
-    columns = statistics(result)
-    rows = list[list[Span | str]]()
-    intervals = list[str]()
-    errors = list[str]()
-    for name, title in distributions(result):
-        distribution = result.latency_ms.named(name)
-        requests = request_count(name, result)
-        cells = [
-            f"{in_table(distribution.statistic_ms(column))}{few_mark(column, requests)}"
-            for column in columns
-        ]
-        marked = title + _inexact_mark(name, result, columns)
-        rows.append([term(name, marked), *cells, str(distribution.count)])
-        intervals += _interval_text(name, title, result)
-        if error := large_client_errors(name, result, columns):
-            errors.append(f"{INEXACT} {title}: {error}")
-    yield Table.of(("Latency (ms)", *columns, "count"), rows, text_columns=1)
-    if few := _few_text(result, list(distributions(result))):
-        yield Paragraph.of(f"{few}.")
-    if intervals:
-        yield Paragraph.of(f"99 % confidence intervals, in ms: {', '.join(intervals)}.")
-    if errors:
-        yield Items.of(errors)
 
 
 def statistics(result: RunResult) -> list[str]:
@@ -185,23 +177,7 @@ def few_mark(column: str, requests: int) -> str:
     return FEW if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
 
 
-def _inexact_mark(name: str, result: RunResult, statistics: Sequence[str]) -> str:
-    """Mark a row of which the client may have moved a number by more than the verdict allows."""
-    return f" {INEXACT}" if large_client_errors(name, result, statistics) else ""
-
-
-def _few_text(result: RunResult, named: Sequence[tuple[str, str]]) -> str:
-    """Say what the stars mean: how many requests each percentile needs that has one."""
-    counts = [request_count(name, result) for name, _ in named]
-    needs = [
-        f"{column} needs {least_samples(float(column[1:])):,}"
-        for column in statistics(result)
-        if any(few_mark(column, count) for count in counts)
-    ]
-    return f"{FEW_REQUESTS}: {', '.join(needs)}" if needs else ""
-
-
-def _interval_text(name: str, title: str, result: RunResult) -> Iterator[str]:
+def _interval_texts(name: str, title: str, result: RunResult) -> Iterator[str]:
     """Write the intervals of a row that are known of p50 and p99; not of TTFO, which has those of
     TTFT.
     """

@@ -3,31 +3,22 @@
 from collections.abc import Iterator
 
 from loadgen.core.outcome import Outcome
-from loadgen.document import Block, Items, Paragraph, Span, Table, Tone, line
+from loadgen.document import Block, Cell, Items, Line, Paragraph, Span, Table, Tone, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example
 from loadgen.report.sections import user_behavior
 from loadgen.util.number_format import fixed, percent, plural
 from loadgen.workload import endpoints
-from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS
+from loadgen.workload.endpoints.generation import CHAT
 
 MAX_DETAIL = 160  # characters of a text of a server
 
 
-def lines(result: RunResult) -> Iterator[str]:
-    """Write how the requests ended, where not all were ok, with examples of those that failed."""
-    if set(result.outcomes) != {Outcome.OK}:
-        yield "Outcomes: " + (
-            ", ".join(f"{name} {count}" for name, count in result.outcomes.items()) or "none"
-        )
-    yield from example_lines(result)
-
-
-def example_lines(result: RunResult, most: int | None = None) -> Iterator[str]:
+def examples(result: RunResult, most: int | None = None) -> Iterator[Line]:
     """Write examples of the requests that failed, at most so many of each outcome."""
-    for name, examples in result.examples.items():
-        for example in examples[:most]:
-            yield f"  {name}: {_example_text(example, result)}"
+    for name, of_outcome in result.examples.items():
+        for example in of_outcome[:most]:
+            yield line(Span(name, Tone.STRONG), f": {_example_text(example, result)}")
 
 
 def end_lines(result: RunResult) -> Iterator[str]:
@@ -51,28 +42,10 @@ def end_lines(result: RunResult) -> Iterator[str]:
         yield f"Finish reason that loadgen does not know, counted as ok: {reason} ({count})"
 
 
-def body_lines(result: RunResult) -> Iterator[str]:
-    """Write what the server adds to the requests that another tool would have sent otherwise."""
-    settings = result.provenance.settings
-    api, body = endpoints.find(settings), settings.extra_body or {}
-    if api is CHAT and settings.render_chat_template is not None:
-        yield (
-            "The prompts have the chat template around them, and the server of a chat applies "
-            "it again."
-        )
-    if (
-        api is COMPLETIONS
-        and settings.repetition_penalty is None
-        and "repetition_penalty" not in body
-    ):
-        yield (
-            "No repetition_penalty was sent, so the model's own applied; vllm bench serve sends "
-            "1.0 with completions (--repetition-penalty 1)."
-        )
-
-
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write how many requests had each outcome, with examples of those that failed."""
+    """Write how many requests had each outcome, with examples of those that failed, and what of
+    the answers was unusual.
+    """
     if result.outcomes:
         rows = []
         for name, count in result.outcomes.items():
@@ -80,26 +53,31 @@ def blocks(result: RunResult) -> Iterator[Block]:
             share = count / result.scheduled if result.scheduled else None
             rows.append((outcome, str(count), percent(share, 2)))
         yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
-        items = []
-        for name, examples in result.examples.items():
-            for example in examples:
-                items.append(line(Span(name, Tone.STRONG), f": {_example_text(example, result)}"))
-        if items:
-            yield Items(tuple(items))
     else:
         yield Paragraph.of("No request has ended.")
-    if ends := list(end_lines(result)):
-        yield Items.of(ends)
-    if behavior := list(user_behavior.lines(result)):
-        yield Items.of(behavior)
+    items: list[Line | Cell] = [*examples(result), *map(line, _notes(result))]
+    items += user_behavior.items(result)
+    if items:
+        yield Items(tuple(items))
+
+
+def _notes(result: RunResult) -> Iterator[str]:
+    """Write how the answers ended, and what the server adds to the requests."""
+    yield from end_lines(result)
+    settings = result.provenance.settings
+    if endpoints.find(settings) is CHAT and settings.render_chat_template is not None:
+        yield (
+            "The prompts have the chat template around them, and the server of a chat applies "
+            "it again"
+        )
     if result.finish_reasons:
         reasons = ", ".join(
             f"{name or 'none'} {count}" for name, count in result.finish_reasons.items()
         )
-        yield Paragraph.of(f"Finish reasons of those that are ok: {reasons}.")
+        yield f"Finish reasons of those that are ok: {reasons}"
     if result.early_stops:
         reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
-        yield Paragraph.of(f"Of the requests with fewer output tokens than requested: {reasons}.")
+        yield f"Of the requests with fewer output tokens than requested: {reasons}"
 
 
 def _example_text(example: Example, result: RunResult) -> str:

@@ -1,13 +1,13 @@
-"""Server: its prefix cache, and what servers and GPUs reported, beside what was measured."""
+"""Server: its prefix cache, and what servers and GPUs reported, with what was measured."""
 
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from loadgen.config.load import AS_IS, COLD, SALTED
-from loadgen.document import Block, Paragraph, Table
+from loadgen.document import Block, Items, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
-from loadgen.report.sections import groups, user_behavior
+from loadgen.report.sections import user_behavior
 from loadgen.util.number_format import UNKNOWN, in_table, percent, plural
 
 HEADINGS = ("server", "loadgen")
@@ -15,24 +15,6 @@ NO_METRICS = (
     "No server metrics: --server-metrics was off, or the server has no metrics that are known."
 )
 UNKNOWN_METRICS = "Server metrics are unknown: the run was killed before its end."
-
-
-def metric_lines(result: RunResult) -> Iterator[str]:
-    """Write the block of the console report; nothing where there are no metrics."""
-    metrics = result.server
-    if metrics is None:
-        return
-    if metrics.missing:
-        yield _missing_servers(metrics.missing)
-    if metrics.sources:
-        yield _heading(metrics.sources)
-        if rows := table(result, metrics):
-            rows.insert(0, ("", *HEADINGS))
-            names, theirs, ours = (max(len(row[column]) for row in rows) for column in range(3))
-            for what, server, client in rows:
-                yield f"  {what:<{names}}  {server:>{theirs}}  {client:>{ours}}".rstrip()
-    if metrics.gpus:
-        yield _gpu_summary(metrics.gpu_levels)
 
 
 def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str]]:
@@ -116,19 +98,9 @@ def cache_lines(result: RunResult) -> Iterator[str]:
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write the targets, the prefix cache, then the metrics of the server, or that there are
-    none.
-    """
-    if result.targets:
-        balance, clock = result.provenance.settings.balance, result.latency_from
-        about = (
-            f"{len(result.targets)} targets shared the requests ({balance}); latencies are "
-            f"counted from {clock}."
-        )
-        yield Paragraph.of(about)
-        yield groups.block_table(groups.targets(result))
-    for text in cache_lines(result):
-        yield Paragraph.of(f"{text}.")
+    """Write the prefix cache, the calls, then the metrics of the server, or that there are none."""
+    if notes := [*cache_lines(result), *call_lines(result)]:
+        yield Items.of(notes)
     metrics = result.server
     if metrics is None:
         yield Paragraph.of(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS)
@@ -139,7 +111,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph.of(_heading(metrics.sources))
         yield Table.of(("", *HEADINGS), table(result, metrics), text_columns=1)
     if metrics.gpus:
-        yield Paragraph.of(f"{_gpu_summary(metrics.gpu_levels)}.")
+        yield Paragraph.of(_gpu_summary(metrics.gpu_levels))
 
 
 def _missing_servers(missing: list[str]) -> str:

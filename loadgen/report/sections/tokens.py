@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadgen.document import Block, Items, Table
+from loadgen.document import Block, Items, Paragraph, Table
 from loadgen.features import structured_output
 from loadgen.report.result import RunResult
 from loadgen.report.result.rates import SteadyState
@@ -10,29 +10,6 @@ from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
 from loadgen.util.number_format import fixed, percent, plural
 
 FULL = 0.999  # coverage of the power's readings that needs no remark
-
-
-def rows_left_out(result: RunResult) -> Iterator[str]:
-    """Write what was left out of a trace."""
-    if left_out := result.provenance.saved_prompts.get("rows_left_out"):
-        yield f"Rows of the trace without input or output tokens, left out: {left_out}"
-
-
-def token_counts(result: RunResult) -> Iterator[str]:
-    """Write the output tokens, how they were counted, and how count and stream differ."""
-    tokens = result.tokens
-    if not result.generates:
-        yield f"Embeddings or scores: {tokens.results}"
-        return
-    yield f"Output tokens counted by {tokens.output_counted_by}: {tokens.output_tokens}" + (
-        f" ({plural(tokens.reasoning_events, 'reasoning event')})"
-        if tokens.reasoning_events
-        else ""
-    )
-    if result.streams:
-        yield from _count_differences(result)
-    else:
-        yield "Each answer came in one piece (--disable-stream): its tokens have no times"
 
 
 def rates(result: RunResult) -> Iterator[str]:
@@ -95,9 +72,20 @@ def efficiency(result: RunResult) -> Iterator[str]:
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the tokens that were planned, counted and streamed, how they differ, the rates and
-    the efficiency.
+    the efficiency; nothing is counted of a run in which no request succeeded.
     """
+    if not result.numbers.completed:
+        yield Paragraph.of("No request succeeded.")
+        return
     tokens = result.tokens
+    output = {
+        "output, as it was requested": tokens.planned_output_tokens,
+        f"output, counted by {tokens.output_counted_by}": tokens.output_tokens,
+        "of that, events of reasoning": tokens.reasoning_events or None,
+        "events with tokens": tokens.token_events,
+        "events with tokens of failed requests, not counted above": tokens.lost_token_events
+        or None,
+    }
     rows = {
         "input, as the data set planned it": tokens.planned_input_tokens,
         "input, as the server was expected to count it": tokens.predicted_server_input_tokens,
@@ -105,46 +93,46 @@ def blocks(result: RunResult) -> Iterator[Block]:
         "of that, from the server's prefix cache": tokens.cached_tokens
         if tokens.cached_counted
         else None,
-        "output, as it was asked for": tokens.planned_output_tokens,
-        f"output, counted by {tokens.output_counted_by}": tokens.output_tokens,
-        "events with tokens": tokens.token_events,
-        "events with tokens of failed requests, not counted above": tokens.lost_token_events
-        or None,
+        **(output if result.generates else {"embeddings or scores": tokens.results}),
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)
     yield Table.of(("of requests that are ok", "tokens"), shown, text_columns=1)
-    if lines := [*_count_differences(result), *rates(result), *efficiency(result)]:
-        yield Items.of(lines)
+    if notes := [*_count_differences(result), *rates(result), *efficiency(result)]:
+        yield Items.of(notes)
 
 
 def _count_differences(result: RunResult) -> Iterator[str]:
-    """Write how count and stream differ, and what TPOT is over all tokens."""
+    """Write what was left out, how count and stream differ, and what TPOT is over all tokens."""
+    if left_out := result.provenance.saved_prompts.get("rows_left_out"):
+        yield f"Rows of the trace without input or output tokens, left out: {left_out}"
     tokens = result.tokens
+    if result.generates and not result.streams:
+        yield "Each answer came in one piece (--disable-stream): its tokens have no times"
     if tokens.unseen_tokens or tokens.surplus_events:
         yield (
-            f"  usage and stream differ: {plural(tokens.unseen_tokens, 'token')} counted but not "
+            f"Usage and stream differ: {plural(tokens.unseen_tokens, 'token')} counted but not "
             f"seen as events, {plural(tokens.surplus_events, 'event')} beyond the count"
         )
     if tokens.silent_events:
         yield (
-            f"  tokens without text: {plural(tokens.silent_events, 'event')}, as many as usage or "
+            f"Tokens without text: {plural(tokens.silent_events, 'event')}, as many as usage or "
             "token ids count beyond the text"
         )
     if tokens.disagreeing_counts:
         yield (
-            f"  {plural(tokens.disagreeing_counts, 'answer')} with prompt and completion tokens "
+            f"{plural(tokens.disagreeing_counts, 'answer')} with prompt and completion tokens "
             f"that do not add up to their total: {tokens.disagreeing_tokens} tokens apart"
         )
     yield from _hidden(tokens)
     if tokens.nan_events:
         events = plural(tokens.nan_events, "event")
-        yield f"  {events} had NaN or infinity: the model's logits may be broken"
+        yield f"{events} had NaN or infinity: the model's logits may be broken"
     if tokens.unplanned_requests:
         prompts = plural(tokens.unplanned_requests, "prompt")
-        yield f"  {prompts} without a planned length: only the server counted them"
+        yield f"{prompts} without a planned length: only the server counted them"
     if tokens.imputed_gaps:
         yield (
-            f"  gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap before "
+            f"Gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap before "
             f"an event of several tokens, counted by {tokens.itl_counted_by}"
         )
     if result.tpot_token_weighted_ms is not None:
@@ -153,19 +141,21 @@ def _count_differences(result: RunResult) -> Iterator[str]:
 
 def _hidden(tokens: Tokens) -> Iterator[str]:
     """Write how many tokens were counted and never streamed, and what TPOT divides by instead."""
-    block = "vLLM's TPOT above divides by all output tokens minus one"  # whatever was streamed
+    block = (
+        "the TPOT of vLLM's block divides by all output tokens minus one"  # whatever was streamed
+    )
     if tokens.hidden_tokens:
         count = plural(tokens.hidden_tokens, "reasoning token")
-        yield f"  {count} never streamed: in throughput, and not in TPOT; {block}"
+        yield f"{count} never streamed: in throughput, and not in TPOT; {block}"
     if (sample := tokens.text_sample) is not None:
         yield (
-            f"  text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} "
+            f"Text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} "
             f"were counted (medians of {plural(sample.answers, 'answer')}; {sample.difference:g} "
             "per answer were not streamed)"
         )
     if tokens.tpot_over == OVER_SAMPLE:
         yield (
-            "  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts "
+            "TPOT is over the streamed tokens of these answers alone, as --tokenizer counts "
             f"them; {block}"
         )
 

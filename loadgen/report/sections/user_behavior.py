@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from loadgen.document import Cell, cell
 from loadgen.report.result import RunResult
 from loadgen.report.result.user_behavior import Retries, ServerStop
 from loadgen.util.number_format import fixed, plural
@@ -17,7 +18,7 @@ def never_sent(result: RunResult) -> int:
     return 0 if result.departures is None else result.departures.never_sent
 
 
-def lines(result: RunResult) -> Iterator[str]:
+def items(result: RunResult) -> Iterator[Cell]:
     """Write who left and who came again after a refusal; nothing where no user was to do either."""
     if (departures := result.departures) is not None:
         left, before = departures.disconnected, departures.drawn - departures.disconnected
@@ -27,11 +28,10 @@ def lines(result: RunResult) -> Iterator[str]:
             text += f"; of {departures.drawn} drawn, {before} ended before that"
         if departures.never_sent:
             text += f"; {plural(departures.never_sent, 'further turn')} not sent"
-        yield text
-        if left:
-            yield f"  Did the server stop for them? {_stop(departures.server, left)}"
+        stop = f"Did the server stop for them? {_stop(departures.server, left)}"
+        yield cell(text, stop) if left else cell(text)
     if result.retries is not None:
-        yield from _retries(result, result.retries)
+        yield cell(*_retries(result, result.retries))
 
 
 def _stop(server: ServerStop, left: int) -> str:
@@ -79,4 +79,4 @@ def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
     rows.append(("E2EL after a retry, from due", retries.retried_e2el_ms))
     for name, latency in rows:
         percentiles = f"p50 {fixed(latency.p50, 1)}, p99 {fixed(latency.p99, 1)} ms"
-        yield f"  {name:<44}{percentiles} of {latency.count}"
+        yield f"{name}: {percentiles} of {latency.count}"

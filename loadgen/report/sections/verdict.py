@@ -1,5 +1,5 @@
-"""Verdict: banners, the verdict with its checks, and the limits of the SLO, with what a run
-shows of each.
+"""Verdict: banners, the checks with what to do, and the limits of the SLO, with what a run shows of
+each.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.document import (
     Block,
+    Cell,
     Items,
     Line,
     Note,
@@ -18,6 +19,7 @@ from loadgen.document import (
     Span,
     Table,
     Tone,
+    cell,
     line,
     prose,
 )
@@ -37,36 +39,68 @@ from loadgen.util.number_format import (
     rounded_up,
 )
 
+SIMULATED = "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
 MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
 
 
-def lines(result: RunResult) -> Iterator[str]:
-    """Write the banners, the verdict, the checks that failed, the notes, and the limits of the
-    SLO.
+def reasons(result: RunResult, kind: NoteKind = "note") -> Iterator[Block]:
+    """Write what happened and why the run is not VALID, and the notes.
+
+    Args:
+        result: The result.
+        kind: The kind of the badge, whose colour the reasons have.
     """
-    yield from banners(result)
-    yield f"Verdict: {_verdict_summary(result)}"
-    yield from failed_lines(result)
-    for check in result.notes:
-        yield f"  note: {check.value}"
-        yield f"    -> {check.advice}"
-    yield from slo_lines(result)
+    why: list[Line | Cell] = [*map(line, banners(result)), *failed(result)]
+    if why:
+        yield Note.fold("Reasons and advice", Items(tuple(why)), kind=kind)
+    if notes := tuple(
+        cell(_finding(note, note.value), advice_line(note.advice)) for note in result.notes
+    ):
+        yield Note.fold("Bear in mind", Items(notes))
 
 
-def failed_lines(result: RunResult) -> Iterator[str]:
-    """Write each check that failed, with what to do, and what explains them."""
+def checks(result: RunResult) -> Note:
+    """Write the limits of the SLO, and every check."""
+    blocks: list[Block] = [Items.of(slo_lines(result))] if result.slo else []
+    if applied := [check for check in result.checks if check.ok is not None]:
+        rows = []
+        for check in applied:
+            state = Span("passed")
+            if not check.ok:
+                word = "failed" if check.counts else "explains" if check.explains else "noted"
+                state = Span(word, Tone.BAD)
+            rows.append((check.group, check.name, state, check.value, check.limit))
+        blocks.append(Table.of(("group", "check", "", "value", "limit"), rows))
+        used = dict.fromkeys(check.group for check in applied)
+        groups = "; ".join(f"{group} {GROUPS[group].about}" for group in used)
+        blocks.append(Paragraph.of(f"Groups: {groups}"))
+    if others := [check.name for check in result.checks if check.ok is None]:
+        blocks.append(Paragraph.of(f"Not applicable: {', '.join(others)}"))
+    what = "All checks and limits of the SLO" if result.slo else "All checks"
+    return Note.fold(f"{what}: {_verdict_summary(result)}", *blocks)
+
+
+def failed(result: RunResult) -> Iterator[Cell]:
+    """Write each check that failed, those of one advice with it, and what explains them."""
     for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
-        for check in checks:
-            yield f"  {check.name}: {check.finding}"
-        yield f"    -> {advice}"
-    if because := _explanation(result):
-        yield f"  explained by: {because}"
+        yield cell(*map(_finding, checks), advice_line(advice))
+    if because := ", ".join(f"{check.name} {check.value}" for check in result.explanations):
+        yield cell(f"explained by: {because}")
+
+
+def advice_line(advice: str) -> Line:
+    """Write what to do."""
+    return line("-> ", *prose(advice))
+
+
+def _finding(check: Check, what: str = "") -> Line:
+    return line(Span(check.name, Tone.STRONG), f": {what or check.finding}")
 
 
 def banners(result: RunResult) -> Iterator[str]:
     """Write the banners: facts that change the meaning of all numbers."""
     if result.simulated:
-        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
+        yield SIMULATED
     yield from interruptions(result)
 
 
@@ -103,11 +137,6 @@ def _verdict_summary(result: RunResult) -> str:
         f"{result.verdict}{client}; {len(applied) - len(wrong)} of {len(applied)} checks "
         f"passed{noted}"
     )
-
-
-def _explanation(result: RunResult) -> str:
-    """Say what explains the failed checks; empty if nothing does."""
-    return ", ".join(f"{check.name} {check.value}" for check in result.explanations)
 
 
 def slo_lines(result: RunResult, badge: str | None = None) -> Iterator[str]:
@@ -193,47 +222,3 @@ def _latency_value(limit: Limit, value: float | None, snapshot: Snapshot, clock:
     of_requests = f" of {plural(requests, 'request')}" if limit.metric in slo.GAPS else ""
     few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
     return f"{shown}{of_requests}{few}"
-
-
-def blocks(result: RunResult, kind: NoteKind) -> Iterator[Block]:
-    """Write what happened and why the run is not VALID, the notes, and every check.
-
-    Args:
-        result: The result.
-        kind: The kind of the badge, whose colour the reasons have.
-    """
-    reasons = [*map(line, banners(result)), *map(reason, result.failed_checks)]
-    if reasons:
-        because = _explanation(result)
-        explained = (Paragraph.of(f"Explained by: {because}."),) if because else ()
-        title = f"Reasons and advice ({len(reasons)})"
-        yield Note.fold(title, Items(tuple(reasons)), *explained, kind=kind)
-    if notes := tuple(reason(note, note.value) for note in result.notes):
-        yield Note.fold(f"Bear in mind ({len(notes)})", Items(notes))
-    rows = []
-    for check in result.checks:
-        state = Span("passed") if check.ok else Span("does not apply", Tone.QUIET)
-        if check.ok is False:
-            state = Span(
-                "failed" if check.counts else "explains" if check.explains else "noted",
-                Tone.BAD,
-            )
-        rows.append(
-            (
-                f"{check.group} {GROUPS[check.group].about}",
-                check.name,
-                state,
-                check.value,
-                check.limit,
-            )
-        )
-    table = Table.of(("group", "check", "", "value", "limit"), rows)
-    limits = [Items.of(slo_lines(result))] if result.slo else []
-    what = "All checks and limits of the SLO" if limits else "All checks"
-    yield Note.fold(f"{what}: {_verdict_summary(result)}", *limits, table)
-
-
-def reason(check: Check, what: str = "") -> Line:
-    """Write why a check failed, or what else it found, and what to do."""
-    name = Span(check.name, Tone.STRONG)
-    return line(name, f": {what or check.finding}. What to do: ", *prose(check.advice), ".")

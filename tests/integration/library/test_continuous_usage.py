@@ -51,7 +51,7 @@ async def test_each_event_has_its_tokens_where_the_server_counts_them() -> None:
     assert own["tokens"]["imputed_gaps"] == 9  # three in each of three answers
     assert own["provenance"]["settings"]["continuous_usage"] is True
     assert server.asked == [True] * 4  # one to see whether the server takes it
-    assert "\nITL  " in report.render(result)
+    assert "\n  ITL  " in report.render(result)
 
 
 async def test_a_server_that_refuses_it_is_asked_without() -> None:

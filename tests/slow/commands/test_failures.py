@@ -8,6 +8,7 @@ import pytest
 
 from loadgen.testing.process import started
 from tests.helpers.command_line import SHORT, TOKENIZER, loadgen
+from tests.helpers.console_lines import whole
 
 RUN = [
     "--backend",
@@ -39,7 +40,7 @@ def test_a_run_with_failures_exits_5_and_says_so_in_its_verdict(tmp_path: Path, 
     assert last.startswith("FAILED: ")
     assert out.startswith("FAILED: ")
     assert (f" | measured {own['verdict']}" in last) is ("ok" in own["outcomes"])
-    assert "\n    -> " in out
+    assert "\n-> " in whole(out)
 
 
 def test_an_slo_is_missed_while_requests_fail(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from tests.helpers.command_line import LOADGEN, SHORT, TOKENIZER, environment
+from tests.helpers.console_lines import whole
 
 FILES = 200
 
@@ -78,7 +79,7 @@ def test_a_rate_that_is_likely_to_need_more_files_is_sent_with_a_warning(
 def test_client_that_could_not_send_the_load_fails_the_run(metronome: Process) -> None:
     done = run(metronome, "--rate", "2000", "--num-prompts", "600", "--seed", "1", files=70)
     assert done.returncode == 3, done.stderr
-    assert "  load not sent: " in done.stdout
+    assert "\nload not sent: " in whole(done.stdout)
     assert "client_error: request " in done.stdout
 
 

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 from tests.helpers.command_line import SHORT, TOKENIZER, loadgen, served
-from tests.helpers.console_lines import report_of
+from tests.helpers.console_lines import report_of, section, unwrapped
 from tests.integration.commands.test_bad_input import refused
 
 FLAGS = [
@@ -43,8 +43,9 @@ def test_two_servers_share_a_run_and_each_has_its_line(tmp_path: Path) -> None:
     assert [(row["base_url"], row["ok"]) for row in own["targets"]] == [(one, 20), (other, 20)]
     assert own["provenance"]["settings"]["base_url"] == [one, other]
     assert own["provenance"]["engine"]["targets"][1]["base_url"] == other
-    assert "2 targets, round-robin; latencies in ms from due" in done.stdout
-    assert [line.split()[1:4] for line in done.stdout.splitlines() if line.startswith("http")] == [
+    lines = section(unwrapped(done.stdout.splitlines()), "Targets; latencies are p50 / p99 in ms")
+    assert lines[-1] == "Requests are balanced: round-robin"
+    assert [line.split()[1:4] for line in lines if line.startswith("http")] == [
         ["20", "20", "0"]
     ] * 2
     assert loadgen("report", "r.json", cwd=tmp_path).stdout == report_of(done.stdout)
