@@ -57,6 +57,23 @@ def test_words_of_a_table_that_is_too_wide_are_wrapped() -> None:
     ]
 
 
+def test_names_in_a_table_stay_whole_while_other_words_give_way() -> None:
+    rows = [("request_throughput", "1000000", "no significant difference")]
+    assert written(Table.of(("", "a", ""), rows, 1, remarks=True), columns=42) == [
+        "                          a",
+        "request_throughput  1000000  no",
+        "                             significant",
+        "                             difference",
+    ]
+
+
+def test_last_column_may_have_remarks_behind_numbers() -> None:
+    table = Table.of(
+        ("", "ms", ""), [("TTFT", "1.5", "worse"), ("TPOT", "10", "")], 1, remarks=True
+    )
+    assert written(table) == ["       ms", "TTFT  1.5  worse", "TPOT   10"]
+
+
 def test_columns_of_numbers_that_do_not_fit_stand_below_with_the_names_again() -> None:
     table = Table.of(("rate", *"abcd"), [("1", *["1000000"] * 4)], text_columns=1)
     assert written(table, columns=24) == [
@@ -118,7 +135,7 @@ def test_control_characters_never_reach_the_terminal() -> None:
         Facts((Fact(Span(nasty), nasty, nasty),)),
         Note("note", nasty, ()),
     )
-    shown = text(blocks, 40)
+    shown = text(blocks, 60)
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert shown.count("\\x1b[31m") == 10
@@ -133,9 +150,10 @@ def test_rows_are_never_wider_than_the_terminal(
     rows: list[list[str]], text_columns: int | None, columns: int
 ) -> None:
     table = Table.of(("one", "two", "three"), rows, text_columns)
-    words = len(table.head) if text_columns is None else text_columns
+    numbers = [] if text_columns is None else [cell for row in rows for cell in row[text_columns:]]
+    two_numbers = 2 * max((display_width(number) + 1 for number in numbers), default=0)
     for row in written(table, columns=columns):
-        assert display_width(row) <= max(columns, 31 if words < len(table.head) else 0)
+        assert display_width(row) <= max(columns, 20 + two_numbers)
 
 
 @pytest.mark.parametrize("columns", [60, 120])
