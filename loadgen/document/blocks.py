@@ -131,7 +131,7 @@ class Code(Struct, frozen=True):
 
     Attributes:
         text: The lines.
-        language: As Markdown's fences name it.
+        language: As Markdown's fences name it; long lines of bash are wrapped on a page.
         copyable: Whether the page offers to copy them.
     """
 

@@ -63,7 +63,16 @@ def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
         *_tail(model, charts),
     ]
     title = f"{study.report.title or study.name}: {answer(model.findings).headline}"
-    return Document(title, tuple(blocks))
+    return Document(title, tuple(blocks), _origin(model))
+
+
+def _origin(model: ReportModel) -> str:
+    """Say when, on what and with what the results were measured."""
+    dates = f"imported {model.dates}" if model.published and model.dates else model.dates
+    engines = [f"{engine} {versions}".rstrip() for engine, versions in model.builds.items()]
+    version = model.facts.get("loadgen")
+    parts = (dates, model.hardware, *engines, version and f"loadgen {version}")
+    return ", ".join(filter(None, parts))
 
 
 def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
@@ -93,10 +102,6 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
 def _setup(model: ReportModel) -> Iterator[Block]:
     devices = model.study.hardware.devices
     count = f", {devices} devices" if devices > 1 and not model.published else ""
-    builds: dict[str, dict[str, None]] = {}
-    for arm in model.arms:
-        versions = builds.setdefault(arm.planned.spec.engine, {})
-        versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
     yield Heading(2, "Experimental Setup")
     yield Heading(3, "Model")
     yield Items(tuple(map(line, dict.fromkeys(model.study.models.values()))))
@@ -107,11 +112,8 @@ def _setup(model: ReportModel) -> Iterator[Block]:
         line(f"{name if model.hardware else 'not named by the published results'}{count}")
     )
     yield Heading(3, "Engine Version")
-    yield Items(
-        tuple(
-            line(f"{engine}: {', '.join(versions) or 'version unknown'}")
-            for engine, versions in builds.items()
-        )
+    yield Items.of(
+        f"{engine}: {versions or 'version unknown'}" for engine, versions in model.builds.items()
     )
     yield from data_section(model)
 

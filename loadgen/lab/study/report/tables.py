@@ -195,15 +195,13 @@ def provenance(model: ReportModel) -> Table:
     """Return when, where and how the numbers were measured."""
     decision = model.study.decision
     repeats = decision.repeats
-    began = sorted(trial.began for trial in model.findings.trials)
-    when = f"{began[0]} to {began[-1]}" if began else "not yet"
     decided = (
         f"a gain of {percent(decision.min_effect, 1)} or more with "
         f"{percent(decision.confidence, 1)} confidence, {repeats.least} to {repeats.most} starts "
         f"of each arm, seed {decision.seed}"
     )
     rows = {
-        "imported" if model.published else "first and last start": when,
+        "imported" if model.published else "first and last start": model.dates or "not yet",
         "results" if model.published else "spent": time_spent(model.findings),
         "decision": "none: single runs say nothing about noise" if model.published else decided,
     }
