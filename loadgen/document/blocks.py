@@ -131,7 +131,7 @@ class Code(Struct, frozen=True):
 
     Attributes:
         text: The lines.
-        language: As Markdown's fences name it.
+        language: As Markdown's fences name it; long lines of bash are wrapped on a page.
         copyable: Whether the page offers to copy them.
     """
 
@@ -149,12 +149,14 @@ class Table(Struct, frozen=True):
         rows: Each as long as that.
         text_columns: How many columns have text; those after them have numbers. None: all have
             text.
+        remarks: Whether the last column has text in any case.
     """
 
     shape: ClassVar = "table"
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     text_columns: int | None = None
+    remarks: bool = False
 
     @classmethod
     def of(
@@ -162,20 +164,22 @@ class Table(Struct, frozen=True):
         head: Sequence[str],
         rows: Iterable[Iterable[Cell | Span | str]],
         text_columns: int | None = None,
+        *,
+        remarks: bool = False,
     ) -> Self:
         """Make a table; a cell of one line may be its text."""
         cells = (
             tuple(part if isinstance(part, tuple) else cell(part) for part in row) for row in rows
         )
-        return cls(tuple(head), tuple(cells), text_columns)
+        return cls(tuple(head), tuple(cells), text_columns, remarks)
 
     @property
     def numbers(self) -> tuple[bool, ...]:
         """Whether each column has numbers, which are aligned on the right."""
-        return tuple(
-            self.text_columns is not None and place >= self.text_columns
-            for place in range(len(self.head))
-        )
+        columns = len(self.head)
+        first = columns if self.text_columns is None else self.text_columns
+        end = columns - 1 if self.remarks else columns
+        return tuple(first <= place < end for place in range(columns))
 
 
 class Fact(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Writer of blocks as lines for a terminal, as wide as it is; charts are left out."""
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 
 from loadgen.document.blocks import (
     Badge,
@@ -22,7 +22,7 @@ from loadgen.util.terminal_text import display_width, printable, wrap
 
 GAP = "  "  # between two columns
 INDENT = "    "  # of the rest of a paragraph
-LEAST_WIDTH = 12  # of a column whose words are wrapped, if none of its words is longer
+LEAST_WIDTH = 12  # of a column whose words are wrapped
 MARKS = ("*", "~")  # behind a number; they stand right of the digits, which stay below each other
 APART = (Heading, Note, Code)  # have an empty line before and after them
 ALARMING = ("warning", "danger")
@@ -100,33 +100,31 @@ def _table(table: Table, columns: int) -> Iterator[str]:
             for cell in cells:
                 cell[:] = [line if line.endswith(MARKS) else f"{line} " for line in cell]
     shown = [head, *rows] if any(table.head) else rows
-    columns_of = [[line for row in shown for line in row[at]] for at in range(len(head))]
-    widths = [max(map(display_width, lines), default=0) for lines in columns_of]
+    texts = [list(chain.from_iterable(row[at] for row in shown)) for at in range(len(head))]
+    widths = list(map(_widest, texts))
     least = [
-        max((display_width(word) for line in lines for word in line.split()), default=0)
-        for lines in columns_of
+        width if has_numbers else max(_widest(" ".join(lines).split()), LEAST_WIDTH)
+        for lines, width, has_numbers in zip(texts, widths, table.numbers, strict=True)
     ]
-    widths = _narrowed(widths, least, table.numbers, columns)
+    widths = _narrowed(widths, least, columns)
     for part in _parts(widths, columns):
         for row in shown:
             placed = [(row[at], widths[at], table.numbers[at]) for at in part]
             yield from _row(placed)
 
 
-def _narrowed(
-    widths: Sequence[int], least: Sequence[int], numbers: Sequence[bool], columns: int
-) -> list[int]:
-    """Take width from the widest columns of words until the table fits; no word is broken."""
+def _widest(texts: Iterable[str]) -> int:
+    return max(map(display_width, texts), default=0)
+
+
+def _narrowed(widths: Sequence[int], least: Sequence[int], columns: int) -> list[int]:
+    """Take width from the widest columns until the table fits; no word is broken."""
     narrow = list(widths)
     while sum(narrow) + len(GAP) * (len(narrow) - 1) > columns:
-        words = [
-            at
-            for at, has_numbers in enumerate(numbers)
-            if not has_numbers and narrow[at] > max(least[at], LEAST_WIDTH)
-        ]
-        if not words:
+        wide = [at for at, width in enumerate(narrow) if width > least[at]]
+        if not wide:
             break
-        narrow[max(words, key=narrow.__getitem__)] -= 1
+        narrow[max(wide, key=narrow.__getitem__)] -= 1
     return narrow
 
 

@@ -25,7 +25,7 @@ def test_totals_duplicates_and_hashes_are_shown():
     found = text(*prompts(3, 5), *prompts(3), file_sha256="f" * 64)
     assert "mine, rule: plain" in found
     assert "3 prompts, 2 of them distinct (prefix caches" in found
-    assert "input            11      3.7      3" in found
+    assert "input      11   3.7    3" in found
     assert "f" * 64 in found
     assert "2 prompts, all distinct" in text(*prompts(3, 5))
 
@@ -51,7 +51,7 @@ def test_turns_that_repeat_answers_have_no_length_beforehand():
     assert found.input_tokens.tolist() == [3]
     assert "1 of them include responses of the server" in text(first, again)
     assert "input tokens unknown, output tokens 5" in text(first, again)
-    assert "  input       unknown      3.0" in text(first, again)  # as JSON, which has null
+    assert "  input   unknown   3.0" in text(first, again)  # as JSON, which has null
 
 
 def test_zero_overhead_is_printed_without_a_template():

@@ -7,6 +7,7 @@ import pytest
 from loadgen.cli.commands import doctor as doctor_command
 from loadgen.cli.doctor import capacity
 from loadgen.cli.doctor.capacity import Capacity, Climb, Drive, climb
+from tests.helpers.run_page_parts import words
 
 NO_CLIMB = Climb(None, None)
 
@@ -83,9 +84,8 @@ def text(**parts: object) -> str:
         "streams": run(1),
         "connections": 60_000,
     } | parts
-    lines = list(doctor_command.capacity_lines(Capacity(**made)))  # type: ignore[arg-type]
-    assert all(len(line) <= 80 for line in lines)
-    return " ".join(lines)
+    sentences = doctor_command.capacity_sentences(Capacity(**made))  # type: ignore[arg-type]
+    return " ".join(words(sentence.text) for sentence in sentences)
 
 
 def test_the_capacity_is_printed_with_the_reasons() -> None:

@@ -9,6 +9,7 @@ from loadgen.cli import doctor
 from loadgen.cli.commands import doctor as doctor_command
 from loadgen.cli.doctor import State, hardware, network, software
 from loadgen.cli.doctor.limit import Limit, judged
+from loadgen.document import terminal_writer
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes
 from tests.helpers.source import compiled
@@ -461,7 +462,13 @@ def test_a_value_that_is_high_enough_is_not_shown_with_the_harm_of_a_low_one() -
         for holds in (True, False)
     )
     assert (good.state, good.bounds, bad.state, bad.bounds) == (OK, "plenty", WARN, "harm")
-    assert list(doctor_command.limit_lines([good])) == ["ok   cores              2: plenty"]
+    table = doctor_command.limit_table([good, bad], "numpy 2")
+    assert terminal_writer.text((table,), 80).splitlines() == [
+        "ok    cores     2: plenty",
+        "WARN  cores     2: harm",
+        "                -> buy",
+        "      versions  numpy 2",
+    ]
 
 
 @pytest.mark.parametrize(("stamped", "state"), [(True, OK), (False, WARN)])

@@ -225,6 +225,15 @@ def test_two_drawings_have_ids_of_their_own() -> None:
     assert len(ids) == len(set(ids)) >= 4
 
 
+def test_long_commands_are_wrapped_and_aligned_text_is_not() -> None:
+    command, text = (
+        page_writer.html(Document("Title", (Code("a b", language),))) for language in ("bash", "")
+    )
+    assert '<pre class="command"><code>a b</code></pre>' in command
+    assert "<pre><code>a b</code></pre>" in text
+    assert re.search(r"pre\.command {[^}]*white-space: pre-wrap", command)
+
+
 def test_script_is_present_only_if_needed_and_policy_allows_one() -> None:
     quiet, lively = (
         page_writer.html(Document("Title", (Code("x", copyable=copyable),)))

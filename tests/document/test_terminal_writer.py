@@ -71,6 +71,23 @@ def test_a_long_word_of_a_table_that_is_too_wide_is_not_broken() -> None:
     ]
 
 
+def test_names_in_a_table_stay_whole_while_other_words_give_way() -> None:
+    rows = [("request_throughput", "1000000", "no significant difference")]
+    assert written(Table.of(("", "a", ""), rows, 1, remarks=True), columns=42) == [
+        "                          a",
+        "request_throughput  1000000  no",
+        "                             significant",
+        "                             difference",
+    ]
+
+
+def test_last_column_may_have_remarks_behind_numbers() -> None:
+    table = Table.of(
+        ("", "ms", ""), [("TTFT", "1.5", "worse"), ("TPOT", "10", "")], 1, remarks=True
+    )
+    assert written(table) == ["       ms", "TTFT  1.5  worse", "TPOT   10"]
+
+
 def test_columns_of_numbers_that_do_not_fit_stand_below_with_the_names_again() -> None:
     table = Table.of(("rate", *"abcd"), [("1", *["1000000"] * 4)], text_columns=1)
     assert written(table, columns=24) == [

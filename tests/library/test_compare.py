@@ -25,7 +25,7 @@ def test_results_in_memory_are_compared_start_by_start() -> None:
     assert row.change is not None
     assert row.change > 0.9
     assert row.conclusion == "worse"
-    assert "new compared with old" in str(found)
+    assert str(found).startswith("new (a result of new) compared with old (a result of old). ")
     assert repr(found) == "<JudgedComparison of new with old>"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.analysis.compare import console, json_report
+from loadgen.analysis.compare import json_report
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison, compare
 from loadgen.analysis.compare.confidence_interval import NoiseFile
 from loadgen.analysis.compare.metrics import (
@@ -19,6 +19,7 @@ from loadgen.analysis.compare.metrics import (
     metric_by_name,
     similar_metric,
 )
+from loadgen.analysis.compare.page import render
 from loadgen.analysis.compare.pair import CONSTANT, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.texts import (
@@ -141,7 +142,7 @@ class JudgedComparison(Comparison):
         }
 
     def __str__(self) -> str:
-        return console.render(self) + "".join(f"{judgement}\n" for judgement in self.judgements)
+        return render(self) + "".join(f"{judgement}\n" for judgement in self.judgements)
 
     def __repr__(self) -> str:
         names = ", ".join(side.name for side in self.sides[1:])

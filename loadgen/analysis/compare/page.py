@@ -1,18 +1,22 @@
-"""The page of a comparison: the answer, the forest plot of its changes, the rows that tell
-something, the others.
+"""The blocks of a comparison: the answer, the forest plot of its changes, the rows that tell
+something, the others. The page is all of them; the console prints those for a terminal.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from loadgen.analysis.compare import texts
 from loadgen.analysis.compare.answer import answer
 from loadgen.analysis.compare.compared_run import SavedRun
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
+from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
 from loadgen.document import (
+    Badge,
     Block,
     Cell,
     Document,
@@ -25,13 +29,16 @@ from loadgen.document import (
     Table,
     Tone,
     cell,
-    line,
+    terminal_writer,
 )
 from loadgen.document.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
 from loadgen.document.charts.scale import Linear, Names
 from loadgen.report.answer_badge import answer_badge
+from loadgen.report.console import width
 from loadgen.report.run_page import run
+from loadgen.report.summary_line import join_parts
 from loadgen.util.number_format import plural
+from loadgen.util.terminal_text import PLAIN, Screen
 
 # Pixels of a row, with room for a label above a dot in the words of a narrow page, and of the space
 # above and below all rows.
@@ -67,6 +74,43 @@ def page(comparison: Comparison) -> Document:
         title = answer(comparison, comparison.candidates[0]).title
     origin = "; ".join(map(_origin, comparison.sides))
     return Document(title, tuple(_blocks(comparison)), origin)
+
+
+def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
+    """Return the text for a terminal, the answers last; without control characters but those of
+    colours.
+
+    Args:
+        comparison: What was compared.
+        screen: Where it is shown.
+    """
+    shown = tuple(_on_terminal(page(comparison).blocks))
+    answers = (
+        join_parts(answer(comparison, candidate).parts, screen)
+        for candidate in comparison.candidates
+    )
+    return "\n".join([terminal_writer.text(shown, width(screen)), *answers]) + "\n"
+
+
+def _on_terminal(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Leave out the answers, which stand below all else, and the folded rows; name metrics as
+    conditions do.
+    """
+    for block in blocks:
+        match block:
+            case Heading() | Badge():
+                continue
+            case Drawing(chart=chart):
+                yield Heading(2, chart.title)
+            case Note(blocks=(Table(),), folded=True):
+                yield Paragraph.of(f"{block.title}: see --html or --json.")
+            case Table():
+                firsts = (row[0][0][0] for row in block.rows)
+                names = (cell(first.about or first.text) for first in firsts)
+                rows = zip(names, block.rows, strict=True)
+                yield replace(block, rows=tuple((name, *row[1:]) for name, row in rows))
+            case _:
+                yield block
 
 
 def _origin(side: Side) -> str:
@@ -108,44 +152,37 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
 
 def _blocks(comparison: Comparison) -> Iterator[Block]:
     is_alone = len(comparison.candidates) == 1
+    files = list(map(_named, comparison.sides))
+    differs = _differs(comparison.candidates[0]) if is_alone else []
+    compared = f"{', '.join(files[1:])} compared with {files[0]}"
+    yield Paragraph.of(". ".join([compared, *differs, texts.load(comparison)]))
+    if not is_alone:
+        yield from _warnings(comparison)
     for candidate in comparison.candidates:
         (title, colour), *others = answer(comparison, candidate).parts
         if not is_alone:
             yield Heading(2, title)
-        about = [_about(comparison, candidate), *([texts.load(comparison)] if is_alone else [])]
-        yield Paragraph(line(". ".join(about)))
+            yield from map(Paragraph.of, _differs(candidate))
         yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
         if is_alone:
             yield from _warnings(comparison)
         yield from _candidate_blocks(comparison, candidate)
     if not is_alone:
         yield Heading(2, "What was compared")
-        yield Paragraph(line(texts.load(comparison)))
-        yield from _warnings(comparison)
-    rows = tuple(
-        (
-            cell(side.name),
-            cell(texts.runs(side)),
-            cell(Span(side.path, Tone.CODE)),
-        )
-        for side in comparison.sides
-    )
-    yield Table(("Side", "Runs", "Read from"), rows)
+    sides = ((side.name, texts.runs(side), Span(side.path, Tone.CODE)) for side in comparison.sides)
+    yield Table.of(("Side", "Runs", "Read from"), sides)
 
 
-def _about(comparison: Comparison, candidate: CandidateRows) -> str:
-    """Say what is compared, and in what the sides differ if that is little."""
-    base, other = comparison.baseline, candidate.candidate
+def _differs(candidate: CandidateRows) -> list[str]:
+    """Say in what the sides differ; of much only the first."""
     differences = candidate.differences
     shown = [
         f"{setting.name} {setting.other} instead of {setting.one}"
         for setting in differences[:MAX_IN_LINE]
     ]
-    more = (
-        [f"{len(differences) - MAX_IN_LINE} more below"] if len(differences) > MAX_IN_LINE else []
-    )
-    differs = f". What differs: {'; '.join((*shown, *more))}" if shown else ""
-    return f"{_named(other)} compared with {_named(base)}{differs}"
+    if len(differences) > MAX_IN_LINE:
+        shown.append(f"{len(differences) - MAX_IN_LINE} more below")
+    return [f"What differs: {'; '.join(shown)}"] if shown else []
 
 
 def _named(side: Side) -> str:
@@ -154,62 +191,62 @@ def _named(side: Side) -> str:
 
 
 def _warnings(comparison: Comparison) -> Iterator[Block]:
-    if warnings := (*comparison.clashes, *comparison.notes):
-        yield Note("warning", "Read this first", (Items(tuple(map(line, warnings))),))
+    if warnings := texts.notes(comparison):
+        yield Note("warning", "Read this first", (Items.of(warnings),))
 
 
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
     notable = texts.notable_rows(candidate, answer(comparison, candidate).quoted)
     others = [row for row in candidate.rows if row not in notable]
+    head = (
+        f"Latencies in ms from {comparison.baseline.meaning.clock}",
+        *names,
+        "Change",
+        f"{texts.CONFIDENCE_TEXT} interval",
+        "",
+    )
     if (chart := forest(notable, names)) is not None:
         yield Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
-    yield _table(names, notable)
+    yield _table(head, notable)
     for word, meaning in texts.legend(comparison, notable):
-        yield Paragraph(line(Span(word, TONES[word]), f": {meaning}"))
+        yield Paragraph.of(Span(word, TONES[word]), f": {meaning}.")
     if others:
         title = (
             f"{plural(len(others), 'further row')} without a significant difference or an interval"
         )
-        yield Note("note", title, (_table(names, others),), folded=True)
-    clock = comparison.baseline.meaning.clock
-    explained = [
-        f"Latencies are from {clock}.",
-        *texts.explanations(comparison, candidate, candidate.rows),
-    ]
-    yield Note(
-        "note",
-        "How the intervals were made",
-        (Items(tuple(map(line, explained))),),
-        folded=True,
-    )
+        yield Note.fold(title, _table(head, others))
+    explained = texts.explanations(comparison, candidate, candidate.rows)
+    if items := Items.of(explained).items:
+        yield Note.fold("How the intervals were made", Items(items))
     if len(candidate.differences) > MAX_IN_LINE:
-        settings = [
+        settings = (
             (difference.name, difference.one, difference.other)
             for difference in candidate.differences
-        ]
-        rows = tuple((cell(name), cell(base), cell(other)) for name, base, other in settings)
-        yield Note("note", "What differs", (Table(("Setting", *names), rows),), folded=False)
+        )
+        table = Table.of(("Setting", *names), settings)
+        yield Note("note", "What differs", (table,), folded=False)
 
 
-def _table(names: tuple[str, str], rows: Sequence[Row]) -> Table:
-    return Table(
-        ("", *names, "Change", f"{texts.CONFIDENCE_TEXT} interval", ""),
-        tuple(map(_cells, rows)),
-        text_columns=1,
-    )
+def _table(head: tuple[str, ...], rows: Iterable[Row]) -> Table:
+    return Table.of(head, map(_cells, rows), text_columns=1, remarks=True)
 
 
-def _cells(row: Row) -> tuple[Cell, ...]:
+def _cells(row: Row) -> tuple[Cell | Span | str, ...]:
     tone = TONES[row.conclusion]
-    name = Span(row.metric.title, about=row.metric.name)
     return (
-        cell(name),
-        *(cell(value + texts.unit(row)) for value in texts.values(row)),
-        cell(Span(texts.change(row), tone)),
-        cell(texts.bounds(row)),
-        cell(Span(row.conclusion, tone)),
+        Span(_label(row.metric), about=row.metric.name),
+        *texts.values(row),
+        Span(texts.change(row), tone),
+        texts.bounds(row) or str(Conclusion.UNKNOWN),
+        Span(row.conclusion, tone) if row.conclusion in texts.SIGNIFICANT else "",
     )
+
+
+def _label(metric: Metric) -> str:
+    """Name a metric, with its unit where neither its name nor the head of the table has it."""
+    has_unit = metric.latency or metric.is_share or metric.title.endswith("/s")
+    return metric.title if has_unit or not metric.unit else f"{metric.title}, {metric.unit}"
 
 
 def _whiskers(shown: Sequence[Row], places: dict[str, float]) -> list[Whiskers]:

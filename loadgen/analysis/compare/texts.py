@@ -1,6 +1,4 @@
-"""The numbers of a comparison as text, and the lines that explain them, for the console and for
-pages.
-"""
+"""The numbers of a comparison as text, and the lines that explain them."""
 
 import math
 from collections import Counter
@@ -11,9 +9,10 @@ from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis, Nois
 from loadgen.analysis.compare.metrics import metric_by_name
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.document import Table
 from loadgen.report.sections.latencies import FEW, INEXACT
 from loadgen.stats.batch_means import BATCHES
-from loadgen.util.number_format import percent, signed
+from loadgen.util.number_format import in_table, percent, signed
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
 NO_VERDICT = "no verdict"
@@ -30,22 +29,16 @@ NARROW_STEPS = 4  # rounding steps: rounding matters to intervals that are narro
 
 
 def values(row: Row) -> tuple[str, str]:
-    """Format both values without unit but %, with two decimals, or as many as show a significant
-    difference.
+    """Format both values without unit but %, shares with two decimals, others as tables do; with
+    more where these do not show a significant difference.
     """
-    scale = 100 if row.metric.is_share else 1
-    digits = (
-        _decimals(scale * (row.candidate - row.baseline), 2) if row.conclusion in SIGNIFICANT else 2
-    )
-    unit = "%" if row.metric.is_share else ""
-    return f"{scale * row.baseline:.{digits}f}{unit}", f"{scale * row.candidate:.{digits}f}{unit}"
-
-
-def unit(row: Row) -> str:
-    """Format the unit behind a value of `values`: " ms"; empty if there is none, and for shares,
-    which have their %.
-    """
-    return "" if row.metric.is_share else f" {row.metric.unit}".rstrip()
+    scale, usual = (100, 2) if row.metric.is_share else (1, 0)
+    both = scale * row.baseline, scale * row.candidate
+    digits = _decimals(both[1] - both[0], usual) if row.conclusion in SIGNIFICANT else usual
+    first, second = (f"{value:.{digits}f}" for value in both)
+    if row.metric.is_share:
+        return f"{first}%", f"{second}%"
+    return max(first, in_table(both[0]), key=len), max(second, in_table(both[1]), key=len)
 
 
 def change(row: Row) -> str:
@@ -171,7 +164,7 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
             f"significant by its own interval only, as 1 of {one_in} rows is by chance",
         )
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
-        yield Conclusion.NO_SIGNIFICANT_DIFFERENCE, "the interval contains 0"
+        yield Conclusion.NO_SIGNIFICANT_DIFFERENCE, "no word, as the interval contains 0"
 
 
 def explanations(
@@ -224,10 +217,10 @@ def explanations(
     for row in rows:
         if row.interval is None:
             without.setdefault(row.why_no_interval, []).append(row.metric.name)
+    most = max(without.values(), key=len, default=[])
     for why, names in without.items():
-        yield f"No interval ({why})" + (
-            f": {', '.join(names)}." if bases or len(without) > 1 else "."
-        )
+        is_usual = not bases and names is most  # of most rows, none of which has an interval
+        yield f"No interval ({why})" + ("." if is_usual else f": {', '.join(names)}.")
 
 
 def no_success(candidate: CandidateRows) -> str:
@@ -268,18 +261,17 @@ def _repeated(candidate: CandidateRows) -> str:
     return ", ".join(f"{', '.join(names)} ({first})" for first, names in names_by_metric.items())
 
 
-def noise_lines(file: NoiseFile) -> Iterator[str]:
-    """Yield a line for each metric of a noise file: the standard deviation of one start, and its
-    degrees of freedom.
+def noise_table(file: NoiseFile) -> Table:
+    """List the metrics of a noise file: the standard deviation of one start, and its degrees of
+    freedom.
     """
-    width = max(map(len, file.noise), default=0)
+    rows = []
     for name, noise in file.noise.items():
         metric = metric_by_name(name)
         first = file.noise.get(metric.may_repeat) if metric else None
         if first is not None and first.df == noise.df and math.isclose(first.sd, noise.sd):
             continue
         sd = percent(noise.sd, 2)
-        yield (
-            f"{name:<{width}}  {sd.replace('%', 'pp') if metric and metric.is_share else sd} "
-            f"({noise.df} df)"
-        )
+        shown = sd.replace("%", "pp") if metric and metric.is_share else sd
+        rows.append((name, shown, f"({noise.df} df)"))
+    return Table.of(("", "", ""), rows, text_columns=1)

@@ -167,6 +167,8 @@ def _check_apart(arguments: argparse.Namespace) -> None:
 def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     from loadgen.analysis import compare
     from loadgen.analysis.compare import texts
+    from loadgen.document import Paragraph, terminal_writer
+    from loadgen.report.console import width
 
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
     with writing("--save-noise", arguments.save_noise):
@@ -175,8 +177,8 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
         f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to "
         f"{arguments.save_noise}:"
     )
-    print(printable(title))
-    print("\n".join(f"  {line}" for line in texts.noise_lines(noise)))
+    blocks = (Paragraph.of(title), texts.noise_table(noise))
+    sys.stdout.write(terminal_writer.text(blocks, width(Screen.of(sys.stdout))))
     return exit_codes.DONE
 
 

@@ -22,7 +22,7 @@ from loadgen.util import files, terminal_text
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser
 from loadgen.util.files import atomic_file
 from loadgen.util.packages import find
-from loadgen.util.terminal_text import has_colours, printable
+from loadgen.util.terminal_text import Screen, has_colours
 from loadgen.workload import endpoints
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def cache(argv: list[str]) -> int:
         help="delete all of them; the next run makes its prompts again",
     )
     arguments = parser.parse_args(argv)
+    from loadgen.document import Table, terminal_writer
+    from loadgen.report.console import width
     from loadgen.workload.datasets import prompt_cache
 
     entries = prompt_cache.entries()
@@ -161,15 +163,18 @@ def cache(argv: list[str]) -> int:
         print(f"deleted {len(entries)} entries, {size}, from {prompt_cache.folder()}")
         return exit_codes.DONE
     print(f"{len(entries)} entries, {size}, in {prompt_cache.folder()}")
-    if entries:
-        print(f"{'data set':<20}{'prompts':>12}{'size':>12}{'last used':>14}  file")
+    rows = []
     now_s = time.time()
     for entry in entries:
         idle_s = max(0.0, now_s - entry.used_s)
         unit, length = next(pair for pair in AGES if idle_s >= pair[1] or pair[0] == "s")
         used = f"{idle_s / length:.0f} {unit} ago"
-        row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{used:>14}"
-        print(printable(f"{row}  {entry.path.name[:12]}…"))
+        name = f"{entry.path.name[:12]}…"
+        rows.append((entry.dataset, f"{entry.prompts:,}", _size(entry.bytes), used, name))
+    if rows:
+        head = ("data set", "prompts", "size", "last used", "file")
+        table = Table.of(head, rows, text_columns=1, remarks=True)
+        print(terminal_writer.text((table,), width(Screen.of(sys.stdout))), end="")
     return exit_codes.DONE
 
 

@@ -1,8 +1,9 @@
 """The overview of a data set, as text of 80 columns."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from loadgen.document import Table, terminal_writer
 from loadgen.util.arrays import Int64s
 from loadgen.util.terminal_text import printable, truncate
 from loadgen.workload.datasets.overview import Overview, bins, summary
@@ -28,13 +29,19 @@ def render(overview: Overview, *, colour: bool = False) -> str:
         ("Samples", _samples(overview)),
         (
             "SHA-256",
-            (f"{name:<10}{digest or 'none'}" for name, digest in overview.hashes().items()),
+            _table(("", ""), ((name, sha or "none") for name, sha in overview.hashes().items())),
         ),
     ):
         lines.append(f"{BOLD}{heading}{PLAIN}" if colour else heading)
         lines += (f"  {printable(line)}".rstrip() for line in part)
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
+
+
+def _table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int | None = None
+) -> Iterator[str]:
+    return terminal_writer.lines((Table.of(head, rows, text_columns),), WIDTH - 2)
 
 
 def _about(overview: Overview) -> Iterator[str]:
@@ -70,13 +77,14 @@ def _about(overview: Overview) -> Iterator[str]:
 
 def _tokens(overview: Overview) -> Iterator[str]:
     rows = {"input": summary(overview.input_tokens), "output": summary(overview.output_tokens)}
-    totals = {"input": "unknown" if overview.unplanned else int(overview.input_tokens.sum())}
-    totals["output"] = int(overview.output_tokens.sum())
-    columns = list(rows["input"])
-    yield f"{'':<7}{'total':>12}{'mean':>9}" + "".join(f"{column:>7}" for column in columns[1:])
-    for name, row in rows.items():
-        cells = "".join(f"{round(row[column]):>7}" for column in columns[1:])
-        yield f"{name:<7}{totals[name]:>12}{row['mean']:>9.1f}{cells}"
+    unknown = "unknown" if overview.unplanned else str(int(overview.input_tokens.sum()))
+    totals = {"input": unknown, "output": str(int(overview.output_tokens.sum()))}
+    columns = list(rows["input"])[1:]
+    cells = (
+        (name, totals[name], f"{row['mean']:.1f}", *(str(round(row[at])) for at in columns))
+        for name, row in rows.items()
+    )
+    yield from _table(("", "total", "mean", *columns), cells, text_columns=1)
     if overview.server_tokens is None or overview.added_tokens is None:
         why = (overview.about.get("server_tokens") or {}).get("unknown")
         why = (
@@ -97,9 +105,15 @@ def _histogram(lengths: Int64s) -> Iterator[str]:
     rows = bins(lengths)
     peak = max(count for *_, count in rows)
     digits = len(str(rows[-1][1]))
-    for low, high, count in rows:
-        bounds = f"{low:>{digits}}" + (f" to {high:>{digits}}" if high > low else "")
-        yield f"{bounds} {'#' * -(-BAR * count // peak):<{BAR}} {count:>8}"
+    cells = (
+        (
+            f"{low:>{digits}}" + (f" to {high:>{digits}}" if high > low else ""),
+            "#" * -(-BAR * count // peak),
+            str(count),
+        )
+        for low, high, count in rows
+    )
+    return _table(("", "", ""), cells, text_columns=2)
 
 
 def _samples(overview: Overview) -> Iterator[str]:

@@ -5,7 +5,6 @@ it can make.
 import json
 import signal
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -15,11 +14,11 @@ from loadgen.cli.doctor import examine, software
 from loadgen.cli.doctor.limit import Limit, State
 from loadgen.cli.doctor.network import STREAMS
 from loadgen.cli.live.progress_line import ERASE
+from loadgen.document import Block, Paragraph, Table, cell, terminal_writer
 from loadgen.metrics.records.header import versions
 from loadgen.util import terminal_text
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.number_format import four_digits, percent
-from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:  # the limits can be shown without the compiled modules
     from loadgen.cli.doctor.capacity import Capacity, Climb, Drive
@@ -52,13 +51,17 @@ def main(argv: list[str]) -> int:
         )
         return exit_codes.DONE
     packages = ", ".join(f"{name} {version or 'missing'}" for name, version in versions().items())
-    version_lines = _wrapped(f"{'':<5}{'versions':<19}", packages)
-    print("\n".join((*limit_lines(limits), *version_lines)), flush=True)
+    _print(limit_table(limits, packages))
     if runs:
-        print("\n".join(("", *capacity_lines(_measure()))))
+        print()
+        _print(*capacity_sentences(_measure()))
     elif not release_build:
         print("\nNot measured: the compiled modules are missing, or a debug build.")
     return exit_codes.DONE
+
+
+def _print(*blocks: Block) -> None:
+    print(terminal_writer.text(blocks, WIDTH), end="", flush=True)
 
 
 def _measure() -> "Capacity":
@@ -88,24 +91,29 @@ def _measure() -> "Capacity":
             print(ERASE, file=sys.stderr, end="", flush=True)
 
 
-def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
-    """Yield lines for each limit: its state, value and consequence, and the remedy of a warning."""
+def limit_table(limits: Sequence[Limit], packages: str) -> Table:
+    """List the limits: the state, value and consequence of each, and the remedy of a warning.
+
+    Args:
+        limits: The limits.
+        packages: The packages with their versions.
+    """
+    rows = []
     for limit in limits:
-        head = f"{MARKS[limit.state]:<5}{limit.name:<19}"
-        yield from _wrapped(head, f"{limit.value}: {limit.bounds}")
-        if limit.state is State.WARN:
-            yield from _wrapped(" " * len(head) + "-> ", limit.remedy)
+        remedy = [f"-> {limit.remedy}"] if limit.state is State.WARN else []
+        rows.append(
+            (MARKS[limit.state], limit.name, cell(f"{limit.value}: {limit.bounds}", *remedy))
+        )
+    return Table.of(("", "", ""), [*rows, ("", "versions", packages)])
 
 
-def capacity_lines(capacity: "Capacity") -> Iterator[str]:
-    """Yield the measured capacity, in sentences."""
+def capacity_sentences(capacity: "Capacity") -> Iterator[Paragraph]:
+    """Yield the measured capacity, a sentence each."""
     shared = "the only core" if capacity.cores == 1 else f"the {capacity.cores} cores"
-    yield from _wrapped(
-        "", _drives("Requests/s of 1 token", capacity.requests, lambda drive: drive.requests_per_s)
+    yield Paragraph.of(
+        _drives("Requests/s of 1 token", capacity.requests, lambda drive: drive.requests_per_s)
     )
-    yield from _wrapped(
-        "", _drives("Token events/s", capacity.events, lambda drive: drive.events_per_s)
-    )
+    yield Paragraph.of(_drives("Token events/s", capacity.events, lambda drive: drive.events_per_s))
     drive = capacity.streams
     if drive is None:
         streams = f"no, since this process can open only {capacity.connections:,} connections"
@@ -115,17 +123,15 @@ def capacity_lines(capacity: "Capacity") -> Iterator[str]:
         streams = f"not measured: {drive.verdict}, {drive.doubts}"
     else:
         streams = f"yes, with {drive.events_per_s:,.0f} token events/s, {_quality(drive)}"
-    yield from _wrapped("", f"{STREAMS:,} concurrent streams: {streams}.")
-    text = (
+    yield Paragraph.of(f"{STREAMS:,} concurrent streams: {streams}.")
+    yield Paragraph.of(
         f"Server and client shared {shared} of this machine; with a server on another machine "
         "the client has more."
     )
-    yield from _wrapped("", text)
     if any(drive.disturbance for drive in capacity.runs):
-        text = (
+        yield Paragraph.of(
             "Other processes kept this machine busy; measure again without them for higher figures."
         )
-        yield from _wrapped("", text)
 
 
 def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:
@@ -148,14 +154,3 @@ def _quality(drive: "Drive") -> str:
     )
     text = f"{drive.verdict}{error}, loop {percent(drive.busy_share)} busy"
     return text if drive.valid else f"{text} ({drive.doubts})"
-
-
-def _wrapped(head: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        printable(text),
-        WIDTH,
-        initial_indent=head,
-        subsequent_indent=" " * len(head),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

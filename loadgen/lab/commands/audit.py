@@ -9,7 +9,7 @@ from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.files import write_atomic
-from loadgen.util.terminal_text import printable_lines
+from loadgen.util.terminal_text import Screen, printable_lines
 
 
 def main(argv: list[str]) -> int:
@@ -40,9 +40,10 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     check_page("--html", arguments.html)
     from loadgen.document import page_writer
-    from loadgen.lab.audit import finding_page, finding_text
+    from loadgen.lab.audit import finding_report
     from loadgen.lab.audit.auditor import audit_file, findings
     from loadgen.lab.audit.finding import grouped, to_json
+    from loadgen.report.console import width
 
     files = []
     refused: list[BadInput] = []
@@ -54,12 +55,15 @@ def main(argv: list[str]) -> int:
     groups = grouped(findings(files))
     if files and arguments.json:
         print(to_json(groups))
+    elif files and arguments.full:
+        columns = width(Screen.of(sys.stdout))
+        sys.stdout.write(finding_report.full_text(groups, len(files), columns))
     elif files:
-        sys.stdout.write(finding_text.text(groups, len(files), full=arguments.full))
+        sys.stdout.write(finding_report.text(groups, len(files)))
     if files and arguments.html is not None:
         page = Path(arguments.html)
         with writing("--html", arguments.html):
-            document = finding_page.document(groups, len(files), page.parent)
+            document = finding_report.document(groups, len(files), page.parent)
             write_atomic(page, page_writer.html(document))
     for why in refused:
         print(f"loadgen audit: {printable_lines(str(why))}", file=sys.stderr)

@@ -29,10 +29,11 @@ from loadgen.lab.study.spec import study_file
 from loadgen.lab.study.spec.study_file import StudyFile
 from loadgen.metrics.progress import Progress
 from loadgen.report import to_json
+from loadgen.report.console import width
 from loadgen.util import terminal_text
 from loadgen.util.number_format import brief, duration, duration_range, value_range
 from loadgen.util.packages import find
-from loadgen.util.terminal_text import printable
+from loadgen.util.terminal_text import Screen, printable
 
 LINE_EVERY_S = 10.0  # a study takes hours
 TAIL_LINES = 4
@@ -243,7 +244,7 @@ def run(path: Path, folder: Path | None, *, lines: bool) -> int:
                 f"loadgen tune: interrupted; the same command resumes from {store}", file=sys.stderr
             )
             return exit_codes.INTERRUPTED
-    print(study, end="")
+    _print_findings(study)
     print(f"Store: {store}; `loadgen tune report {store}` writes the report")
     return code(study.findings)
 
@@ -259,13 +260,18 @@ def status(path: Path, *, as_json: bool) -> int:
     if as_json:
         print(to_json(study.data))
         return exit_codes.DONE
-    print(study, end="")
+    _print_findings(study)
     running = holder(study.store)
     print(
         findings_text.time_spent(study.findings)
         + (f"; {RUNNING.format(running)}" if running else "")
     )
     return exit_codes.DONE
+
+
+def _print_findings(study: SavedStudy) -> None:
+    lines = findings_text.as_text(study.findings, width(Screen.of(sys.stdout)))
+    print("\n".join(map(printable, lines)))
 
 
 async def _conduct(file: StudyFile, folder: Path, view: StudyLines | StudyScreen) -> SavedStudy:

@@ -92,7 +92,9 @@ def plan(argv: list[str]) -> int:
     from loadgen.lab.study.plan.planner import plan as planned
     from loadgen.lab.study.spec import study_file
     from loadgen.report import to_json
+    from loadgen.report.console import width
     from loadgen.util.packages import find
+    from loadgen.util.terminal_text import Screen
 
     file = study_file.read(arguments.file)
     with file.named():
@@ -100,7 +102,7 @@ def plan(argv: list[str]) -> int:
     sys.stdout.write(
         to_json(plan_text.as_json(its_plan)) + "\n"
         if arguments.json
-        else plan_text.as_text(its_plan)
+        else plan_text.as_text(its_plan, width(Screen.of(sys.stdout)))
     )
     return exit_codes.DONE
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis.compare.comparison import compare
-from loadgen.analysis.compare.console import render
+from loadgen.analysis.compare.page import render
 from loadgen.analysis.compare.side import Side, names
 from tests.helpers.compared_runs import FEW, recorded, saved, server, starts
 

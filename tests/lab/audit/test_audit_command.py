@@ -50,15 +50,26 @@ def test_a_finding_is_two_lines_and_the_link_of_its_kind_comes_once(
     assert len(links) == len(set(links)) > 8
 
 
-def test_full_findings_have_whole_paths_commands_and_all_places(
+def test_full_findings_are_the_page_with_whole_paths_commands_and_all_places(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert dispatch(["audit", "--full", FLAWED]) == 1
     lines = capsys.readouterr().out.splitlines()
-    diluted = next(number for number, line in enumerate(lines) if f"{FLAWED}:446, and 1" in line)
-    assert lines[diluted + 2] == "  also line 554 (mean ITL 1413.87 ms -> 1885.18 ms)"
-    assert max(map(len, lines)) > 200
+    diluted = lines.index(f"- {FLAWED}:446")
+    assert lines[diluted + 3 : diluted + 6] == [
+        "",
+        "1 more place",
+        "  - line 554 (mean ITL 1413.87 ms -> 1885.18 ms)",
+    ]
+    kind = lines.index("Inconsistent: wrong change in percent")
+    assert lines[kind + 2] == (
+        "The change does not follow from the two numbers. See docs/audit.md#percent."
+    )
+    summary = [line.split() for line in lines[lines.index("Summary") + 2 : kind]]
+    assert ["note", "unequal", "work", "1", "2"] in summary
+    assert max(map(len, lines)) <= 100
     assert not any(line.endswith(" ...") for line in lines)
+    assert lines[-1] == "1 file: 6 inconsistent, 7 notes"
 
 
 def test_files_of_one_name_keep_their_folders(

@@ -23,11 +23,14 @@ STAGES: list[dict[str, Any]] = [
 ]
 PLAN = """\
 Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
-  on         a box, 4 devices, according to the file; a run compares it with NVML or npu-smi
-  note       never started by loadgen's own tests: vllm on a GPU, sglang, trtllm; commands follow the engines' sources
-  objective  total_tps_per_box on short, more is better: input and output tokens/s, of as many servers as the box holds
-  as long as 99.0% of requests succeed
-  better is  1.0% or more with 95.0% confidence, in 2 to 7 starts of each arm, in blocks whose order seed 0 draws
+  on          a box, 4 devices, according to the file; a run compares it with NVML or npu-smi
+  note        never started by loadgen's own tests: vllm on a GPU, sglang, trtllm; commands follow
+              the engines' sources
+  objective   total_tps_per_box on short, more is better: input and output tokens/s, of as many
+              servers as the box holds
+  as long as  99.0% of requests succeed
+  better is   1.0% or more with 95.0% confidence, in 2 to 7 starts of each arm, in blocks whose
+              order seed 0 draws
 
 0. noise: the baseline alone; 3 starts, 3.2 to 16 min
    baseline  start 60 s to 5 min, short 3.5 to 21 s

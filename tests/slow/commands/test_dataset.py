@@ -92,7 +92,7 @@ def test_dataset_shows_the_requests_without_a_server(capsys: pytest.CaptureFixtu
     out, err = capsys.readouterr()
     assert err == ""
     assert out.startswith("Data set\n  random, rule: exact words\n  20 prompts, all distinct\n")
-    assert "input           320     16.0     16" in out
+    assert "input     320  16.0   16" in out
 
 
 def test_the_default_tokenizer_is_the_simulators(capsys: pytest.CaptureFixture[str]) -> None:
@@ -443,9 +443,9 @@ def test_the_cache_is_shown_and_cleared(
     assert dispatch(["dataset", "cache"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "2 entries, 2.6 MB, in /kept",
-        "data set                 prompts        size     last used  file",
-        "prose                         10      0.1 MB      20 s ago  0123456789ab…",
-        "sharegpt                   1,000      2.5 MB       2 h ago  123456789abc…",
+        "data set  prompts    size  last used  file",
+        "prose          10  0.1 MB   20 s ago  0123456789ab…",
+        "sharegpt    1,000  2.5 MB    2 h ago  123456789abc…",
     ]
     assert not cleared
     assert dispatch(["dataset", "cache", "--clear"]) == 0

@@ -22,8 +22,8 @@ def test_doctor_shows_the_limits_of_this_machine() -> None:
     assert done.stderr == ""
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     first, last = machine.local_ports() or (0, 0)
-    assert f"local ports        {first} to {last}" in done.stdout
-    assert f"usable cores       {machine.usable_cores()} of " in done.stdout
+    assert f"local ports         {first} to {last}" in done.stdout
+    assert f"usable cores        {machine.usable_cores()} of " in done.stdout
     assert f"loadgen {__version__}" in done.stdout
     assert "from one process" not in done.stdout
 
@@ -35,7 +35,7 @@ def test_a_limit_that_is_low_has_the_command_that_raises_it() -> None:
     )
     assert done.returncode == 0
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    assert lines[0].startswith("WARN open files         1,024: one process can open at most 960")
+    assert lines[0].startswith("WARN  open files          1,024: one process can open at most 960")
     assert any(line.strip().startswith("-> ulimit -n 65536, as root") for line in lines[:4])
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from loadgen.config.settings import RunSettings, public
 from loadgen.config.target import SIMULATOR
+from loadgen.document import Note, Table, terminal_writer
 from loadgen.lab.study.plan.estimate import Span
 from loadgen.lab.study.plan.plan import Plan, PlannedArm, Step
 from loadgen.lab.study.spec.study import METRICS
+from loadgen.report.console import USUAL_WIDTH
 from loadgen.util.number_format import duration, duration_range, fixed, percent, plural, value_range
 from loadgen.util.packages import find
 from loadgen.util.redaction import redact_command, redact_variables
@@ -17,9 +19,14 @@ from loadgen.util.terminal_text import printable
 MAX_FILE_LINES = 12  # of a file that is written for an engine; a longer one is only in the JSON
 
 
-def as_text(plan: Plan) -> str:
-    """Return the plan as printable lines; control characters of the study file are escaped."""
-    return "\n".join(printable(line).rstrip() for line in _lines(plan)) + "\n"
+def as_text(plan: Plan, columns: int = USUAL_WIDTH) -> str:
+    """Return the plan as printable lines; control characters of the study file are escaped.
+
+    Args:
+        plan: The plan.
+        columns: How long a line of its aim may be; commands and remarks are not wrapped.
+    """
+    return "\n".join(printable(line).rstrip() for line in _lines(plan, columns)) + "\n"
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
@@ -44,40 +51,42 @@ def as_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def _aim(plan: Plan) -> Note:
+    """Say what the study is about, and what decides it."""
     study = plan.study
     objective = study.objective
     decision = study.decision
-    hardware = study.hardware
-    aim = "more" if objective.more_is_better else "less"
-    devices = f", {plural(hardware.devices, 'device')}" if hardware.devices else ""
-    yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
+    devices = f", {plural(study.hardware.devices, 'device')}" if study.hardware.devices else ""
     compared = "; a run compares it with NVML or npu-smi" if {*study.engines} - {SIMULATOR} else ""
-    yield f"  on         {hardware.name}{devices}, according to the file{compared}"
     never_started = find("launchers", "local").never_started
     untested = [name for name in study.engines if name in never_started]
-    if engines := ", ".join(f"{name} {never_started[name]}".strip() for name in untested):
-        yield (
-            f"  note       never started by loadgen's own tests: {engines}; commands follow the "
-            "engines' sources"
-        )
-    yield (
-        f"  objective  {objective.metric} on {objective.workload}, {aim} is better: "
-        f"{METRICS[objective.metric].text}"
-    )
+    engines = ", ".join(f"{name} {never_started[name]}".strip() for name in untested)
     limits = [f"{percent(objective.success_rate, 1)} of requests succeed"]
     if objective.slo:
         limits.append(objective.slo)
     if objective.accuracy:
         limits.append(f"at most {percent(objective.accuracy.max_loss, 1)} of accuracy is lost")
-    yield f"  as long as {', '.join(limits)}"
-    repeats = decision.repeats
-    yield (
-        f"  better is  {percent(decision.min_effect, 1)} or more with "
+    rows = {
+        "on": f"{study.hardware.name}{devices}, according to the file{compared}",
+        "note": f"never started by loadgen's own tests: {engines}; commands follow the engines' "
+        "sources",
+        "objective": f"{objective.metric} on {objective.workload}, "
+        f"{'more' if objective.more_is_better else 'less'} is better: "
+        f"{METRICS[objective.metric].text}",
+        "as long as": ", ".join(limits),
+        "better is": f"{percent(decision.min_effect, 1)} or more with "
         f"{percent(decision.confidence, 1)} confidence, in "
-        f"{value_range(repeats.least, repeats.most)} starts of each arm, in blocks whose order "
-        f"seed {decision.seed} draws"
-    )
+        f"{value_range(decision.repeats.least, decision.repeats.most)} starts of each arm, in "
+        f"blocks whose order seed {decision.seed} draws",
+    }
+    if not engines:
+        del rows["note"]
+    title = f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
+    return Note("note", title, (Table.of(("", ""), rows.items()),))
+
+
+def _lines(plan: Plan, columns: int) -> Iterator[str]:
+    yield from terminal_writer.lines((_aim(plan),), columns)
     for number, step in enumerate(plan.steps):
         yield ""
         yield from _step_lines(number, step)

@@ -60,7 +60,7 @@ def serving_command(
     lines = [" ".join([*_variables(planned), shlex.join(_words(planned))])]
     if planned.spec.replicas > 1:
         lines.insert(0, f"# {planned.spec.replicas} of these, which share the requests")
-    yield Note(kind, title, (Code("\n".join(lines), "bash"),), folded=folded)
+    yield Note(kind, title, (Code("\n".join(lines), "bash", copyable=True),), folded=folded)
     for path, text in () if model.published else planned.launches[0].files.items():
         yield Note("info", f"File {path}", (Code(text.rstrip("\n")),), folded=True)
 

@@ -28,7 +28,7 @@ def warnings(model: ReportModel) -> Iterator[Block]:
     """Yield the answer, and the notes about results of limited value."""
     if any(run.findings.simulated for run in model.runs):
         text = "These numbers describe loadgen's simulator, not a real server."
-        yield Note("danger", "SIMULATED ENGINE", (Paragraph(line(text)),))
+        yield Note("danger", "SIMULATED ENGINE", (Paragraph.of(text),))
     found = answer(model.findings)
     yield Badge(found.kind, line(found.text))
     if model.published:
@@ -39,31 +39,31 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         )
         remarks: list[Block] = [Paragraph(prose(text))]
         if assumed := tuple(assumptions(model)):
-            remarks += [Paragraph(line("What was assumed, and what does not fit:")), Items(assumed)]
+            remarks += [Paragraph.of("What was assumed, and what does not fit:"), Items(assumed)]
         yield Note("warning", "Published results", tuple(remarks))
     if model.findings.open:
         blocks: list[Block] = []
         if model.missing:
             blocks += [
-                Paragraph(line("These results may change. Missing:")),
-                Items(tuple(map(line, model.missing))),
+                Paragraph.of("These results may change. Missing:"),
+                Items.of(model.missing),
             ]
         if why := list(shortfall(model.findings)):
-            blocks += [Paragraph(line("What it would take:")), Items(tuple(map(line, why)))]
+            blocks += [Paragraph.of("What it would take:"), Items.of(why)]
         yield Note("warning", f"Unfinished study: {model.findings.open}", tuple(blocks))
 
 
 def conclusion(model: ReportModel) -> Iterator[Block]:
     """Yield the recommended configuration and how certain it is."""
     if model.baseline is None or not model.runs:
-        yield Paragraph(line("Nothing has been measured yet."))
+        yield Paragraph.of("Nothing has been measured yet.")
         return
     if model.findings.nothing_feasible:
-        yield Paragraph(line(Span("No arm that ran met the limits of the study.", Tone.STRONG)))
+        yield Paragraph.of(Span("No arm that ran met the limits of the study.", Tone.STRONG))
         if model.findings.closest is not None:
             _, closest = model.findings.closest
             why = f": {closest.why}" if closest.why else ""
-            yield Paragraph(line("The closest was ", Span(closest.name, Tone.CODE), why))
+            yield Paragraph.of("The closest was ", Span(closest.name, Tone.CODE), why)
             yield from serving_command(closest.planned, model, COMMAND, folded=False)
         return
     winner = model.winner
@@ -77,7 +77,7 @@ def conclusion(model: ReportModel) -> Iterator[Block]:
     standing = "Best so far" if model.findings.confirmed is None else "Recommended configuration"
     if model.published:
         standing = "The author chose this configuration"
-    yield Paragraph(line(f"{standing} of {winner.planned.model}{where}, for the {aim}:"))
+    yield Paragraph.of(f"{standing} of {winner.planned.model}{where}, for the {aim}:")
     yield from serving_command(winner.planned, model, COMMAND, "tip", folded=False)
     yield from _gains(model, winner)
 
@@ -191,12 +191,12 @@ def _gains(model: ReportModel, winner: ArmResult) -> Iterator[Block]:
             f"No result of this configuration on {workload} is known, so its gain there is "
             "not known either."
         )
-        yield Paragraph(line(missing))
+        yield Paragraph.of(missing)
         return
     others: list[tuple[list[str | Span], ArmResult]] = []
     if model.published:
         value = score(winner.workloads[workload], model, model.unit)
-        yield Paragraph(line(f"{model.label} on {workload}, from single runs: {value}."))
+        yield Paragraph.of(f"{model.label} on {workload}, from single runs: {value}.")
         others += [(["the baseline"], model.baseline)] if model.baseline else []
     else:
         gain = _difference(model, winner)

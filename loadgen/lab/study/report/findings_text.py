@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from loadgen.document import Note, Paragraph, Table, terminal_writer
 from loadgen.lab.study.execute import publications
 from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
 from loadgen.lab.study.execute.disturbance import disturbance
@@ -19,6 +20,7 @@ from loadgen.lab.study.execute.trial import Trial
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
 from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.spec.study import METRICS, Study
+from loadgen.report.console import USUAL_WIDTH
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
 from loadgen.stats.layouts import Adjustment
@@ -44,24 +46,24 @@ REMEDIES = {
 NEW_STORE = "correct that, and run the study in another store (--store)"
 
 
-def as_text(findings: Findings) -> Iterator[str]:
-    """Yield the findings step by step, and the conclusion."""
+def as_text(findings: Findings, columns: int = USUAL_WIDTH) -> Iterator[str]:
+    """Yield the findings step by step, in lines of so many columns, and the conclusion."""
     for step in findings.steps:
-        yield from step_lines(step, findings.study, published=findings.published)
+        yield from step_lines(step, findings.study, columns, published=findings.published)
         yield ""
     yield from conclusion(findings)
 
 
-def step_lines(step: StepResult, study: Study, *, published: bool = False) -> Iterator[str]:
+def step_lines(
+    step: StepResult, study: Study, columns: int = USUAL_WIDTH, *, published: bool = False
+) -> Iterator[str]:
     """Yield the arms of a step, its noise, and what was done about disturbed starts."""
     remark = step.open or (NOT_CONFIRMED if step.step.kind == CONFIRMATION and published else "")
-    yield f"{step.step.name}{f' ({remark})' if remark else ''}"
-    widest = max((len(arm.name) for arm in step.arms), default=0)
-    for arm in step.arms:
-        yield f"  {arm.name:<{widest}}  {arm_line(arm, study)}"
-    yield from (f"  {line}" for line in noise_lines(step))
-    if disturbed := disturbance_text(step, study.objective.workload):
-        yield f"  {disturbed}"
+    title = f"{step.step.name}{f' ({remark})' if remark else ''}"
+    arms = Table.of(("", ""), ((arm.name, arm_line(arm, study)) for arm in step.arms))
+    texts = filter(None, (*noise_lines(step), disturbance_text(step, study.objective.workload)))
+    note = Note("note", title, (arms, *(Paragraph.of(text) for text in texts)))
+    yield from terminal_writer.lines((note,), columns)
 
 
 def arm_line(arm: ArmResult, study: Study) -> str:

@@ -63,7 +63,16 @@ def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
         *_tail(model, charts),
     ]
     title = f"{study.report.title or study.name}: {answer(model.findings).headline}"
-    return Document(title, tuple(blocks))
+    return Document(title, tuple(blocks), _origin(model))
+
+
+def _origin(model: ReportModel) -> str:
+    """Say when, on what and with what the results were measured."""
+    dates = f"imported {model.dates}" if model.published and model.dates else model.dates
+    engines = [f"{engine} {versions}".rstrip() for engine, versions in model.builds.items()]
+    version = model.facts.get("loadgen")
+    parts = (dates, model.hardware, *engines, version and f"loadgen {version}")
+    return ", ".join(filter(None, parts))
 
 
 def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
@@ -72,7 +81,7 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
         yield charts["cases"]
     yield from conclusion(model)
     if model.baseline is not None and model.baseline.workloads:
-        yield Paragraph(line("Comparison of benchmark results before and after optimization:"))
+        yield Paragraph.of("Comparison of benchmark results before and after optimization:")
         yield tables.cases(model, model.baseline)
     yield Note("note", "How to read this", (Items(tuple(caveats(model)), numbered=True),))
     objective = model.study.objective
@@ -85,33 +94,24 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
         *([f"at most {percent(accuracy.max_loss, 1)} of the accuracy is lost"] if accuracy else []),
     ]
     yield Heading(2, "Optimization Objective")
-    yield Paragraph(line(Span(model.label, Tone.STRONG), text))
-    yield Paragraph(line("An arm counts only if:"))
-    yield Items(tuple(map(line, limits)))
+    yield Paragraph.of(Span(model.label, Tone.STRONG), text)
+    yield Paragraph.of("An arm counts only if:")
+    yield Items.of(limits)
 
 
 def _setup(model: ReportModel) -> Iterator[Block]:
     devices = model.study.hardware.devices
     count = f", {devices} devices" if devices > 1 and not model.published else ""
-    builds: dict[str, dict[str, None]] = {}
-    for arm in model.arms:
-        versions = builds.setdefault(arm.planned.spec.engine, {})
-        versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
     yield Heading(2, "Experimental Setup")
     yield Heading(3, "Model")
-    yield Items(tuple(map(line, dict.fromkeys(model.study.models.values()))))
+    yield Items.of(dict.fromkeys(model.study.models.values()))
     yield Heading(3, "Hardware")
     # The words of others are quoted.
     name = f'"{model.hardware}"' if model.published else model.hardware
-    yield Paragraph(
-        line(f"{name if model.hardware else 'not named by the published results'}{count}")
-    )
+    yield Paragraph.of(f"{name if model.hardware else 'not named by the published results'}{count}")
     yield Heading(3, "Engine Version")
-    yield Items(
-        tuple(
-            line(f"{engine}: {', '.join(versions) or 'version unknown'}")
-            for engine, versions in builds.items()
-        )
+    yield Items.of(
+        f"{engine}: {versions or 'version unknown'}" for engine, versions in model.builds.items()
     )
     yield from data_section(model)
 
@@ -126,7 +126,7 @@ def _stages(model: ReportModel) -> Iterator[Block]:
         yield tables.arms(stage, model)
         yield from tables.other_workloads(stage, model)
         for arm in _detailed(stage):
-            yield Paragraph(line(Span(arm.name, Tone.STRONG)))
+            yield Paragraph.of(Span(arm.name, Tone.STRONG))
             yield from serving_command(arm.planned, model)
             yield from _results(arm, model)
         yield from _shortened(stage)
@@ -136,7 +136,7 @@ def _stages(model: ReportModel) -> Iterator[Block]:
             if before is not None:
                 parts.append(_sign(before, arm, stage, model))
             parts += [Span(arm.name, Tone.CODE), f" ({_score(arm, model)})"]
-        yield Paragraph(line("Result: ", *(parts or ["no arm can be compared"])))
+        yield Paragraph.of("Result: ", *(parts or ["no arm can be compared"]))
     if model.stages:
         yield Heading(3, "Summary of Optimization Options")
         yield tables.options(model)
@@ -153,7 +153,7 @@ def _groups(model: ReportModel) -> Iterator[Block]:
     yield Paragraph(prose(f"{how} profiles of `loadgen run --config`."))
     yield Heading(4, "Benchmark Profiles")
     for name, load in loads(model.study).items():
-        yield Paragraph(line(Span(name, Tone.STRONG)))
+        yield Paragraph.of(Span(name, Tone.STRONG))
         yield profile(load)
     yield Heading(2, "Experiment Results")
     for stage in model.stages:
@@ -218,13 +218,13 @@ def _remarks(stage: StageSummary) -> Iterator[Block]:
     if stage.found.open:
         yield Note("warning", f"Not finished: {stage.found.open}", ())
     for note in stage.found.step.notes:
-        yield Paragraph(line(Span(note, Tone.QUIET)))
+        yield Paragraph.of(Span(note, Tone.QUIET))
     yield from _disturbed(stage)
 
 
 def _disturbed(step: StageSummary) -> Iterator[Block]:
     if text := disturbance_text(step.found, step.workload):
-        yield Paragraph(line(Span(f"{text[0].upper()}{text[1:]}.", Tone.QUIET)))
+        yield Paragraph.of(Span(f"{text[0].upper()}{text[1:]}.", Tone.QUIET))
 
 
 def _detailed(stage: StageSummary) -> list[ArmResult]:
@@ -240,7 +240,7 @@ def _shortened(stage: StageSummary) -> Iterator[Block]:
     ran = [arm for arm in stage.arms if arm.workloads]
     omitted = len(ran) - len(_detailed(stage))
     if omitted:
-        yield Paragraph(line(f"{omitted} more arms are only in the table."))
+        yield Paragraph.of(f"{omitted} more arms are only in the table.")
 
 
 def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:
@@ -279,7 +279,7 @@ def _result(
             f"{len(result.runs)} starts)"
         )
     changed = changes(result.middle)
-    more = (Paragraph(line(changed)),) if changed else ()
+    more = (Paragraph.of(changed),) if changed else ()
     return Note("info", title, (result_block(result.middle), *more), folded=True)
 
 
@@ -361,7 +361,7 @@ def _other_cases(
         else ("Baseline", ", started afresh")
     )
     yield Heading(3, "Other Benchmark Cases")
-    yield Paragraph(line(f"{arms}{'' if model.published else fresh}, on every workload."))
+    yield Paragraph.of(f"{arms}{'' if model.published else fresh}, on every workload.")
     yield from _remarks(step)
     yield tables.arms(step, model)
     for arm in step.arms:

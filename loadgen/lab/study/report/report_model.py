@@ -27,6 +27,7 @@ from loadgen.lab.study.execute.findings import (
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
 from loadgen.lab.study.spec.study import METRICS, MetricName
+from loadgen.util.number_format import value_range
 
 # Names of the metrics above numbers.
 LABELS: dict[MetricName, str] = {
@@ -227,6 +228,21 @@ class ReportModel:
         return " and ".join(
             dict.fromkeys(origin.hardware for origin in origins if origin and origin.hardware)
         )
+
+    @property
+    def dates(self) -> str:
+        """When the first and the last start began; empty before any."""
+        began = [trial.began for trial in self.findings.trials]
+        return value_range(min(began), max(began)) if began else ""
+
+    @cached_property
+    def builds(self) -> dict[str, str]:
+        """The versions of each engine that ran, separated by commas; empty where unknown."""
+        builds: dict[str, dict[str, None]] = {}
+        for arm in self.arms:
+            versions = builds.setdefault(arm.planned.spec.engine, {})
+            versions |= dict.fromkeys(trial.build for trial in arm.trials if trial.build)
+        return {engine: ", ".join(versions) for engine, versions in builds.items()}
 
     @property
     def missing(self) -> list[str]:

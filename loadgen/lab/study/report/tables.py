@@ -1,7 +1,7 @@
 """The tables of a report."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadgen.document import Span, Table, Tone, cell, line
@@ -161,7 +161,7 @@ def noise(model: ReportModel) -> Table:
             sd = percent(estimate.sd if estimate and estimate.df else None, DIGITS)
             effect = "n/a" if least is None else signed(least, DIGITS)
             rows.append((step.name, sd, str(estimate.df) if estimate else "n/a", effect))
-    return _table(
+    return Table.of(
         ("Step", "SD of one start", "Degrees of freedom", "Effect it was planned to detect"), rows
     )
 
@@ -188,22 +188,20 @@ def failures(model: ReportModel) -> Table:
         )
         for (step, arm, kind, cause), count in starts.items()
     ]
-    return _table(("Step", "Arm", "Starts", "Class", "Root cause"), rows)
+    return Table.of(("Step", "Arm", "Starts", "Class", "Root cause"), rows)
 
 
 def provenance(model: ReportModel) -> Table:
     """Return when, where and how the numbers were measured."""
     decision = model.study.decision
     repeats = decision.repeats
-    began = sorted(trial.began for trial in model.findings.trials)
-    when = f"{began[0]} to {began[-1]}" if began else "not yet"
     decided = (
         f"a gain of {percent(decision.min_effect, 1)} or more with "
         f"{percent(decision.confidence, 1)} confidence, {repeats.least} to {repeats.most} starts "
         f"of each arm, seed {decision.seed}"
     )
     rows = {
-        "imported" if model.published else "first and last start": when,
+        "imported" if model.published else "first and last start": model.dates or "not yet",
         "results" if model.published else "spent": time_spent(model.findings),
         "decision": "none: single runs say nothing about noise" if model.published else decided,
     }
@@ -218,11 +216,7 @@ def provenance(model: ReportModel) -> Table:
         facts["accelerators_from"] = "nothing: neither NVML nor npu-smi is here"
     if model.study.objective.accuracy is None:
         facts.pop("questions", None)
-    return _table(("What", "Value"), (*rows.items(), *_leaves(facts)))
-
-
-def _table(head: tuple[str, ...], rows: Iterable[Sequence[str | Span]]) -> Table:
-    return Table(head, tuple(tuple(map(cell, row)) for row in rows))
+    return Table.of(("What", "Value"), (*rows.items(), *_leaves(facts)))
 
 
 def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:

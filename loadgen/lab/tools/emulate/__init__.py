@@ -2,8 +2,11 @@
 loadgen's numbers.
 """
 
+import sys
+
 from loadgen.lab.tools.emulate.comparison import TOOLS, ToolComparison, compare, render
 from loadgen.report import to_json
+from loadgen.util.terminal_text import Screen
 
 __all__ = ["TOOLS", "ToolComparison", "compare", "emulate", "render"]
 
@@ -20,4 +23,6 @@ def emulate(path: str, tool: str, *, as_json: bool) -> str:
         BadInput: The tool is unknown, or the file cannot be read.
     """
     comparison = compare(path, tool)
-    return to_json(comparison.to_dict()) + "\n" if as_json else render(comparison)
+    if as_json:
+        return to_json(comparison.to_dict()) + "\n"
+    return render(comparison, Screen.of(sys.stdout))

@@ -2,14 +2,14 @@
 differ.
 """
 
-import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from loadgen.config import slo
+from loadgen.document import Block, Items, Note, Paragraph, Table, line, terminal_writer
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate import aiperf, guidellm, sglang, vllm
 from loadgen.lab.tools.emulate.recorded_run import RecordedRun
@@ -24,9 +24,10 @@ from loadgen.lab.tools.emulate.tool import (
     View,
 )
 from loadgen.metrics.records.file import RecordFile
+from loadgen.report.console import width
 from loadgen.runner.run_result import Result, from_records
 from loadgen.util.number_format import to_ms
-from loadgen.util.terminal_text import printable
+from loadgen.util.terminal_text import PLAIN, Screen
 
 TOOLS: Mapping[str, Tool] = {
     "vllm-0.11": vllm.V11,
@@ -37,7 +38,6 @@ TOOLS: Mapping[str, Tool] = {
     "benchmark-runner": guidellm.BENCHMARK_RUNNER,
     "aiperf": aiperf.AIPERF,
 }
-WIDTH = 118
 
 
 @dataclass(frozen=True)
@@ -214,26 +214,32 @@ def _values(rows: list[Row]) -> dict[str, float | None]:
     return {row.label: row.value for row in rows}
 
 
-def render(comparison: ToolComparison) -> str:
-    """Return the whole text, without control characters."""
+def render(comparison: ToolComparison, screen: Screen = PLAIN) -> str:
+    """Return the whole text, without control characters.
+
+    Args:
+        comparison: The comparison.
+        screen: Where it is shown.
+    """
+    return terminal_writer.text(tuple(_blocks(comparison)), width(screen))
+
+
+def _blocks(comparison: ToolComparison) -> Iterator[Block]:
     tool = comparison.tool
-    rows = comparison.rows
     requests = f"{comparison.path} ({comparison.requests} requests)"
+    title = f"What {tool.title} would have printed for {requests}, and loadgen's numbers"
+    yield Note("note", title, tuple(map(Paragraph.of, tool.premises)))
     reasons = comparison.reasons
-    width = max(len(row.row.label) for row in rows)
-    lines = [
-        f"What {tool.title} would have printed for {requests}, and loadgen's numbers",
-        *(f"  {premise}" for premise in tool.premises),
-        "",
-        f"{'Their row':<{width}} {'theirs':>14} {'ours':>14}  why",
-    ]
-    for row in rows:
-        theirs = row.row.shown(row.row.value)
-        ours = row.row.shown(row.ours) if row.row.ours else "-"
-        numbers = " ".join(str(reasons.index(rule) + 1) for rule in row.why)
-        lines.append(f"{row.row.label:<{width}} {theirs:>14} {ours:>14}  {numbers}".rstrip())
+    rows = (
+        (
+            row.row.label,
+            row.row.shown(row.row.value),
+            row.row.shown(row.ours) if row.row.ours else "-",
+            " ".join(str(reasons.index(rule) + 1) for rule in row.why),
+        )
+        for row in comparison.rows
+    )
+    yield Table.of(("Their row", "theirs", "ours", "why"), rows, text_columns=1, remarks=True)
     if reasons:
-        lines.append("")
-    for number, rule in enumerate(reasons, 1):
-        lines += textwrap.wrap(f"{number:>2}  {rule.text}", WIDTH, subsequent_indent="    ")
-    return "\n".join(map(printable, lines)) + "\n"
+        texts = tuple(line(rule.text) for rule in reasons)
+        yield Note("note", "Why", (Items(texts, numbered=True),))
