@@ -11,6 +11,7 @@ RECORD, TALLY, LOAD = (
 )
 ANSWER = "loadgen/core/answer.pyx"
 DISTORTION, COUNTS = "loadgen/checks/distortion.py", "loadgen/checks/token_counts.py"
+BOUND = "loadgen/checks/check.py"
 READ_LOOP = "loadgen/core/read_loop.pyx"
 ARRIVALS = "loadgen/core/arrivals.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
@@ -385,13 +386,23 @@ LIES = (
     ),
     Mutant(
         "believe text under unknown keys",
-        (Edit(COUNTS, "if keys and surplus >", "if False and surplus >"),),
+        (Edit(COUNTS, "if keys and surplus / ok >", "if False and surplus / ok >"),),
         Test("tests/checks/test_token_counts.py::test_one_more_event_is_suspect_where_text_under_unknown_keys_was_a_token"),
     ),
     Mutant(
         "take a first event of many tokens for one",
-        (Edit(COUNTS, "share <= MAX_FIRST_EVENT,", "True,"),),
+        (Edit(COUNTS, "MAX_FIRST_EVENT = Bound(0.05,", "MAX_FIRST_EVENT = Bound(9.0,"),),
         Test("tests/checks/test_token_counts.py::test_tokens_of_the_first_event_must_matter_little"),
+    ),
+    Mutant(
+        "print another number than was compared with the bound",
+        (Edit(BOUND, "{quantity(measured, self.unit)}", "{quantity(0, self.unit)}"),),
+        Test("tests/checks/test_bound.py::test_state_numbers_and_texts_of_every_check_agree"),
+    ),
+    Mutant(
+        "say that a number is allowed that is not",
+        (Edit(BOUND, "bool(compare(measured, self.allowed))", "True"),),
+        Test("tests/checks/test_bound.py::test_state_numbers_and_texts_of_every_check_agree"),
     ),
     Mutant(
         "overlook programs beside a server on this machine",

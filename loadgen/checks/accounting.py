@@ -4,70 +4,45 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loadgen.checks.check import UNKNOWN, Check, inapplicable
+from loadgen.checks.check import NONE, UNKNOWN, Bound, Check, inapplicable
 from loadgen.checks.sending import LACKED
 from loadgen.checks.targets import shared
 from loadgen.core.outcome import Cause, ended_by
 from loadgen.core.request_rows import LEFT
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.util.number_format import percent, plural
+from loadgen.util.number_format import SHARE, plural
 from loadgen.workload.draws import EarlyEndDraws
 
-MAX_UNSENT = 0.01  # so few can move no percentile below the p99
+MAX_UNSENT = Bound(0.01, SHARE)  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
 
 
 def accounting(run: RunData) -> list[Check]:
     """Check the books of a run."""
-    snapshot = run.snapshot
-    disordered = snapshot.counters["disordered"]
+    snapshot, histograms = run.snapshot, run.snapshot.histograms.values()
+    ended, scheduled = plural(snapshot.ended, "record"), snapshot.scheduled
     # The load is that which was asked for, unless the client failed to send requests.
     unsent = snapshot.failures.client
-    load = (
-        f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
-    )
-    rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
+    load = f"of the requests ({unsent} of {scheduled}) never sent by a fault of the client"
+    rejects = sum(histogram.rejects for histogram in histograms)
+    values = rejects + sum(histogram.count for histogram in histograms)
     out_of_range = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
     # Of all workers that were there at the end, whether they had drawn the schedule of the report.
-    same = {worker.schedule_sha256 for worker in run.workers if not worker.lost} <= {
-        run.schedule.sha256
-    }
+    there = [worker for worker in run.workers if not worker.lost]
+    others = sum(worker.schedule_sha256 != run.schedule.sha256 for worker in there)
+    schedules = f"of {plural(len(there), 'worker')} executed another than that of the report"
     return [
         _requests(snapshot),
-        Check(
-            "load not sent",
-            unsent <= MAX_UNSENT * snapshot.scheduled,
-            load,
-            percent(MAX_UNSENT),
-            LACKED,
-        ),
+        MAX_UNSENT.check("load not sent", unsent / max(1, scheduled), load, LACKED),
         _answers(snapshot),
         _histograms(run),
-        Check(
-            "values out of range",
-            rejects == 0,
-            f"{plural(rejects, 'value')} out of range",
-            "0",
-            out_of_range,
-        ),
+        NONE.check("values out of range", rejects, f"of {plural(values, 'value')}", out_of_range),
         *shared(run),
-        Check(
-            "stamps out of order",
-            disordered == 0,
-            f"{plural(disordered, 'record')} out of order",
-            "0",
-            _BUG,
-        ),
+        NONE.check("stamps out of order", snapshot.counters["disordered"], f"of {ended}", _BUG),
         *_users_who_left(run),
         *_workers(run),
-        Check(
-            "another schedule",
-            same,
-            "the same" if same else "another",
-            "the schedule of the report",
-            _BUG,
-        ),
+        NONE.check("another schedule", others, schedules, _BUG),
         _engine(run),
     ]
 
@@ -84,12 +59,11 @@ def _workers(run: RunData) -> Iterator[Check]:
     if not lost and not all(worker.client.known for worker in run.workers):
         yield inapplicable(name, UNKNOWN)
         return
-    value = (
-        "; ".join(f"worker {number + 1} of {count} {how}" for number, how in lost)
-        or f"{count} of {count}"
-    )
+    about = f"of {count} workers"
+    if lost:
+        about += ": " + "; ".join(f"worker {number + 1} {how}" for number, how in lost)
     advice = "what it had not written is missing: find out what ended it, and run again"
-    yield Check(name, not lost, value, "all of them", advice)
+    yield NONE.check(name, len(lost), about, advice)
 
 
 def _users_who_left(run: RunData) -> Iterator[Check]:
@@ -98,11 +72,9 @@ def _users_who_left(run: RunData) -> Iterator[Check]:
     if not draws and not ended_by(snapshot.outcomes, Cause.USER):
         return
     left = snapshot.index[(snapshot.ttft == LEFT) & (snapshot.sent >= 0)].tolist()
-    drawn = [index for index in left if any(draw.drawn(index) for draw in draws)]
-    value = f"{len(drawn)} of {plural(len(left), 'user')} who left were drawn"
-    yield Check(
-        "users left who were not drawn", len(drawn) == len(left), value, "all of them", _BUG
-    )
+    undrawn = sum(not any(draw.drawn(index) for draw in draws) for index in left)
+    about = f"of {plural(len(left), 'user')} who left"
+    yield NONE.check("users left who were not drawn", undrawn, about, _BUG)
 
 
 def _engine(run: RunData) -> Check:
@@ -121,27 +93,22 @@ def _engine(run: RunData) -> Check:
 def _requests(snapshot: Snapshot) -> Check:
     # np.unique would import numpy.ma
     twice = int(np.count_nonzero(np.diff(np.sort(snapshot.index)) == 0))
-    return Check(
-        "requests not ended once",
-        snapshot.ended == snapshot.scheduled and twice == 0,
-        f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled"
-        + (f", {twice} of them repeated" if twice else ""),
-        "equal",
-        "the run ended early: its numbers describe only the requests that ended"
-        if snapshot.partial
-        else _BUG,
-    )
+    ended, scheduled = snapshot.ended, snapshot.scheduled
+    about = f"of {plural(scheduled, 'request')}: {plural(ended, 'outcome')}"
+    about += f", {twice} of them repeated" if twice else ""
+    early = "the run ended early: its numbers describe only the requests that ended"
+    advice = early if snapshot.partial else _BUG
+    return NONE.check("requests not ended once", abs(scheduled - ended) + twice, about, advice)
 
 
 def _answers(snapshot: Snapshot) -> Check:
     """Each ok request has one finish reason, and its output tokens were counted in one way."""
-    counters = snapshot.counters
-    finished = sum(snapshot.finishes.values())
-    counted = sum(
-        counters[f"{source}_requests"] for source in ("usage", "id", "tokenizer", "event")
-    )
-    value = f"{finished} finish reasons and {counted} token counts of {snapshot.ok} answers"
-    return Check("answers miscounted", finished == counted == snapshot.ok, value, "equal", _BUG)
+    ok, finished = snapshot.ok, sum(snapshot.finishes.values())
+    sources = ("usage", "id", "tokenizer", "event")
+    counted = sum(snapshot.counters[f"{source}_requests"] for source in sources)
+    about = f"of {plural(ok, 'answer')}: {finished} finish reasons and {counted} token counts"
+    wrong = max(abs(finished - ok), abs(counted - ok))
+    return NONE.check("answers miscounted", wrong, about, _BUG)
 
 
 def _histograms(run: RunData) -> Check:
@@ -163,10 +130,5 @@ def _histograms(run: RunData) -> Check:
         for name, count in expected.items()
         if histograms[name].count + histograms[name].rejects != count
     ]
-    return Check(
-        "histograms incomplete",
-        not wrong,
-        ", ".join(wrong) or "all counts agree",
-        "counts agree",
-        _BUG,
-    )
+    about = f"of {len(expected)} histograms" + (f": {', '.join(wrong)}" if wrong else "")
+    return NONE.check("histograms incomplete", len(wrong), about, _BUG)

@@ -4,31 +4,37 @@ latency, and why.
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from loadgen.checks.causes import cause_of
-from loadgen.checks.check import UNKNOWN, Check, explanation, inapplicable
+from loadgen.checks.check import NONE, UNKNOWN, Bound, Check, explanation, inapplicable
 from loadgen.checks.sending import because, is_local, relief
 from loadgen.config import slo
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import NO_BOUND, client_error_ms, statistic_ms
 from loadgen.util.machine import MAX_STOLEN_SHARE, max_others_cores, taken_text
-from loadgen.util.number_format import four_digits, ms, percent, percentile, plural
+from loadgen.util.number_format import (
+    SHARE,
+    four_digits,
+    in_ms,
+    in_percent,
+    percentile,
+    plural,
+)
 
 CLIENT_ERROR, OTHER_ERROR = "client error too large", "other figures off"
 # What a user reads of a run; a run is SUSPECT for these figures, and for those of its SLO.
 HEADLINE_METRICS, HEADLINE_STATISTICS = ("ttft", "tpot", "e2el"), ("p50", "p99")
 MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
-ALLOWED = f"{percent(MAX_SHARE)} of each, or {MAX_MS:g} ms"
+ALLOWED = f"{in_percent(MAX_SHARE)} of each, or {MAX_MS:g} ms"
 NAMED = 3  # figures that are named
 # Latencies that are the same as another one where each event bore one token, or there was no
 # reasoning.
 TWINS = {"icl": "itl", "ttfo": "ttft"}
 BUSY, TAKEN = "loop busy", "CPU taken by others"
 READ_TOGETHER, GAPS_BELOW_50_US = "events read together", "gaps below 50 us"
-MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
+MAX_BUSY = Bound(0.7, SHARE)  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps
 # between events: so it is held against their median. Half a millisecond is what stamps are good to;
 # and stalls of 5 ms are not good whatever the gaps are.
@@ -41,10 +47,10 @@ MIN_IDLE, MAX_OF_SERVER = 0.05, 0.05
 # core.
 ENOUGH_IDLE = 0.75
 # What takes a hundredth of the time can move a p99.
-MAX_TIME_LOST = 0.01
-MAX_BY_READER = 0.01
+MAX_TIME_LOST = Bound(0.01, SHARE)
+MAX_BY_READER = Bound(0.01, SHARE)
 # Events that came together shift the median of the gaps by half of their share.
-MAX_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
+MAX_TOGETHER, SHORT_GAP_NS = Bound(0.05, SHARE), 50_000
 
 
 class Figure(NamedTuple):
@@ -72,8 +78,7 @@ class Figure(NamedTuple):
         return self.error_ms / allowed_ms(self.value_ms)
 
     def __str__(self) -> str:
-        error, value = four_digits(self.error_ms), four_digits(self.value_ms)
-        return f"{self.statistic} {self.metric.upper()} by at most {error} of {value} ms"
+        return f"{self.statistic} {self.metric.upper()} of {four_digits(self.value_ms, 'ms')}"
 
 
 def allowed_ms(value_ms: float) -> float:
@@ -84,19 +89,15 @@ def allowed_ms(value_ms: float) -> float:
 def distortion(run: RunData) -> list[Check]:
     """Check what the measuring side may have added to the numbers, and what explains it."""
     count, ended = run.snapshot.counters["by_reader"], run.snapshot.ended
-    value = f"{count} of {ended} responses read by the slow reader"
+    slowly = f"of the responses ({count} of {ended}) read by the slow reader"
     advice = (
         "the server compresses its streams, so their time stamps are late: turn compression off"
-    )
-    limit = percent(MAX_BY_READER)
-    by_reader = Check(
-        "read by the slow reader", count <= MAX_BY_READER * ended, value, limit, advice
     )
     symptoms = [
         _stalls(run),
         _busy(run),
         *_time_lost(run),
-        by_reader,
+        MAX_BY_READER.check("read by the slow reader", count / max(1, ended), slowly, advice),
         _reads(run),
         _short_gaps(run.snapshot),
     ]
@@ -114,15 +115,15 @@ def _starved(run: RunData) -> Iterator[Check]:
     """Whether idle connections held threads of the server; nothing where none seems to have."""
     starved = run.client.starved_requests
     if starved:
-        value = (
-            f"{plural(starved, 'request')} waited for a thread of the server that an idle "
-            "connection of this client held"
+        about = (
+            f"of {plural(run.snapshot.ended, 'request')} waited for a thread of the server that an "
+            "idle connection of this client held"
         )
         advice = (
             "this server gives each connection a thread, and the client closed its idle ones for "
             "these requests: give the server more threads than there are requests in flight"
         )
-        yield Check("threads held by idle connections", False, value, "0", advice)
+        yield NONE.check("threads held by idle connections", starved, about, advice)
 
 
 def client_error(run: RunData) -> list[Check]:
@@ -145,23 +146,22 @@ def client_error(run: RunData) -> list[Check]:
         return [inapplicable(CLIENT_ERROR, why), inapplicable(OTHER_ERROR, why)]
     deciding = [figure for figure in printed if figure.decides]
     others = [figure for figure in printed if not figure.decides]
-    return [
-        _within(CLIENT_ERROR, deciding, run),
-        replace(_within(OTHER_ERROR, others, run), counts=False),
-    ]
+    return [_within(CLIENT_ERROR, deciding, run), _within(OTHER_ERROR, others, run, counts=False)]
 
 
-def _within(name: str, ranked: list[Figure], run: RunData) -> Check:
+def _within(name: str, ranked: list[Figure], run: RunData, *, counts: bool = True) -> Check:
     """Check that figures, the worst first, are within what is allowed."""
     if not ranked:
         return inapplicable(name, "the run has none")
-    beyond = [figure for figure in ranked if figure.excess > 1]
-    shown = beyond[:NAMED] or [max(ranked, key=lambda figure: figure.error_ms)]
+    worst, *others = ranked
+    beyond = [figure for figure in others if figure.excess > 1]
+    shown = [f"{four_digits(figure.error_ms, 'ms')} on {figure}" for figure in beyond[: NAMED - 1]]
+    about = ", ".join([f"at most on {worst}", *shown])
     more = len(beyond) - len(shown)
-    value = ", ".join(map(str, shown)) + (f", and {more} more" if more > 0 else "")
-    worst = shown[0]
+    about += f", and {more} more" if more else ""
     advice = cause_of(worst.metric, worst.statistic, worst.error_ms, run, worst.failed)
-    return Check(name, not beyond, value, ALLOWED, advice)
+    bound = Bound(allowed_ms(worst.value_ms), "ms", why=f"({ALLOWED})")
+    return bound.check(name, worst.error_ms, about, advice, counts)
 
 
 def figures(run: RunData) -> Iterator[Figure]:
@@ -209,12 +209,12 @@ def most_stall_ns(gap: float | None) -> float:
 def _window(snapshot: Snapshot) -> Check:
     """A server that has filled the receive window has to wait until the client reads."""
     held = snapshot.counters["window_filled"]
-    value = f"{plural(held, 'answer')} filled the receive window before they were read"
+    about = f"of {plural(snapshot.ended, 'answer')} filled it before they were read"
     advice = (
         "the client read so late that the server had to wait: lower the load, or give the "
         "client a faster core"
     )
-    return Check("receive window filled", held == 0, value, "0", advice)
+    return NONE.check("receive window filled", held, about, advice)
 
 
 def _shared_cpu(run: RunData) -> Check:
@@ -232,10 +232,10 @@ def _shared_cpu(run: RunData) -> Check:
     )
     ours = client.cpu_s / theirs if theirs > 0 else 0.0
     value = (
-        f"{percent(client.idle_share, 1)} idle, the client used {percent(ours, 1)} of the "
+        f"{in_percent(client.idle_share)} idle, the client used {in_percent(ours)} of the "
         "server's CPU time"
     )
-    limit = f"{percent(MIN_IDLE)} idle, or {percent(MAX_OF_SERVER)} of the server's CPU"
+    limit = f"{in_percent(MIN_IDLE)} idle, or {in_percent(MAX_OF_SERVER)} of the server's CPU"
     advice = (
         "client and server compete for the cores of this machine: run the client on another "
         "one, or lower the load"
@@ -252,8 +252,8 @@ def _taken(run: RunData) -> Check:
     most = max_others_cores(cores)
     is_free = others <= most or idle >= ENOUGH_IDLE
     value = taken_text(others, stolen, cores) or f"{others:.1f} of {cores} cores"
-    limit = f"{most:g} cores while less than {percent(ENOUGH_IDLE)} are idle"
-    limit += f", or {percent(MAX_STOLEN_SHARE)} of the time"
+    limit = f"{most:g} cores while less than {in_percent(ENOUGH_IDLE)} are idle"
+    limit += f", or {in_percent(MAX_STOLEN_SHARE)} of the time"
     advice = (
         "the server would be faster without them: stop what else runs on this machine, or serve "
         "on another; the servers behind a local proxy count as others, too"
@@ -269,14 +269,9 @@ def _stalls(run: RunData) -> Check:
     if p99 is None or stalls.count < MIN_BEATS:
         return inapplicable(name, "the run is too short to tell")
     limit = most_stall_ns(run.snapshot.histograms["icl"].percentile(50))
-    value = f"p99 {ms(p99)} (max {ms(stalls.max)})"
-    return Check(
-        name,
-        p99 <= limit,
-        value,
-        ms(limit),
-        because(f"tokens waited for the client: {relief(run)}", run),
-    )
+    about = f"at p99, {in_ms(stalls.max)} at most"
+    advice = because(f"tokens waited for the client: {relief(run)}", run)
+    return Bound(limit / 1e6, "ms").check(name, p99 / 1e6, about, advice)
 
 
 def _busy(run: RunData) -> Check:
@@ -284,7 +279,7 @@ def _busy(run: RunData) -> Check:
     if busy is None:
         return inapplicable(name, UNKNOWN)
     advice = because("lower the rate or the concurrency, or give the client a faster core", run)
-    return Check(name, busy <= MAX_BUSY, f"{percent(busy)} of the time", percent(MAX_BUSY), advice)
+    return MAX_BUSY.check(name, busy, "of the time", advice)
 
 
 def _time_lost(run: RunData) -> Iterator[Check]:
@@ -294,27 +289,21 @@ def _time_lost(run: RunData) -> Iterator[Check]:
         client.wall_s and client.throttled_s is not None and client.stolen_share is not None
     )
     wall_s = client.wall_s or 1.0
-    longest = f", the longest {ms(pauses.max)}" if pauses.count else ""
+    longest = f", the longest {in_ms(pauses.max)}" if pauses.count else ""
     unlimited = "raise or remove the CPU limit of the container the client runs in"
     larger = (
         "the host gives this virtual machine too little: measure from another, or from one "
         "with cores of its own"
     )
     frozen = "keep fewer objects in this process, or call gc.freeze() before the run"
-    for name, share, limit, advice, seen in (
+    paused = pauses.total / 1e9 / wall_s / len(run.workers)
+    for name, share, bound, advice, seen in (
         ("CPU throttled", (client.throttled_s or 0.0) / wall_s, MAX_TIME_LOST, unlimited, ""),
-        ("CPU stolen", client.stolen_share or 0.0, MAX_STOLEN_SHARE, larger, ""),
-        (
-            "GC pauses",
-            pauses.total / 1e9 / wall_s / len(run.workers),
-            MAX_TIME_LOST,
-            frozen,
-            longest,
-        ),
+        ("CPU stolen", client.stolen_share or 0.0, Bound(MAX_STOLEN_SHARE, SHARE), larger, ""),
+        ("GC pauses", paused, MAX_TIME_LOST, frozen, longest),
     ):
-        value = f"{percent(share, 2)} of the time{seen}"
         yield (
-            Check(name, share <= limit, value, percent(limit), advice)
+            bound.check(name, share, f"of the time{seen}", advice)
             if is_measured
             else inapplicable(name, UNKNOWN)
         )
@@ -326,7 +315,6 @@ def _reads(run: RunData) -> Check:
     events, reads = counters["token_events"], counters["token_reads"]
     if not reads:
         return inapplicable(name, "no token came")
-    together = 1 - reads / events
     stalled = _stalls(run).ok is False or _busy(run).ok is False
     advice = (
         because(
@@ -337,8 +325,8 @@ def _reads(run: RunData) -> Check:
         else "the server or a proxy sends several events in one piece: this causes gaps of 0; "
         "read TPOT"
     )
-    value = f"{events / reads:.3f} events per read, {percent(together, 1)} came with another"
-    return Check(name, together <= MAX_TOGETHER, value, percent(MAX_TOGETHER), advice)
+    about = f"of events came with another ({four_digits(events / reads)} per read)"
+    return MAX_TOGETHER.check(name, 1 - reads / events, about, advice)
 
 
 def _short_gaps(snapshot: Snapshot) -> Check:
@@ -353,10 +341,4 @@ def _short_gaps(snapshot: Snapshot) -> Check:
         "the server or a proxy holds events back and sends them in bursts: turn off its "
         "buffering, or read TPOT"
     )
-    return Check(
-        name,
-        share <= MAX_TOGETHER,
-        f"{percent(share, 1)} of gaps are shorter",
-        percent(MAX_TOGETHER),
-        advice,
-    )
+    return MAX_TOGETHER.check(name, share, "of gaps are shorter", advice)

@@ -2,39 +2,34 @@
 
 import numpy as np
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import NONE, Bound, Check, inapplicable
 from loadgen.checks.token_counts import token_counts
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
-from loadgen.util.number_format import ms
+from loadgen.util.number_format import plural
 
-LITTLE_TOLERANCE = 1e-6
+LITTLE_TOLERANCE = Bound(1e-6)
 _BUG = "the numbers contradict each other: please report it with the result file"
 
 
 def impossible(run: RunData) -> list[Check]:
     """Check the results of a run against each other."""
-    snapshot = run.snapshot
-    unequal, ok = snapshot.counters["unequal"], snapshot.ok
+    snapshot, counters = run.snapshot, run.snapshot.counters
+    name, ok = "latencies disagree", snapshot.ok
+    answers = f"of {plural(ok, 'answer')} where TTFT + decoding is not E2EL"
     # Throughput is tokens over wall time, and its course over time bears the same tokens.
-    over_time, tokens = int(snapshot.bins.sum()), snapshot.counters["output_tokens"]
-    value = f"{over_time} tokens over time, {tokens} in all"
+    over_time, tokens = int(snapshot.bins.sum()), counters["output_tokens"]
+    about = f"of {plural(tokens, 'token')}: {over_time} over time"
     return [
-        Check(
-            "latencies disagree",
-            unequal == 0,
-            f"TTFT + decoding is not E2EL in {unequal} of {ok}",
-            "0",
-            _BUG,
-        )
+        NONE.check(name, counters["unequal"], answers, _BUG)
         if ok
-        else inapplicable("latencies disagree", "no request was ok"),
+        else inapplicable(name, "no request was ok"),
         _sums(snapshot),
         _peak(snapshot),
         _median_gap(snapshot),
         _little(snapshot),
-        Check("timeline tokens differ", over_time == tokens, value, "equal", _BUG),
+        NONE.check("timeline tokens differ", abs(over_time - tokens), about, _BUG),
         *token_counts(run),
     ]
 
@@ -48,10 +43,9 @@ def _sums(snapshot: Snapshot) -> Check:
     if e2el.rejects or ttft.rejects or icl.rejects:
         return inapplicable(name, "values out of range were left out")
     sums = {e2el.total - ttft.total, icl.total, snapshot.counters["stream_ns"]}
-    value = "E2EL - TTFT, gaps and streams: " + " / ".join(
-        f"{ns / 1e9:.9f} s" for ns in sorted(sums)
-    )
-    return Check(name, len(sums) == 1, value, "equal", _BUG)
+    texts = " / ".join(f"{ns / 1e9:.9f} s" for ns in sorted(sums))
+    about = f"apart: E2EL - TTFT, gaps and streams are {texts}"
+    return Bound(unit="ns").check(name, max(sums) - min(sums), about, _BUG)
 
 
 def _peak(snapshot: Snapshot) -> Check:
@@ -61,8 +55,8 @@ def _peak(snapshot: Snapshot) -> Check:
         return inapplicable(name, "no tokens")
     # The grid of the bins may cut off a part of one at both ends of the run.
     seconds = -(-(throughput.wall_ns(snapshot) + 2 * BIN_NS) // 10**9)  # rounded up
-    peak, least = throughput.peak_output_tokens(snapshot), tokens / seconds
-    return Check(name, peak >= least, f"peak {peak} tok/s", f"at least {least:.2f} tok/s", _BUG)
+    least = Bound(tokens / seconds, "tok/s", ">=")
+    return least.check(name, throughput.peak_output_tokens(snapshot), "in the peak second", _BUG)
 
 
 def _median_gap(snapshot: Snapshot) -> Check:
@@ -73,7 +67,7 @@ def _median_gap(snapshot: Snapshot) -> Check:
         "events come in bundles: turn off buffering in the server or a proxy before it, or "
         "read E2EL alone (the tokens of the first bundle make TPOT too small)"
     )
-    return Check(name, median > 0, f"median ICL {ms(median)}", "above 0", advice)
+    return Bound(0, "ms", ">").check(name, median / 1e6, "median ICL", advice)
 
 
 def _little(snapshot: Snapshot) -> Check:
@@ -91,6 +85,4 @@ def _little(snapshot: Snapshot) -> Check:
     )
     sojourn = snapshot.counters["sojourn_ns"]
     off = abs(integral - sojourn) / max(sojourn, 1)
-    return Check(
-        name, off <= LITTLE_TOLERANCE, f"off by {off:.1e}", f"{LITTLE_TOLERANCE:.0e}", _BUG
-    )
+    return LITTLE_TOLERANCE.check(name, off, "of the sum of all times in flight", _BUG)

@@ -8,10 +8,10 @@ from typing import Any, Literal, Self
 
 from msgspec import Struct
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import Bound, Check, inapplicable
 from loadgen.config.load import AS_IS, CACHE, COLD, SALTED, WARM
 from loadgen.metrics.run_data import RunData
-from loadgen.util.number_format import percent
+from loadgen.util.number_format import SHARE, in_percent
 
 Source = Literal["usage", "server metrics"]
 NAME = "prefix cache not as asked"
@@ -113,14 +113,9 @@ def as_asked(run: RunData) -> Iterator[Check]:
     plan = run.header.provenance["prompts"].get("prefix_cache", {})
     to_warm = int(plan.get("warm_requests", 0)) * max(1, len(run.settings.urls))  # of all targets
     if warmed < to_warm:
-        value = f"{warmed} of {to_warm} requests that were to warm the cache up succeeded"
-        yield Check(
-            NAME,
-            False,
-            value,
-            "all of them",
-            "see why the server refuses them: ask for fewer at a time",
-        )
+        about = f"of {to_warm} requests that were to warm the cache up succeeded"
+        advice = "see why the server refuses them: ask for fewer at a time"
+        yield Bound(to_warm, comparison=">=").check(NAME, warmed, about, advice)
     elif best is None:
         yield inapplicable(NAME, "it is unknown what the prompts have in common")
     elif hits is None:
@@ -137,11 +132,10 @@ def as_asked(run: RunData) -> Iterator[Check]:
 
 def _compared(run: RunData, best: BestHits, rate: float, source: Source) -> Check:
     protocol, allowed = run.settings.cache, best.allowed(run.snapshot.counters["input_tokens"])
-    value = f"{percent(rate, 1)} of the input from the cache, by {source}, with {CACHE} {protocol}"
+    why = f"({in_percent(MIN_SHARE)} more than the {in_percent(allowed)} at best)"
+    bound = Bound(allowed + MIN_SHARE, SHARE, "<", why)
     if protocol == WARM:
-        ok = rate >= MIN_WARM * best.rate
-        limit = f"at least {percent(MIN_WARM)} of the {percent(best.rate, 1)} at best"
-    else:
-        ok = rate < allowed + MIN_SHARE
-        limit = f"{percent(allowed, 1)} at best, and less than {percent(MIN_SHARE)} more"
-    return Check(NAME, ok, value, limit, ADVICE_BY_PROTOCOL[protocol])
+        why = f"({in_percent(MIN_WARM)} of the {in_percent(best.rate)} at best)"
+        bound = Bound(MIN_WARM * best.rate, SHARE, ">=", why)
+    about = f"of the input from the cache, by {source}, with {CACHE} {protocol}"
+    return bound.check(NAME, rate, about, ADVICE_BY_PROTOCOL[protocol])

@@ -1,6 +1,6 @@
 """Group G, provenance: does the result say what one needs to make the same run again?"""
 
-from loadgen.checks.check import Check
+from loadgen.checks.check import NONE, Check
 from loadgen.metrics.run_data import RunData
 
 # Parts of the provenance, and what of each must be known.
@@ -33,5 +33,5 @@ def provenance(run: RunData) -> list[Check]:
         run.relied_on and not version
     ):  # many servers do not tell: nobody reads a remark that every run repeats
         missing.append("engine version")
-    value = f"unknown: {', '.join(missing)}" if missing else "complete"
-    return [Check("provenance incomplete", not missing, value, "complete", _ADVICE, counts=False)]
+    about = f"unknown: {', '.join(missing)}" if missing else "unknown"
+    return [NONE.check("provenance incomplete", len(missing), about, _ADVICE, counts=False)]

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import NONE, Bound, Check, inapplicable
 from loadgen.config import slo
 from loadgen.errors import ENDED_BY_SEARCH, INTERRUPTED
 from loadgen.metrics import throughput
@@ -14,12 +14,12 @@ from loadgen.metrics.failures import lost_text
 from loadgen.metrics.run_data import RunData
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
-from loadgen.util.number_format import ms, percent, plural
+from loadgen.util.number_format import SHARE, four_digits, in_ms, plural
 
 LATE_SENDS, OFF_SCHEDULE, CUT_SHORT = "late sends", "rate off schedule", "run cut short"
-LATE_FLOOR_NS, LATE_SHARE_OF_GAP, MAX_LATE = 5e6, 0.1, 0.01
-RATE_TOLERANCE = 0.005
-GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
+LATE_FLOOR_NS, LATE_SHARE_OF_GAP, MAX_LATE = 5e6, 0.1, Bound(0.01, SHARE)
+RATE_TOLERANCE = Bound(0.005, SHARE)
+GAP_DISTANCE, GAP_GRAIN_NS = Bound(0.05), 100_000
 MIN_FOR_RATE = 100
 LACKED = (
     "the examples below name the limit that the client reached; `loadgen doctor` says how to "
@@ -39,24 +39,13 @@ def sending(run: RunData) -> list[Check]:
     advice = because(f"the client could not keep up: {relief(run)}", run)
     burst = run.schedule.duration_ns == 0 and run.settings.max_concurrency is None
     early, unsent = run.snapshot.counters["early"], run.snapshot.failures.client
+    requests = f"of {plural(run.snapshot.ended, 'request')}"
     return [
         _on_time(run, _BURST if burst else advice),
-        Check(
-            "early sends",
-            early == 0,
-            f"{plural(early, 'request')} more than 50 us early",
-            "0",
-            _BUG,
-        ),
+        NONE.check("early sends", early, f"{requests} more than 50 us early", _BUG),
         _rate(run, advice),
         _gaps(run, advice),
-        Check(
-            "requests unsent",
-            unsent == 0,
-            f"{plural(unsent, 'request')} failed by the client",
-            "0",
-            LACKED,
-        ),
+        NONE.check("requests unsent", unsent, f"{requests} failed by the client", LACKED),
         _cut_short(run),
         *_session_tokens(run),
     ]
@@ -69,15 +58,14 @@ def _session_tokens(run: RunData) -> Iterator[Check]:
     header = run.settings.session_token
     if header is None or run.schedule.begins.all():
         return
-    missing = run.snapshot.counters["turns_without_token"]
-    yield Check(
-        "session token missing",
-        not missing,
-        f"{plural(missing, 'later turn')} of sessions had no {header} to send back",
-        "0",
+    later = plural(int((~run.schedule.begins).sum()), "later turn")
+    advice = (
         "the router did not return it, so it may have scattered these turns over its servers: give "
-        "--session-token the name of the header that it returns",
+        "--session-token the name of the header that it returns"
     )
+    missing = run.snapshot.counters["turns_without_token"]
+    about = f"of {later} of sessions had no {header} to send back"
+    yield NONE.check("session token missing", missing, about, advice)
 
 
 def because(advice: str, run: RunData) -> str:
@@ -135,22 +123,17 @@ def _on_time(run: RunData, advice: str) -> Check:
     ):  # opening a connection is then a part of each request
         unconnected = 0
     share = min(1.0, (late + unconnected) / lag.count)
-    value = (
-        f"{percent(share, 1)} of the requests late (lag p99 {ms(lag.percentile(99))}, max "
-        f"{ms(lag.max)})"
-    )
+    about = f"of the requests later than {in_ms(limit)}"
     if unconnected > late:
-        peak, warm = (
-            throughput.peak_concurrency(run.snapshot),
-            run.snapshot.counters["warm_connections"],
-        )
-        value = f"{percent(share, 1)} of the requests late: {unconnected} waited for a connection"
-        value += f", {late} for the client" if late else ""
+        peak = throughput.peak_concurrency(run.snapshot)
+        warm = run.snapshot.counters["warm_connections"]
+        about += f": {unconnected} waited for a connection"
+        about += f", {late} for the client" if late else ""
         connections = peak if warm < peak else 2 * peak if warm < 2 * peak else 2 * warm
         advice = f"open connections before the clock starts: --warm-connections {connections}"
-    return Check(
-        LATE_SENDS, share <= MAX_LATE, value, f"{percent(MAX_LATE)} later than {ms(limit)}", advice
-    )
+    else:
+        about += f" (lag p99 {in_ms(lag.percentile(99))}, max {in_ms(lag.max)})"
+    return MAX_LATE.check(LATE_SENDS, share, about, advice)
 
 
 def _times(run: RunData) -> tuple[Int64s, Int64s, str | None]:
@@ -176,17 +159,14 @@ def _rate(run: RunData, advice: str) -> Check:
     due, sent, why = _times(run)
     if why:
         return inapplicable(OFF_SCHEDULE, why)
-    planned, achieved = float(due[-1] - due[0]), float(sent[-1] - sent[0])
-    share = planned / achieved if achieved > 0 else math.inf
-    rate = (len(due) - 1) / achieved * 1e9 if achieved > 0 else math.inf
-    value = f"{rate:.2f} req/s, {percent(share, 2)} of the schedule's"
-    return Check(
-        OFF_SCHEDULE,
-        abs(share - 1) <= RATE_TOLERANCE,
-        value,
-        f"within {percent(RATE_TOLERANCE, 1)}",
-        advice,
+    spans = float(due[-1] - due[0]), float(sent[-1] - sent[0])
+    off = abs(spans[0] / spans[1] - 1) if spans[1] > 0 else math.inf
+    planned, achieved = (
+        four_digits((len(due) - 1) / span * NS_PER_S if span > 0 else math.inf, "req/s")
+        for span in spans
     )
+    about = f"off the schedule's {planned}: {achieved}"
+    return RATE_TOLERANCE.check(OFF_SCHEDULE, off, about, advice)
 
 
 def _gaps(run: RunData, advice: str) -> Check:
@@ -197,9 +177,7 @@ def _gaps(run: RunData, advice: str) -> Check:
     planned: Int64s = np.sort(np.diff(due))
     seen: Int64s = np.sort(np.diff(np.sort(sent)))
     distance = _distance(planned, seen, max(GAP_GRAIN_NS, float(np.mean(planned)) / 10))
-    return Check(
-        name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice
-    )
+    return GAP_DISTANCE.check(name, distance, "between the distributions of gaps", advice)
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import NONE, Bound, Check, inapplicable
 from loadgen.features import probe
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
-from loadgen.util.number_format import ms, plural
+from loadgen.util.number_format import SHARE, in_ms, plural, value_range
 
 # Between our send and the moment from which a server counts lie the network and its HTTP front end,
 # tokenizing often included, and the way back from its first token to ours. Scrapes bound what a
 # connection and a request take.
 SLACK_NS, SLACK_SHARE = 5e6, 0.05
 BELOW_NS, BELOW_SHARE = 1e6, 0.01  # what clocks and rounding can make of it
-TOKENS_SHARE = 0.001
+MAX_APART = Bound(0.001, SHARE)
 ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
     "metrics missing",
     "other clients",
@@ -30,12 +30,13 @@ def distortion(run: RunData) -> list[Check]:
     if why:
         return [inapplicable(TTFT, why)]
     limit = max(SLACK_NS, SLACK_SHARE * theirs) + 1e6 * (run.telemetry.fastest_ms or 0.0)
-    value = f"mean TTFT {ms(ours)} from sent, {ms(theirs)} by the server"
+    about = f"apart: mean TTFT {in_ms(ours)} from sent, {in_ms(theirs)} by the server"
     advice = (
         "the difference arises in the network, in a proxy, or in the server before its TTFT starts "
         "(HTTP, tokenizing): how far this client can be off is its client error"
     )
-    return [Check(TTFT, ours - theirs <= limit, value, f"{ms(limit)} apart", advice, counts=False)]
+    bound = Bound(limit / 1e6, "ms")
+    return [bound.check(TTFT, (ours - theirs) / 1e6, about, advice, counts=False)]
 
 
 def workload(run: RunData) -> list[Check]:
@@ -49,16 +50,9 @@ def workload(run: RunData) -> list[Check]:
         advice = (
             "name the metrics of every server with --server-metrics, or start it so that it has any"
         )
-        missing.append(
-            Check(
-                ALL,
-                False,
-                f"none from {', '.join(names)}",
-                "all servers, or none",
-                advice,
-                run.relied_on,
-            )
-        )
+        servers = len(names) + len(run.telemetry.sources)
+        about = f"of {servers} servers without metrics: {', '.join(names)}"
+        missing.append(NONE.check(ALL, len(names), about, advice, run.relied_on))
     return [*missing, *_to_us_alone(run), *call_checks(run)]
 
 
@@ -67,38 +61,27 @@ def _to_us_alone(run: RunData) -> list[Check]:
         return [inapplicable(ALONE, why)]
     if run.snapshot.counters["results"] > run.snapshot.ok:
         return [inapplicable(ALONE, "requests have several inputs, which servers count one by one")]
-    ok = served_alone(run)
-    count, requests = run.telemetry.increase("requests"), sent(run)
-    if ok is None:
+    foreign = _foreign(run)
+    if foreign is None:
         return [inapplicable(ALONE, "the server counts no requests")]
-    if count is None:
-        peak, given_up = throughput.peak_concurrency(run.snapshot), _given_up(run)
-        value, limit = (
-            f"up to {_most_at_once(run):.0f} requests at once by the server",
-            f"our {peak:.0f}",
-        )
-        if given_up:
-            limit += f", and {given_up} that ended without an answer"
-    else:
-        value = f"{count:.0f} requests by the server"
-        limit = f"our {answered(run)} to {requests}"
+    count = run.telemetry.increase("requests")
     advice = (
         "name the metrics of every server behind the URL with --server-metrics"
         if count is not None and count < run.snapshot.ok
         else "other clients used the server during the run: measure when the server is idle"
     )
-    return [Check(ALONE, ok, value, limit, advice, run.relied_on)]
+    return [NONE.check(ALONE, *foreign, advice, run.relied_on)]
 
 
 def consistency(run: RunData) -> list[Check]:
     """Group F: can both what the server says and what was measured be?"""
     restarts = inapplicable(RESTARTS, unknown_because(run))
     if run.telemetry.sources:
-        count = run.telemetry.restarts
         advice = (
             "the server restarted during the run, or several servers share the URL: read its log"
         )
-        restarts = Check(RESTARTS, count == 0, f"counters were reset {count} times", "0", advice)
+        count = run.telemetry.restarts
+        restarts = NONE.check(RESTARTS, count, "during the run", advice)
     return [restarts, _sooner(run), _tokens(run)]
 
 
@@ -106,13 +89,13 @@ def _sooner(run: RunData) -> Check:
     why, theirs, ours = _ttft_ns(run)
     if why:
         return inapplicable(SOONER, why)
-    limit = max(BELOW_NS, BELOW_SHARE * theirs)
-    value = f"mean {ms(ours)} from sent, {ms(theirs)} by the server"
+    bound = Bound(max(BELOW_NS, BELOW_SHARE * theirs) / 1e6, "ms")
+    about = f"below: mean TTFT {in_ms(ours)} from sent, {in_ms(theirs)} by the server"
     advice = (
         "a token cannot arrive before the server has it: the client's stamps or the server's "
         "clock are wrong"
     )
-    return Check(SOONER, theirs - ours <= limit, value, f"at most {ms(limit)} below", advice)
+    return bound.check(SOONER, (theirs - ours) / 1e6, about, advice)
 
 
 def _tokens(run: RunData) -> Check:
@@ -129,8 +112,8 @@ def _tokens(run: RunData) -> Check:
         else "loadgen's own count may be wrong: request usage, or give the server's tokenizer "
         "with --tokenizer"
     )
-    value = f"{ours} output tokens, {theirs:.0f} by the server"
-    return Check(TOKENS, abs(theirs - ours) <= TOKENS_SHARE * theirs, value, "0.1% apart", advice)
+    about = f"apart: {ours} output tokens, {theirs:.0f} by the server"
+    return MAX_APART.check(TOKENS, abs(theirs - ours) / max(1.0, theirs), about, advice)
 
 
 def unknown_because(run: RunData) -> str:
@@ -167,12 +150,28 @@ def served_alone(run: RunData) -> bool | None:
     """Whether all that was served was ours, and all of ours; None where the server does not
     tell.
     """
-    count = run.telemetry.increase("requests")
+    foreign = _foreign(run)
+    return None if foreign is None else not foreign[0]
+
+
+def _foreign(run: RunData) -> tuple[float, str] | None:
+    """How many requests the server served beyond ours, or too few of them, and in words; None
+    where it does not tell.
+    """
+    count, least, most = run.telemetry.increase("requests"), answered(run), sent(run)
     if count is not None:
-        return answered(run) <= count <= sent(run)
-    most = _most_at_once(run)
-    at_once = throughput.peak_concurrency(run.snapshot) + min(1, probe.count(run))
-    return None if most is None else most <= at_once + _given_up(run)
+        word = "few" if count < least else "many"
+        ours = value_range(least, most)
+        about = f"too {word}: {count:.0f} requests by the server, our {ours}"
+        return max(least - count, count - most, 0), about
+    levels = zip(run.telemetry.levels("running"), run.telemetry.levels("waiting"), strict=False)
+    at_once = max(map(sum, levels), default=None)
+    if at_once is None:
+        return None
+    peak, given_up = throughput.peak_concurrency(run.snapshot), _given_up(run)
+    about = f"too many: up to {at_once:.0f} requests at once by the server, our {peak}"
+    about += f", and {given_up} that ended without an answer" if given_up else ""
+    return max(at_once - peak - min(1, probe.count(run)) - given_up, 0), about
 
 
 def _given_up(run: RunData) -> int:
@@ -180,11 +179,6 @@ def _given_up(run: RunData) -> int:
     next ones come.
     """
     return int((run.snapshot.sent >= 0).sum()) - run.snapshot.ok
-
-
-def _most_at_once(run: RunData) -> float | None:
-    running, waiting = run.telemetry.levels("running"), run.telemetry.levels("waiting")
-    return max(map(sum, zip(running, waiting, strict=False)), default=None)
 
 
 def sent(run: RunData) -> int:
@@ -223,14 +217,17 @@ FAILED, NOT_BUSY = "server call failed", "profiler not started"
 
 def call_checks(run: RunData) -> Iterator[Check]:
     """Check the calls; nothing where none was asked for."""
-    failed = [f"{call.error}" for call in run.trailer.calls if call.error is not None]
-    if run.trailer.calls:
+    calls = run.trailer.calls
+    failed = [call.error for call in calls if call.error is not None]
+    if calls:
         advice = "what the call was to do was not done: read the server's log"
-        value = f"POST {failed[0]}" if failed else "all succeeded"
-        yield Check(FAILED, not failed, value, "0", advice, counts=False)
+        about = f"of {plural(len(calls), 'call')} failed" + (
+            f": POST {failed[0]}" if failed else ""
+        )
+        yield NONE.check(FAILED, len(failed), about, advice, counts=False)
     threshold = run.settings.profile_batch_threshold
     if threshold is not None:
-        started = any(call.moment == "during" for call in run.trailer.calls)
+        started = any(call.moment == "during" for call in calls)
         most = max(run.telemetry.levels("running"), default=None)
         value, advice = (
             "started",

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from msgspec import Struct
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import NONE, Bound, Check, inapplicable
 from loadgen.checks.targets import alike
 from loadgen.config import slo
 from loadgen.metrics import throughput
@@ -19,7 +19,7 @@ from loadgen.metrics.snapshot import UNFINISHED
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
-from loadgen.util.number_format import ms, percentile, plural, three_digits
+from loadgen.util.number_format import in_ms, percentile, three_digits
 
 MIN_BEGUN = 200  # requests, or sessions
 # The first of them show how long one takes before any queue has grown: so many, or so large a share
@@ -184,14 +184,16 @@ def _printed(run: RunData, limited: Iterable[float]) -> Check:
 
 def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     """Judge how many values there are for each percentile."""
-    few = {p: count for p, count in sorted(seen.items()) if count < least_samples(p)}
-    least = min((few or seen).values())
-    value = plural(least, "value")
-    if few:
-        value += f", and {', '.join(f'{percentile(p)} needs {least_samples(p)}' for p in few)}"
-    needed = max(map(least_samples, few or seen))
-    advice = "send more requests"
-    return Check(name, not few, value, f"at least {needed}", advice, counts_too)
+    few = [
+        f"{percentile(p)} needs {least_samples(p)}"
+        for p, count in sorted(seen.items())
+        if count < least_samples(p)
+    ]
+    scarcest = min(seen, key=lambda p: seen[p] - least_samples(p))
+    about = "value" if seen[scarcest] == 1 else "values"
+    about += f", and {', '.join(few)}" if few else ""
+    least = Bound(least_samples(scarcest), comparison=">=")
+    return least.check(name, seen[scarcest], about, "send more requests", counts_too)
 
 
 def _steady(run: RunData) -> Check:
@@ -216,12 +218,12 @@ def _given_up(run: RunData) -> Check:
     given_up, bound = histograms[UNFINISHED].count, unfinished_p99_ns(run)
     if bound is None:
         return inapplicable(name, "nothing ended")
-    value, without = f"{given_up} given up", histograms["e2el_due"].percentile(99)
+    about, without = "given up", histograms["e2el_due"].percentile(99)
     if given_up and (
         without is None or bound > without
     ):  # a bound below what was measured tells nothing
-        value += f", p99 E2EL from due at least {ms(bound)} with them"
-        value += "" if without is None else f", {ms(without)} without"
+        about += f", p99 E2EL from due at least {in_ms(bound)} with them"
+        about += "" if without is None else f", {in_ms(without)} without"
     advice = "latencies are of the answers that ended"
     advice += "" if run.snapshot.partial else ": raise the timeouts"
-    return Check(name, given_up == 0, value, "0", advice, run.relied_on)
+    return NONE.check(name, given_up, about, advice, run.relied_on)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import NONE, Bound, Check, inapplicable
 from loadgen.config.settings import shown_urls
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
@@ -12,7 +12,7 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.stats import hypothesis_tests
 from loadgen.stats.percentile_confidence_interval import CONFIDENCE
 from loadgen.util.arrays import Floats, Int64s
-from loadgen.util.number_format import percent
+from loadgen.util.number_format import SHARE, four_digits, in_percent
 
 SHARED, FEWEST, FAILING, SLOWER = (
     "targets out of turn",
@@ -23,7 +23,7 @@ SHARED, FEWEST, FAILING, SLOWER = (
 # A request on its way to a connection of its own is in flight without having been sent, so that one
 # more or less in flight is no mistake, of each worker, which knows of its own requests alone; nor
 # is what follows from a hundredth of the requests.
-MAX_MISSENT, BESIDE = 0.01, 1
+MAX_MISSENT, BESIDE = Bound(0.01, SHARE), 1
 # As much as the client itself may add to a latency before it is held to distort it.
 MUCH_SLOWER = 0.05
 # By chance alone one of two is behind in all of them in 0.2 % of runs, one of ten in 1 %.
@@ -41,11 +41,9 @@ def shared(run: RunData) -> Iterator[Check]:
     wrong = sum(
         int((session[part.index] % len(targets) != k).sum()) for k, part in enumerate(targets)
     )
-    value = (
-        f"{', '.join(str(part.ended) for part in targets)} requests, {wrong} of them out of turn"
-    )
+    about = f"of {' + '.join(str(part.ended) for part in targets)} requests out of turn"
     advice = "this is a bug in loadgen: please report it with the result file"
-    yield Check(SHARED, wrong == 0, value, "0 out of turn", advice)
+    yield NONE.check(SHARED, wrong, about, advice)
 
 
 def alike(run: RunData) -> Iterator[Check]:
@@ -73,18 +71,16 @@ def _fewest(run: RunData) -> Check:
         count += len(times)
     if not count:
         return inapplicable(FEWEST, "nothing was sent")
-    value = (
-        f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than "
-        "elsewhere"
+    about = (
+        f"of the requests ({wrong} of {count}) were sent where {beside + 1} more were in flight "
+        "than elsewhere"
     )
     peak = throughput.peak_concurrency(run.snapshot)
     advice = (
         "connections were slow to open: open more before the clock starts, as "
         f"--warm-connections {2 * peak}"
     )
-    return Check(
-        FEWEST, wrong <= MAX_MISSENT * count, value, percent(MAX_MISSENT), advice, run.relied_on
-    )
+    return MAX_MISSENT.check(FEWEST, wrong / count, about, advice, run.relied_on)
 
 
 def _in_flight(part: Snapshot, times: Int64s) -> Int64s:
@@ -112,17 +108,15 @@ def _failing(run: RunData) -> Check:
         hypothesis_tests.fisher_one_sided_p(of, count, sum(failed), sum(ended))
         for of, count in zip(failed, ended, strict=True)
     ]
-    least = (1 - CONFIDENCE) / len(targets)  # whichever of so many it is
-    odd = [k for k, chance in enumerate(chances) if chance < least]
+    why = f"(one of {len(targets)} alike is below it in {in_percent(1 - CONFIDENCE)} of runs)"
+    least = Bound((1 - CONFIDENCE) / len(targets), SHARE, ">=", why)  # whichever of them it is
+    odd = [k for k, chance in enumerate(chances) if chance < least.allowed]
     named = odd or [chances.index(min(chances))]
-    value = ", ".join(f"{urls[k]} failed {failed[k]} of {ended[k]}" for k in named)
-    limit = (
-        f"what chance gives one of {len(targets)} alike in {percent(CONFIDENCE)} of runs, "
-        f"{sum(failed)} of all failed"
-    )
+    seen = ", ".join(f"{urls[k]} failed {failed[k]} of {ended[k]}" for k in named)
+    about = f"likely by chance: {seen}, {sum(failed)} of all {sum(ended)} failed"
     advice = "this target fails more often than the others: read its log, or leave it out"
     useless = any(not targets[k].ok for k in odd)  # so many servers were never measured
-    return Check(FAILING, not odd, value, limit, advice, useless or run.relied_on)
+    return least.check(FAILING, min(chances), about, advice, useless or run.relied_on)
 
 
 def _slower(run: RunData) -> Check:
@@ -143,9 +137,9 @@ def _slower(run: RunData) -> Check:
     )
     value = (
         f"{urls[k]} took longer than the others in {behind} of {STRETCHES} stretches, "
-        f"{ratio:.2f} times as long"
+        f"{four_digits(ratio)} times as long"
     )
-    limit = f"{STRETCHES} stretches and {1 + MUCH_SLOWER:.2f} times"
+    limit = f"{STRETCHES} stretches and {1 + MUCH_SLOWER} times"
     advice = (
         "the totals mix fast and slow targets: read the numbers of each target, and find out "
         "why this one is slower"

@@ -1,20 +1,21 @@
 """Token counts: do the counts of the server agree with each other and with the stream?"""
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import Bound, Check, inapplicable
 from loadgen.core.reference_parser import UNKNOWN_TEXT
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.streamed_tokens import Comparison
-from loadgen.util.number_format import percent, plural
+from loadgen.util.number_format import SHARE, four_digits, plural
 
 COUNTS_DISAGREE = "token counts disagree"
 EVENTS_BEYOND = "more events than tokens"
 FIRST_EVENT = "tokens of the first event"
 ONLY_EVENTS = "nothing but events counts the tokens"
-MAX_DISAGREEING = 0.01
+MAX_DISAGREEING = Bound(0.01, SHARE)
 # A few events may hold a part of a token, or repeat one.
-MAX_SURPLUS = 0.1
-MAX_UNKNOWN_SURPLUS = 0.01  # of answers, where text under unknown keys was taken for tokens
-MAX_FIRST_EVENT = 0.05
+MAX_SURPLUS = Bound(0.1, SHARE)
+# Of answers, where text under unknown keys was taken for tokens.
+MAX_UNKNOWN_SURPLUS = Bound(0.01, SHARE, why="with unknown keys")
+MAX_FIRST_EVENT = Bound(0.05, SHARE)
 
 
 def token_counts(run: RunData) -> list[Check]:
@@ -42,14 +43,12 @@ def _totals(run: RunData) -> Check:
     wrong, difference = counters["disagreeing_counts"], counters["disagreeing_tokens"]
     counted = counters["input_tokens"] + counters["output_tokens"]
     factor = (counted + difference) / max(counted, 1)
-    return Check(
-        COUNTS_DISAGREE,
-        wrong <= MAX_DISAGREEING * ok,
-        f"prompt and completion tokens are not the total in {percent(wrong / ok, 1)} of answers "
-        f"({plural(difference, 'token')}, a factor of {factor:.2f})",
-        f"at most {percent(MAX_DISAGREEING)}",
-        "token counts and throughput may be wrong by this factor: see what the server counts",
+    about = (
+        "of answers, whose prompt and completion tokens are not the total "
+        f"({plural(difference, 'token')}, a factor of {four_digits(factor)})"
     )
+    advice = "token counts and throughput may be wrong by this factor: see what the server counts"
+    return MAX_DISAGREEING.check(COUNTS_DISAGREE, wrong / ok, about, advice)
 
 
 def _events(run: RunData) -> Check:
@@ -59,25 +58,23 @@ def _events(run: RunData) -> Check:
     if not tokens or counters["event_requests"] == ok:
         return inapplicable(EVENTS_BEYOND, ONLY_EVENTS)
     keys = [name for name in run.snapshot.unread if name.startswith(UNKNOWN_TEXT)]
-    if keys and surplus > MAX_UNKNOWN_SURPLUS * ok:
-        return Check(
-            EVENTS_BEYOND,
-            False,
-            f"{plural(surplus, 'event')} beyond the counted tokens, and text under unknown keys "
-            f"({', '.join(keys)})",
-            f"with unknown keys, at most {percent(MAX_UNKNOWN_SURPLUS)} of the answers",
-            "text under a key that loadgen does not know was taken for tokens, which the server "
-            "does not count: TTFT, TPOT and E2EL may rest on it; report the key",
+    events = plural(surplus, "event")
+    if keys and surplus / ok > MAX_UNKNOWN_SURPLUS.allowed:
+        about = (
+            f"of the answers: {events} beyond the counted tokens, and text under unknown keys "
+            f"({', '.join(keys)})"
         )
-    return Check(
-        EVENTS_BEYOND,
-        surplus <= MAX_SURPLUS * tokens,
-        f"{plural(surplus, 'event')} beyond the counted tokens ({percent(surplus / tokens, 1)} of "
-        "them)",
-        f"at most {percent(MAX_SURPLUS)}",
+        advice = (
+            "text under a key that loadgen does not know was taken for tokens, which the server "
+            "does not count: TTFT, TPOT and E2EL may rest on it; report the key"
+        )
+        return MAX_UNKNOWN_SURPLUS.check(EVENTS_BEYOND, surplus / ok, about, advice)
+    advice = (
         "each event with text bears a token: the count is too low (--tokenizer is not the "
-        "server's?), or the server sends text twice; ICL is by event, TPOT by the count",
+        "server's?), or the server sends text twice; ICL is by event, TPOT by the count"
     )
+    about = f"beyond the counted tokens ({events})"
+    return MAX_SURPLUS.check(EVENTS_BEYOND, surplus / tokens, about, advice)
 
 
 def _first_event(run: RunData) -> Check:
@@ -92,12 +89,11 @@ def _first_event(run: RunData) -> Check:
     # An end token that usage counts has no event.
     further = max(0.0, (streamed_tokens(run) - ok) / counters["token_events"] - 1)
     share = further * run.snapshot.histograms["tpot"].count / counters["decode_tokens"]
-    return Check(
-        FIRST_EVENT,
-        share <= MAX_FIRST_EVENT,
-        f"{further + 1:.1f} tokens per event; if the first has as many, TPOT is "
-        f"{percent(share, 1)} larger",
-        f"at most {percent(MAX_FIRST_EVENT)}",
-        "the server sends several tokens in one event, and TPOT takes the first event for one "
-        "token: ask for longer answers, or for counts in each event (--continuous-usage)",
+    about = (
+        f"added to TPOT, if the first event has {four_digits(further + 1)} tokens as the others do"
     )
+    advice = (
+        "the server sends several tokens in one event, and TPOT takes the first event for one "
+        "token: ask for longer answers, or for counts in each event (--continuous-usage)"
+    )
+    return MAX_FIRST_EVENT.check(FIRST_EVENT, share, about, advice)

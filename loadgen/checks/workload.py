@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from loadgen.checks import prefix_cache
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import Bound, Check, inapplicable
 from loadgen.checks.token_counts import streamed_tokens
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import is_bounded_by_time
 from loadgen.core.finish_reasons import is_cut
 from loadgen.metrics.run_data import RunData
-from loadgen.util.number_format import percent
+from loadgen.util.number_format import SHARE, four_digits, in_percent, plural
 from loadgen.workload import endpoints, missed_length
 from loadgen.workload.endpoints.generation import CHAT
 
@@ -17,13 +17,15 @@ TOKENS_PER_EVENT = "several tokens per event"
 PAST_THE_END = "answers past their end"
 PROMPTS_CUT = "prompts cut"
 # Another tokenizer may make fewer tokens of a text, but not so few; the server's own makes as many.
-MIN_OF_TEXT, MIN_OF_OWN_TEXT = 0.5, 0.9
-MIN_AS_PLANNED = 0.999
+MIN_OF_TEXT, MIN_OF_OWN_TEXT = Bound(0.5, SHARE, ">="), Bound(0.9, SHARE, ">=")
+MIN_AS_PLANNED = Bound(0.999, SHARE, ">=")
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what
 # else is not shown.
 MAX_TOKENS_PER_EVENT, MIN_TOKENS_PER_EVENT = 1.1, 0.9
-MAX_BROKEN_OFF = 0.05
-MAX_REPEATED = 0.01  # what so few requests save cannot move any percentile but the lowest
+MAX_BROKEN_OFF = Bound(0.05, SHARE)
+MAX_REPEATED = Bound(
+    0.01, SHARE
+)  # what so few requests save cannot move any percentile but the lowest
 
 
 def workload(run: RunData) -> list[Check]:
@@ -56,9 +58,8 @@ def _input(run: RunData) -> Check:
         return inapplicable(name, "only the server counts the tokens of images")
     if missed := _missed_length(run):
         advice = f"{missed_length.CAUSE}: {missed_length.REMEDY}"
-        return Check(
-            name, False, missed, f"within {percent(missed_length.MAX_MISS)}", advice, run.relied_on
-        )
+        limit = f"within {in_percent(missed_length.MAX_MISS)}"
+        return Check(name, False, missed, limit, advice, run.relied_on)
     if not counted:
         if run.settings.tokenizer == NO_TOKENIZER:
             return inapplicable(name, "with --tokenizer none no length is planned")
@@ -69,15 +70,12 @@ def _input(run: RunData) -> Check:
     more = counters["unexpected_input_tokens"] / counted
     word = "more" if more >= 0 else "fewer"
     predicted = counters["input_predicted"] == run.snapshot.ok
-    return Check(
-        name,
-        share >= MIN_AS_PLANNED,
-        f"{percent(share, 1)} of prompts have the {'predicted' if predicted else 'planned'} length "
-        f"({abs(more):.1f} tokens {word} by the server's mean)",
-        f"at least {percent(MIN_AS_PLANNED, 1)}",
-        _advice_on_input(run, predicted),
-        run.relied_on,
+    about = (
+        f"of prompts have the {'predicted' if predicted else 'planned'} length "
+        f"({four_digits(abs(more))} tokens {word} by the server's mean)"
     )
+    advice = _advice_on_input(run, predicted)
+    return MIN_AS_PLANNED.check(name, share, about, advice, run.relied_on)
 
 
 def _cut_prompts(run: RunData) -> Check:
@@ -88,17 +86,14 @@ def _cut_prompts(run: RunData) -> Check:
     if not counters["input_counted"] or not planned or prompts.get("images"):
         return inapplicable(name, "the server counts no prompt tokens, or no length is planned")
     counted = counters["input_tokens"] - counters["unplanned_input_tokens"]
-    share = counted / planned
     is_own = counters["input_predicted"] == run.snapshot.ok
     least = MIN_OF_OWN_TEXT if is_own else MIN_OF_TEXT
-    return Check(
-        name,
-        share >= least,
-        f"the server counts {percent(share, 1)} of the tokens of the prompts' text",
-        f"at least {percent(least)}",
+    advice = (
         "the server may have cut the prompts to its context: the load is not what was asked; "
-        "raise its maximum length, or name its own tokenizer with --tokenizer",
+        "raise its maximum length, or name its own tokenizer with --tokenizer"
     )
+    about = "of the tokens of the prompts' text, as the server counts them"
+    return least.check(name, counted / planned, about, advice)
 
 
 def _missed_length(run: RunData) -> str:
@@ -140,8 +135,8 @@ def _output(run: RunData) -> Check:
         return inapplicable(name, "the server counts no output tokens")
     share = counters["output_as_planned"] / ok
     means = (
-        f"{counters['output_tokens'] / ok:.1f} of "
-        f"{counters['planned_output_tokens'] / ok:.1f} tokens on average"
+        f"{four_digits(counters['output_tokens'] / ok)} of "
+        f"{four_digits(counters['planned_output_tokens'] / ok)} tokens on average"
     )
     ends = f"finish reasons: {_listed(snapshot.finishes)}"
     if early := snapshot.early_stops:
@@ -161,14 +156,8 @@ def _output(run: RunData) -> Check:
         tokens = round(counters["planned_output_tokens"] / ok)
         body = f'{{"max_tokens": {tokens}}}'
         advice += f": one that reads max_tokens alone needs --extra-body '{body}'"
-    return Check(
-        name,
-        share >= MIN_AS_PLANNED,
-        f"{percent(share, 1)} of answers have the requested length ({means}; {ends})",
-        f"at least {percent(MIN_AS_PLANNED, 1)}",
-        advice,
-        run.relied_on,
-    )
+    about = f"of answers have the requested length ({means}; {ends})"
+    return MIN_AS_PLANNED.check(name, share, about, advice, run.relied_on)
 
 
 def _listed(counts: dict[str, int]) -> str:
@@ -182,14 +171,12 @@ def _past_the_end(run: RunData) -> Iterator[Check]:
     broken, of = run.snapshot.counters["broken_off"], run.snapshot.failures.of
     if not run.settings.ignore_eos or not broken:
         return
-    yield Check(
-        PAST_THE_END,
-        broken <= MAX_BROKEN_OFF * of,
-        f"{broken} of {of} answers broke off after their first token, although ignore_eos was sent",
-        percent(MAX_BROKEN_OFF),
-        "the model may not be able to go on past the end of its answer: give --no-ignore-eos",
-        run.relied_on,
+    about = (
+        f"of the requests ({broken} of {of}) broke off after their first token, although "
+        "ignore_eos was sent"
     )
+    advice = "the model may not be able to go on past the end of its answer: give --no-ignore-eos"
+    yield MAX_BROKEN_OFF.check(PAST_THE_END, broken / of, about, advice, run.relied_on)
 
 
 def _events(run: RunData) -> Check:
@@ -204,7 +191,7 @@ def _events(run: RunData) -> Check:
     return Check(
         name,
         one_each,
-        f"{tokens / events:.2f} tokens per event",
+        f"{four_digits(tokens / events)} tokens per event",
         f"{MIN_TOKENS_PER_EVENT} to {MAX_TOKENS_PER_EVENT}, the end tokens apart",
         "gaps between events are not gaps between tokens: compare no ICL with that of a server "
         "that sends each token; --continuous-usage requests the number of tokens in each event",
@@ -213,37 +200,25 @@ def _events(run: RunData) -> Check:
 
 
 def _repeats(run: RunData) -> Check:
-    repeated, scheduled = repeated_prompts(run), run.snapshot.scheduled
-    counters, before = run.snapshot.counters, run.header.provenance["prompts"].get("sent_before", 0)
-    cached = (
-        counters["cached_tokens"] / counters["input_tokens"] if counters["input_tokens"] else 0.0
-    )
+    name, counters, scheduled = "prompts repeated", run.snapshot.counters, run.snapshot.scheduled
+    prompts, repeated = run.header.provenance["prompts"], repeated_prompts(run)
+    before = prompts.get("sent_before", 0)
+    seen = f"{repeated} of {plural(scheduled, 'request')} repeated an earlier prompt"
+    if before:
+        seen += f", {before} of the measured prompts had been sent before the clock started"
+    if counters["input_tokens"] and counters["cached_tokens"]:
+        cached = in_percent(counters["cached_tokens"] / counters["input_tokens"])
+        seen += f" (the server took {cached} of its input from a cache)"
     by_time = is_bounded_by_time(run.settings)
-    distinct = repeated + before <= MAX_REPEATED * scheduled
-    earlier = (
-        prefix_cache.unexplained(counters, run.header.provenance["prompts"]) if distinct else 0.0
-    )
-    return Check(
-        "prompts repeated",
-        distinct and not earlier,
-        f"{repeated} of {scheduled} requests repeated an earlier prompt"
-        + (
-            f", {before} of the measured prompts had been sent before the clock started"
-            if before
-            else ""
-        )
-        + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else "")
-        + (f", {percent(earlier, 1)} of it beyond what shared prefixes explain" if earlier else ""),
-        f"at most {percent(MAX_REPEATED)}",
-        prefix_cache.ADVICE
-        if earlier
-        else _MORE_WHILE_IT_RUNS
-        if by_time
-        else _MORE
-        if repeated
-        else _OTHER_WARM_UPS,
-        run.relied_on or by_time,
-    )
+    counts = run.relied_on or by_time
+    share = (repeated + before) / max(1, scheduled)
+    earlier = prefix_cache.unexplained(counters, prompts)
+    if earlier and share <= MAX_REPEATED.allowed:
+        about = f"of the input from a cache beyond what shared prefixes explain; {seen}"
+        bound = Bound(prefix_cache.MIN_SHARE, SHARE, "<")
+        return bound.check(name, earlier, about, prefix_cache.ADVICE, counts)
+    advice = _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS
+    return MAX_REPEATED.check(name, share, f"of the prompts: {seen}", advice, counts)
 
 
 _CHEAPER = "a prefix cache makes them cheaper:"

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 N = TypeVar("N", int, float)
 UNKNOWN = "n/a"
+SHARE = "share"  # the unit of a share of 1, which `quantity` shows as a percentage
 LONG_MS = 10_000.0  # latencies from here on are shown in seconds
 # Of `parse_seconds`.
 TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -33,6 +34,11 @@ def ms(ns: float | None) -> str:
     return fixed(to_ms(ns), unit="ms")
 
 
+def in_ms(ns: float | None) -> str:
+    """Format nanoseconds as milliseconds with four significant digits: 1_500_000 -> "1.5 ms"."""
+    return four_digits(to_ms(ns), "ms")
+
+
 def fixed(value: float | None, digits: int = 3, unit: str = "") -> str:
     """Format a number with a fixed number of decimals: 1.5 -> "1.500"."""
     return _with_unit(value, f".{digits}f", unit)
@@ -43,6 +49,16 @@ def four_digits(value: float | None, unit: str = "") -> str:
     1568.4 -> "1568".
     """
     return _with_unit(value, ".4g" if value is None or abs(value) < 9999.5 else ".0f", unit)
+
+
+def in_percent(share: float) -> str:
+    """Format a share of 1 as a percentage with four significant digits: 0.12345 -> "12.35%"."""
+    return f"{four_digits(round(100 * share, 4))}%"
+
+
+def quantity(value: float, unit: str) -> str:
+    """Format a number of a unit with four significant digits; a SHARE as a percentage."""
+    return in_percent(value) if unit == SHARE else four_digits(value, unit)
 
 
 def in_table(value: float | None, unit: str = "") -> str:

@@ -58,7 +58,8 @@ def test_load_is_another_if_over_a_hundredth_was_not_sent(unsent_requests, accou
     failures = [unsent(index, Outcome.CLIENT_ERROR) for index in range(unsent_requests)]
     snapshot = measured([*failures, *sent])
     check = of(snapshot)["load not sent"]
-    assert check.value == f"{unsent_requests} of 100 requests never sent by a fault of the client"
+    share = f"{unsent_requests}% of the requests ({unsent_requests} of 100)"
+    assert check.value == f"{share} never sent by a fault of the client"
     assert "loadgen doctor" in check.advice
     assert check.ok is accounted
 
@@ -68,7 +69,7 @@ def test_merged_stripes_are_green():
 
 
 @pytest.mark.parametrize(
-    ("scheduled", "value"), [(7, "6 outcomes of 7 scheduled"), (5, "6 outcomes of 5 scheduled")]
+    ("scheduled", "value"), [(7, "1 of 7 requests: 6 outcomes"), (5, "1 of 5 requests: 6 outcomes")]
 )
 def test_a_request_without_an_outcome_or_with_two_is_red(scheduled, value):
     checks = of(measured(RUN, scheduled=scheduled))
@@ -90,7 +91,7 @@ def test_a_value_missing_from_a_histogram_is_red_and_says_which(name):
     broken = structs.replace(snapshot, histograms=snapshot.histograms | {name: Histogram()})
     checks = of(broken)
     assert failed_checks(checks) == ["histograms incomplete"]
-    assert checks["histograms incomplete"].value == f"{name} 0 for {count}"
+    assert checks["histograms incomplete"].value == f"1 of 8 histograms: {name} 0 for {count}"
 
 
 def test_a_value_too_many_is_red_too():
@@ -119,14 +120,14 @@ def test_stamps_out_of_order_are_red():
     record.closed = at(25)
     checks = of(measured([record]))
     assert failed_checks(checks) == ["stamps out of order"]
-    assert checks["stamps out of order"].value == "1 record out of order"
+    assert checks["stamps out of order"].value == "1 of 1 record"
 
 
 def test_a_request_that_ended_twice_in_place_of_another_is_red():
     checks = of(measured([steady(0), steady(0)]))
     assert failed_checks(checks) == ["requests not ended once"]
     assert (
-        checks["requests not ended once"].value == "2 outcomes of 2 scheduled, 1 of them repeated"
+        checks["requests not ended once"].value == "1 of 2 requests: 2 outcomes, 1 of them repeated"
     )
 
 
@@ -154,7 +155,9 @@ def test_an_answer_whose_tokens_were_counted_in_no_way_or_in_two_is_red(name):
 def test_an_answer_without_a_finish_reason_in_the_books_is_red():
     checks = of(structs.replace(measured(RUN), finishes={"stop": 2}))
     assert failed_checks(checks) == ["answers miscounted"]
-    assert checks["answers miscounted"].value == "2 finish reasons and 3 token counts of 3 answers"
+    assert (
+        checks["answers miscounted"].value == "1 of 3 answers: 2 finish reasons and 3 token counts"
+    )
 
 
 def test_another_schedule_than_the_reports_is_red():
@@ -225,6 +228,10 @@ def test_a_check_is_json_as_it_stands():
         "ok": None,
         "value": "1",
         "limit": "2",
+        "measured": None,
+        "comparison": "<=",
+        "allowed": None,
+        "unit": "",
         "advice": "do this",
         "counts": True,
         "explains": False,
@@ -243,4 +250,4 @@ def test_a_user_who_left_without_being_drawn_is_a_bug(disconnect):
         measured([failed(0, Outcome.DISCONNECTED)]), settings=RunSettings(disconnect=disconnect)
     )
     assert checks["users left who were not drawn"].ok is False
-    assert checks["users left who were not drawn"].value == "0 of 1 user who left were drawn"
+    assert checks["users left who were not drawn"].value == "1 of 1 user who left"

@@ -29,7 +29,7 @@ def test_calls_that_succeed_pass() -> None:
 def test_a_call_that_fails_is_a_note() -> None:
     check = checks(WELL, BADLY)[FAILED]
     assert (check.ok, check.counts, check.group) == (False, False, "E")
-    assert check.value == "POST http://a/stop_profile answers 500"
+    assert check.value == "1 of 2 calls failed: POST http://a/stop_profile answers 500"
 
 
 def test_a_profiler_that_never_started_is_a_note_with_the_most_that_ran() -> None:

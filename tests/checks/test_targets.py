@@ -59,7 +59,7 @@ def test_target_checks_are_absent_for_a_single_target():
 def test_requests_in_turn_are_as_they_should_be():
     check = judged(in_turn(20, lambda index: steady(index, due=index)), "targets out of turn")
     assert check.ok
-    assert check.value == "10, 10 requests, 0 of them out of turn"
+    assert check.value == "0 of 10 + 10 requests out of turn"
 
 
 def test_request_at_the_wrong_target_is_found():
@@ -67,7 +67,7 @@ def test_request_at_the_wrong_target_is_found():
     records[7] = (0, records[7][1])
     check = judged(records, "targets out of turn")
     assert check.ok is False
-    assert "11, 9 requests, 1 of them out of turn" in check.value
+    assert check.value == "1 of 11 + 9 requests out of turn"
 
 
 def test_equal_shares_out_of_turn_are_found_too():
@@ -89,7 +89,7 @@ def test_the_fewest_in_flight_first_is_judged_at_the_moment_of_sending():
     wrong = [held(0, 0, 0, 100), held(1, 0, 1, 90), held(2, 0, 2, 80), held(3, 1, 40, 50)]
     check = judged(wrong, "balance not kept", LEAST)
     assert check.ok is False
-    assert check.value.startswith("1 of 4 requests")
+    assert check.value.startswith("25% of the requests (1 of 4) were sent where ")
     assert judged(wrong, "targets out of turn", LEAST) is None
 
 
@@ -131,13 +131,19 @@ def test_failures_that_chance_explains_are_none_of_a_target(failures):
 
 
 @pytest.mark.parametrize(
-    ("failures", "named"),
-    [((0, 100), "http://b:1"), ((12, 0), "http://a:1"), ((40, 75), "http://b:1")],
+    ("failures", "named", "chance"),
+    [
+        ((0, 100), "http://b:1", "0%"),
+        ((12, 0), "http://a:1", "0.0172%"),
+        ((40, 75), "http://b:1", "0%"),
+    ],
 )
-def test_a_target_that_fails_more_than_chance_allows_is_named(failures, named):
+def test_a_target_that_fails_more_than_chance_allows_is_named(failures, named, chance):
     check = judged(failing(200, *failures), "targets fail unevenly")
     assert check.ok is False
-    assert check.value == f"{named} failed {max(failures)} of 100"
+    seen = f"{named} failed {max(failures)} of 100, {sum(failures)} of all 200 failed"
+    assert check.value == f"{chance} likely by chance: {seen}"
+    assert check.limit == "at least 0.5% (one of 2 alike is below it in 1% of runs)"
 
 
 def test_target_checks_count_only_if_a_decision_rests_on_run():

@@ -43,7 +43,7 @@ def test_a_sample_that_shows_hidden_tokens_is_named_with_the_difference():
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (answered(tokens=[20, 30, 40], counts={"completion_tokens": 9}), "3.00 tokens per event"),
+        (answered(tokens=[20, 30, 40], counts={"completion_tokens": 9}), "3 tokens per event"),
         (answered(tokens=[20, 20.01, 40, 40.01, 60, 60.01]), "of gaps are shorter"),
         (answered(tokens=[20, 20, 40, 40]), "came with another"),
     ],

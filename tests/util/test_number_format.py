@@ -3,11 +3,13 @@
 import pytest
 
 from loadgen.util.number_format import (
+    SHARE,
     duration,
     duration_range,
     first_of,
     fixed,
     four_digits,
+    in_ms,
     in_table,
     latency,
     latency_unit,
@@ -17,6 +19,7 @@ from loadgen.util.number_format import (
     percent,
     percentile,
     plural,
+    quantity,
     rounded_up,
     to_ms,
     value_range,
@@ -99,6 +102,25 @@ def test_plural_is_not_used_for_a_count_of_1():
         "1 request",
         "2 requests",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.01, SHARE, "1%"),
+        (0.123456, SHARE, "12.35%"),
+        (1 / 300, SHARE, "0.3333%"),
+        (3e-8, SHARE, "0%"),
+        (12345, "", "12345"),
+        (1.5, "ms", "1.5 ms"),
+    ],
+)
+def test_a_quantity_has_four_digits_and_a_share_is_a_percentage(value, unit, text):
+    assert quantity(value, unit) == text
+
+
+def test_nanoseconds_are_shown_in_ms():
+    assert (in_ms(1_500_000), in_ms(None)) == ("1.5 ms", "n/a")
 
 
 @pytest.mark.parametrize(

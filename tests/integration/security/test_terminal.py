@@ -66,8 +66,8 @@ def test_every_text_of_a_result_is_escaped() -> None:
         name + ESCAPES: [hostile(example) | {"phase": example["phase"]} for example in found]
         for name, found in own["examples"].items()
     }
-    for part in ("checks", "slo"):
-        own[part] = hostile(own[part])
+    own["checks"] = [hostile(row) | {"comparison": "<="} for row in own["checks"]]
+    own["slo"] = hostile(own["slo"])
     own["partial"] = own["tokens"]["output_counted_by"] = own["client"]["records_error"] = (
         "x" + ESCAPES
     )
@@ -76,13 +76,15 @@ def test_every_text_of_a_result_is_escaped() -> None:
     assert not UNSAFE.search(text)
 
 
-@pytest.mark.parametrize("name", ["verdict", "latency_from", "outcomes", "phase"])
+@pytest.mark.parametrize("name", ["verdict", "latency_from", "outcomes", "phase", "comparison"])
 def test_a_hostile_word_of_a_fixed_list_is_refused_unobeyed(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = result(measured([steady(), failed(1, Outcome.STATUS)]))
+    check = Check("a check", False, "1 s", "2 s", "look")
+    made = result(measured([steady(), failed(1, Outcome.STATUS)]), checks=[check])
     own = made["loadgen"]
-    holder = own["examples"]["status(503)"][0] if name == "phase" else own
+    inside = {"phase": own["examples"]["status(503)"][0], "comparison": own["checks"][0]}
+    holder = inside.get(name, own)
     if name == "outcomes":
         own[name] = {key + ESCAPES: value for key, value in own[name].items()}
     else:
