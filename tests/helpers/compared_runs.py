@@ -42,7 +42,7 @@ def saved(path: Path, *, ttft: float = 20.0, settings: RunSettings = FEW, **chan
 def result(
     date: str, *, ttft: float = 20.0, settings: RunSettings = FEW, **changes: Any
 ) -> dict[str, Any]:
-    """The same as it is in memory."""
+    """The same as it is in memory. It has no single requests, as of a run of many."""
     options = {
         name: changes.pop(name)
         for name in ("engine", "model", "prompts", "simulated")
@@ -50,7 +50,7 @@ def result(
     }
     data: dict[str, Any] = pickle.loads(_pickled_result(pickle.dumps((ttft, settings, options))))
     data["date"] = date
-    data["loadgen"] |= changes
+    data["loadgen"] |= {"request_sample": None} | changes
     return data
 
 

@@ -34,7 +34,11 @@ def test_small_run_keeps_all_requests_in_order_of_sending() -> None:
     records = [steady(1, due=200, ttft=30, gap=5, n=3), steady(0, due=100, ttft=20, gap=10, n=3)]
     sample = RequestSample.of(measured(records))
     assert sample == RequestSample(
-        requests=2, sent_s=[0.1, 0.2], ttft_ms=[20.0, 30.0], e2el_ms=[40.0, 40.0]
+        requests=2,
+        sent_s=[0.1, 0.2],
+        ttft_ms=[20.0, 30.0],
+        e2el_ms=[40.0, 40.0],
+        tpot_ms=[10.0, 5.0],
     )
 
 
@@ -52,7 +56,7 @@ def test_failed_request_has_the_time_until_its_end_and_no_ttft() -> None:
     )
     assert sample is not None
     assert sample.requests == 2
-    assert sample.ttft_ms == [None, None]
+    assert sample.ttft_ms == sample.tpot_ms == [None, None]
     assert sample.sent_s == [0.0, 0.055]  # the second was never sent, and ended then
     assert sample.e2el_ms[1] == 0.0
     assert sample.e2el_ms[0] > 0
@@ -77,6 +81,18 @@ def test_large_run_keeps_its_extremes_and_failures_and_stays_small() -> None:
     assert sample.ttft_ms.count(5000.0) == 2
     assert sample.ttft_ms.count(None) == 1
     assert max(sample.e2el_ms) == 9000.0
+
+
+def test_sample_is_complete_if_no_request_failed_or_is_left_out() -> None:
+    assert RequestSample.of(measured([steady(0), steady(1, n=1)])).is_complete  # type: ignore[union-attr]
+    assert not RequestSample.of(measured([steady(0), failed(1)])).is_complete  # type: ignore[union-attr]
+    assert not RequestSample.of(large()).is_complete  # type: ignore[union-attr]
+
+
+def test_sample_of_an_earlier_version_is_not_complete() -> None:
+    saved = to_json_values(RequestSample.of(measured([steady(0)])))
+    del saved["tpot_ms"]
+    assert not from_json_values(saved, RequestSample).is_complete
 
 
 def test_sample_does_not_depend_on_the_order_of_counting() -> None:

@@ -203,15 +203,15 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         return cls(
             requests=int(ended.sum()),
             sent_s=_rounded(at[order], 1e9),
-            ttft_ms=[
-                None if has_failed else ms
-                for ms, has_failed in zip(
-                    _rounded(ttft[order], 1e6), ttft[order] == FAILED, strict=True
-                )
-            ],
+            ttft_ms=_latencies_ms(ttft[order]),
             e2el_ms=_rounded(took[order], 1e6),
-            tpot_ms=[None if ms < 0 else ms for ms in _rounded(tpot[order], 1e6)],
+            tpot_ms=_latencies_ms(tpot[order]),
         )
+
+
+def _latencies_ms(ns: Int64s) -> list[float | None]:
+    """Convert latencies of requests to ms; None where it is negative, as there is none."""
+    return [ms if known else None for ms, known in zip(_rounded(ns, 1e6), ns >= 0, strict=True)]
 
 
 def _rounded(ns: Int64s, unit: float) -> list[float]:
