@@ -535,7 +535,8 @@ def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:
     assert has("4 could not be confirmed", data)
     table = rows(tables(data)["rate"])
     assert table["4"][:3] == ["not confirmed", "450.0", "405.0 to 540.0"]
-    assert has("4 requests/s could not be confirmed: 1 run has too few requests to show it", data)
+    whole = "4 requests/s could not be confirmed: 1 run has too few requests to show it; "
+    assert has(f"{whole}--duration 20 halves the bounds", data)
 
 
 def test_a_search_that_finds_nothing_is_red() -> None:

@@ -22,7 +22,7 @@ from tests.helpers.command_line import TOKENIZER
 from tests.helpers.raw_client import FAST
 from tests.helpers.sim_server import simulated
 
-STREAM_WORDS = ("TTFT", "TPOT", "ITL", "ICL", "Output token", "generated", "steady")
+STREAM_WORDS = ("TTFT", "TPOT", "ITL", "ICL", "Output token", "generated", "steady output")
 COUNT = 12
 
 

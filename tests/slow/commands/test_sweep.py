@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.command_line import SHORT, TOKENIZER, hear, in_flight, loadgen, served, start
+from tests.helpers.console_lines import report_of
 
 FEW = ["--num-prompts", "20", "--tokenizer", TOKENIZER, *SHORT]
 
@@ -55,6 +56,7 @@ def test_each_run_is_reported_in_a_line_and_all_of_them_in_a_table(tmp_path: Pat
     for level, line in zip((50, 100, 200), lines.splitlines(), strict=True):
         assert re.match(rf"{level} requests/s: [A-Z ]+.* \| 20/20 ok \| ", line)
     assert "\nSaved: r.json\nSaved: r.svg\n" in table
+    assert "\nSaved: r-01.json, r-02.json and 1 more: the files of 3 runs\n" in table
     rows = [
         line.split()
         for line in table.splitlines()
@@ -71,12 +73,8 @@ def test_each_run_is_reported_in_a_line_and_all_of_them_in_a_table(tmp_path: Pat
     assert kept["found"] is None
     assert kept["knee"] in (50, 100, None)
     assert (tmp_path / "r.svg").read_text().startswith("<svg xmlns=")
-    lines = loadgen("report", "r.json", cwd=tmp_path).stdout.splitlines()
-    assert lines == [
-        line
-        for line in done.stdout.splitlines()[-len(lines) - 2 :]
-        if not line.startswith("Saved: ")
-    ]
+    again = loadgen("report", "r.json", cwd=tmp_path).stdout
+    assert again == report_of(f"Sweep over the request rate; {table}")
 
 
 def test_concurrencies_are_swept_into_one_json_object(tmp_path: Path) -> None:
