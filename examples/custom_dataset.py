@@ -1,7 +1,7 @@
 """Your own prompts: a data set is a class with three methods.
 
-python examples/custom_dataset.py        asks the built-in simulator
-python examples/custom_dataset.py URL    asks the server at URL
+python examples/custom_dataset.py        sends them to the built-in simulator
+python examples/custom_dataset.py URL    sends them to the server at URL
 """
 
 import random
