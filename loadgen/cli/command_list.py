@@ -35,7 +35,7 @@ OWN = {
         "compare runs, with confidence intervals of the differences",
         "loadgen.cli.commands.compare:main",
     ),
-    "tune": ("find the best way to serve a model, by a study", "loadgen.lab.commands.tune:main"),
+    "tune": ("find the best way to serve a model, with a study", "loadgen.lab.commands.tune:main"),
     "audit": ("find inconsistent numbers in published results", "loadgen.lab.commands.audit:main"),
     "import": (
         "import published results into a study",

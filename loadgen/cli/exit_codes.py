@@ -26,8 +26,8 @@ WHEN = {
     "audit`: inconsistent numbers were found; `loadgen import`: a result was not placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
     INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the "
-    "requests; `loadgen compare --fail-if`: the runs cannot decide a condition, as one start of "
-    "each side cannot",
+    "requests; `loadgen compare --fail-if`: the runs cannot decide a condition, for example "
+    "because each side has only one start",
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
     ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or "
     "the server refused every connection for 5 s",

@@ -59,7 +59,7 @@ class TopicParser(OneLineParser):
         self.main_flags = main_flags
         self._examples = "\n".join(["Examples:", *(f"  {line}" for line in examples), ""])
         self._optionals.title = GENERAL
-        self._optionals.description = "what belongs to no other topic"
+        self._optionals.description = "flags that belong to no other topic"
         self._topics = [self._optionals]
         self.add_argument(
             "-h", "--help", action=_Print, page=self.first_screen, help="show the main flags"

@@ -66,13 +66,13 @@ class DataSettings:
     dataset_arg: tuple[str, ...] = option(
         (),
         DATA,
-        "options that a data set of an installed package has of its own",
+        "options of a data set that an installed package adds",
         metavar="NAME=VALUE",
     )
     random_input_len: int | str = option(
         1024,
         DATA,
-        "tokens of a random prompt; a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], "
+        "tokens in a random prompt; a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], "
         "lognormal:..., a list such as 10,20, or @FILE with a list",
         metavar="TOKENS",
     )
@@ -93,7 +93,7 @@ class DataSettings:
     random_prefix_len: int = option(
         0,
         DATA,
-        "tokens of a prefix shared by all prompts of random, multi_turn and prefix_repetition; "
+        "tokens in a prefix that all prompts of random, multi_turn and prefix_repetition share; "
         "prefixes of groups follow it",
         metavar="TOKENS",
     )
@@ -107,8 +107,8 @@ class DataSettings:
     no_reranker: bool = option(
         False,
         DATA,
-        "random-rerank for a model that embeds query and documents one by one, each of the whole "
-        "length",
+        "with random-rerank: for a model that embeds query and documents separately; each then "
+        "has the whole length",
     )
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
@@ -117,7 +117,7 @@ class DataSettings:
         "(raw), or all tokens that the server counts, with its chat template (server)",
     )
     images: int | str = option(
-        1, DATA, "images of a prompt of random-mm; a number, or MIN:MAX", metavar="N|MIN:MAX"
+        1, DATA, "number of images in a prompt of random-mm, or MIN:MAX", metavar="N|MIN:MAX"
     )
     image_sizes: str = option(
         "256x256,720x1280",
@@ -189,23 +189,23 @@ class DataSettings:
     ] = option(
         "auto",
         DATA,
-        "format of the file: mooncake, burstgpt, azure of a trace; weka, mlperf, tracelab, otel "
-        "of agents",
+        "format of the file: mooncake, burstgpt or azure for a trace; weka, mlperf, tracelab or "
+        "otel for agents",
     )
     trace_column: tuple[str, ...] = option(
         (),
         DATA,
-        "columns of a trace with other names: time, input, output, blocks",
+        "columns of a trace, if they have other names: time, input, output, blocks",
         metavar="FIELD=COLUMN",
     )
     trace_time_unit: float | None = option(
         None,
         DATA,
-        "how long a time of 1 in the trace is, such as 1ms (by its format)",
+        "unit of the times in the trace, such as 1ms (depends on its format)",
         metavar="TIME",
     )
     trace_block_size: int = option(
-        512, DATA, "tokens of a block that prompts of the trace share", metavar="TOKENS"
+        512, DATA, "tokens in a block that prompts of the trace share", metavar="TOKENS"
     )
     trace_times: Literal["keep", "ignore"] = option(
         "keep", DATA, "send a trace at its own times, or ignore them and use --request-rate"
@@ -213,7 +213,7 @@ class DataSettings:
     time_scale: float = option(
         1.0,
         DATA,
-        "factor by which a trace is sent faster, and the pauses of agents are shorter",
+        "factor that speeds up a trace, and shortens the pauses of agents",
         metavar="FACTOR",
     )
     max_think_time: float | None = option(
@@ -225,12 +225,12 @@ class DataSettings:
     trajectory_start: str = option(
         "0",
         DATA,
-        "share of the calls of each recorded session that is left out at its beginning, as if it "
-        "had begun before the run; drawn from MIN to MAX",
+        "skip this share of the calls at the beginning of each recorded session, as if it had "
+        "begun before the run; MIN:MAX: a random share",
         metavar="SHARE|MIN:MAX",
     )
     prefix_repetition_prefix_len: int = option(
-        256, DATA, "tokens of each repeated prefix", metavar="TOKENS"
+        256, DATA, "tokens in each repeated prefix", metavar="TOKENS"
     )
     prefix_repetition_suffix_len: int | str = option(
         256,
@@ -247,28 +247,29 @@ class DataSettings:
         "maximum tokens of each answer; in the same forms as --random-input-len",
         metavar="TOKENS",
     )
-    sonnet_input_len: int = option(550, DATA, "tokens of a prompt of prose", metavar="TOKENS")
+    sonnet_input_len: int = option(550, DATA, "tokens in a prompt of prose", metavar="TOKENS")
     sonnet_output_len: int = option(150, DATA, "maximum tokens of each answer", metavar="TOKENS")
     sonnet_prefix_len: int = option(
-        200, DATA, "tokens of a prefix shared by all prompts of prose", metavar="TOKENS"
+        200, DATA, "tokens in a prefix that all prompts of prose share", metavar="TOKENS"
     )
     custom_output_len: int = option(
         256,
         DATA,
-        "maximum tokens of answers to rows of jsonl, csv, custom and custom_image, and to calls of "
-        "agents, that do not have their own (256; -1: all must have it)",
+        "maximum tokens of each answer, for rows of jsonl, csv, custom and custom_image and for "
+        "calls of agents that have no length of their own (256; -1: all must have one)",
         metavar="TOKENS",
     )
     custom_ensure_client_side_data: bool = option(
         False,
         DATA,
-        "send the image files of custom_image in the requests; else the server reads them by "
-        "their path",
+        "send the image files of custom_image in the requests; otherwise the server reads them "
+        "from their paths",
     )
     no_oversample: bool = option(
         False,
         DATA,
-        "send no prompt of a file twice: fewer requests than --num-prompts if it has fewer prompts",
+        "send no prompt of a file twice; if it has fewer prompts than --num-prompts, send fewer "
+        "requests",
     )
     disable_shuffle: bool = option(
         False,

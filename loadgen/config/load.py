@@ -55,7 +55,8 @@ class LoadSettings:
     burstiness: float = option(
         1.0,
         LOAD,
-        "shape of the gamma-distributed gaps: 1 Poisson, < 1 burstier, inf constant",
+        "shape of the gamma-distributed gaps between requests: 1 is Poisson, below 1 burstier, "
+        "inf evenly spaced",
         metavar="SHAPE",
     )
     max_concurrency: int | None = option(
@@ -94,7 +95,7 @@ class LoadSettings:
         None,
         LOAD,
         "a number of requests in flight that changes: phases such as 16@60s,64@30s,16@60s, ramps "
-        "and waves as of --rate-profile, or a CSV file of seconds and numbers",
+        "and waves as in --rate-profile, or a CSV file of seconds and numbers",
         metavar="PHASES|FILE",
         listed=True,
     )
@@ -109,9 +110,9 @@ class LoadSettings:
     classes: tuple[str, ...] = option(
         (),
         LOAD,
-        "a class of requests, such as chat:share=0.8,priority=0,random_input_len=200; repeat it "
-        "for each; keys: share or rate, priority, model, header, slo, goodput, and flags of the "
-        "data set",
+        "a class of requests, such as chat:share=0.8,priority=0,random_input_len=200; repeat the "
+        "flag for each class; keys: share or rate, priority, model, header, slo, goodput, and "
+        "flags of the data set",
         alias="--class",
         metavar="NAME:KEY=VALUE,...",
     )
@@ -125,9 +126,9 @@ class LoadSettings:
     retry: str | None = option(
         None,
         LOAD,
-        "HTTP statuses upon which a request is sent again, such as 429,503 or 429@attempts=5 (3 "
-        "attempts); waits as Retry-After says, else 0.5 s and longer each time; latencies from due "
-        "include it",
+        "HTTP statuses after which a request is sent again, such as 429,503 or 429@attempts=5 (3 "
+        "attempts); waits as long as Retry-After says, else 0.5 s and longer each time; latencies "
+        "from due include the waits",
         metavar="STATUSES",
         listed=True,
     )
@@ -137,13 +138,14 @@ class LoadSettings:
     warmup_prompt: Literal["other", "first"] = option(
         "other",
         LOAD,
-        "prompts of warm-up and test requests: others than those of the run, or always its first "
-        "prompt, as in `vllm bench serve`",
+        "prompts of warm-up and test requests: other prompts than those of the run, or always the "
+        "run's first prompt, as in `vllm bench serve`",
     )
     probe_request_rate: float = option(
         0.0,
         LOAD,
-        "requests of one token per second beside the load, whose latency is reported apart",
+        "probes per second, sent in addition to the load: requests for one token, whose latency "
+        "is reported separately",
         metavar="RPS",
     )
     ready_check_timeout_sec: float = option(
@@ -224,10 +226,12 @@ class LoadSettings:
         False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s"
     )
     allow_few: bool = option(
-        False, JUDGEMENT, "judge an SLO also by percentiles of too few requests"
+        False, JUDGEMENT, "judge the SLO even if there are too few requests for its percentiles"
     )
     strict: bool = option(
-        False, JUDGEMENT, "let failed notes make the run SUSPECT too, and exit with code 4 if it is"
+        False,
+        JUDGEMENT,
+        "failed notes also make the run SUSPECT; exit with code 4 if it is SUSPECT",
     )
 
     @property
@@ -256,13 +260,13 @@ class CacheSettings:
     cache: CacheProtocol = option(
         "as-is",
         LOAD,
-        "state of the server's prefix cache when the clock starts; cold: emptied by the engine's "
-        "own call; salted: no prompt begins as in an earlier run; warm: each distinct prefix, or "
-        "prompt, was sent once",
+        "state of the server's prefix cache when the clock starts; cold: emptied by a call to the "
+        "server; salted: no prompt begins like one of an earlier run; warm: each distinct prefix, "
+        "or prompt, was sent once",
     )
     cache_block_size: int | None = option(
         None,
         LOAD,
-        "tokens of a block of the prefix cache (as the server's metrics say, or else 16)",
+        "tokens in a block of the prefix cache (from the server's metrics, or else 16)",
         metavar="TOKENS",
     )

@@ -61,34 +61,37 @@ class OutputSettings:
     sglang_result: dict[str, Any] | None = option(
         None,
         OUTPUT,
-        "print SGLang's block, and write its keys into the result; --compat sglang gives it the "
-        "arguments that the result repeats",
+        "print SGLang's block, and write its keys into the result; set by --compat sglang, with "
+        "the arguments that the result repeats",
         metavar="JSON",
     )
     metadata: tuple[str, ...] = option(
         (), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
     )
     gpus: int | None = option(
-        None, OUTPUT, "GPUs of the servers, for rates per GPU (those that NVML reads)", metavar="N"
+        None,
+        OUTPUT,
+        "number of GPUs of the servers, for rates per GPU (as many as NVML finds)",
+        metavar="N",
     )
     gpu_hour_price: float | None = option(
         None,
         OUTPUT,
-        "price of a GPU for an hour, for the cost of a million tokens",
+        "price of one GPU for one hour, to compute the cost of a million tokens",
         metavar="PRICE",
     )
     records: str | None = _file("write one JSON line for each request when the run has ended")
     steady_state_threshold: float = option(
         0.95,
         OUTPUT,
-        "share of --max-concurrency in flight from which a closed loop is in its steady state; 0: "
-        "report none",
+        "a closed loop is in its steady state while at least this share of --max-concurrency is "
+        "in flight; 0: report none",
         metavar="SHARE",
     )
     steady_state_min_window: float | None = option(
         None,
         OUTPUT,
-        "warn of a steady state that is shorter (10 s or a tenth of the run)",
+        "warn if the steady state is shorter than this (10 s or a tenth of the run)",
         metavar="TIME",
     )
     hlog: str | None = _file("write the histograms as an HdrHistogram log")
@@ -109,14 +112,17 @@ class OutputSettings:
         "print the result as one JSON object on stdout, everything else on stderr",
         instead="read result.data, or write it with result.save(path)",
     )
-    quiet: bool = option(False, OUTPUT, "show no progress, and of the report the last line alone")
+    quiet: bool = option(False, OUTPUT, "show no progress, and only the last line of the report")
     brief: bool = option(
-        False, OUTPUT, "print the report without the block of vLLM", instead="print str(result)"
+        False,
+        OUTPUT,
+        "print the report without the `vllm bench serve` block",
+        instead="print str(result)",
     )
     full: bool = option(
         False,
         OUTPUT,
-        "print all that is known of the run",
+        "print everything that is known about the run",
         instead="write it with result.save(path) for `loadgen report --full`",
     )
     disable_tqdm: bool = option(False, OUTPUT, "show progress as plain lines, without a bar")

@@ -60,9 +60,10 @@ class TargetSettings:
     backend: str | None = option(
         None,
         TARGET,
-        "openai-chat; openai-responses; anthropic for /v1/messages; sglang-native for /generate; "
-        "those of embeddings, pooling and rerank; openai for completions, as vllm and others mean, "
-        "too; or one that a package adds (openai; the simulator: openai-chat)",
+        "API of the server: openai (completions; vllm and others mean the same), openai-chat, "
+        "openai-responses, anthropic (/v1/messages), sglang-native (/generate), those for "
+        "embeddings, pooling and rerank, or one that a package adds (openai; for the simulator "
+        "openai-chat)",
         metavar="NAME",
     )
     model: str | None = option(None, TARGET, "model name (the first model of the server)")
@@ -85,7 +86,7 @@ class TargetSettings:
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or hub name (that of the server, or --model); none: only the "
+        "tokenizer.json, its folder, or a hub name (the server's, or --model); none: only the "
         "server counts tokens",
         metavar="PATH|NAME|none",
     )
@@ -104,7 +105,7 @@ class TargetSettings:
     session_header: str = option(
         "X-Session-ID",
         TARGET,
-        "header with the id of the session, for routers that keep a session at one server; none: "
+        "header with the id of the session, for routers that keep a session on one server; none: "
         "no header",
         metavar="NAME",
     )
@@ -128,13 +129,14 @@ class TargetSettings:
     disable_stream: bool = option(
         False,
         TARGET,
-        "ask for each answer in one piece; its tokens have no times: E2EL and rates are reported "
-        "alone",
+        "request each answer in one piece; its tokens then have no times, so only E2EL and rates "
+        "are reported",
     )
     content_parts: bool = option(
         False,
         TARGET,
-        "send the text of a chat as a list with one part, as vllm bench serve does; else as a text",
+        "send the text of a chat as a list with one part, as `vllm bench serve` does, instead of "
+        "a plain text",
     )
     continuous_usage: bool = option(
         False,

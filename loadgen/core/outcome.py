@@ -40,9 +40,9 @@ class Outcome(StrEnum):
     DNS_ERROR = "dns_error", "The server's name could not be resolved."
     CONNECT_TIMEOUT = "connect_timeout", "No connection within --connect-timeout."
     TLS_ERROR = "tls_error", "The TLS handshake failed, or the certificate was not accepted."
-    STATUS = "status", "An HTTP status that is no success (2xx)."
+    STATUS = "status", "An HTTP status other than success (2xx)."
     TIMEOUT_FIRST_TOKEN = "timeout_first_token", "No token within --first-token-timeout."
-    STALLED = "stalled", "A stream fell silent for --stall-timeout."
+    STALLED = "stalled", "A stream sent nothing for --stall-timeout."
     TIMEOUT = "timeout", "The whole request took longer than --timeout."
     TRUNCATED = "truncated", "Tokens came, and the stream ended without a finish reason."
     STREAM_ERROR = (
@@ -58,7 +58,7 @@ class Outcome(StrEnum):
     )
     DISCONNECTED = (
         "disconnected",
-        "Its user left: the client closed the connection, as --disconnect asks.",
+        "Its user left: the client closed the connection (--disconnect).",
         Cause.USER,
     )
     CLIENT_ERROR = (

@@ -132,7 +132,9 @@ class Progress(Struct, frozen=True):
 
     @property
     def cancelled(self) -> int:
-        """Requests that the end of the run cancelled, or kept from being sent: no failures."""
+        """Requests that ended as `cancelled`: because the run ended first, or because an earlier
+        turn had failed (`never_due`).
+        """
         return ended_by(self.failures, Cause.RUN)
 
     @property

@@ -96,7 +96,7 @@ def test_the_examples_of_a_first_screen_are_command_lines(name):
 def test_a_short_text_ends_at_the_first_semicolon_and_keeps_the_default(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = " ".join(PARSERS["run"]().first_screen().split())
-    assert "--random-input-len TOKENS tokens of a random prompt (1024) --random-output-len" in text
+    assert "--random-input-len TOKENS tokens in a random prompt (1024) --random-output-len" in text
 
 
 def test_a_search_shows_its_own_flags_first():

@@ -23,7 +23,7 @@ from tests.helpers.run_facts import START, answered, failed, result, steady, uns
 from tests.helpers.source import ROOT
 
 RUN = [steady(i, due=i * 100, ttft=20 + i, gap=10, n=5) for i in range(24)]
-DOCUMENT = ROOT / "docs/exports.md"
+RUNS, REQUESTS = ROOT / "docs/result.md", ROOT / "docs/records.md"  # under "As CSV"
 Rows = list[dict[str, str]]
 
 
@@ -304,11 +304,10 @@ def test_refused_output_is_one_line(
 
 
 def test_the_documents_name_every_column() -> None:
-    text = DOCUMENT.read_text()
-    runs, _, of_requests = text.partition("### Requests")
-    named = set(re.findall(r"`([\w.]+)`", of_requests))
-    assert set(csv_rows.REQUEST_COLUMNS) <= named
-    own = {*csv_rows.LOADGEN_COLUMNS} - {*csv_rows.LATENCY_COLUMNS}
-    assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= set(
-        re.findall(r"`([\w.]+)`", runs)
+    of_runs, of_requests = (
+        set(re.findall(r"`([\w.]+)`", page.read_text().partition("\n## As CSV\n")[2]))
+        for page in (RUNS, REQUESTS)
     )
+    assert set(csv_rows.REQUEST_COLUMNS) <= of_requests
+    own = {*csv_rows.LOADGEN_COLUMNS} - {*csv_rows.LATENCY_COLUMNS}
+    assert own | {"file", "reasons", "slo_met", "prompts_sha256"} <= of_runs

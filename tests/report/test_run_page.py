@@ -352,7 +352,7 @@ def test_failures_show_share_meaning_and_escaped_examples() -> None:
     assert "status(503): request 57, first token: <b>busy</b> & [31mred" in said
     assert "<b>busy" not in text
     assert "\x1b" not in text
-    assert has("An HTTP status that is no success (2xx).", result)
+    assert has("An HTTP status other than success (2xx).", result)
 
 
 def test_run_without_success_has_a_page() -> None:

@@ -130,8 +130,8 @@ def _parser() -> OneLineParser:
         help="print what another load generator would have reported for these records, and why: "
         "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
     )
-    add("--brief", action="store_true", help="print no block of vLLM")
-    add("--full", action="store_true", help="print all that is known of a run")
+    add("--brief", action="store_true", help="leave the `vllm bench serve` block out")
+    add("--full", action="store_true", help="print everything that is known about a run")
     add("--html", metavar="FILE.html", help="write the report as an HTML page instead")
     add(
         "--markdown",

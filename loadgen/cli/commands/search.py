@@ -14,7 +14,7 @@ from loadgen.util import terminal_text
 
 TEXT = (
     "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, "
-    "by a series of runs. If no server is named, loadgen's own simulator is measured."
+    "with a series of runs. If no server is named, loadgen's own simulator is measured."
 )
 MAIN_FLAGS = (
     *("--slo", "--over", "--base-url", "--rate", "--duration"),
@@ -32,9 +32,9 @@ TEXTS = {
     "its requests at once",
     "max_concurrency": "maximum requests in flight; with --over concurrency, the first level to "
     "try (16)",
-    "num_prompts": "requests of each run, more where requests take long; by default as many as "
+    "num_prompts": "requests of each run, more if requests take long; by default as many as "
     "--slo needs",
-    "duration": "length of each run, such as 30s; longer where --slo needs more requests",
+    "duration": "length of each run, such as 30s; longer if --slo needs more requests",
     "max_error_rate": None,
     **dict.fromkeys(search_check.OF_SINGLE_RUNS),
 }

@@ -29,12 +29,14 @@ def main(argv: list[str]) -> int:
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
-        "--full", action="store_true", help="print whole paths, sentences and commands, all places"
+        "--full",
+        action="store_true",
+        help="print whole paths, sentences and commands, and all places",
     )
     form.add_argument(
         "--json",
         action="store_true",
-        help="print the findings as a JSON list instead, one cause an object",
+        help="print the findings as a JSON list instead, one object per cause",
     )
     parser.add_argument("--html", metavar="FILE.html", help="also write the findings as a page")
     arguments = parser.parse_args(argv)

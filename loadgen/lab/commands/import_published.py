@@ -47,7 +47,8 @@ def main(argv: list[str]) -> int:
         "--as",
         metavar="STAGE/ARM[:WORKLOAD]",
         dest="as_",
-        help="the arm of results that were chosen with #N, or have no serving command beside them",
+        help="the arm of results that were chosen with #N, or that have no serving command next to "
+        "them",
     )
     arguments = parser.parse_args(argv)
     if arguments.make_study is not None:

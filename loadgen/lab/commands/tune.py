@@ -26,7 +26,7 @@ STORE: Flag = (
     {
         "metavar": "STORE",
         "type": Path,
-        "help": "the folder that `loadgen tune run` made, or the study's file where that is "
+        "help": "the folder that `loadgen tune run` made, or the study's file if the folder is "
         "NAME.store",
     },
 )
@@ -56,8 +56,8 @@ def _parsed(argv: list[str], command: str, description: str, *flags: Flag) -> ar
 def init(argv: list[str]) -> int:
     """Write a study to begin with."""
     description = (
-        "Write a short study with comments. That of the simulator runs as it is; complete the "
-        "lines with CHECK of the others."
+        "Write a short study with comments. The one for the simulator runs unchanged; in the "
+        "others, complete the lines marked CHECK."
     )
     to = {"nargs": "?", "metavar": "FILE", "type": Path, "default": Path("study.yaml")}
     arguments = _parsed(
@@ -110,8 +110,8 @@ def plan(argv: list[str]) -> int:
 def run(argv: list[str]) -> int:
     """Run a study."""
     description = (
-        "Run a study: start each arm, run its workloads, decide, go on. A store keeps the results; "
-        "if there is one of this study, the study resumes from it."
+        "Run a study: start each arm, run its workloads, decide, and go on. A store keeps the "
+        "results; if the study already has one, it resumes from it."
     )
     folder = "folder of the results (NAME.store, with the study's name)"
     arguments = _parsed(

@@ -159,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     count("--sharegpt-min-input-tokens", help="leave out questions with fewer tokens")
     count("--sharegpt-max-input-tokens", help="leave out questions with more tokens")
-    count("--sharegpt-max-output-tokens", help="output tokens to request of every prompt")
+    count("--sharegpt-max-output-tokens", help="output tokens to request for every prompt")
     add("--random-seed", type=integer, metavar="SEED", help="seed of all random choices (42)")
     add(
         "--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused"

@@ -75,7 +75,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         "found no server; 0 if nothing was sent.",
     ]
     completed: Annotated[int, "Requests that succeeded."]
-    failed: Annotated[int, "Requests that failed, without cancelled ones."]
+    failed: Annotated[int, "Requests that failed; without those that ended as `cancelled`."]
     total_input_tokens: Annotated[
         int | None,
         "Input tokens of ok requests, as the server counts them, or else as planned; null if some "

@@ -38,12 +38,10 @@ class Example(Struct, frozen=True, kw_only=True):
 
 
 class Cancelled(Struct, frozen=True, kw_only=True):
-    """Requests that the end of the run cancelled."""
+    """Requests that ended as `cancelled` because the run ended first."""
 
-    never_sent: Annotated[int, "Cancelled requests that never requested a connection."] = 0
-    in_flight: Annotated[
-        int, "Cancelled requests that were sent, or waited for their own connection."
-    ] = 0
+    never_sent: Annotated[int, "Those that were never sent."] = 0
+    in_flight: Annotated[int, "Those that were in flight, or waited for their own connection."] = 0
 
 
 class Silence(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ class RequestGroup(Struct, frozen=True, kw_only=True):
 
     requests: Annotated[int, "Requests that ended."]
     ok: Annotated[int, "Those that succeeded."]
-    failed: Annotated[int, "Those that failed, without cancelled ones."]
+    failed: Annotated[int, "Those that failed; without those that ended as `cancelled`."]
     left: Annotated[int, WHOSE_USERS_LEFT] = 0
     cached_share: Annotated[
         float | None,
@@ -252,7 +252,7 @@ class Target(Struct, frozen=True, kw_only=True):
     base_url: Annotated[str, "Its URL, without a user."]
     requests: Annotated[int, "Requests sent to it that ended."]
     ok: Annotated[int, "Requests that succeeded."]
-    failed: Annotated[int, "Requests that failed, without cancelled ones."]
+    failed: Annotated[int, "Requests that failed; without those that ended as `cancelled`."]
     outcomes: Annotated[Outcomes, "Its requests by how they ended."]
     output_tokens: Annotated[int, "Output tokens of its ok requests."]
     request_throughput: Annotated[
@@ -285,7 +285,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
     model: Annotated[str | None, "The model or adapter that they name; null: the run's."]
     requests: Annotated[int, "Its requests that ended."]
     ok: Annotated[int, "Requests that succeeded."]
-    failed: Annotated[int, "Requests that failed, without cancelled ones."]
+    failed: Annotated[int, "Requests that failed; without those that ended as `cancelled`."]
     left: Annotated[int, WHOSE_USERS_LEFT] = 0
     outcomes: Annotated[Outcomes, "Its requests by how they ended."]
     error_rate: Annotated[float | None, "As in the whole result; null where no request ended."]

@@ -107,8 +107,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ] = {}
     error_rate: Annotated[
         float | None,
-        "Share of the ended requests that failed on the server. Turns after a failed turn "
-        "count as failed; cancelled requests, and those whose users left, do not count.",
+        "Share of the ended requests that failed on the server. Turns that were never due "
+        "(`never_due`) count as failed; requests that the end of the run cancelled (`cancelled`), "
+        "and those whose users left, do not count.",
     ]
     client_error_rate: Annotated[
         float | None,
@@ -125,7 +126,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     cancelled: Cancelled = Cancelled()
     silent_streams: SilentStreams = SilentStreams()
     never_due: Annotated[
-        int, "Cancelled turns that were never due, because an earlier turn failed."
+        int,
+        "Turns that ended as `cancelled` because an earlier turn had failed on the server, so "
+        "that they were never due.",
     ]
     departures: Annotated[
         Departures | None,

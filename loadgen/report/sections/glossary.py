@@ -8,8 +8,8 @@ DUE = "when the schedule wants the request sent"
 SENT = "when its last byte leaves this machine"
 FROM = {"due": f"from due, {DUE},", "sent": f"from sent, {SENT},"}
 ABOUT = {  # where a text says {clock}, the number is counted from due and from sent
-    "requests": "A request is ok when it was answered with a status of success (2xx), a token, "
-    "and a finish reason or [DONE], and no error.",
+    "requests": "A request is ok if it was answered with a status of success (2xx), a token, a "
+    "finish reason or [DONE], and no error.",
     "ttft": "Time to first token: {clock} until the first event with tokens.",
     "ttfo": "Time to first output: {clock} until the first event of the answer itself, after any "
     "reasoning. It is printed if the model sent reasoning.",
@@ -29,11 +29,11 @@ ABOUT = {  # where a text says {clock}, the number is counted from due and from 
     "request_throughput": "Ok requests per second of the duration.",
     "output_throughput": "Output tokens per second of the duration.",
     "answer_rate": "Ok answers per second from the end of the first to the end of the last: (n - "
-    "1) / the time between them. It is near the asked rate if the server keeps up, and the "
-    "server's capacity if it does not, since the time in which the last answers are awaited does "
-    "not lower it. The page and the last line of a run, and the table of a sweep or search over "
-    "rates, show it. Below 10 ok answers there is none. In closed loops and bursts it would be "
-    "wrong, since answers end in waves; there the request throughput is shown.",
+    "1) / the time between them. It is near the requested rate if the server keeps up, and else "
+    "the server's capacity, because the wait for the last answers does not lower it. The page and "
+    "the last line of a run show it, and the table of a sweep or search over rates. With fewer "
+    "than 10 ok answers there is none. Closed loops and bursts show the request throughput "
+    "instead, because their answers end in waves.",
     "loop_stall": "How late the client's event loop read data that had arrived. Tokens without a "
     "stamp of the kernel's may be late by as much.",
     "gc_pause": "How long Python's garbage collector stopped the client.",

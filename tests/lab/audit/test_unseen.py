@@ -11,45 +11,44 @@ from tests.helpers.source import ROOT
 JUDGED = json.loads((PAGES / "unseen.json").read_text())
 
 
-def row(name: str) -> tuple[int, int]:
-    """Of how many, and how many, in a row of the table."""
-    text = (ROOT / "docs" / "audit.md").read_text()
-    found = re.search(rf"^\| {re.escape(name)} \| (\d+) \| (\d+) ", text, re.MULTILINE)
-    assert found is not None, name
-    return int(found[1]), int(found[2])
+TEXT = " ".join((ROOT / "docs" / "audit.md").read_text().split())
 
 
-def test_precision_is_what_was_judged() -> None:
-    for name, level in (("inconsistent, and true", "error"), ("notes that are true", "note")):
-        found = [each["verdict"] for each in JUDGED["audit"] if each["level"] == level]
-        assert row(name) == (len(found), found.count("true"))
+def told(pattern: str) -> list[int]:
+    """The numbers of a sentence of the page."""
+    found = re.search(pattern, TEXT)
+    assert found is not None, pattern
+    return [int(number) for number in found.groups()]
 
 
-def test_recall_is_what_was_judged() -> None:
-    of_all = [each["found"] for each in JUDGED["readers"]]
-    of_both = [each["found"] for each in JUDGED["readers"] if each["by"] == "both"]
-    assert row("findings of the readers that it found") == (len(of_all), sum(of_all))
-    assert row("those that both readers found") == (len(of_both), sum(of_both))
+def verdicts(when: str, level: str) -> Counter[str]:
+    """The verdicts on what the audit found, `audit` for the first time or `now`."""
+    return Counter(each["verdict"] for each in JUDGED[when] if each["level"] == level)
+
+
+def test_what_was_found_then_is_what_was_judged() -> None:
+    errors, notes = verdicts("audit", "error"), verdicts("audit", "note")
+    by_readers = [each["found"] for each in JUDGED["readers"]]
+    assert told(
+        r"found (\d+) mistakes, and the audit found (\d+) of them \(42 %\)\. Of its (\d+) "
+        r"inconsistent findings (\d+) were true; of its (\d+) notes (\d+) were true and (\d+) "
+        r"debatable"
+    ) == [
+        *(len(by_readers), sum(by_readers), errors.total(), errors["true"]),
+        *(notes.total(), notes["true"], notes["debatable"]),
+    ]
 
 
 def test_what_is_found_now_is_what_was_judged() -> None:
-    text = " ".join((ROOT / "docs" / "audit.md").read_text().split())
-    told = re.search(
-        r"now finds (\d+) of the (\d+) findings, and (\d+) of the (\d+) of both readers\. "
-        r"Its (\d+) inconsistent findings are true; of its (\d+) notes (\d+) are true, (\d+) "
-        r"debatable and (\d+) false",
-        text,
-    )
-    assert told is not None
-    of_all = [bool(each["now"]) for each in JUDGED["readers"]]
-    of_both = [bool(each["now"]) for each in JUDGED["readers"] if each["by"] == "both"]
-    wrong = Counter(each["verdict"] for each in JUDGED["now"] if each["level"] == "error")
-    notes = Counter(each["verdict"] for each in JUDGED["now"] if each["level"] == "note")
-    assert set(wrong) == {"true"}
-    counted = [sum(of_all), len(of_all), sum(of_both), len(of_both), wrong["true"], notes.total()]
-    assert [int(number) for number in told.groups()] == [
-        *counted,
-        *(notes[v] for v in ("true", "debatable", "false")),
+    errors, notes = verdicts("now", "error"), verdicts("now", "note")
+    by_readers = [bool(each["now"]) for each in JUDGED["readers"]]
+    assert set(errors) == {"true"}
+    assert told(
+        r"now finds (\d+) of the (\d+); its (\d+) inconsistent findings are true, and of its (\d+) "
+        r"notes (\d+) are true, (\d+) debatable and (\d+) false"
+    ) == [
+        *(sum(by_readers), len(by_readers), errors["true"], notes.total()),
+        *(notes[verdict] for verdict in ("true", "debatable", "false")),
     ]
 
 

@@ -257,8 +257,8 @@ def test_term_shows_its_meaning_on_hover_and_focus(page: Page, files: dict[str, 
     )
     page.mouse.move(box["x"] + 3, box["y"] + 3)
     assert page.evaluate(shown) == [
-        "A request is ok when it was answered with a status of success (2xx), a token, and a "
-        "finish reason or [DONE], and no error."
+        "A request is ok if it was answered with a status of success (2xx), a token, a finish "
+        "reason or [DONE], and no error."
     ]
     page.mouse.move(1, 1)
     assert page.evaluate(shown) == []

@@ -9,7 +9,9 @@ from tests.helpers.source import ROOT
 
 EXAMPLES = ROOT / "examples"
 SHOWN = {
-    "library.md": ("embed.py", "custom_dataset.py", "custom_engine.py", "watch.py", "test_slo.py"),
+    "library.md": ("embed.py", "watch.py", "test_slo.py"),
+    "add-dataset.md": ("custom_dataset.py",),
+    "add-engine.md": ("custom_engine.py",),
     "ci.md": ("github-action.yml",),
 }
 # By their ending: the language, and the test that holds them to what they say.

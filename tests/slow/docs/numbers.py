@@ -5,8 +5,9 @@ tests.slow.docs.numbers` writes them.
 import re
 from textwrap import fill
 
+from loadgen.core.outcome import Outcome
 from loadgen.report.sections.glossary import ABOUT, DUE, SENT
-from tests.helpers.documents import between
+from tests.helpers.documents import between, list_item
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs" / "numbers.md"
@@ -30,9 +31,10 @@ GROUPS = {
         ("ok", ABOUT["requests"]),
         (
             "error rate",
-            "Requests that failed on the server, divided by all requests that ended. Turns that "
-            "were not sent because an earlier turn had failed count as failed. Cancelled requests, "
-            "and those whose users left, are not counted.",
+            "Requests that failed on the server, divided by all requests that ended. A turn that "
+            "was never sent because an earlier turn had failed counts as failed, although its "
+            "outcome is `cancelled`. Requests that were `cancelled` because the run ended first, "
+            "and those whose users left (`disconnected`), are not counted.",
         ),
         (
             "output tokens",
@@ -117,8 +119,10 @@ GROUPS = {
 
 
 def definitions() -> str:
-    """Each number under its heading, each group under a heading of its own."""
-    return "\n\n".join(f"## {group}\n\n{_defined(terms)}" for group, terms in GROUPS.items())
+    """Each number under its heading, each group under a heading of its own; then the outcomes."""
+    groups = [f"## {group}\n\n{_defined(terms)}" for group, terms in GROUPS.items()]
+    outcomes = [list_item(_written(f"`{outcome}`: {outcome.about}")) for outcome in Outcome]
+    return "\n\n".join([*groups, "## Outcomes", "How a request ended:", "\n".join(outcomes)])
 
 
 def _defined(terms: list[tuple[str, str]]) -> str:

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from tests.helpers.source import ROOT
 
-LOOK = ROOT / "loadgen" / "report" / "html" / "templates"
+LOOK = ROOT / "loadgen" / "document" / "templates"
 OWN = """\
 .chart .bracket { fill: none; stroke: var(--c1); stroke-width: 1.5; }
 .chart .token, .chart .good { fill: var(--c3); }

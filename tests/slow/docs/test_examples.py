@@ -1,4 +1,6 @@
-"""The examples do what they say; library.md shows them as they are."""
+"""The examples do what they say; library.md, add-dataset.md and add-engine.md show them as they
+are.
+"""
 
 import importlib.util
 import os

@@ -67,7 +67,11 @@ def test_a_pipe_inside_code_in_a_table_is_shown_without_a_backslash(site: Path) 
 
 
 @pytest.mark.parametrize(
-    "word", ["Ollama", "Azure", "Kubernetes", "API key", "Embeddings", "Plots", "SUSPECT"]
+    "word",
+    [
+        *("Ollama", "Azure", "Kubernetes", "API key", "Embeddings", "Plots", "SUSPECT"),
+        *("OVERLOADED", "TOO FEW", "Prometheus", "LoRA", "ShareGPT"),
+    ],
 )
 def test_what_a_user_types_is_in_a_heading(site: Path, word: str) -> None:
     found = json.loads((site / "search.json").read_text())["items"]

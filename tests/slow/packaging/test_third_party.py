@@ -14,9 +14,8 @@ import pytest
 from tests.helpers.command_line import environment
 from tests.helpers.endpoint_guide import BLOCKS
 from tests.helpers.source import ROOT
-from tests.slow.docs.blocks import blocks
 
-GUIDE = ROOT / "docs" / "datasets.md"
+DATASET = ROOT / "examples" / "custom_dataset.py"
 TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
 PROJECT = """
 [build-system]
@@ -24,20 +23,15 @@ requires = ["setuptools"]
 build-backend = "setuptools.build_meta"
 
 [project]
-name = "countdown-prompts"
+name = "sums-prompts"
 version = "1.0"
 
 [project.entry-points."loadgen.datasets"]
-countdown = "countdown:Countdown"
+sums = "custom_dataset:Sums"
 
 [tool.setuptools]
-py-modules = ["countdown"]
+py-modules = ["custom_dataset"]
 """
-
-
-def module_in_the_guide() -> str:
-    """The data set that the documentation shows."""
-    return next(block.text for block in blocks(GUIDE) if block.marks.get("file") == "countdown.py")
 
 
 def installed(files: dict[str, str], folder: Path) -> str:
@@ -86,22 +80,14 @@ def measured(site: str, folder: Path, *flags: str) -> dict[str, Any]:
 
 @pytest.mark.timeout(300)
 def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
-    site = installed({"countdown.py": module_in_the_guide(), "pyproject.toml": PROJECT}, tmp_path)
-    flags = [
-        "--dataset-name",
-        "countdown",
-        "--num-prompts",
-        "5",
-        "--rate",
-        "100",
-        "--records",
-        "r.jsonl",
-    ]
-    result = measured(site, tmp_path, *flags, "--dataset-arg", "first=10")
+    files = {DATASET.name: DATASET.read_text(), "pyproject.toml": PROJECT}
+    flags = "--dataset-name sums --num-prompts 5 --rate 100 --dataset-arg digits=9"
+    result = measured(installed(files, tmp_path), tmp_path, *flags.split())
     assert result["completed"] == 5
-    assert result["loadgen"]["provenance"]["settings"]["dataset_arg"] == ["first=10"]
+    assert result["loadgen"]["provenance"]["settings"]["dataset_arg"] == ["digits=9"]
     prompts = result["loadgen"]["provenance"]["prompts"]
-    assert (prompts["name"], prompts["distinct"]) == ("countdown", 5)
+    assert (prompts["name"], prompts["distinct"]) == ("sums", 5)
+    assert prompts["rule"] == "two numbers of 9 digits"
 
 
 class TgiServer(http.server.BaseHTTPRequestHandler):

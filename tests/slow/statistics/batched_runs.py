@@ -1,6 +1,6 @@
 """How often intervals by batch means hold, on simulated servers with continuous batching.
 
-`python -m tests.slow.statistics.batched_runs` prints the table of docs/compare.md.
+`python -m tests.slow.statistics.batched_runs` prints the shares in docs/accuracy.md.
 """
 
 import math

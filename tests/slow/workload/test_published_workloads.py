@@ -30,7 +30,7 @@ from tests.helpers.source import ROOT
 TESTS = ROOT / "tests"
 FACTS: list[dict[str, Any]] = json.loads((TESTS / "data" / "published.json").read_text())
 SIMULATOR = TESTS.parent / "engines" / "sim" / "tokenizer.json"
-PAGE = TESTS.parent / "docs" / "datasets.md"
+DATASETS, RULES = (TESTS.parent / "docs" / name for name in ("datasets.md", "peers.md"))
 TEMPLATE_TOKENS = (
     10  # what Qwen3.5's chat template adds to one message of a user, when it may think
 )
@@ -180,7 +180,7 @@ def test_a_study_has_the_prompts_behind_the_totals_of_its_page(
 
 def test_the_page_names_the_workload_that_is_not_verified() -> None:
     (unverified,) = [fact for fact in FACTS if not fact["ours"]]
-    assert f"{unverified['published']['input']} input tokens" in PAGE.read_text()
+    assert f"{unverified['published']['input']} input tokens" in RULES.read_text()
 
 
 def test_unverified_hash_is_shown_with_a_check() -> None:
@@ -190,7 +190,7 @@ def test_unverified_hash_is_shown_with_a_check() -> None:
         "loadgen dataset --dataset-name sharegpt --dataset-path "
         "ShareGPT_V3_unfiltered_cleaned_split.json"
     )
-    assert command in PAGE.read_text()
+    assert command in DATASETS.read_text()
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact["workload"])
@@ -205,4 +205,4 @@ def test_how_it_is_asked_for_is_understood(fact: dict[str, Any], tmp_path: Path)
 def test_page_counts_short_prompts_of_the_newer_vllm_rule() -> None:
     short = FACTS[0]["other_lengths"].values()
     said = f"tokens, {len(short)} are short, by up to {FACTS[0]['length'] - min(short)} tokens"
-    assert said in " ".join(PAGE.read_text().split())
+    assert said in " ".join(RULES.read_text().split())
