@@ -17,12 +17,12 @@ def _remarks(result: RunResult) -> Iterator[str]:
     if users is not None:
         yield (
             "Closed loop: each request was due when its user had thought; no user has two "
-            "requests in flight."
+            "requests in flight"
         )
     elif result.closed_loop:
         yield (
             "Closed loop: each request was due when a slot was free; no wait in front of the "
-            "server is measured."
+            "server is measured"
         )
     yield f"Client: {_loop_and_connections(result)}"
     tokens = result.tokens
@@ -42,10 +42,10 @@ def _remarks(result: RunResult) -> Iterator[str]:
     if result.provenance.saved_engine.get("continuous_usage") == "refused":
         yield (
             "The server refuses to count tokens with every event (--continuous-usage): it was "
-            "not asked to."
+            "not asked to"
         )
     if client.connections_reused is False and not result.outcomes.get("refused"):
-        yield "No connection was used twice: each request opened its own."
+        yield "No connection was used twice: each request opened its own"
     if client.disturbance:
         yield f"Meanwhile {client.disturbance}"
     if client.records_error:

@@ -71,9 +71,9 @@ def checks(result: RunResult) -> Note:
                 state = Span(word, Tone.BAD)
             rows.append((check.group, check.name, state, check.value, check.limit))
         blocks.append(Table.of(("group", "check", "", "value", "limit"), rows))
-        used = dict.fromkeys(check.group for check in applied)
+        used = dict.fromkeys(check.group for check in applied if check.group in GROUPS)
         groups = "; ".join(f"{group} {GROUPS[group].about}" for group in used)
-        blocks.append(Paragraph.of(f"Groups: {groups}"))
+        blocks += [Paragraph.of(f"Groups: {groups}")] if groups else []
     if others := [check.name for check in result.checks if check.ok is None]:
         blocks.append(Paragraph.of(f"Not applicable: {', '.join(others)}"))
     what = "All checks and limits of the SLO" if result.slo else "All checks"
