@@ -256,7 +256,7 @@ def _taken(run: RunData) -> Check:
     limit += f", or {in_percent(MAX_STOLEN_SHARE)} of the time"
     advice = (
         "the server would be faster without them: stop what else runs on this machine, or serve "
-        "on another; the servers behind a local proxy count as others, too"
+        "on another; servers behind a local proxy also count as others"
     )
     return Check(TAKEN, is_free and stolen <= MAX_STOLEN_SHARE, value, limit, advice)
 

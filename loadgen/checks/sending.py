@@ -123,7 +123,7 @@ def _on_time(run: RunData, advice: str) -> Check:
     ):  # opening a connection is then a part of each request
         unconnected = 0
     share = min(1.0, (late + unconnected) / lag.count)
-    about = f"of the requests later than {in_ms(limit)}"
+    about = f"of the requests sent more than {in_ms(limit)} late"
     if unconnected > late:
         peak = throughput.peak_concurrency(run.snapshot)
         warm = run.snapshot.counters["warm_connections"]

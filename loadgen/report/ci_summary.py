@@ -116,7 +116,7 @@ def figures(result: RunResult) -> Iterator[Block]:
             rows.append((title, *cells, four_digits(max(errors_ms, default=None))))
         yield Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
         if any("*" in "".join(row[1:]) for row in rows):
-            yield Paragraph.of("* few requests")
+            yield Paragraph.of("* too few requests")
 
 
 def notebook_html(result: RunResult) -> str:

@@ -39,7 +39,7 @@ def demands(result: RunResult) -> list[Demand]:
         demands.append(Demand("run not ended early", False, result.partial))
     gone = result.no_answer_since_s
     finding = failures_text(result)
-    finding += "" if gone is None else f"; no answer from {gone:.1f} s on"
+    finding += "" if gone is None else f"; the server stopped answering at {gone:.1f} s"
     most = f"{100 * settings.max_error_rate:.4g}%"
     demands.append(Demand(f"failed requests <= {most}", not has_failed(result), finding))
     cannot_tell = label == "INVALID" or has_too_few(result)

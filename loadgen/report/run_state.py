@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import IntEnum, StrEnum
 from itertools import chain
 
-from loadgen.checks import PAST_THE_END, TOO_FEW_FOR_SLO
+from loadgen.checks import PAST_THE_END, PILE_UP, TOO_FEW_FOR_SLO
 from loadgen.core.outcome import is_failure
 from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
@@ -80,7 +80,7 @@ ADVICE = {
     "timeout_first_token": "raise --first-token-timeout, or lower the load",
     "timeout": "raise --timeout, or lower the load",
     "stalled": "read the log of the server",
-    "truncated": "read the log of the server, and of what is between it and loadgen",
+    "truncated": "read the log of the server, and of any proxy in between",
     "protocol_error": "check --endpoint and --backend",
     "client_error": "see the message; `loadgen doctor` names the limits of this machine",
 }
@@ -170,9 +170,10 @@ def missed_limits(result: RunResult) -> str:
 
 
 def advice(result: RunResult) -> Iterator[str]:
-    """Say what to do where requests failed, once for each kind of failure."""
+    """Say what to do where requests pile up or failed, once for each kind of failure."""
+    told = (PAST_THE_END, PILE_UP) if state_of(result) is State.OVERLOADED else (PAST_THE_END,)
     of_checks = [
-        check.advice for check in result.checks if check.name == PAST_THE_END and check.ok is False
+        check.advice for check in result.checks if check.name in told and check.ok is False
     ]
     of_outcomes = (
         next((text for begin, text in ADVICE.items() if name.startswith(begin)), "")
@@ -188,7 +189,7 @@ def _way(name: str) -> str:
 
 def _failed_about(result: RunResult) -> str:
     if result.no_answer_since_s is not None:
-        return f"no answer from {result.no_answer_since_s:.1f} s on"
+        return f"the server stopped answering at {result.no_answer_since_s:.1f} s"
     failures = Failures.among(result.outcomes, result.never_due)
     return failures_text(result) if failures.failed else "no request succeeded"
 

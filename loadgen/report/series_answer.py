@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from loadgen.checks import Verdict
 from loadgen.config import slo
 from loadgen.report import load_line
 from loadgen.report.result.series import Point, Series
@@ -40,6 +41,27 @@ def answer(series: Series) -> str:
 
 def parts(series: Series) -> Iterator[Part]:
     """List the parts of the line: the answer, the next level, and caveats."""
+    # Of a search the runs at the edge, from which the answer follows.
+    edge = () if series.found is None else (series.found.level, series.found.fails)
+    deciding = [point for point in series.points if point.level in edge] or series.points
+    verdict = worst_verdict(point.verdict for point in deciding) if deciding else ""
+    for text, colour in _answer_parts(series):
+        is_doubtful = colour is Colour.GREEN and verdict != Verdict.VALID
+        yield text, Colour.YELLOW if is_doubtful else colour
+    failed = len([point for point in series.points if point.result.findings.error_rate])
+    if failed and series.kind != "search":  # a search goes on until requests fail
+        yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
+    if deciding:
+        checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
+        why = f": {first_of(checks, MAX_NAMED)}" if checks else ""
+        yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
+    if series.partial:
+        yield f"partial: {series.partial}", Colour.YELLOW
+    if is_simulated(series):
+        yield "simulated engine", Colour.NONE
+
+
+def _answer_parts(series: Series) -> Iterator[Part]:
     if series.found is not None:
         yield from _search_parts(series)
     elif series.load is not None:
@@ -52,20 +74,6 @@ def parts(series: Series) -> Iterator[Part]:
         what = f"{runs} at {_levels_text(levels, series.over)}" if levels else "No run ended"
         for text in _knee_parts(series) or (what,):
             yield text, Colour.NONE
-    failed = len([point for point in series.points if point.result.findings.error_rate])
-    if failed and series.kind != "search":  # a search goes on until requests fail
-        yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
-    # Of a search the runs at the edge, from which the answer follows.
-    edge = () if series.found is None else (series.found.level, series.found.fails)
-    if deciding := [point for point in series.points if point.level in edge] or series.points:
-        verdict = worst_verdict(point.verdict for point in deciding)
-        checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
-        why = f": {first_of(checks, MAX_NAMED)}" if checks else ""
-        yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
-    if series.partial:
-        yield f"partial: {series.partial}", Colour.YELLOW
-    if is_simulated(series):
-        yield "simulated engine", Colour.NONE
 
 
 def load(series: Series) -> str:
@@ -248,7 +256,7 @@ def _knee_parts(series: Series) -> tuple[str, ...]:
     level = level_with_unit(best.level, series.over)
     ratio = "the highest ratio of tokens/s to mean E2EL"
     if is_highest_level(best, series.points):
-        return f"No knee up to {level}", f"this level has {ratio}"
+        return f"No knee up to {level}", f"{level} has {ratio}"
     return f"Knee at {level}", ratio
 
 
@@ -273,7 +281,7 @@ def _run_remarks(series: Series) -> Iterator[str]:
             level = level_with_unit(row.level, over)
             yield (
                 f"{level} could not be confirmed: {count} {has} too few requests to show it; "
-                f"{_longer(row, over)} halves the bounds"
+                f"{_longer(row, over)} would halve the intervals"
             )
     levels_by_reason: dict[str, list[float]] = {}
     for point in points:
@@ -288,7 +296,7 @@ def _longer(row: Row, over: str) -> str:
     """Say how to send four times as many requests in each run at a level."""
     requests = 4 * max(run.result.numbers.num_prompts for run in row.runs)
     if over == "rate":
-        return f"--duration {math.ceil(requests / row.level)}"
+        return f"`--duration {math.ceil(requests / row.level)}`"
     return f"{requests:,} requests in a run"
 
 

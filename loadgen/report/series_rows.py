@@ -24,7 +24,7 @@ MARK = "*"  # of a percentile of few values
 INTERVAL = "confidence interval"
 Column = tuple[str, Sequence[str]]  # its heading and its cells
 TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
-FEW_VALUES = f"{MARK} few values; the result of the run has the confidence interval"
+FEW_VALUES = f"{MARK} too few values; see the confidence interval in the result of the run"
 
 
 @dataclass(frozen=True, slots=True)

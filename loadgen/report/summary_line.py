@@ -112,7 +112,9 @@ def belief_parts(result: RunResult) -> Iterator[Part]:
     state = state_of(result)
     if result.numbers.completed:
         error = client_error_ms(result)
-        bound = "" if error is None else f"client error at most {rounded_up(error)} ms"
+        bound = (
+            "" if error is None else f"client error of these figures at most {rounded_up(error)} ms"
+        )
         if result.tokens.unbounded_events:
             bound = NO_BOUND
         if state in (State.SUSPECT, State.INVALID):
@@ -185,7 +187,7 @@ def _rate(result: RunResult) -> str:
             return f"{requested} sessions/s requested{turns}"
         if answered is None:
             return f"{requested} req/s requested"
-        return f"{three_digits(answered)} of {requested} req/s{until}"
+        return f"{three_digits(answered)} req/s{until} (target {requested})"
     if result.provenance.schedule.duration_s:
         return "" if answered is None else f"{three_digits(answered)} req/s"
     return f"{three_digits(result.numbers.request_throughput)} req/s"

@@ -124,7 +124,7 @@ def test_records_in_order_of_end_are_judged_by_schedule():
 def test_send_is_late_beyond_5_ms_and_a_tenth_of_the_mean_gap(rate, limit):
     schedule = Schedule.constant(rate, 100)
     check = of(sent_at(schedule, schedule.due_ns), schedule)["late sends"]
-    assert check.value.startswith(f"0% of the requests later than {limit} (")
+    assert check.value.startswith(f"0% of the requests sent more than {limit} late (")
     assert check.limit == "1%"
 
 
@@ -141,14 +141,16 @@ def test_more_than_a_hundredth_of_late_sends_is_red(late, expected):
     sent = schedule.due_ns + np.where(np.arange(200) < late, 6 * MS, 0)
     check = of(sent_at(schedule, sent), schedule)["late sends"]
     assert check.ok is expected
-    assert check.value.startswith(f"{late / 2:g}% of the requests later than 5 ms (lag p99 ")
+    assert check.value.startswith(
+        f"{late / 2:g}% of the requests sent more than 5 ms late (lag p99 "
+    )
 
 
 def test_wait_for_a_connection_is_a_late_send_and_names_the_flag():
     records = [steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200)]
     check = of(measured(records), Schedule.constant(100, 200))["late sends"]
     assert check.ok is False
-    assert check.value == "1.5% of the requests later than 5 ms: 3 waited for a connection"
+    assert check.value == "1.5% of the requests sent more than 5 ms late: 3 waited for a connection"
     assert check.advice.endswith("--warm-connections 24")  # the most in flight at once
 
 
@@ -160,7 +162,7 @@ def test_the_counts_of_late_sends_add_up_to_their_share():
         "late sends"
     ]
     counts = "3 waited for a connection, 2 for the client"
-    assert check.value == f"2.5% of the requests later than 5 ms: {counts}"
+    assert check.value == f"2.5% of the requests sent more than 5 ms late: {counts}"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_run_that_a_search_ended_is_not_cut_short():
 
 def test_run_that_ended_as_the_server_did_advises_to_read_its_log():
     snapshot = measured(
-        [steady(0), unsent(1, Outcome.CANCELLED)], partial="no answer from 2.3 s on"
+        [steady(0), unsent(1, Outcome.CANCELLED)], partial="the server stopped answering at 2.3 s"
     )
     assert "read its log" in of(snapshot, due_at(0, 0))["run cut short"].advice
 
@@ -241,7 +243,7 @@ def test_run_that_ended_as_the_server_did_advises_to_read_its_log():
 def test_closed_loop_that_ends_before_its_duration_is_cut_short(ended_ms, partial, ok):
     """As where the server was killed: what was in flight has failed, and nothing more was due."""
     settings = RunSettings(max_concurrency=1, duration=1.0)
-    why = "no answer from 0.4 s on" if partial else None
+    why = "the server stopped answering at 0.4 s" if partial else None
     snapshot = measured([steady(0), steady(1, due=ended_ms - 20, ttft=20, n=1)], partial=why)
     check = of(snapshot, Schedule.burst(1000), settings)["run cut short"]
     assert check.ok is ok

@@ -301,7 +301,7 @@ def test_percentiles_of_few_values_are_marked_with_what_they_need():
     row = table(lines, "Latency (ms)")["TTFT from due"]
     assert [cell.endswith("*") for cell in row] == [False, False, False, True, False, False]
     (note,) = [line for line in lines if line.startswith("*")]
-    assert note == "* few requests: p99 needs 662"
+    assert note == "* too few requests: p99 needs 662"
 
 
 def test_rows_that_the_client_may_have_moved_are_marked():
@@ -312,7 +312,7 @@ def test_rows_that_the_client_may_have_moved_are_marked():
     marked = [title for title in table(lines, "Latency (ms)") if title.endswith("~")]
     assert marked == ["ICL ~"]
     (note,) = [line for line in lines if line.startswith("~")]
-    assert note.startswith("~ ICL: client at most 8.0")
+    assert note.startswith("~ ICL: client error at most 8.0")
 
 
 def test_gaps_are_marked_by_their_requests_and_have_no_interval():

@@ -73,4 +73,4 @@ def test_the_allowed_share_of_failures_is_named() -> None:
 
 def test_a_server_that_is_gone_is_said() -> None:
     _, failed = gate.demands(of(no_answer_since_s=3.9, settings=RunSettings()))
-    assert failed.finding == "0 of 60 requests failed; no answer from 3.9 s on"
+    assert failed.finding == "0 of 60 requests failed; the server stopped answering at 3.9 s"

@@ -12,7 +12,7 @@ from tests.helpers.run_facts import measured, result, steady
 def sweep(
     *levels: tuple[float, float | None, float], gpus: int | None = 2, **changes: Any
 ) -> Series:
-    """A series of levels, each with tok/s for a user and output tok/s of the server."""
+    """A series of levels, each with tok/s per user and output tok/s of the server."""
     snapshot = measured([steady()])
     one = saved_json.point(1.0, result(snapshot), snapshot, limits=None, saved=[])
     known = one["result"]["loadgen"]["efficiency"]

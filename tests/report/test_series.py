@@ -116,7 +116,7 @@ def test_sweep_has_a_row_for_each_run_in_the_order_of_the_levels() -> None:
     assert lines[head].count("TTFT p99") == 1
     assert "At 4 requests/s: interrupted" in lines
     assert rows[0][2:4] == ["20.0*", "20.0*"]  # one value is few for any percentile
-    assert "* few values; the result of the run has the confidence interval" in lines
+    assert "* too few values; see the confidence interval in the result of the run" in lines
 
 
 def test_rates_of_answers_are_shown_where_every_run_has_one() -> None:
@@ -152,7 +152,10 @@ def test_search_has_a_row_for_each_level_with_its_runs() -> None:
     assert (rows[1][:2], rows[1][-1]) == (["2", "met"], "1")
     assert (rows[2][:3], rows[2][-1]) == (["4", "not", "confirmed"], "2")
     whole = "4 requests/s could not be confirmed: 2 runs have too few requests to show it; "
-    assert " ".join(map(str.strip, lines)).count(f"{whole}--duration 1 halves the bounds") == 1
+    assert (
+        " ".join(map(str.strip, lines)).count(f"{whole}`--duration 1` would halve the intervals")
+        == 1
+    )
     assert TOO_FEW not in "".join(lines)
 
 

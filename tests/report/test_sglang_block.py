@@ -106,13 +106,11 @@ def test_the_page_names_the_tool_whose_block_it_has(
 ) -> None:
     saved = json.loads(json.dumps(a_run(SETTINGS.replace(sglang_result=arguments))))
     (fold,) = (
-        note
-        for note in blocks(saved)
-        if isinstance(note, Note) and note.title.startswith("The block of")
+        note for note in blocks(saved) if isinstance(note, Note) and note.title.endswith(" prints")
     )
     (code,) = fold.blocks
     assert isinstance(code, Code)
-    assert fold.title == f"The block of {tool}"
+    assert fold.title == f"What {tool} prints"
     assert ("Mean E2E Latency (ms):" in code.text) is (arguments is not None)
 
 

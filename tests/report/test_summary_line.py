@@ -25,8 +25,8 @@ def said(settings=RATE, records=TEN, screen=PLAIN, schedule=EVERY_100_MS, **opti
 
 
 def test_it_has_state_outcomes_rate_latencies_and_the_verdict_on_the_measurement():
-    figures = "10 of 10 req/s | TTFT mean 20 ms | TPOT mean 10 ms"
-    belief = "measured VALID (client error at most 0.062 ms)"
+    figures = "10 req/s (target 10) | TTFT mean 20 ms | TPOT mean 10 ms"
+    belief = "measured VALID (client error of these figures at most 0.062 ms)"
     assert said() == f"OK | 10/10 ok | {figures} | {belief}"
 
 
@@ -55,7 +55,7 @@ def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
     errors["ttft_due"]["p99"] = 19.23
     errors["e2el_due"] = dict.fromkeys(errors["e2el_due"], 100.0)
     line = summary_line(saved_json.result(data))
-    assert line.endswith("measured VALID (client error at most 20 ms)")
+    assert line.endswith("measured VALID (client error of these figures at most 20 ms)")
 
 
 def test_checks_that_failed_are_named():
@@ -67,7 +67,7 @@ def test_checks_that_failed_are_named():
     assert said(checks=checks).startswith(
         "SUSPECT: late sends (1), client error too large, run cut short | "
     )
-    assert said(checks=checks).endswith(" | client error at most 0.062 ms")
+    assert said(checks=checks).endswith(" | client error of these figures at most 0.062 ms")
 
 
 def test_users_who_left_are_told_after_the_answers():
@@ -80,7 +80,7 @@ def test_users_who_left_are_told_after_the_answers():
 def test_failures_come_first_with_their_ways():
     one = failed(10, Outcome.STATUS)
     assert said(records=[*TEN, one]).startswith(
-        "FAILED: 1 of 11 requests failed (503: 1) | 10 of 10 req/s | "
+        "FAILED: 1 of 11 requests failed (503: 1) | 10 req/s (target 10) | "
     )
     allowed = RATE.replace(max_error_rate=0.2)
     assert said(allowed, [*TEN, one]).startswith("OK | 1 of 11 requests failed (503: 1) | ")
@@ -121,9 +121,9 @@ def test_a_server_that_stopped_answering_comes_first_and_the_rate_is_that_until_
     data = result(TEN, RATE)
     data["loadgen"]["no_answer_since_s"] = 3.9
     first, second, rate, *_ = summary_line(saved_json.result(data)).split(" | ")
-    assert first == "FAILED: no answer from 3.9 s on"
+    assert first == "FAILED: the server stopped answering at 3.9 s"
     assert second == "10/10 ok"
-    assert rate == "2.56 of 10 req/s until then"  # ten answers in 3.9 s
+    assert rate == "2.56 req/s until then (target 10)"  # ten answers in 3.9 s
 
 
 @pytest.mark.parametrize("records", [TEN, [*TEN, failed(10, Outcome.STATUS)]])
@@ -170,9 +170,10 @@ def test_few_answers_show_only_the_requested_rate():
 def test_on_a_screen_it_ends_between_parts_and_the_parts_are_the_same():
     lines = said(screen=Screen(columns=60)).splitlines()
     assert lines == [
-        "OK | 10/10 ok | 10 of 10 req/s | TTFT mean 20 ms |",
+        "OK | 10/10 ok | 10 req/s (target 10) | TTFT mean 20 ms |",
         "TPOT mean 10 ms |",
-        "measured VALID (client error at most 0.062 ms)",
+        "measured VALID (client error of these figures at most",
+        "0.062 ms)",
     ]
     assert " ".join(lines) == said()
 

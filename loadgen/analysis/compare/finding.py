@@ -96,9 +96,12 @@ class OtherSubject:
 
     @property
     def row(self) -> Row:
-        """The row of the furthest tail that is not known to be the same, if any."""
+        """The row of the furthest tail that is not known to be the same, if any; one with an
+        interval before those without.
+        """
         unsure = [row for row in self.rows if max(_reaches(row)) > SAME_WITHIN]
-        return (unsure or self.rows)[-1]
+        bounded = [row for row in unsure if row.bounds]
+        return (bounded or unsure or self.rows)[-1]
 
 
 def findings(candidate: CandidateRows) -> list[Finding]:

@@ -19,7 +19,7 @@ NO_VERDICT = "no verdict"
 SURE = (Conclusion.BETTER, Conclusion.WORSE)
 HERE = (Conclusion.BETTER_HERE, Conclusion.WORSE_HERE)
 SIGNIFICANT = (*SURE, *HERE, Conclusion.MAYBE)
-MARKS = {FEW: "few requests", INEXACT: "client error too large"}
+MARKS = {FEW: "too few requests", INEXACT: "client error too large"}
 UNKNOWN_NOISE = "noise between restarts unknown"
 MAIN_METRICS = (
     *("goodput", "request_throughput", "output_throughput", "error_rate"),
@@ -58,7 +58,7 @@ def figure_with_bounds(row: Row) -> str:
 
 
 def meanings_of_marks(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield what each mark in some rows means: "* few requests"."""
+    """Yield what each mark in some rows means: "* too few requests"."""
     shown = {mark for row in rows for mark in row.marks}
     return (f"{mark} {meaning}" for mark, meaning in MARKS.items() if mark in shown)
 
@@ -161,10 +161,13 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
         one_in = round(1 / (1 - CONFIDENCE))
         yield (
             Conclusion.MAYBE,
-            f"significant by its own interval only, as 1 of {one_in} rows is by chance",
+            f"significant alone, but not after the correction: by chance, 1 row in {one_in} is",
         )
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
-        yield Conclusion.NO_SIGNIFICANT_DIFFERENCE, "no word, as the interval contains 0"
+        yield (
+            Conclusion.NO_SIGNIFICANT_DIFFERENCE,
+            "no word: the interval contains 0, or there is none",
+        )
 
 
 def explanations(
@@ -181,8 +184,8 @@ def explanations(
     if Basis.BATCHES in bases:
         yield (
             "Intervals of TPOT, ICL and ITL mean and p50 are from the variation between "
-            f"{BATCHES} parts of the run. With equal simulated servers, up to 1 of 7 left out 0; 1 "
-            "of 2 did if the noise was as slow as the run."
+            f"{BATCHES} parts of the run. Between equal simulated servers, up to 1 in 7 was "
+            "significant, and 1 in 2 where the noise was as slow as the run."
         )
     if Basis.STARTS in bases:
         yield (

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from loadgen.document import (
@@ -31,7 +31,7 @@ from loadgen.document import (
 from loadgen.lab.audit.finding import Finding, FindingGroup, Place
 from loadgen.lab.audit.kinds import KINDS, ORDER, link
 from loadgen.util.number_format import plural
-from loadgen.util.terminal_text import printable
+from loadgen.util.terminal_text import printable, wrap
 
 MAX_LINE = 160  # characters of what is wrong, in two lines for a cause
 MAX_COMMAND = 44  # characters of a command in it
@@ -67,12 +67,13 @@ def full_text(groups: Sequence[FindingGroup], files: int, columns: int) -> str:
     return terminal_writer.text(blocks, columns)
 
 
-def text(groups: Sequence[FindingGroup], files: int) -> str:
+def text(groups: Sequence[FindingGroup], files: int, columns: int | None = None) -> str:
     """Return two lines for each cause, the worst first, and one that counts them.
 
     Args:
         groups: The findings by cause.
         files: How many files were read.
+        columns: Where a line is wrapped; None: nowhere.
     """
     names = _short_names(groups)
     lines: list[str] = []
@@ -87,7 +88,10 @@ def text(groups: Sequence[FindingGroup], files: int) -> str:
         if finding.rule not in linked:
             linked.add(finding.rule)
             lines.append(f"  see {link(finding.rule)}")
-    return "".join(f"{printable(line)}\n" for line in (*lines, _counted(groups, files)))
+    shown = [printable(line) for line in (*lines, _counted(groups, files))]
+    if columns is not None:
+        shown = list(chain.from_iterable(wrap(line, columns, "      ") for line in shown))
+    return "".join(f"{line}\n" for line in shown)
 
 
 def _blocks(

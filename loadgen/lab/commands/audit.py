@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
         columns = width(Screen.of(sys.stdout))
         sys.stdout.write(finding_report.full_text(groups, len(files), columns))
     elif files:
-        sys.stdout.write(finding_report.text(groups, len(files)))
+        sys.stdout.write(finding_report.text(groups, len(files), Screen.of(sys.stdout).columns))
     if files and arguments.html is not None:
         page = Path(arguments.html)
         with writing("--html", arguments.html):

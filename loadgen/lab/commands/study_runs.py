@@ -33,7 +33,7 @@ from loadgen.report.console import width
 from loadgen.util import terminal_text
 from loadgen.util.number_format import brief, duration, duration_range, value_range
 from loadgen.util.packages import find
-from loadgen.util.terminal_text import Screen, printable
+from loadgen.util.terminal_text import Screen, printable, wrap
 
 LINE_EVERY_S = 10.0  # a study takes hours
 TAIL_LINES = 4
@@ -270,8 +270,9 @@ def status(path: Path, *, as_json: bool) -> int:
 
 
 def _print_findings(study: SavedStudy) -> None:
-    lines = findings_text.as_text(study.findings, width(Screen.of(sys.stdout)))
-    print("\n".join(map(printable, lines)))
+    screen = Screen.of(sys.stdout)
+    for line in map(printable, findings_text.as_text(study.findings, width(screen))):
+        print(line if screen.columns is None else "\n".join(wrap(line, screen.columns, "    ")))
 
 
 async def _conduct(file: StudyFile, folder: Path, view: StudyLines | StudyScreen) -> SavedStudy:

@@ -41,7 +41,7 @@ LOG_AXIS_RATIO = 20  # times: levels beyond that stand on a logarithmic axis
 PERCENT = 100.0
 PARETO_HEIGHT = 190
 MAX_LABELS = 12  # more would cover each other
-USER = "tok/s for a user"
+USER = "tok/s per user"
 
 
 class _Value(NamedTuple):
@@ -260,7 +260,8 @@ def _level_names(values: Sequence[_Value], series: Series) -> Iterator[Whiskers]
             value = at[level]
             low, high = value.bounds or (value.value or 0.0,) * 2
             text = level_text(value.row.level)
-            yield Whiskers("", [value.row.level], [low], [high], labels=[text], below=below)
+            is_below = below or math.isinf(high)  # the name of a bar that goes on above the chart
+            yield Whiskers("", [value.row.level], [low], [high], labels=[text], below=is_below)
 
 
 def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:

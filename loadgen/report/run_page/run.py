@@ -104,7 +104,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         *_provenance_tables(result.provenance),
     )
     tool = "vllm bench serve" if result.sglang is None else "SGLang's bench_serving"
-    yield fold(f"The block of {tool}", tool_block(result))
+    yield fold(f"What {tool} prints", tool_block(result))
 
 
 def sections(

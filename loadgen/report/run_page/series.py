@@ -71,7 +71,7 @@ def blocks(runs: Series) -> Iterator[Block]:
     """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
     model = runs.points[0].result.numbers.model_id if runs.points else "no run"
     what = f"{kind_of(runs).lower()}, {plural(len(runs.points), 'run')}"
-    yield Paragraph.of(f"{model}, {what} at the same server")
+    yield Paragraph.of(f"{model}, {what} against the same server")
     if text := load(runs):
         yield Paragraph.of(f"Load: {text}.")
     (_, colour), *others = parts(runs)

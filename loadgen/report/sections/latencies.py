@@ -19,7 +19,7 @@ TOKEN_ROWS = {"ttft", "ttfo", "tpot", "itl", "icl"}  # rows that answers in one 
 # The checks that find several tokens in one event, or several events sent at once.
 BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
 FEW, INEXACT = "*", "~"  # the marks of a number, and of a row
-FEW_REQUESTS = f"{FEW} few requests"
+FEW_REQUESTS = f"{FEW} too few requests"
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
@@ -159,7 +159,7 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
         if (error := errors.get(statistic)) is not None
         and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
     ]
-    return f"client at most {', '.join(beyond)}" if beyond else ""
+    return f"client error at most {', '.join(beyond)}" if beyond else ""
 
 
 def is_inexact(name: str, statistic: str, result: RunResult) -> bool:

@@ -40,7 +40,7 @@ def efficiency(result: RunResult) -> Iterator[str]:
         return
     if figures.output_tokens_per_s_per_user is not None:
         yield (
-            f"Interactivity: {fixed(figures.output_tokens_per_s_per_user, 2)} tok/s for a user "
+            f"Interactivity: {fixed(figures.output_tokens_per_s_per_user, 2)} tok/s per user "
             "(1 / median TPOT)"
         )
     if figures.gpus is not None:

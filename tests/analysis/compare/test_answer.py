@@ -71,7 +71,7 @@ def test_results_alone_decide_nothing() -> None:
         "ICL p99 +25.0%*, E2EL p99 +25.0%*"
     )
     assert [text for text, _ in found.parts[1:]] == [
-        "* few requests",
+        "* too few requests",
         NO_INTERVALS,
         "all VALID",
         "simulated engine",

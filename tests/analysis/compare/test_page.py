@@ -79,7 +79,10 @@ def test_legend_of_the_words_stands_at_the_table() -> None:
     assert isinstance(better, Paragraph)
     assert isinstance(same, Paragraph)
     assert words(better.text).startswith("better: at 95 %, corrected for all 17 rows")
-    assert words(same.text) == "no significant difference: no word, as the interval contains 0."
+    assert (
+        words(same.text)
+        == "no significant difference: no word: the interval contains 0, or there is none."
+    )
 
 
 def test_forest_plot_has_a_whisker_for_each_row_with_an_interval() -> None:

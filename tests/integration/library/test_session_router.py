@@ -62,7 +62,7 @@ async def measured(
 
 def cached(lines: list[dict[str, int]], chosen: list[int]) -> list[int]:
     """The cached tokens of each turn, by the hashes: the full blocks of the longest earlier turn
-    at the same server.
+    against the same server.
     """
     tokens = []
     for line, server in zip(lines, chosen, strict=True):

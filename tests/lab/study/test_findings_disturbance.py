@@ -32,7 +32,7 @@ def step(
 
 
 def test_undisturbed_step_says_so() -> None:
-    text = "other programs disturbed no start that counts"
+    text = "no start that counts was disturbed by other programs"
     assert disturbance_text(step("quantization", lambda request: False), "short") == text
 
 

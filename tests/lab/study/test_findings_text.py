@@ -46,7 +46,7 @@ def test_noise_is_told_before_a_stage() -> None:
     text = "\n".join(findings_text.as_text(found))
     # Of ln 1, ln 1.01, ln 1.02.
     assert "noise 0.99%, the standard deviation of one start (2 df)" in text
-    assert "effects from " in text
+    assert "effects of " in text
 
 
 def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:

@@ -269,7 +269,7 @@ def test_stage_says_what_was_done_about_disturbed_starts_that_count(tmp_path: Pa
     disturbed = "Other programs disturbed 2 of 4 starts, which were not repeated; they count as "
     assert disturbed in stage
     noise = text[text.index("## Noise") :]
-    assert "Other programs disturbed no start that counts." in noise
+    assert "No start that counts was disturbed by other programs." in noise
 
 
 def published(findings: Findings) -> Findings:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from loadgen.config.target import SIMULATOR
 from loadgen.document import Note, Paragraph, Table, terminal_writer
 from loadgen.lab.study.execute import publications
 from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
@@ -21,6 +22,7 @@ from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
 from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.spec.study import METRICS, Study
 from loadgen.report.console import USUAL_WIDTH
+from loadgen.report.sections.verdict import SIMULATED
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
 from loadgen.stats.layouts import Adjustment
@@ -47,9 +49,19 @@ NEW_STORE = "correct that, and run the study in another store (--store)"
 
 
 def as_text(findings: Findings, columns: int = USUAL_WIDTH) -> Iterator[str]:
-    """Yield the findings step by step, in lines of so many columns, and the conclusion."""
+    """Yield what was studied and the findings step by step, in lines of so many columns, and the
+    conclusion.
+    """
+    study = findings.study
+    objective = f"{study.objective.metric} of the workload {study.objective.workload}"
+    engines = ", ".join(study.engines)
+    opening = [Paragraph.of(f"Study {study.name}: {objective}; {engines}")]
+    if SIMULATOR in study.engines:
+        opening.append(Paragraph.of(SIMULATED))
+    yield from terminal_writer.lines(opening, columns)
+    yield ""
     for step in findings.steps:
-        yield from step_lines(step, findings.study, columns, published=findings.published)
+        yield from step_lines(step, study, columns, published=findings.published)
         yield ""
     yield from conclusion(findings)
 
@@ -95,8 +107,8 @@ def noise_lines(step: StepResult) -> Iterator[str]:
         )
     if step.least_effect is not None:
         yield (
-            f"planned to detect effects from {percent(step.least_effect, 1)}, by the noise of "
-            "earlier steps"
+            f"planned to detect effects of {percent(step.least_effect, 1)} or more, by the noise "
+            "of earlier steps"
         )
 
 
@@ -272,7 +284,7 @@ def disturbance_text(step: StepResult, workload: str) -> str:
         return ""
     disturbed = len([part for part in disturbances if part is not None and part.disturbed])
     if not disturbed:
-        return "other programs disturbed no start that counts"
+        return "no start that counts was disturbed by other programs"
     count = (
         f"other programs disturbed {disturbed} of {plural(len(starts), 'start')}, "
         "which were not repeated"
