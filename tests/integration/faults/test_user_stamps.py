@@ -119,9 +119,7 @@ def test_socket_without_stamps_widens_the_client_error(tmp_path: Path) -> None:
     assert by_kernel.tokens.user_stamped_events == 0
     assert error_ms(by_kernel) < 0.2 * error_ms(by_user)
     text = " ".join(report.render(by_user).split())
-    assert (
-        f"UNIX SOCKET: requests went over the Unix socket {path}; times are" in text
-    )
+    assert f"UNIX SOCKET: requests went over the Unix socket {path}; times are" in text
 
 
 def test_times_of_compressed_answers_have_no_bound(tmp_path: Path) -> None:
