@@ -6,13 +6,16 @@ All that connects to a server takes the same Route, so probes and scrapes go the
 
 import base64
 import os
-import ssl
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from loadgen.errors import BadInput
 from loadgen.util.redaction import WithCredentials, redact_user
+
+if TYPE_CHECKING:  # slow to import: flags need it not
+    import ssl
 
 CA_CERT, CLIENT_CERT, CLIENT_KEY = "--ca-cert", "--client-cert", "--client-key"
 PROXY, UNIX_SOCKET = "--proxy", "--unix-socket"
@@ -44,7 +47,7 @@ class Route(WithCredentials, frozen=True):
     proxy: str | None = None
     unix_socket: str | None = None
 
-    def tls_context(self) -> ssl.SSLContext:
+    def tls_context(self) -> "ssl.SSLContext":
         """Return the TLS context of the client, for HTTP/1.1; the same as before unless a file has
         changed.
 
@@ -79,7 +82,9 @@ def _tls_context(
     client_cert: str | None,
     client_key: str | None,
     _changes: tuple[object, ...],
-) -> ssl.SSLContext:
+) -> "ssl.SSLContext":
+    import ssl
+
     if ca_cert is not None:
         _require(CA_CERT, ca_cert, CERTIFICATE, "certificate")
     try:
@@ -124,7 +129,7 @@ def _require(flag: str, path: str, mark: bytes, noun: str, remedy: str = "") -> 
     return text
 
 
-def _unusable(flag: str, path: str | None, error: ssl.SSLError) -> BadInput:
+def _unusable(flag: str, path: str | None, error: "ssl.SSLError") -> BadInput:
     reason = (error.reason or str(error)).replace("_", " ").lower()
     return BadInput(flag, f"{path} cannot be used ({reason})", "name a valid PEM file")
 
