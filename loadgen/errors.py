@@ -29,7 +29,16 @@ class BadInput(LoadgenError):
 
 
 class Unreachable(LoadgenError):
-    """A server that does not respond at the address in the settings."""
+    """A server that does not respond at the address in the settings.
+
+    Args:
+        text: The message.
+        advises: Whether it says what to do.
+    """
+
+    def __init__(self, text: str, *, advises: bool = False) -> None:
+        super().__init__(text)
+        self.advises = advises
 
 
 class NotWritten(LoadgenError):

@@ -121,12 +121,15 @@ def holder(port: int) -> str:
     return "a process of another user" if inodes else "a server that is about to start"
 
 
-def servers(urls: Iterable[str]) -> tuple[int, ...]:
+def servers(urls: Iterable[str], unix_socket: str | None = None) -> tuple[int, ...]:
     """Return the ids of the processes on this machine that listen where these URLs point to.
 
     Args:
         urls: Of servers; those on other machines, and those that this user may not see, add none.
+        unix_socket: The path of the socket on which the server listens; None: on TCP ports.
     """
+    if unix_socket is not None:
+        return tuple(_owners(_listening_on(unix_socket)))
     inodes = set()
     for url in map(urlsplit, urls):
         if url.hostname and _is_here(url.hostname):
@@ -142,6 +145,14 @@ def _is_here(host: str) -> bool:
         except OSError:
             return False
     return True
+
+
+def _listening_on(path: str) -> set[str]:
+    """Return the link targets of the file descriptors of the Unix sockets with a path."""
+    table = Path("/proc/net/unix")
+    rows = table.read_text().splitlines()[1:] if table.exists() else []
+    fields = (row.split(maxsplit=7) for row in rows)
+    return {f"socket:[{row[6]}]" for row in fields if row[7:] == [path]}
 
 
 def _listening(port: int) -> set[str]:

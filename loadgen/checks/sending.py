@@ -91,7 +91,8 @@ def relief(run: RunData) -> str:
 
 def is_local(run: RunData) -> bool:
     """Whether a server of the run is on this machine, by its name."""
-    return any(urlsplit(url).hostname in _LOCAL for url in run.settings.urls)
+    local = [urlsplit(url).hostname in _LOCAL for url in run.settings.urls]
+    return any(local) or run.settings.unix_socket is not None
 
 
 def late_limit_ns(mean_gap_ns: float) -> float:

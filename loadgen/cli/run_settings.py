@@ -130,6 +130,9 @@ def warn_of_visible(flag_values: dict[str, Any]) -> None:
         logging.warning(
             VISIBLE.format("--base-url with a password", "name the server in a --config file")
         )
+    proxy = flag_values.get("proxy", "")
+    if "@" in proxy and not proxy.startswith("@"):
+        logging.warning(VISIBLE.format("--proxy with a password", "give @FILE"))
 
 
 def _with_prompts(settings: RunSettings, factor: int) -> RunSettings:

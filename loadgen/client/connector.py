@@ -1,145 +1,55 @@
-"""Connector: opens connections to the server of a target, with TLS, and says why where it cannot.
+"""Connector: opens connections to the server of a target, with TLS.
 
 TLS goes over a connection that is read and written elsewhere, so that the kernel's stamps belong to
 its bytes.
 """
 
 import asyncio
-import contextlib
-import errno
-import ipaddress
-import os
-import re
 import socket
 import ssl
-from typing import Any
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
-from aiohappyeyeballs import start_connection
+from loadgen.util.dialer import Dialer, client_problem
 
-from loadgen.core.outcome import Outcome
-from loadgen.util.source_address import SourceAddresses
-
-DEFAULT_PORTS = {"http": 80, "https": 443}
-# after so long without an answer the next address of the server is tried beside it (RFC 8305)
-NEXT_ADDRESS_S = 0.25
 READ_BYTES = 1 << 18
-# Errors of connecting that are this machine's, not the server's.
-OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
-LOOKING_UP = "looking up"
-CONNECTING = "connecting"
-TLS_HANDSHAKE = "TLS handshake"
 
 
-class Connector:
-    """Opens TCP connections to one server, and TLS sessions over them. The name of the server is
-    looked up once.
+class Opened(NamedTuple):
+    """A connection.
 
-    A look-up for each connection would take its time in a thread, and a changing answer would
-    change the target under test. Where a name has several addresses, connections begin with each in
-    turn.
-
-    Args:
-        url: Of the server.
-        timeout_s: Limit for the look-up, the connection and the TLS handshake together; None: no
-            limit.
-        verify_tls: Whether the server's certificate must be trusted.
-        sources: Creates the sockets.
+    Attributes:
+        transport: Its transport, with a protocol that does nothing.
+        tls: Its TLS session; None: it has none.
+        bytes_read: How many bytes were read from its socket: the answer of a proxy, the handshake.
     """
 
-    def __init__(
-        self, url: str, timeout_s: float | None, *, verify_tls: bool, sources: SourceAddresses
-    ) -> None:
-        parts = urlsplit(url)
-        self._host = parts.hostname or ""
-        self._port = parts.port or DEFAULT_PORTS[parts.scheme]
-        self._timeout_s = timeout_s
-        self._sources = sources
-        self._tls = client_context(verify=verify_tls) if parts.scheme == "https" else None
-        self._look_up: asyncio.Future[Any] | None = None
-        self._turn = 0
+    transport: asyncio.Transport
+    tls: "TlsStream | None"
+    bytes_read: int
 
-    @property
-    def uses_tls(self) -> bool:
-        """Whether connections have TLS."""
-        return self._tls is not None
 
-    async def open(self) -> tuple[asyncio.Transport, "TlsStream | None"]:
-        """Open a connection; its transport has a protocol that does nothing.
+class Connector(Dialer):
+    """Opens connections to one server, and TLS sessions over them, for the compiled reader."""
+
+    async def connect(self) -> Opened:
+        """Open a connection.
 
         Raises:
             CannotConnect: There is no connection.
         """
-        step = LOOKING_UP
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                addresses = await self._addresses()
-                step = CONNECTING
-                transport = await self._connect(addresses)
-                if self._tls is None:
-                    return transport, None
-                step = TLS_HANDSHAKE
-                try:
-                    tls = TlsStream(self._tls, self._host.removesuffix("."))
-                    await tls.do_handshake(transport)
-                except BaseException:
-                    transport.abort()
-                    raise
-                return transport, tls
-        except Exception as error:
-            raise cannot_connect(error, f"{self._host}:{self._port}", step) from error
+        return await self.open(self._begin)
 
-    def close(self) -> None:
-        """End a look-up that nobody waits for any more."""
-        if self._look_up is not None:
-            self._look_up.cancel()
-
-    async def _connect(self, addresses: list[Any]) -> asyncio.Transport:
-        loop = asyncio.get_running_loop()
-        first = self._turn % len(addresses)
-        self._turn += 1
-        connection = await start_connection(
-            [*addresses[first:], *addresses[:first]],
-            happy_eyeballs_delay=NEXT_ADDRESS_S,
-            loop=loop,
-            socket_factory=self._sources.socket,
-        )
+    async def _begin(self, connection: socket.socket, bytes_read: int) -> Opened:
+        transport, _ = await self.transport(connection, asyncio.Protocol)
+        if self.tls is None:
+            return Opened(transport, None, bytes_read)
         try:
-            transport, _ = await loop.create_connection(asyncio.Protocol, sock=connection)
+            tls = TlsStream(self.tls, self.tls_name)
+            await tls.do_handshake(transport)
         except BaseException:
-            with contextlib.suppress(OSError):  # uvloop may have closed it
-                connection.close()
+            transport.abort()
             raise
-        return transport
-
-    async def _addresses(self) -> list[Any]:
-        """Look the name up, unless that has been done or is under way; a failed look-up is
-        repeated.
-        """
-        look_up = self._look_up
-        if look_up is None or (
-            look_up.done() and (look_up.cancelled() or look_up.exception() is not None)
-        ):
-            flags = socket.AI_ADDRCONFIG  # a name only in the families that this machine has
-            with contextlib.suppress(ValueError):
-                ipaddress.ip_address(self._host)
-                flags = socket.AI_NUMERICHOST
-            look_up = self._look_up = asyncio.ensure_future(
-                asyncio.get_running_loop().getaddrinfo(
-                    self._host, self._port, type=socket.SOCK_STREAM, flags=flags
-                )
-            )
-            look_up.add_done_callback(_take_error)
-        addresses: list[Any] = await asyncio.shield(look_up)
-        return addresses
-
-
-def _take_error(look_up: "asyncio.Future[Any]") -> None:
-    """Take the error of a look-up that nobody may be waiting for any more, so that it is not
-    logged.
-    """
-    if not look_up.cancelled():
-        look_up.exception()
+        return Opened(transport, tls, bytes_read + tls.bytes_read)
 
 
 class TlsStream(asyncio.Protocol):
@@ -165,7 +75,7 @@ class TlsStream(asyncio.Protocol):
         self.bytes_read = 0
         self.is_partial = False
         self.closed = False
-        self.error: ssl.SSLError | None = None
+        self.error: OSError | None = None
 
     async def do_handshake(self, transport: asyncio.Transport) -> None:
         """Open the session over a transport, which has another protocol afterwards.
@@ -204,7 +114,8 @@ class TlsStream(asyncio.Protocol):
             self.is_partial = True
         except ssl.SSLError as error:
             self.closed = True
-            self.error = error
+            problem = client_problem(error)
+            self.error = error if problem is None else ConnectionError(problem)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def take_reply(self) -> bytes:
@@ -240,78 +151,3 @@ class TlsStream(asyncio.Protocol):
         else:
             self._handshake.set_result(None)
         self._transport.write(self._outgoing.read())
-
-
-def client_context(*, verify: bool) -> ssl.SSLContext:
-    """Make a TLS context for HTTP/1.1.
-
-    Args:
-        verify: Whether the certificate must be trusted and belong to the host; else any is
-            accepted.
-    """
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-class CannotConnect(Exception):
-    """No connection could be opened; the text says why.
-
-    Attributes:
-        outcome: What that makes of a request.
-    """
-
-    def __init__(self, outcome: Outcome, reason: str) -> None:
-        super().__init__(reason)
-        self.outcome = outcome
-
-
-def cannot_connect(error: Exception, address: str, step: str) -> CannotConnect:
-    """Return the error to raise for one that was met.
-
-    Args:
-        error: The error.
-        address: Host and port of the server.
-        step: LOOKING_UP, CONNECTING or TLS_HANDSHAKE.
-    """
-    # For several addresses, aiohappyeyeballs puts the errnos into the text only.
-    numbers = set(map(int, re.findall(r"\[Errno (\d+)\]", str(error))))
-    if (number := getattr(error, "errno", None)) is not None:
-        numbers = {number}
-    match error:
-        case (
-            socket.gaierror() | UnicodeError()
-        ):  # of a name with a label of more than 63 characters
-            reason = getattr(error, "strerror", None) or "no valid name"
-            return CannotConnect(Outcome.DNS_ERROR, f"no connection to {address} ({reason})")
-        case ssl.SSLCertVerificationError():
-            reason = f"{getattr(error, 'verify_message', '') or error}; see --insecure"
-            return CannotConnect(Outcome.TLS_ERROR, f"the certificate is not trusted ({reason})")
-        case ssl.SSLError():
-            reason = (
-                f"{getattr(error, 'reason', '') or error}; if the server has no TLS, write http://"
-            )
-            return CannotConnect(Outcome.TLS_ERROR, f"no TLS with {address} ({reason})")
-        case TimeoutError() if step == LOOKING_UP:
-            return CannotConnect(
-                Outcome.CONNECT_TIMEOUT, f"no address of {address} within --connect-timeout"
-            )
-        case TimeoutError() if step == TLS_HANDSHAKE:
-            return CannotConnect(
-                Outcome.CONNECT_TIMEOUT, "the TLS handshake took longer than --connect-timeout"
-            )
-        case TimeoutError():
-            # The system has a limit, too.
-            how_long = "in time" if error.errno else "within --connect-timeout"
-            return CannotConnect(Outcome.CONNECT_TIMEOUT, f"no connection to {address} {how_long}")
-        case OSError() if numbers:
-            outcome = Outcome.CLIENT_ERROR if numbers & OUR_LIMITS else Outcome.REFUSED
-            reasons = "; ".join(map(os.strerror, sorted(numbers)))
-            goal = "TLS with" if step == TLS_HANDSHAKE else "connection to"
-            return CannotConnect(outcome, f"no {goal} {address} ({reasons})")
-        case OSError():
-            return CannotConnect(Outcome.REFUSED, str(error))
-    return CannotConnect(Outcome.CLIENT_ERROR, str(error) or type(error).__name__)

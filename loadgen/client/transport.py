@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loadgen.client.alarm_queue import AlarmQueue
-from loadgen.client.connector import CannotConnect, Connector
+from loadgen.client.connector import Connector
 from loadgen.client.decoder import Decoder
 from loadgen.client.open_ends import OpenEnds
 from loadgen.client.timeouts import LimitWatch, Timeouts
@@ -26,6 +26,7 @@ from loadgen.core.server_threads import ServerThreads
 from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.failures import Reachability, ReachabilityTracker
 from loadgen.util.clock import NS_PER_S, clock_for, now_ns
+from loadgen.util.dialer import CannotConnect
 from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.target import Target
 
@@ -84,9 +85,9 @@ class Transport(Connections):
         self._is_open = False
         self._connector = Connector(
             target.url,
-            timeouts.connect / 1e9 or None,
-            verify_tls=target.verify_tls,
-            sources=sources or SourceAddresses(),
+            target.route,
+            timeouts.connect / NS_PER_S or None,
+            sources or SourceAddresses(),
         )
 
     async def open(self) -> None:
@@ -236,16 +237,17 @@ class Transport(Connections):
 
     async def _connect(self) -> Connection:
         try:
-            transport, tls = await self._connector.open()
+            transport, tls, bytes_read = await self._connector.connect()
         except CannotConnect as error:
-            if error.outcome is Outcome.REFUSED:
+            outcome = Outcome(error.kind)
+            if outcome is Outcome.REFUSED:
                 self._tracker.answered(self.heard_ns)
                 self._tracker.refused(now_ns(), str(error))
-            elif error.outcome is Outcome.TLS_ERROR:
+            elif outcome is Outcome.TLS_ERROR:
                 self._tracker.answered(now_ns())
             raise
         try:
-            connection = Connection(self, transport, self.read_loop, tls, self._scanner)
+            connection = Connection(self, transport, self.read_loop, tls, self._scanner, bytes_read)
             connection.transport.set_protocol(connection)
             connection.begin_reading()
         except BaseException:
@@ -317,7 +319,9 @@ class Transport(Connections):
         if isinstance(error, Exception) and not isinstance(error, CannotConnect | OSError):
             self.hook.on_fault(error)
         if error is not None and pool.waiting > pool.opening:
-            outcome = error.outcome if isinstance(error, CannotConnect) else Outcome.CLIENT_ERROR
+            outcome = (
+                Outcome(error.kind) if isinstance(error, CannotConnect) else Outcome.CLIENT_ERROR
+            )
             self._end_waiting(outcome, str(error) or type(error).__name__)
         if pool.waiting:
             self.serve()
@@ -358,7 +362,7 @@ class Transport(Connections):
             transport.set_protocol(asyncio.Protocol())
         # What is left of a request that was given up must not be sent, and a silent peer not keep a
         # TLS session.
-        if transport.get_write_buffer_size() or self._connector.uses_tls:
+        if transport.get_write_buffer_size() or self._connector.tls is not None:
             transport.abort()
         else:
             connection.shut()

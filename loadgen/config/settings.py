@@ -254,6 +254,7 @@ def public(settings: RunSettings) -> dict[str, Any]:
     values["classes"] = list(map(redacted_class, settings.classes))
     values["api_key"] = MARK if settings.api_key else None
     values["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
+    values["proxy"] = settings.proxy and redact_user(settings.proxy)
     values["engine_arg"] = [redact_flags(word) for word in settings.engine_arg]
     urls = shown_urls(settings)
     values["base_url"] = list(urls) if len(urls) > 1 else next(iter(urls), None)

@@ -2,7 +2,7 @@
 and server calls.
 
 Server calls are those beside the load: to the profiler, and what is called before the clock starts.
-`@FILE` in place of an API key, or of the value of a header, names a credential file.
+`@FILE` in place of an API key, of a proxy, or of the value of a header, names a credential file.
 """
 
 import os
@@ -28,7 +28,8 @@ POOLING_BACKENDS = {
 NO_HEADER = "none"  # value of --session-header
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
-_SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
+FROM_ENVIRONMENT = "env"  # value of --proxy
+_SERVER_SETTINGS = ("base_url", "host", "port", "unix_socket", "model", "backend", "endpoint")
 PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
 MAX_CREDENTIAL_LENGTH = 65536  # characters; no header may be longer
 
@@ -117,6 +118,28 @@ class TargetSettings:
         metavar="HEADER",
     )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
+    ca_cert: str | None = option(
+        None, TARGET, "PEM file of the authorities to trust (those of this machine)", metavar="FILE"
+    )
+    client_cert: str | None = option(
+        None, TARGET, "PEM file with a certificate for servers that want one", metavar="FILE"
+    )
+    client_key: str | None = option(
+        None, TARGET, "PEM file with its private key (that in --client-cert)", metavar="FILE"
+    )
+    server_name: str | None = option(
+        None, TARGET, "name that the server's certificate has (the host of its URL)", metavar="NAME"
+    )
+    proxy: str | None = option(
+        None,
+        TARGET,
+        "HTTP proxy to reach the server through, by CONNECT: http://USER:PASSWORD@HOST:PORT, @FILE "
+        "with that, or env for those that the environment names (none)",
+        metavar="URL|@FILE|env",
+    )
+    unix_socket: str | None = option(
+        None, TARGET, "Unix socket on which the server listens", metavar="PATH"
+    )
     server_metrics: tuple[str, ...] = option(
         (),
         TARGET,
@@ -263,7 +286,7 @@ def wants_simulator(settings: TargetSettings) -> bool:
 
 
 def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
-    """Replace `@FILE` in api_key and in the values of header by the content of the file.
+    """Replace `@FILE` in api_key, proxy and the values of header by the content of the file.
 
     A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard
     input.
@@ -278,9 +301,10 @@ def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: A file cannot be read, is empty, or has more than one line.
     """
     settings = dict(settings)
-    key = settings.get("api_key")
-    if isinstance(key, str) and key.startswith("@"):
-        settings["api_key"] = _read_credential("--api-key", key[1:])
+    for name, flag in (("api_key", "--api-key"), ("proxy", "--proxy")):
+        value = settings.get(name)
+        if isinstance(value, str) and value.startswith("@"):
+            settings[name] = _read_credential(flag, value[1:])
     if settings.get("header"):
         headers = []
         for header in settings["header"]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from loadgen.config import load_check, request_check, slo
+from loadgen.config import load_check, request_check, route_check, slo
 from loadgen.config.data import NO_TOKENIZER, RERANK, DataSettings, parse_ratios
 from loadgen.config.load import ALL_PROMPTS, CACHE, SALTED, SEED_FIELDS
 from loadgen.config.load_check import MAX_DURATION_S, MAX_REQUESTS
@@ -146,6 +146,7 @@ def check(settings: RunFields) -> None:
     _check_scale(settings)
     _check_engine(settings)
     _check_target(settings)
+    route_check.check(settings)
     request_check.check(settings)
     check_server_calls(settings)
     if settings.cache == SALTED and settings.tokenizer == NO_TOKENIZER:
@@ -334,7 +335,7 @@ def _check_engine(settings: RunFields) -> None:
             if getattr(settings, name) != getattr(RunFields, name):
                 raise BadInput(flag(name), "given without an engine to start", "give --engine")
         return
-    for name in ("base_url", "port"):
+    for name in ("base_url", "port", "proxy", "unix_socket"):
         if getattr(settings, name) is not None:
             problem = "given together with --engine, which starts its own server"
             raise BadInput(flag(name), problem, f"leave out {flag(name)} or --engine")

@@ -28,7 +28,7 @@ cdef class Arrivals:
     # its stamp if it emptied the socket, or when the request was sent: no byte that is read later
     # had come by then
     cdef int64_t emptied_ns
-    cdef int open(self, int fd, bint has_read) except -1
+    cdef int open(self, int fd) except -1
     cdef int begin_response(self, int64_t sent_ns) except -1
     cdef int64_t add(self, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, bint emptied) except? -1
     cdef int add_decoded(self, int64_t read_ns) except -1

@@ -56,13 +56,11 @@ cdef class Arrivals:
         learn_window(&self.window, self.fd)
         begin_segments(&self.segments, bytes_read)
 
-    cdef int open(self, int fd, bint has_read) except -1:
-        """Take the socket; `has_read`: something was read from it, with which the next read is
-        compared.
-        """
+    cdef int open(self, int fd) except -1:
+        """Take the socket; what was read from it is what the next read is compared with."""
         self.fd = fd
         learn_window(&self.window, fd)
-        if has_read:
+        if self.segments.bytes_read:
             ask_segments(&self.segments, fd)
         return 0
 

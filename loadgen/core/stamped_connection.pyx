@@ -67,6 +67,7 @@ cdef class Connection(KeptConnection):
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` after its handshake; None: the connection has no TLS.
         scanner: As that of a `Response`.
+        bytes_read: How many bytes were read from the socket before: a proxy's answer, a handshake.
 
     Attributes:
         tap: None, or an object that gets what is sent and all that arrives, before it is parsed.
@@ -75,17 +76,20 @@ cdef class Connection(KeptConnection):
         lost: Whether the connection has ended.
     """
 
-    def __init__(self, owner, transport, ReadLoop read_loop not None, tls=None, scanner=None):
+    def __init__(
+        self, owner, transport, ReadLoop read_loop not None, tls=None, scanner=None,
+        Py_ssize_t bytes_read=0
+    ):
         super().__init__(scanner)
         self.owner, self.transport = owner, transport
         self.read_loop, self.hook, self.tls = read_loop, read_loop.hook, tls
         self.fd = self.socket_fd = -1
-        self.arrivals = Arrivals(read_loop, 0 if tls is None else tls.bytes_read)
+        self.arrivals = Arrivals(read_loop, bytes_read)
 
     def begin_reading(self):
         """Start to read; from now on the transport belongs to this connection."""
         self.socket_fd = self.transport.get_extra_info("socket").fileno()
-        self.arrivals.open(self.socket_fd, self.tls is not None)
+        self.arrivals.open(self.socket_fd)
         self.is_readable = self.read_loop.fd >= 0
         if self.is_readable:
             # so that resume_writing is called when nothing is left to write

@@ -27,7 +27,10 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     for field in fields(RunSettings):
         if field.metadata["instead"] and getattr(settings, field.name) != field.default:
             raise BadInput(flag(field.name), "is for the command alone", field.metadata["instead"])
-    secrets = target.read_credential_files({"api_key": settings.api_key, "header": settings.header})
+    fields_of_secrets = ("api_key", "header", "proxy")
+    secrets = target.read_credential_files(
+        {name: getattr(settings, name) for name in fields_of_secrets}
+    )
     checked = endpoints.checked(settings.replace(**secrets))
     output_check.check_writable(checked)
     return checked

@@ -76,7 +76,7 @@ ADVICE = {
     "refused": "check that the server runs, and --base-url",
     "dns_error": "check the host in --base-url",
     "connect_timeout": "check that the host can be reached, and --base-url",
-    "tls_error": "check the certificate of the server, or give --insecure",
+    "tls_error": "check the certificate of the server and --ca-cert, or give --insecure",
     "timeout_first_token": "raise --first-token-timeout, or lower the load",
     "timeout": "raise --timeout, or lower the load",
     "stalled": "read the log of the server",

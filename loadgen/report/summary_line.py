@@ -167,6 +167,9 @@ def caveats(result: RunResult) -> Iterator[Part]:
         yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
     if result.insecure:
         yield "TLS certificate not verified", Colour.YELLOW
+    if result.provenance.way:
+        over_socket = result.provenance.settings.unix_socket is not None
+        yield "over a Unix socket" if over_socket else "through a proxy", Colour.NONE
     if result.simulated:
         yield "simulated engine", Colour.NONE
 

@@ -16,6 +16,7 @@ from loadgen.util import machine, source_address
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import plural
 from loadgen.util.partition import WHOLE, Partition
+from loadgen.workload import target
 from loadgen.workload.due_times import DueTimes
 
 # How long requests take: to the first token, and from each to the next; the tokens where their
@@ -172,7 +173,14 @@ def _pairs(settings: RunSettings) -> int:
 
 
 def _hosts(settings: RunSettings) -> dict[str, str]:
-    """Return the host of every server, by host and port."""
-    parts = map(urlsplit, settings.urls)
-    named = {part.netloc.rpartition("@")[2]: part.hostname or "" for part in parts}
-    return named or {"": settings.host or "127.0.0.1"}
+    """Return the host that connections reach, by host and port: of every server, or of its
+    proxy.
+    """
+    hosts = {}
+    for server in settings.apart():
+        route = target.route(server)
+        if route.unix_socket is not None:  # it needs no ports, of which loopback has the most
+            return {"": "127.0.0.1"}
+        parts = urlsplit(route.proxy or target.base_url(server))
+        hosts[parts.netloc.rpartition("@")[2]] = parts.hostname or ""
+    return hosts

@@ -73,7 +73,7 @@ async def get(source: Source) -> http_client.Reply:
         Unreachable: It did not answer, or not in time.
     """
     return await http_client.get(
-        source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S
+        source.url, headers=source.headers, route=source.route, timeout_s=PATIENCE_S
     )
 
 
@@ -96,7 +96,8 @@ async def scrape_order(
     if given == (OFF,):
         return None
     each = {target.base_url(alone): alone for alone in settings.apart()}
-    gpus_too = not simulated and any(map(_is_here, each)) and accelerators.installed()
+    is_here = settings.unix_socket is not None or any(map(_is_here, each))
+    gpus_too = not simulated and is_here and accelerators.installed()
     missing: tuple[str, ...] = ()
     if given not in ((), (AUTO,)):
         found = [await _named_source(url, each) for url in dict.fromkeys(given)]
@@ -197,7 +198,7 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSourc
 def _source(url: str, base: str, settings: RunSettings) -> Source:
     """Make a source of the target at `base`; credentials are sent to that server alone."""
     headers = target.headers(settings) if target.origin(url) == target.origin(base) else {}
-    return Source(url, base, headers, not settings.insecure)
+    return Source(url, base, headers, target.route(settings, url))
 
 
 class Scraper:

@@ -127,7 +127,7 @@ async def run(
             scraping=scraping,
             server_pids=()
             if server.processes
-            else await asyncio.to_thread(ports.servers, settings.urls),
+            else await asyncio.to_thread(ports.servers, settings.urls, settings.unix_socket),
             helper_pids=(os.getpid(), *(() if ahead is None else (ahead.pid,))),
         )
 

@@ -167,6 +167,8 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     about: dict[str, Any] = {"base_url": base} | {
         name: value and redacted(value) for name, value in answered.items()
     }
+    if way := str(target.route(settings)):
+        about["way"] = way
     if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
         resolved = resolved.replace(continuous_usage=False)
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, name):
@@ -192,9 +194,11 @@ async def _first_answer(
         is_over = time.monotonic() - begun >= limit_s
         try:
             reply = await http_client.get(
-                url, headers=target.headers(settings), verify_tls=not settings.insecure
+                url, headers=target.headers(settings), route=target.route(settings)
             )
         except Unreachable as error:
+            if is_over and error.advises:
+                raise
             if is_over:
                 raise Unreachable(
                     f"{error}; start the server, or name another with --base-url"
@@ -232,7 +236,7 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
     server = target.Target.from_settings(settings, model)
     body = server.body(Prompt("Hello", 1, 1, "probe"))
     reply = await http_client.send_json(
-        server.url, body, headers=server.headers, verify_tls=server.verify_tls
+        server.url, body, headers=server.headers, route=server.route
     )
     return reply.status not in (400, 422)
 
@@ -250,7 +254,7 @@ def _usable(root: Any) -> str | None:
 async def _version(base: str, settings: RunSettings) -> str | None:
     try:
         reply = await http_client.get(
-            f"{base}/version", verify_tls=not settings.insecure, timeout_s=2.0
+            f"{base}/version", route=target.route(settings), timeout_s=2.0
         )
     except Unreachable:
         return None

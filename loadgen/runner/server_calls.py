@@ -191,7 +191,7 @@ class ServerCalls:
                 body,
                 method=method,
                 headers=headers,
-                verify_tls=not self._settings.insecure,
+                route=target.route(self._settings, url),
                 timeout_s=TIMEOUT_S,
             )
         except Unreachable as unreachable:

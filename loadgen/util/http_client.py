@@ -2,25 +2,22 @@
 sends load.
 
 `get` and `send_json` are for code in an event loop, and `request` is for code that blocks. A
-request has a connection of its own. Redirects are not followed, and proxies of the environment are
-not used.
+request has a connection of its own, by the route of the load. Redirects are not followed.
 """
 
 import asyncio
-import base64
 import contextlib
 import os
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import orjson
 from msgspec import Struct
 
 from loadgen.errors import Unreachable
+from loadgen.util.route import DIRECT, Route, basic_auth
 
 MAX_BYTES = 16 << 20  # of a response to a probe
 READ_BYTES = 1 << 16
@@ -55,7 +52,7 @@ async def get(
     url: str,
     *,
     headers: dict[str, str] | None = None,
-    verify_tls: bool = True,
+    route: Route = DIRECT,
     timeout_s: float = 10.0,
 ) -> Reply:
     """Send a GET request.
@@ -64,7 +61,7 @@ async def get(
         url: Scheme http or https, host, port and path; a user in it is sent as basic
             authentication.
         headers: Headers of the request.
-        verify_tls: Whether to verify certificates.
+        route: How the server is reached.
         timeout_s: Limit for the whole response, s.
 
     Returns:
@@ -73,7 +70,7 @@ async def get(
     Raises:
         Unreachable: No response, none in time, or one that is too large.
     """
-    return await _exchange("GET", url, None, headers or {}, verify_tls, timeout_s)
+    return await _exchange("GET", url, None, headers or {}, route, timeout_s)
 
 
 async def send_json(
@@ -82,7 +79,7 @@ async def send_json(
     *,
     method: str = "POST",
     headers: dict[str, str],
-    verify_tls: bool | ssl.SSLContext,
+    route: Route,
     timeout_s: float = 60.0,
 ) -> Reply:
     """Send a request with a JSON body.
@@ -92,7 +89,7 @@ async def send_json(
         body: The JSON; empty: the request has no body.
         method: POST, or PATCH to change the resource.
         headers: Headers in addition to the content type.
-        verify_tls: Whether to verify certificates, or the TLS context to verify them with.
+        route: How the server is reached.
         timeout_s: Limit for the whole response, s.
 
     Returns:
@@ -102,7 +99,7 @@ async def send_json(
         Unreachable: As `get`.
     """
     content_type = {"Content-Type": "application/json"} if body else {}
-    return await _exchange(method, url, body or None, content_type | headers, verify_tls, timeout_s)
+    return await _exchange(method, url, body or None, content_type | headers, route, timeout_s)
 
 
 def request(
@@ -133,7 +130,7 @@ def request(
     headers = {} if data is None else {"Content-Type": "application/json"}
 
     async def wait() -> Reply:
-        reply = asyncio.ensure_future(_exchange(method, url, data, headers, True, timeout_s))
+        reply = asyncio.ensure_future(_exchange(method, url, data, headers, DIRECT, timeout_s))
         while not (await asyncio.wait([reply], timeout=WAIT_S))[0]:
             on_wait()
         return reply.result()
@@ -153,21 +150,25 @@ async def _exchange(
     url: str,
     body: bytes | None,
     headers: dict[str, str],
-    verify_tls: bool | ssl.SSLContext,
+    route: Route,
     timeout_s: float,
 ) -> Reply:
     import aiohttp  # takes 0.2 s of CPU time, which is not spent where nothing is asked
     from yarl import URL
 
+    from loadgen.util.dialer import CannotConnect
+    from loadgen.util.route_connector import RouteConnector
+
+    advice = ""
     try:
+        connector = RouteConnector(url, route)
+        advice = connector.advice
         place = URL(url, encoded=True)
         user = place.raw_authority.rpartition("@")[0]
         authorization = {"Authorization": basic_auth(user)} if user else {}
-        is_verified = verify_tls is True and place.scheme == "https"
-        tls = _verifying_context() if is_verified else verify_tls
         async with (
             aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=tls, force_close=True),
+                connector=connector,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
                 skip_auto_headers=("User-Agent", "Content-Type"),
                 # compression would cost the server CPU time
@@ -190,16 +191,11 @@ async def _exchange(
             return Reply(response.status, bytes(content), fields)
     except TimeoutError as error:
         raise Unreachable(f"{url}: no response in {timeout_s:g} s") from error
+    except CannotConnect as error:
+        raise Unreachable(f"{url}: {error}", advises=error.advises) from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise Unreachable(f"{url}: {_reason(error, url)}") from error
-
-
-@cache
-def _verifying_context() -> ssl.SSLContext:
-    """Return the TLS context that trusts the certificates of this machine, as aiohttp's does."""
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+        reason, advice = _reason(error, advice)
+        raise Unreachable(f"{url}: {reason}{advice}", advises=bool(advice)) from error
 
 
 @contextlib.contextmanager
@@ -221,37 +217,23 @@ def certificates_unread() -> Iterator[None]:
             os.environ[variable] = path
 
 
-def basic_auth(user: str) -> str:
-    """Return the Authorization header for `user:password` as a URL writes it."""
-    return "Basic " + base64.b64encode(unquote(user).encode()).decode()
-
-
-def _reason(error: Exception, url: str) -> str:
+def _reason(error: Exception, advice: str) -> tuple[str, str]:
+    """Return why there is no response, and what to do: `advice` where the server said nothing."""
     import aiohttp
 
+    from loadgen.util.dialer import client_problem
+
     match error:
-        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
-            why = getattr(cause, "verify_message", None) or cause
-            return f"the certificate is not trusted ({why}; see --insecure)"
-        case aiohttp.ClientConnectorSSLError(os_error=cause):
-            why = getattr(cause, "reason", None) or cause
-            return f"no TLS with {_place(url)} ({why}; if the server has no TLS, write http://)"
+        case OSError(__cause__=ssl.SSLError() as cause):
+            return client_problem(cause) or str(cause), ""
         case aiohttp.ServerDisconnectedError():
-            return "the server closed the connection without a response"
+            return "the server closed the connection without a response", advice
         case aiohttp.ClientPayloadError():
-            return "the server closed the connection within its response"
+            return "the server closed the connection within its response", ""
         case aiohttp.ClientResponseError(message=why):
-            return f"the response is not HTTP ({' '.join(why.split())[:80].rstrip(' ^')})"
+            return f"the response is not HTTP ({' '.join(why.split())[:80].rstrip(' ^')})", ""
         case OSError(errno=number) if number:
-            return (
-                f"no connection to {_place(url)} "
-                f"({os.strerror(number) if number > 0 else error.strerror})"
-            )
+            return f"the connection broke ({os.strerror(number)})", advice
         case ValueError():  # its text may show a header, and so the key
-            return "invalid URL or header"
-    return str(error) or type(error).__name__
-
-
-def _place(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+            return "invalid URL or header", ""
+    return str(error) or type(error).__name__, ""

@@ -10,9 +10,8 @@ from msgspec import field, structs
 
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import NO_HEADER
+from loadgen.config.target import FROM_ENVIRONMENT, NO_HEADER
 from loadgen.errors import BadInput
-from loadgen.util import http_client
 from loadgen.util.redaction import (
     HEADER_NAME,
     KEY_VARIABLE,
@@ -20,6 +19,7 @@ from loadgen.util.redaction import (
     header_name,
     redact_user,
 )
+from loadgen.util.route import DIRECT, Route, basic_auth, proxy_of_environment, proxy_url
 from loadgen.workload import endpoints, image
 from loadgen.workload.endpoints.api import LORA_PATH, SAMPLING, Api, Counts
 from loadgen.workload.prompt import Prompt
@@ -41,7 +41,7 @@ class Target(WithCredentials, frozen=True):
         generates: Whether answers have tokens; embeddings and scores have none.
         streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
-        verify_tls: Whether certificates are verified.
+        route: How the server is reached.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
         session_header: The header with the id of the session, in requests of sessions; None: there
@@ -57,7 +57,7 @@ class Target(WithCredentials, frozen=True):
     generates: bool = True
     streams: bool = True
     content_parts: bool = False
-    verify_tls: bool = True
+    route: Route = DIRECT
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
     session_header: str | None = "X-Session-ID"
@@ -83,7 +83,7 @@ class Target(WithCredentials, frozen=True):
             generates=settings.generates,
             streams=settings.streams,
             content_parts=settings.content_parts,
-            verify_tls=not settings.insecure,
+            route=route(settings),
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
             session_header=None
@@ -212,6 +212,8 @@ def base_url(settings: RunSettings) -> str:
     trailing slash.
     """
     if not settings.urls:
+        if settings.unix_socket is not None and settings.host is None and settings.port is None:
+            return "http://localhost"
         host = settings.host or "127.0.0.1"
         address = f"[{host}]" if ":" in host else host
         return f"http://{address}:{8000 if settings.port is None else settings.port}"
@@ -223,6 +225,35 @@ def origin(url: str) -> tuple[str, str | None, int | None]:
     """Return scheme, host and port of a URL. The default port is that of the scheme."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def route(settings: RunSettings, url: str | None = None) -> Route:
+    """Return how to reach a URL; None: the server, the first of several.
+
+    Its trust and its proxy are those of the settings for each URL. A Unix socket, and a name that
+    a certificate must have, are the server's alone.
+
+    Raises:
+        BadInput: The environment, which `--proxy env` asks, names a proxy that cannot be used.
+    """
+    proxy = settings.proxy
+    if proxy is not None:
+        proxy = (
+            proxy_of_environment(url or base_url(settings))
+            if proxy == FROM_ENVIRONMENT
+            else proxy_url(proxy)
+        )
+    servers = map(base_url, settings.apart()) if url is not None else ()
+    is_server = url is None or origin(url) in map(origin, servers)
+    return Route(
+        verify=not settings.insecure,
+        ca_cert=settings.ca_cert,
+        client_cert=settings.client_cert,
+        client_key=settings.client_key,
+        server_name=settings.server_name if is_server else None,
+        proxy=proxy,
+        unix_socket=settings.unix_socket if is_server else None,
+    )
 
 
 def headers(settings: RunSettings) -> dict[str, str]:
@@ -239,7 +270,7 @@ def headers(settings: RunSettings) -> dict[str, str]:
             if api.key_header is not None:
                 fields[api.key_header] = key
     else:
-        fields["Authorization"] = http_client.basic_auth(user)
+        fields["Authorization"] = basic_auth(user)
     for line in settings.header:
         name, equals, value = line.partition("=")
         if not equals or not HEADER_NAME.fullmatch(name.strip()):

@@ -7,8 +7,8 @@ import ssl
 
 import pytest
 
-from loadgen.client.connector import CONNECTING, LOOKING_UP, TLS_HANDSHAKE, cannot_connect
 from loadgen.core.outcome import Outcome
+from loadgen.util.dialer import CONNECTING, LOOKING_UP, TLS_HANDSHAKE, cannot_connect
 
 REFUSED, UNREACHABLE, FILES, PORTS = (
     errno.ECONNREFUSED,
@@ -104,10 +104,10 @@ def test_error_is_an_outcome_with_a_reason(
     error: Exception, step: str, outcome: Outcome, said: str
 ) -> None:
     found = cannot_connect(error, "a:1", step)
-    assert (found.outcome, str(found)) == (outcome, said)
+    assert (Outcome(found.kind), str(found)) == (outcome, said)
 
 
 def test_host_name_that_cannot_be_encoded_is_no_name() -> None:
     with pytest.raises(UnicodeError) as found:
         f"{'a' * 64}.example".encode("idna")
-    assert cannot_connect(found.value, "a:1", LOOKING_UP).outcome is Outcome.DNS_ERROR
+    assert cannot_connect(found.value, "a:1", LOOKING_UP).kind == "dns_error"

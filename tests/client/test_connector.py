@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from loadgen.client import connector
-from loadgen.client.connector import CannotConnect, Connector
-from loadgen.core.outcome import Outcome
+from loadgen.client.connector import Connector
+from loadgen.util import dialer
+from loadgen.util.dialer import CannotConnect
+from loadgen.util.route import DIRECT
 from loadgen.util.source_address import SourceAddresses
 
 ADDRESSES = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"10.0.0.{n}", 80)) for n in (1, 2, 3)]
@@ -31,7 +32,7 @@ class Network:
         self.tried: list[list[str]] = []
         self.answers: list[Any] = [ADDRESSES]
         self.held = False
-        monkeypatch.setattr(connector, "start_connection", self._start_connection)
+        monkeypatch.setattr(dialer, "start_connection", self._start_connection)
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", self._look_up, raising=False)
 
     async def _look_up(self, host: str, port: int, **_: Any) -> Any:
@@ -49,12 +50,12 @@ class Network:
 
 
 def connector_for(url: str = "http://a.example:80", timeout_s: float | None = None) -> Connector:
-    return Connector(url, timeout_s, verify_tls=True, sources=SourceAddresses())
+    return Connector(url, DIRECT, timeout_s, SourceAddresses())
 
 
 async def refusal(opening: Connector) -> CannotConnect:
     with pytest.raises(CannotConnect) as refused:
-        await opening.open()
+        await opening.connect()
     return refused.value
 
 
@@ -63,7 +64,7 @@ async def test_a_name_is_looked_up_once_and_each_address_is_the_first_in_turn(
 ) -> None:
     network, opening = Network(monkeypatch), connector_for()
     for _ in range(4):
-        assert (await refusal(opening)).outcome is Outcome.REFUSED
+        assert (await refusal(opening)).kind == "refused"
     assert network.asked == [("a.example", 80)]
     assert [tried[0] for tried in network.tried] == ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.1"]
     assert network.tried[1] == ["10.0.0.2", "10.0.0.3", "10.0.0.1"]
@@ -84,8 +85,8 @@ async def test_a_look_up_that_failed_is_repeated(monkeypatch: pytest.MonkeyPatch
         socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"),
         ADDRESSES,
     ]
-    assert (await refusal(opening)).outcome is Outcome.DNS_ERROR
-    assert (await refusal(opening)).outcome is Outcome.REFUSED
+    assert (await refusal(opening)).kind == "dns_error"
+    assert (await refusal(opening)).kind == "refused"
     assert len(network.asked) == 2
 
 
@@ -95,8 +96,8 @@ async def test_a_look_up_without_an_answer_ends_at_the_limit_and_with_the_run(
     network, opening = Network(monkeypatch), connector_for(timeout_s=0.01)
     network.held = True
     found = await refusal(opening)
-    assert (found.outcome, str(found)) == (
-        Outcome.CONNECT_TIMEOUT,
+    assert (found.kind, str(found)) == (
+        "connect_timeout",
         "no address of a.example:80 within --connect-timeout",
     )
     opening.close()

@@ -8,13 +8,14 @@ import ssl
 import pytest
 import trustme
 
-from loadgen.client.connector import TlsStream, client_context
+from loadgen.client.connector import TlsStream
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.engines.sim.http1 import LAST_CHUNK, chunk
 from loadgen.testing.replies import STREAM, delta
+from loadgen.util.route import Route
 from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.tls_session import TlsSession
 
@@ -66,7 +67,7 @@ def authority() -> trustme.CA:
 @pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
 def contexts(request: pytest.FixtureRequest, authority: trustme.CA) -> Contexts:
     """The contexts of a client that trusts the authority, and of a server; of either version."""
-    client, server = client_context(verify=True), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    client, server = ssl.create_default_context(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.configure_trust(client)
     authority.issue_cert(HOST).configure_cert(server)
     client.maximum_version = request.param
@@ -249,11 +250,13 @@ async def test_certificate_of_another_host_is_refused(contexts: Contexts) -> Non
 
 async def test_certificate_of_an_unknown_authority_is_refused(contexts: Contexts) -> None:
     with pytest.raises(ssl.SSLCertVerificationError, match="issuer"):
-        await with_tls((client_context(verify=True), contexts[1]))
+        await with_tls((Route().tls_context(), contexts[1]))
 
 
 async def test_any_certificate_will_do_where_none_is_verified(contexts: Contexts) -> None:
-    stream, server, _ = await with_tls((client_context(verify=False), contexts[1]), "other.test")
+    stream, server, _ = await with_tls(
+        (Route(verify=False).tls_context(), contexts[1]), "other.test"
+    )
     assert server.decrypt(stream.encrypt(b"x")) == b"x"
 
 
@@ -267,7 +270,7 @@ async def test_any_certificate_will_do_where_none_is_verified(contexts: Contexts
 async def test_connection_that_ends_in_the_handshake_fails_it(
     error: Exception | None, said: str
 ) -> None:
-    stream = TlsStream(client_context(verify=False), HOST)
+    stream = TlsStream(Route(verify=False).tls_context(), HOST)
     handshake = asyncio.ensure_future(stream.do_handshake(Wire()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     stream.connection_lost(error)
@@ -276,7 +279,7 @@ async def test_connection_that_ends_in_the_handshake_fails_it(
 
 
 async def test_server_without_tls_fails_the_handshake() -> None:
-    stream, wire = TlsStream(client_context(verify=False), HOST), Wire()
+    stream, wire = TlsStream(Route(verify=False).tls_context(), HOST), Wire()
     handshake = asyncio.ensure_future(stream.do_handshake(wire))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     stream.data_received(b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -13,22 +13,22 @@ from loadgen.core.record import Record
 from loadgen.core.request_encoder import RequestEncoder
 from loadgen.testing.faulty import HEADER
 from loadgen.util.clock import now_ns
+from loadgen.util.route import DIRECT, Route
 from loadgen.workload.endpoints.api import Api
 from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 
 TOKENS = 6
+UNVERIFIED = Route(verify=False)
 PROMPT = Prompt("Hello there", 2, TOKENS, "test/0")
 S = 1_000_000_000
 NEIGHBOURS = 3
 
 
-def target(
-    url: str, fault: str | None = None, *, verify_tls: bool = True, api: Api = CHAT
-) -> Target:
+def target(url: str, fault: str | None = None, *, route: Route = DIRECT, api: Api = CHAT) -> Target:
     headers = {HEADER: fault} if fault else {}
-    return Target(url + api.path, "m", api, headers=headers, verify_tls=verify_tls)
+    return Target(url + api.path, "m", api, headers=headers, route=route)
 
 
 class Sender:
@@ -49,10 +49,10 @@ class Sender:
         url: str,
         timeouts: Timeouts | None = None,
         *,
-        verify_tls: bool = True,
+        route: Route = DIRECT,
         api: Api = CHAT,
     ) -> None:
-        self.url, self.target = url, target(url, verify_tls=verify_tls, api=api)
+        self.url, self.target = url, target(url, route=route, api=api)
         self.transport = Transport(self.target, timeouts or Timeouts(connect=10 * S))
         self.transport.on_end = self._ended
         self.records: list[Record] = []

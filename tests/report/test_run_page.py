@@ -537,7 +537,7 @@ def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:
     assert table["4"][:3] == ["not confirmed", "450.0", "405.0 to 540.0"]
     whole = "4 requests/s could not be confirmed: 1 run has too few requests to show it;"
     assert has(whole, data)
-    assert has(" would halve the intervals", data)
+    assert has("would halve the intervals", data)
 
 
 def test_a_search_that_finds_nothing_is_red() -> None:

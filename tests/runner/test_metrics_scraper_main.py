@@ -14,6 +14,7 @@ from loadgen.runner import metrics_scraper_main
 from loadgen.runner.metrics_scraper_main import scrape_order
 from loadgen.util import http_client
 from loadgen.util.http_client import Reply
+from loadgen.util.route import Route
 
 FOLDER = Path("/nowhere")
 TEXT, JSON, HTML = Reply(200, b"up 1\n", {}), Reply(200, b"[]", {}), Reply(200, b"<html>", {})
@@ -125,7 +126,7 @@ async def test_certificates_are_checked_unless_the_settings_say_otherwise(asked)
     for insecure in (False, True):
         order = await scrape_order(RunSettings(base_url="https://h", insecure=insecure), FOLDER)
         assert order is not None
-        assert order.sources[0].verify_tls is not insecure
+        assert order.sources[0].route == Route(verify=not insecure)
 
 
 @pytest.mark.parametrize(

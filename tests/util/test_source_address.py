@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from loadgen.client.connector import OUR_LIMITS
 from loadgen.errors import BadInput
 from loadgen.util import machine, source_address
+from loadgen.util.dialer import OUR_LIMITS
 from loadgen.util.source_address import (
     BIND_ADDRESS_NO_PORT,
     CONNECTIONS_PER_LOOPBACK,

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.util.route import DIRECT, Route
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target, base_url, endpoint, headers, is_chat
 
@@ -300,7 +301,7 @@ def test_a_path_that_cannot_stand_in_a_request_line_is_refused(path):
 
 
 def test_certificates_are_checked_unless_told_otherwise():
-    assert (target().verify_tls, target(insecure=True).verify_tls) == (True, False)
+    assert (target().route, target(insecure=True).route) == (DIRECT, Route(verify=False))
 
 
 # -- credentials

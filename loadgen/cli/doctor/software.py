@@ -85,7 +85,10 @@ def proxies(environment: Mapping[str, str]) -> Limit:
         return Limit(
             "proxies", State.OK, "none in the environment", "requests go directly to the server", ""
         )
-    bounds = "loadgen ignores them; other tools may use them, and then measure the proxy, too"
+    bounds = (
+        "loadgen ignores them without --proxy env; other tools may use them, and then measure the "
+        "proxy, too"
+    )
     return Limit("proxies", State.OK, f"{', '.join(names)} set", bounds, f"unset {' '.join(names)}")
 
 

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-import ssl
 from dataclasses import dataclass, field
 
 import orjson
 
 from loadgen.errors import BadInput, Unreachable
 from loadgen.util import http_client
+from loadgen.util.route import Route
 
 EVERY_S = 1.0
 TIMEOUT_S = 10.0
@@ -37,23 +37,15 @@ class Receiver:
             raise BadInput(
                 "--progress-url", f"{self.url!r} is not a URL", "write it with http:// or https://"
             )
-        self.trust()
-
-    def trust(self) -> "bool | ssl.SSLContext":
-        """Return how to verify TLS: a context, or whether to verify at all.
-
-        Raises:
-            BadInput: The certificates cannot be read.
-        """
-        if self.insecure or self.ca_cert is None:
-            return not self.insecure
         try:
-            return ssl.create_default_context(cafile=self.ca_cert)
-        except (OSError, ssl.SSLError) as error:
-            problem = f"{self.ca_cert} cannot be read ({error.strerror or error})"
-            raise BadInput(
-                "--progress-ca-cert", problem, "name a PEM file of certificates"
-            ) from error
+            self.route.tls_context()
+        except BadInput as error:
+            raise BadInput("--progress-ca-cert", error.problem, error.remedy) from error
+
+    @property
+    def route(self) -> Route:
+        """How it is reached."""
+        return Route(verify=not self.insecure, ca_cert=None if self.insecure else self.ca_cert)
 
 
 class Reporter:
@@ -66,7 +58,6 @@ class Reporter:
 
     def __init__(self, receiver: Receiver | None) -> None:
         self._receiver = receiver
-        self._trust = receiver is None or receiver.trust()
         self._percent = 0.0
         self._changed = asyncio.Event()
         self._last: asyncio.Future[None] | None = None  # the report that was sent last
@@ -107,7 +98,7 @@ class Reporter:
                 orjson.dumps({"progress": percent}),
                 method="PATCH",
                 headers=headers,
-                verify_tls=self._trust,
+                route=receiver.route,
                 timeout_s=TIMEOUT_S,
             )
         except Unreachable as error:

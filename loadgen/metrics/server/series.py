@@ -13,6 +13,7 @@ from msgspec import Struct, field, structs
 
 from loadgen.metrics.server.names import ACCEPTED_AT, COUNTERS, HIGHEST, SUMMED
 from loadgen.util.redaction import WithCredentials
+from loadgen.util.route import DIRECT, Route
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 # Before the clock starts; while it runs; after the last request has ended.
@@ -28,13 +29,13 @@ class Source(WithCredentials, frozen=True):
         url: The url of the endpoint, for GET.
         target: Base URL of the server.
         headers: The headers of the request, credentials among them.
-        verify_tls: Whether certificates are checked.
+        route: How it is reached.
     """
 
     url: str
     target: str
     headers: dict[str, str] = field(default_factory=dict)
-    verify_tls: bool = True
+    route: Route = DIRECT
 
 
 class ScrapeOrder(Struct, frozen=True):

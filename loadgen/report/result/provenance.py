@@ -56,6 +56,10 @@ class Engine(Struct, frozen=True, kw_only=True):
     """Facts about the server. Keys that do not apply are missing."""
 
     base_url: Annotated[str | UnsetType, "Where it listens."] = UNSET
+    way: Annotated[
+        str | UnsetType,
+        "How it was reached: through a proxy, over a Unix socket; missing: directly.",
+    ] = UNSET
     server_header: Annotated[str | UnsetType | None, "Its `Server` header; null: it has none."] = (
         UNSET
     )
@@ -208,6 +212,13 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
         """The URLs of the servers; empty if none is known."""
         urls = self.settings.base_url or ""
         return " and ".join(urls) if isinstance(urls, tuple) else urls
+
+    @property
+    def way(self) -> str:
+        """How the servers were reached; empty if directly."""
+        engine = self.saved_engine
+        ways = (server.get("way") for server in engine.get("targets", [engine]))
+        return " and ".join(dict.fromkeys(filter(None, ways)))
 
     @cached_property
     def engine(self) -> Engine:

@@ -155,7 +155,9 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
     if changes.get("header"):
         yield f"# FILE must contain the value of {flag('header')}: one file for each header."
     if any(
-        MARK in json.dumps(changes[name]) for name in ("base_url", "engine_arg") if name in changes
+        MARK in json.dumps(changes[name])
+        for name in ("base_url", "proxy", "engine_arg")
+        if name in changes
     ):
         yield f"# Put what was left out in place of {MARK}."
 

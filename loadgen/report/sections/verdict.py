@@ -108,6 +108,10 @@ def interruptions(result: RunResult) -> Iterator[str]:
     """Write why the run, its streams or its connections were not as they should be."""
     if result.insecure:
         yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
+    if (way := result.provenance.way) and result.provenance.settings.unix_socket is None:
+        yield f"PROXY: requests went {way}, whose time is in every latency."
+    elif way:
+        yield f"UNIX SOCKET: requests went {way}; times are those of reads: the kernel stamps none."
     if result.partial:
         lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
         yield f"PARTIAL: {result.partial}{f'; requests: {lost}' if lost else ''}."

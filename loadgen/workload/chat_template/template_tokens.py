@@ -102,7 +102,7 @@ def _chat(target: Target) -> dict[str, Any]:
 
 async def _post(target: Target, url: str, body: dict[str, Any]) -> dict[str, Any]:
     reply = await http_client.send_json(
-        url, orjson.dumps(body), headers=target.headers, verify_tls=target.verify_tls
+        url, orjson.dumps(body), headers=target.headers, route=target.route
     )
     answer = reply.json() if reply.status == 200 else None
     return answer if isinstance(answer, dict) else {}

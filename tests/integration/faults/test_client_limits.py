@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from loadgen.client import connector
 from loadgen.core.outcome import Outcome
 from loadgen.testing.faulty import Faulty
+from loadgen.util import dialer
 from tests.helpers.fault_requests import Sender, assert_good
 
 
@@ -39,7 +39,7 @@ async def test_missing_local_resources_are_client_errors(
         async def none_left(*_: object, **__: object) -> None:
             raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr(connector, "start_connection", none_left)
+        monkeypatch.setattr(dialer, "start_connection", none_left)
         record = await sender.one()
         assert (record.outcome, record.sent) == (Outcome.CLIENT_ERROR, 0)
         assert os.strerror(number) in (record.detail or "")

@@ -21,7 +21,15 @@ from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
 from loadgen.util import machine
 from loadgen.util.clock import now_ns
-from tests.helpers.fault_requests import NEIGHBOURS, S, Sender, assert_good, neighbours, until
+from tests.helpers.fault_requests import (
+    NEIGHBOURS,
+    UNVERIFIED,
+    S,
+    Sender,
+    assert_good,
+    neighbours,
+    until,
+)
 from tests.helpers.scripted_server import closing_at_once
 
 PAUSE_NS = int(REFUSED_PAUSE_S * S)
@@ -265,7 +273,10 @@ class TestTls:
 
     @pytest.mark.usefixtures("no_rest")
     async def test_tls_need_not_be_verified(self, tls: ssl.SSLContext) -> None:
-        async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
+        async with (
+            serving(tls=tls) as faulty,
+            Sender(faulty.url, route=UNVERIFIED) as sender,
+        ):
             await sender.transport.warm(1)
             for number in range(3):
                 record = await sender.one()
@@ -287,7 +298,10 @@ class TestTls:
     async def test_faults_have_the_same_outcome_over_tls(
         self, tls: ssl.SSLContext, fault: str, outcome: Outcome
     ) -> None:
-        async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
+        async with (
+            serving(tls=tls) as faulty,
+            Sender(faulty.url, route=UNVERIFIED) as sender,
+        ):
             async with neighbours(sender):
                 assert (await sender.one(fault)).outcome is outcome
             assert faulty.requests == sender.sent
@@ -373,7 +387,7 @@ class TestAbandon:
 
             accepting = asyncio.create_task(asyncio.to_thread(accepted))
             url = f"https://127.0.0.1:{listening.getsockname()[1]}"
-            async with Sender(url, verify_tls=False) as sender:
+            async with Sender(url, route=UNVERIFIED) as sender:
                 assert await sender.transport.warm(1) == 1
                 peer = await accepting
             with socket.socket(

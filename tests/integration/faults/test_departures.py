@@ -10,7 +10,7 @@ import trustme
 
 from loadgen.core.outcome import Outcome
 from loadgen.testing.faulty import Faulty, serving
-from tests.helpers.fault_requests import Sender, assert_good, neighbours, until
+from tests.helpers.fault_requests import UNVERIFIED, Sender, assert_good, neighbours, until
 
 MS = 1_000_000
 
@@ -45,7 +45,10 @@ async def test_a_user_leaves_a_stream_that_aiohttps_reader_decodes(faulty: Fault
 async def test_a_user_leaves_over_tls() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    async with serving(tls=context) as faulty, Sender(faulty.url, verify_tls=False) as sender:
+    async with (
+        serving(tls=context) as faulty,
+        Sender(faulty.url, route=UNVERIFIED) as sender,
+    ):
         sender.leave = (100, -1)
         assert (await sender.one("endless")).outcome is Outcome.DISCONNECTED
         await until(lambda: faulty.open == 0)

@@ -24,7 +24,7 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.testing.faulty import serving
 from loadgen.testing.replies import STREAM, delta
 from tests.helpers.command_line import TOKENIZER
-from tests.helpers.fault_requests import TOKENS, S, Sender, assert_good, until
+from tests.helpers.fault_requests import TOKENS, UNVERIFIED, S, Sender, assert_good, until
 from tests.helpers.timed_server import timed_server
 from tests.helpers.tls_session import TlsSession
 
@@ -86,13 +86,19 @@ class TestStamps:
         "fault", ["none", "length", "until-close", "cut-chunking", "byte-by-byte"]
     )
     async def test_each_framing_has_kernel_stamps(self, tls: ssl.SSLContext, fault: str) -> None:
-        async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
+        async with (
+            serving(tls=tls) as faulty,
+            Sender(faulty.url, route=UNVERIFIED) as sender,
+        ):
             record = await sender.one(fault)
             assert (record.outcome, record.events, record.by_reader) == (Outcome.OK, TOKENS, False)
             assert record.user_stamped == 0
 
     async def test_compressed_answer_has_user_stamps(self, tls: ssl.SSLContext) -> None:
-        async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
+        async with (
+            serving(tls=tls) as faulty,
+            Sender(faulty.url, route=UNVERIFIED) as sender,
+        ):
             record = await sender.one("gzip")
             assert_good(record)
             assert (record.by_reader, record.user_stamped) == (True, TOKENS)
@@ -112,7 +118,7 @@ class TestCertificate:
             assert "the certificate is not trusted (unable to get local issuer" in (
                 record.detail or ""
             )
-            assert "see --insecure" in (record.detail or "")
+            assert "see --ca-cert and --insecure" in (record.detail or "")
         assert faulty.requests == 0
 
     @pytest.mark.usefixtures("trusted")
@@ -141,7 +147,7 @@ class TestCertificate:
             peer.shutdown(socket.SHUT_WR)
             drain(peer)
 
-        async with one_connection(refuse) as url, Sender(url, verify_tls=False) as sender:
+        async with one_connection(refuse) as url, Sender(url, route=UNVERIFIED) as sender:
             record = await sender.one()
         assert record.outcome in (Outcome.TLS_ERROR, Outcome.REFUSED)
         assert "certificate required" in (record.detail or "").replace("_", " ").lower()
@@ -211,7 +217,10 @@ class TestHandshake:
             assert await sender.transport.warm(1) == 0
             record = await sender.one()
             assert (record.outcome, record.sent) == (Outcome.REFUSED, 0)
-            assert record.detail == "connection closed inside the TLS handshake"
+            assert record.detail == (
+                "connection closed inside the TLS handshake; if it wants a client certificate, "
+                "give --client-cert"
+            )
 
     async def test_server_that_resets_is_refused(self) -> None:
         def reset(peer: socket.socket) -> None:
@@ -247,7 +256,10 @@ class TestHandshake:
 
 class TestStream:
     async def test_tokens_of_one_segment_are_exact(self, tls: ssl.SSLContext) -> None:
-        async with serving(tls=tls) as server, Sender(server.url, verify_tls=False) as sender:
+        async with (
+            serving(tls=tls) as server,
+            Sender(server.url, route=UNVERIFIED) as sender,
+        ):
             record = await sender.one("one-segment")
         assert (record.outcome, record.user_stamped, record.earliest) == (Outcome.OK, 0, None)
 
@@ -286,7 +298,7 @@ async def broken_after_a_token(tls: ssl.SSLContext, *, apart: bool) -> Record:
             peer.sendall(token + no_tls)
         drain(peer)
 
-    async with one_connection(answer) as url, Sender(url, verify_tls=False) as sender:
+    async with one_connection(answer) as url, Sender(url, route=UNVERIFIED) as sender:
         (waiting,) = sender.start()
         (record,) = sender._waiting
         await until(lambda: record.events or waiting.done())

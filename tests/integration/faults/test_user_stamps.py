@@ -5,7 +5,6 @@ says so.
 import asyncio
 import contextlib
 import gzip
-import socket
 import time
 import zlib
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ import pytest
 
 import loadgen
 from loadgen import report
-from loadgen.client import connector
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
@@ -109,27 +107,19 @@ def assert_user_stamped(result: loadgen.Result, server: TimedServer, records: li
     assert error_ms(result) > 0.5 * STALL_S * 1e3
 
 
-def test_socket_without_stamps_widens_the_client_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The kernel stamps nothing of a Unix socket; the run asks the same server over TCP what it
-    serves.
-    """
-
-    async def over_unix(*_: object, **__: object) -> socket.socket:
-        opened = socket.socket(socket.AF_UNIX)
-        opened.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(opened, str(tmp_path / "socket"))
-        return opened
-
-    with timed_server(GAP_S, path=tmp_path / "socket") as server:
+def test_socket_without_stamps_widens_the_client_error(tmp_path: Path) -> None:
+    """The kernel stamps nothing of a Unix socket."""
+    path = tmp_path / "socket"
+    with timed_server(GAP_S, path=path) as server:
         by_kernel, _ = asyncio.run(measured(server.url, tmp_path / "tcp"))
-        with monkeypatch.context() as patch:
-            patch.setattr(connector, "start_connection", over_unix)
-            by_user, records = asyncio.run(measured(server.url, tmp_path / "unix"))
+        by_user, records = asyncio.run(
+            measured(server.url, tmp_path / "unix", unix_socket=str(path))
+        )
         assert_user_stamped(by_user, server, records)
     assert by_kernel.tokens.user_stamped_events == 0
     assert error_ms(by_kernel) < 0.2 * error_ms(by_user)
+    text = " ".join(report.render(by_user).split())
+    assert f"UNIX SOCKET: requests went over the Unix socket {path}; times are" in text
 
 
 def test_times_of_compressed_answers_have_no_bound(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import trustme
 from msgspec import structs
 
 from loadgen.core.outcome import Outcome
-from tests.helpers.fault_requests import Sender
+from tests.helpers.fault_requests import UNVERIFIED, Sender
 from tests.helpers.fault_runs import PATIENCE_S, job, run, run_recorded
 from tests.helpers.scripted_server import GOOD, Script, read_request, serving
 
@@ -80,7 +80,7 @@ async def test_connections_are_opened_before_the_first_request_is_due(
         work = job(url, tmp_path, 40, request_rate=400.0, base_url=url)
         work = structs.replace(
             work,
-            targets=tuple(structs.replace(target, verify_tls=False) for target in work.targets),
+            targets=tuple(structs.replace(target, route=UNVERIFIED) for target in work.targets),
         )
         found = await run(work)
     assert found.snapshot.outcomes == {"ok": 40}

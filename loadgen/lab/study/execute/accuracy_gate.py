@@ -239,7 +239,7 @@ async def _reply(target: Target, question: Question) -> str:
         target.url,
         orjson.dumps(body | template_options(target.fields)),
         headers=target.headers,
-        verify_tls=target.verify_tls,
+        route=target.route,
         timeout_s=ANSWER_S,
     )
     data: Any = reply.json() if reply.status == 200 else None
