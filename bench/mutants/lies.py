@@ -96,7 +96,7 @@ LIES = (
         "connector limit 100",
         (
             Edit(
-                "loadgen/client/connector.py",
+                "loadgen/util/dialer.py",
                 "        step = LOOKING_UP\n",
                 "        while self._turn >= 100:\n            await asyncio.sleep(0.01)\n"
                 "        step = LOOKING_UP\n",
