@@ -4,10 +4,12 @@ Each tool has a table of its flags, and a function that reads those that mean so
 What is not the same is said: nothing is translated in silence.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
+from loadgen.cli.compat import OLD_DATASET, TRANSLATED
 from loadgen.cli.translate import shell_words
 from loadgen.cli.translate.aiperf import AIPERF, GENAI
 from loadgen.cli.translate.evalscope import EVALSCOPE
@@ -20,16 +22,12 @@ from loadgen.cli.translate.translation import Translation, read_yaml
 from loadgen.cli.translate.vllm_scripts import VLLM_OFFLINE, VLLM_SERVING
 from loadgen.errors import BadInput
 
-# By the name of --compat; the last two are known by their commands alone.
-TOOLS = {
-    "aiperf": AIPERF,
-    "genai-perf": GENAI,
-    "guidellm": GUIDELLM,
-    "inference-perf": INFERENCE_PERF,
-    "evalscope": EVALSCOPE,
-    "llmperf": LLMPERF,
-}
+TOOLS = dict(
+    zip(TRANSLATED, (AIPERF, GENAI, GUIDELLM, INFERENCE_PERF, EVALSCOPE, LLMPERF), strict=True)
+)
 KNOWN = (*TOOLS.values(), VLLM_OFFLINE, VLLM_SERVING)
+PROFILES = ("constant", "poisson", "concurrent", "synchronous", "throughput", "sweep")
+OR_TRANSLATE = "or give the whole command to `loadgen translate`"
 REMEDY = (
     "give a whole command of AIPerf, genai-perf, guidellm, evalscope perf, llmperf or vLLM in "
     "quotes, or a file of inference-perf or guidellm"
@@ -47,43 +45,80 @@ def translate(text: str) -> Translation:
         BadInput: It is no command or file of a known tool.
     """
     content = _content(text)
-    if (tool := _tool_of_file(content)) is not None and tool.in_file is not None:
-        given = Given(tool.in_file(content))
-        return _translated(tool, given, Translation(tool.title, given))
+    if (tool := _tool_of_file(content)) is not None:
+        return _of_file(tool, content)
     words = shell_words.split(content)
     found = _command(words)
     if found is None:
-        raise BadInput(
-            "command", f"{content.split(chr(10))[0][:60]!r} is none of a known tool", REMEDY
-        )
+        first = content.strip().partition("\n")[0][:60]
+        raise BadInput("command", f"{first!r} is no command of a known tool", REMEDY)
     tool, begin, end = found
     environment = {
         match[1]: match[2] for word in words[:begin] if (match := ASSIGNMENT.fullmatch(word))
     }
-    return of_words(tool, words[begin:end], environment, words[max(0, begin - 3) : end])
+    return _of_words(
+        tool, words[begin:end], Translation(tool.title, words[max(0, begin - 3) : end], environment)
+    )
 
 
-def of_words(
-    tool: Tool,
-    words: Sequence[str],
-    environment: dict[str, str] | None = None,
-    written: Sequence[str] = (),
-) -> Translation:
-    """Translate the words of a command line.
+def for_run(name: str, words: Sequence[str]) -> Translation:
+    """Translate the words behind `loadgen run --compat NAME`; flags that only loadgen has stay.
+
+    Raises:
+        BadInput: No command asks for the same load, or a value is wrong.
+    """
+    tool = TOOLS[name]
+    for command in tool.commands:  # it may be typed whole
+        if [*words[: len(command.split())]] == command.split():
+            words = words[len(command.split()) :]
+            break
+    result = _of_words(tool, words, Translation(tool.title, words, os.environ, own_flags=True))
+    if result.blocked:
+        remedy = "`loadgen translate` prints the nearest command"
+        raise BadInput(
+            "--compat", f"no command asks for the same load: {result.blocked[0]}", remedy
+        )
+    return result
+
+
+def equivalent(name: str, words: Sequence[str]) -> str | None:
+    """Describe what to do with a flag of these tools, or with a profile of guidellm; None if none
+    has it.
 
     Args:
-        tool: The tool.
-        words: Its words behind the name of the command.
-        environment: The variables that are set in front of it.
-        written: The words with the name of the command.
+        name: The flag.
+        words: The whole command line: the tool that knows most of its flags is meant.
     """
-    result = Translation(tool.title, written or words, environment)
+    if name in PROFILES:
+        return f"this is a profile of guidellm: add --compat guidellm, {OR_TRANSLATE}"
+    flags = {word.partition("=")[0] for word in words if word.startswith("-")}
+    known = {
+        tool: sum(TOOLS[tool].flag(flag) is not None for flag in flags)
+        for tool in TOOLS
+        if TOOLS[tool].flag(name) is not None
+    }
+    if not known:
+        return None
+    best = [tool for tool, count in known.items() if count == max(known.values())]
+    if name == OLD_DATASET and max(known.values()) == 1:
+        return (
+            "this is a flag of an older vLLM; use --dataset-name sharegpt --dataset-path FILE; of "
+            "evalscope perf: add --compat evalscope"
+        )
+    titles = " or ".join(TOOLS[tool].title for tool in best)
+    return f"this is a flag of {titles}: add --compat {' or '.join(best)}, {OR_TRANSLATE}"
+
+
+def _of_words(tool: Tool, words: Sequence[str], result: Translation) -> Translation:
     path = next((word for word in words if word.endswith((".yaml", ".yml"))), None)
     if tool.in_file is not None and path is not None and Path(path).is_file():
-        given = Given(tool.in_file(Path(path).read_text(encoding="utf-8")))
-    else:
-        given = read(tool, words, result)
-    return _translated(tool, given, result)
+        return _of_file(tool, Path(path).read_text(encoding="utf-8"))
+    return _translated(tool, read(tool, words, result), result)
+
+
+def _of_file(tool: Tool, text: str) -> Translation:
+    values = {} if tool.in_file is None else tool.in_file(text)
+    return _translated(tool, Given(values), Translation(tool.title, values))
 
 
 def _translated(tool: Tool, given: Given, result: Translation) -> Translation:

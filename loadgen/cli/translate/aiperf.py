@@ -59,9 +59,7 @@ def finish(given: Given, result: Translation, *, genai_perf: bool = False) -> No
     fields: dict[str, Any] = {}
     for text in given.all("--extra-inputs"):
         fields |= pairs(text)
-    result.serve(given.get("--url", "localhost:8000"), api, given.get("--endpoint"))
-    for url in given.all("--url")[1:]:
-        result.differ("servers", f"{url} is a further server: give --base-url again for it")
+    result.serve(given.all("--url") or ["localhost:8000"], api, given.get("--endpoint"))
     if "--streaming" not in given and api not in POOLING:
         result.put("--disable-stream")
     for header in given.all("--header"):

@@ -126,7 +126,10 @@ FLAGS: tuple[Flag, ...] = (
         "--custom-dataset-type",
     ),
     part("`--dataset-name sharegpt --turns all`", "--public-dataset"),
-    part("`--trace-block-size`", "--isl-block-size --synthetic-input-tokens-block-size"),
+    part(
+        "`--trace-block-size`",
+        "--isl-block-size --synthetic-input-tokens-block-size --prompt-input-tokens-block-size",
+    ),
     part("`--goodput ttft:200 tpot:50 e2el:5000`", "--goodput -g", SOME),
     part("`--server-metrics`; off for the other", "--server-metrics", SOME),
     part("`--server-metrics off`", "--no-server-metrics", NONE),
@@ -179,6 +182,25 @@ FLAGS: tuple[Flag, ...] = (
         "for AIPerf",
         "--random-range-ratio",
     ),
+    blocks(
+        "the query and the passages of `--dataset-name random-rerank` have one length: "
+        "`--random-input-len`",
+        "--rankings-passages-stddev --rankings-passages-prompt-token-mean "
+        "--rankings-passages-prompt-token-stddev --rankings-query-prompt-token-mean "
+        "--rankings-query-prompt-token-stddev",
+    ),
+    blocks(
+        "it warms the caches of agents up first: `--cache warm` sends each prefix once",
+        "--agentic-cache-warmup-duration --agentic-warmup-grace-period --burst-phase-starts",
+    ),
+    blocks(
+        "give the data set with `--dataset-name hf` or agentic", "--hf-subset --hf-weka-dataset"
+    ),
+    blocks(
+        "requests that are due while others are open are sent here, always",
+        "--open-loop-replay --no-open-loop-replay --open-loop-strict",
+        NONE,
+    ),
     # What is not the same, in the same load.
     differs("warm-up-by-time", WARM_UP, "--warmup-duration"),
     differs("warm-up-by-time", WARM_UP, "--num-warmup-sessions --warmup-*"),
@@ -196,7 +218,8 @@ FLAGS: tuple[Flag, ...] = (
     differs(
         "pauses",
         "pauses of sessions and traces are as recorded; `--max-think-time` cuts those of agents",
-        "--*-idle-gap-cap-seconds --max-idle-gap-cap-seconds --ignore-trace-delays",
+        "--max-idle-gap-cap-seconds --system-idle-gap-cap-seconds "
+        "--trace-idle-gap-cap-seconds --ignore-trace-delays",
     ),
     differs(
         "cache",
@@ -226,6 +249,22 @@ FLAGS: tuple[Flag, ...] = (
         "corpus",
         "random prompts have words of loadgen's own",
         "--prompt-corpus --random-corpus-style --system-prompt --system-prompt-file",
+    ),
+    differs(
+        "least-tokens",
+        "min_tokens is sent as a field of `--extra-body`",
+        "--force-min-tokens --no-force-min-tokens",
+        NONE,
+    ),
+    differs(
+        "servers",
+        "several servers share the requests evenly: `--base-url` for each",
+        "--url-strategy",
+    ),
+    differs(
+        "latency",
+        "latencies are as measured, with the network",
+        "--network-latency-mean --network-latency-automatic --network-latency-ping-interval",
     ),
     # What is not needed.
     needless("loadgen runs no code of a model", "--tokenizer-trust-remote-code", NONE),
@@ -280,6 +319,13 @@ FLAGS: tuple[Flag, ...] = (
         "--mlflow-* --wandb-* --otel-*",
         SOME,
     ),
+    needless(
+        "how AIPerf sends requests",
+        "--transport --transport-type --request-content-type --session-header --omit-kv-hints "
+        "--uuid-and-strip --apply-chat-template --download-video-content --gen-ai-provider "
+        "--unsafe-override --allow-dataset-wrap --no-allow-dataset-wrap",
+        SOME,
+    ),
     needless("how AIPerf's processes talk to each other", "--zmq-* --api-host --api-port"),
 )
 
@@ -301,6 +347,11 @@ GENAI_PERF: tuple[Flag, ...] = (
         "`min_tokens` is sent as the length, where the server knows it",
         "--output-tokens-mean-deterministic",
         NONE,
+    ),
+    blocks(f"it chooses loads itself: {SEARCH}", "--sweep-range --sweep-list"),
+    blocks(
+        "of `genai-perf analyze`, `process-export-files` and `config`, which measure nothing",
+        "--input-directory -d --override-config --version",
     ),
     part("`--max-concurrency` sessions at a time", "--session-concurrency"),
     *FLAGS,

@@ -134,7 +134,7 @@ def finish(given: Given, result: Translation) -> None:
         result.block(f"--api {name}: evalscope starts the model itself; here --engine does")
         result.differ("engine", "the server is started with vLLM's defaults")
     else:
-        result.serve(url, api)
+        result.serve([url], api)
     if "--no-stream" in given and api not in POOLING:
         result.put("--disable-stream")
     answers = _answers(given)

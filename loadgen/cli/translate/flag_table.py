@@ -1,7 +1,7 @@
 """The flags of a tool and what becomes of each, and the words of its command line read by them."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -37,11 +37,6 @@ class Flag(Struct, frozen=True):
     blocks: bool = False
     needless: bool = False
     no_op: tuple[str, ...] = ()
-
-    @property
-    def meaning(self) -> str:
-        """What a page says of it, in Markdown."""
-        return f"no counterpart: {self.here}" if self.needless or self.blocks else self.here
 
     def is_named(self, name: str) -> bool:
         """Whether a spelling is one of its own."""
@@ -140,7 +135,7 @@ def read(tool: Tool, words: Sequence[str], result: "Translation") -> Given:
     no value of one, is said in the result.
     """
     values: dict[str, list[str]] = {}
-    flag, name, taken = None, "", 0
+    flag, name, key, taken = None, "", "", 0
     for word in words:
         if word == "--":  # in front of the flags of perf_analyzer
             continue
@@ -148,16 +143,20 @@ def read(tool: Tool, words: Sequence[str], result: "Translation") -> Given:
             name, equals, value = word.partition("=")
             name = f"--{name[2:].replace('_', '-')}" if name.startswith("--") else name
             flag, taken = tool.flag(name), len(equals)
+            if flag is None and result.own is not None:
+                result.own.append(word)
+                continue
             key = flag.names[0] if flag and not flag.names[0].endswith("*") else name
-            given = values.setdefault(key, [])
-            given += [value] if equals else []
+            values.setdefault(key, []).extend([value] if equals else [])
             if flag is None and not tool.passes_others:
                 result.block(
-                    f"{name}: not a flag of {tool.title}, maybe one of a fork; what it asks "
-                    "for is not known"
+                    f"{name}: not a flag of {tool.title}, maybe one of a fork; what it asks for is "
+                    "not known"
                 )
+        elif flag is None and name and result.own is not None:
+            result.own.append(word)
         elif name and taken < _limit(flag) and not shell_words.is_array(word):
-            given.append(word)
+            values[key].append(word)
             taken += 1
         elif shell_words.is_variable(word) or shell_words.is_array(word):
             result.leave(word, "holds further flags, which are not seen here")
@@ -190,8 +189,3 @@ def apply(tool: Tool, given: Given, result: "Translation") -> None:
 
 def _is_flag(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not word[1:].replace(".", "").isdigit()
-
-
-def spellings(flags: Iterable[Flag]) -> list[str]:
-    """Return all spellings of flags."""
-    return [name for flag in flags for name in flag.names]

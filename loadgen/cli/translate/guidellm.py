@@ -47,7 +47,7 @@ def finish(given: Given, result: Translation) -> None:
     api = APIS.get(str(form), COMPLETIONS if old else CHAT)
     if form and str(form) not in APIS:
         result.block(f"requests of {form} are not supported")
-    result.serve(str(backend.get("target") or given.get("--target")), api)
+    result.serve([str(backend.get("target") or given.get("--target"))], api)
     _backend(backend, result)
     _named(given, result, api, new=new, old=old)
     profile = _fields(given.get("--profile", "sweep"))

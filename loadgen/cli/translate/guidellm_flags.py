@@ -30,6 +30,7 @@ FLAGS: tuple[Flag, ...] = (
     same("--model", "--model"),
     same("--quiet", "--disable-progress --disable-console-interactive", NONE),
     same("--quiet", "--disable-console --disable-console-outputs", NONE),
+    same("--metadata", "--label -l", SOME),
     part("`--seed`; N for value=N", "--random-seed --seed"),
     part("`--base-url`, without /v1", "--target"),
     part("`--tokenizer`; NAME for model=NAME", "--processor --tokenizer"),
@@ -95,7 +96,6 @@ FLAGS: tuple[Flag, ...] = (
         "`--save-result`, `--records`, `--hlog`, `--json`",
         "--outputs --output-formats --output-format",
     ),
-    needless("`--metadata KEY=VALUE`", "--label -l"),
     needless("`--goodput` for its slo", "--metrics"),
     needless(
         "how guidellm loads data and forms requests",

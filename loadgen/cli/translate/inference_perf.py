@@ -110,7 +110,7 @@ def finish(given: Given, result: Translation) -> None:
     if path := given.get("--config_file"):
         result.block(f"the settings are in a file: `loadgen translate {path}`")
     api = APIS.get(given.get("--api.type", "completion"), CHAT)
-    result.serve(given.get("--server.base_url"), api)
+    result.serve([given.get("--server.base_url")], api)
     if not _value(given, "--api.streaming", default=False):
         result.put("--disable-stream")
     for name, value in _value(given, "--api.headers", default={}).items():

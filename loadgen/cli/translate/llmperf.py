@@ -30,7 +30,7 @@ FLAGS: tuple[Flag, ...] = (
 
 def finish(given: Given, result: Translation) -> None:
     """Translate what the flags of a command say together."""
-    result.serve(result.environment.get(SERVER, f"${SERVER}"), CHAT)
+    result.serve([result.environment.get(SERVER, f"${SERVER}")], CHAT)
     if KEY in result.environment:
         result.put("--api-key", result.environment[KEY])
     if given.get("--llm-api", "openai") != "openai":

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from loadgen.cli.translate import shell_words
@@ -36,6 +36,7 @@ class Translation:
     Attributes:
         title: The name of the tool.
         written: The words of the command, flags without their values.
+        own: Words with flags of loadgen among those of the tool; None: there may be none.
         environment: The variables that are set in front of the command.
         differs: What is not the same even so, by a name.
         without: Words of the command that have no counterpart, with the reason.
@@ -43,9 +44,15 @@ class Translation:
     """
 
     def __init__(
-        self, title: str, written: Iterable[str] = (), environment: Mapping[str, str] | None = None
+        self,
+        title: str,
+        written: Iterable[str] = (),
+        environment: Mapping[str, str] | None = None,
+        *,
+        own_flags: bool = False,
     ) -> None:
         self.title = title
+        self.own: list[str] | None = [] if own_flags else None
         self.written = frozenset(word.partition("=")[0] for word in written)
         self.environment = environment or {}
         self.differs: dict[str, str] = {}
@@ -90,7 +97,8 @@ class Translation:
         if self._body:
             flags["--extra-body"] = (_without_marks(json.dumps(self._body)),)
         ordered = sorted(flags.items(), key=lambda item: FIXED.get(item[0], len(FIXED)))
-        return [word for flag, values in ordered for word in _written(flag, values)]
+        words = [word for flag, values in ordered for word in _written(flag, values)]
+        return words + (self.own or [])
 
     def text(self) -> str:
         """Return the command and the notes, which are comments of a shell, as lines."""
@@ -107,18 +115,18 @@ class Translation:
 
     # -- what several tools say alike
 
-    def serve(self, url: str, api: str, endpoint: str = "") -> None:
-        """Name the server.
+    def serve(self, urls: Sequence[str], api: str, endpoint: str = "") -> None:
+        """Name the server, or several.
 
         Args:
-            url: As the tool takes it: maybe without http://, or with the path of an API.
+            urls: As the tool takes them: maybe without http://, or with the path of an API.
             api: The name of loadgen's API.
             endpoint: The path, if the command names one.
         """
-        base, path = _base_and_path(url)
-        path = f"/{endpoint.lstrip('/')}" if endpoint else path
-        if base:
-            self.put("--base-url", base)
+        parts = [_base_and_path(url) for url in urls if url]
+        if parts:
+            self.put("--base-url", *(base for base, _ in parts))
+        path = f"/{endpoint.lstrip('/')}" if endpoint else "".join(path for _, path in parts[:1])
         self.put("--backend", api)
         if path and path != PATHS.get(api):
             self.put("--endpoint", path)
@@ -297,6 +305,8 @@ def _is_true(value: Any) -> bool:
 
 
 def _written(flag: str, values: tuple[str, ...]) -> list[str]:
+    if flag == "--base-url":
+        return [word for value in values for word in (flag, value)]
     if flag == "--engine-arg" or (values and values[0].startswith("-")):
         return [f"{flag}={value}" for value in values]
     return [flag, *values]
@@ -308,8 +318,6 @@ def _notes(texts: Iterable[str]) -> list[str]:
 
 def _base_and_path(url: str) -> tuple[str, str]:
     """Split a URL into that of the server, with http://, and the path of an API, or ""."""
-    if not url:
-        return "", ""
     api = re.search(r"/(?:chat/completions|completions|responses|embeddings|rerank)/?$", url)
     base = url[: api.start()] if api else url.rstrip("/")
     if api and base.startswith("$") and shell_words.is_variable(base):
