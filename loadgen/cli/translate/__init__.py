@@ -157,6 +157,8 @@ def _command(words: Sequence[str]) -> tuple[Tool, int, int] | None:
         if isinstance(word, Operator):
             continue
         name = PurePath(word).name
+        if shell_words.is_variable(name):  # a variable with the path of the tool
+            name = name.strip("${}").lower().replace("_", "-")
         for tool in KNOWN:
             for command in tool.commands:
                 parts = command.split()

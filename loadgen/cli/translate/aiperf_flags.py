@@ -289,9 +289,7 @@ FLAGS: tuple[Flag, ...] = (
     ),
     needless("the server's metrics are kept with the result", "--server-metrics-formats", SOME),
     needless("`--profile` starts the server's profiler", "--server-profiler*"),
-    needless(
-        "genai-perf's name of the service; the API is known from --endpoint-type", "--service-kind"
-    ),
+    part("not needed: the API is known from --endpoint-type", "--service-kind"),
     needless("images are random colors", "--image-source --image-source-sampling"),
     needless(
         "pauses of `--dataset-name agentic` always begin at the end of an answer",

@@ -4,8 +4,6 @@
 tokens are its defaults, and are sent.
 """
 
-from typing import Any
-
 from loadgen.cli.translate.flag_table import (
     NONE,
     SOME,
@@ -18,7 +16,7 @@ from loadgen.cli.translate.flag_table import (
     part,
     same,
 )
-from loadgen.cli.translate.shell_words import product, varies
+from loadgen.cli.translate.shell_words import has_variable, number, product
 from loadgen.cli.translate.translation import CHAT, COMPLETIONS, Translation, pairs, swept
 
 APIS = {
@@ -166,7 +164,7 @@ def _body(given: Given, result: Translation) -> None:
         if values := given.all(flag):
             result.body({field: values})
     extra = given.get("--extra-args")
-    if varies(extra) and not extra.startswith("{"):
+    if has_variable(extra) and not extra.startswith("{"):
         result.leave(extra, "holds further fields of the body, which are not seen here")
         if given.get("--min-tokens") and given.get("--min-tokens") == _answers(given):
             result.eos(ignored=True)  # answers have their full length either way
@@ -310,9 +308,9 @@ def _load(given: Given, result: Translation) -> None:
 
 def _requests(sessions: str, turns: str) -> str:
     low, _, high = turns.partition(":")
-    if not high or varies(sessions + turns):
+    if not high or not (low + high).isdigit():
         return product(sessions, low)
-    return f"{int(sessions) * (int(low) + int(high)) / 2:.0f}"
+    return product(sessions, f"{(int(low) + int(high)) / 2:g}")
 
 
 def _open(result: Translation, rates: list[str], counts: list[str]) -> None:
@@ -326,11 +324,11 @@ def _open(result: Translation, rates: list[str], counts: list[str]) -> None:
         )
 
 
-def _warm_up(given: Given, result: Translation, counts: list[Any]) -> None:
-    number = given.get("--warmup-num")
-    if not varies(number) and float(number) < 1 and counts and counts[0].isdigit():
-        number = f"{float(number) * int(counts[0]):.0f}"
-    result.put("--num-warmups", number)
+def _warm_up(given: Given, result: Translation, counts: list[str]) -> None:
+    warm_ups = given.get("--warmup-num")
+    if 0 < (number(warm_ups) or 0) < 1 and counts:
+        warm_ups = product(warm_ups, counts[0])
+    result.put("--num-warmups", warm_ups)
     result.differ(
         "warm-up-overlaps",
         "evalscope's warm-ups share the slots with the measured "

@@ -38,6 +38,11 @@ class Flag(Struct, frozen=True):
     needless: bool = False
     no_op: tuple[str, ...] = ()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether its values count, and not its name alone."""
+        return not (self.differs or self.blocks or self.needless or self.names[0].endswith("*"))
+
     def is_named(self, name: str) -> bool:
         """Whether a spelling is one of its own."""
         return any(
@@ -146,7 +151,7 @@ def read(tool: Tool, words: Sequence[str], result: "Translation") -> Given:
             if flag is None and result.own is not None:
                 result.own.append(word)
                 continue
-            key = flag.names[0] if flag and not flag.names[0].endswith("*") else name
+            key = flag.names[0] if flag is not None and flag.is_read else name
             values.setdefault(key, []).extend([value] if equals else [])
             if flag is None and not tool.passes_others:
                 result.block(
@@ -172,18 +177,22 @@ def _limit(flag: Flag | None) -> float:
 
 def apply(tool: Tool, given: Given, result: "Translation") -> None:
     """Add to a result what each flag says alone, then what they say together."""
+    said: dict[Flag, list[str]] = {}
     for name in given:
         flag, values = tool.flag(name), given.all(name)
         if flag is None or (values and values[-1] in flag.no_op):
             continue
         if flag.to:
             result.put(flag.to, *(values if flag.values == SOME else values[-1:]))
-        elif flag.blocks:
-            result.block(f"{name}: {flag.here}")
-        elif flag.needless:
-            result.leave(name, flag.here)
+        elif not flag.is_read:
+            said.setdefault(flag, []).append(name)
+    for flag, names in said.items():
+        if flag.blocks:
+            result.block(f"{', '.join(names)}: {flag.here}")
         elif flag.differs:
-            result.differ(flag.differs, f"{name}: {flag.here}")
+            result.differ(flag.differs, f"{', '.join(names)}: {flag.here}")
+        elif flag.needless:
+            result.leave(", ".join(names), flag.here)
     tool.finish(given, result)
 
 

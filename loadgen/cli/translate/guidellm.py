@@ -11,6 +11,7 @@ from typing import Any
 
 from loadgen.cli.translate.flag_table import Given, Tool
 from loadgen.cli.translate.guidellm_flags import FLAGS, WINDOW
+from loadgen.cli.translate.shell_words import is_variable
 from loadgen.cli.translate.translation import (
     CHAT,
     COMPLETIONS,
@@ -86,14 +87,18 @@ def _backend(fields: Mapping[str, Any], result: Translation) -> None:
         result.put("--api-key", str(fields["api_key"]))
     if "timeout" in fields:
         result.put("--timeout", str(fields["timeout"]))
-    if str(fields.get("stream", "true")).lower() == "false":
+    stream = str(fields.get("stream", True)).lower()
+    if stream == "false":
         result.put("--disable-stream")
-    for name, value in (fields.get("headers") or {}).items():
-        result.put("--header", f"{name}={value}")
+    elif stream != "true":
+        result.leave(stream, "says whether answers are streamed: --disable-stream if it is false")
+    if headers := fields.get("headers"):
+        result.put("--header", *(f"{name}={value}" for name, value in headers.items()))
     extras = fields.get("extras") or {}
     result.body(extras.get("body", extras) if isinstance(extras, dict) else {})
     result.body(fields.get("extra_body") or {})
     if str(fields.get("kind", "openai_http")) not in ("openai_http", "openai"):
+        result.put("--engine", "vllm")
         result.block(
             f"backend {fields['kind']}: loadgen measures servers over HTTP; start it with "
             "--engine vllm"
@@ -109,7 +114,7 @@ def _named(given: Given, result: Translation, api: str, *, new: bool, old: bool)
     seed = given.get("--random-seed")
     if seed:
         result.put("--seed", str(_fields(seed).get("value", seed)))
-    if name and not new and not old and _is_synthetic(_fields(given.get("--data"))):
+    if name and not new and not old and "prompt_tokens" in given.get("--data"):
         result.put("--dataset-rule", "guidellm-0.5")
 
 
@@ -121,9 +126,16 @@ def _is_synthetic(data: Mapping[str, Any]) -> bool:
 
 
 def _data(given: Given, result: Translation, api: str) -> None:
-    data = _fields(given.get("--data"))
+    text = given.get("--data")
+    data = _fields(result.environment.get(text.strip("${}"), text))
     if len(given.all("--data")) > 1:
         result.block("several --data: one data set is sent")
+    if is_variable(str(data.get("kind", ""))):
+        result.block(f"--data {data['kind']}: what it holds is not seen; give its value")
+        return
+    if not data:
+        result.block("no --data: give the prompts")
+        return
     if not _is_synthetic(data):
         _file(given, result, data)
         return
@@ -239,6 +251,8 @@ def _load(
     elif kind == "throughput":
         result.put("--max-concurrency", cap or levels or CAP)
     elif kind in ("constant", "poisson", "async"):
+        if not levels and "--override" not in given:
+            result.block(f"profile {kind} has no rate: give --request-rate")
         result.put("--request-rate", levels)
         if kind != "poisson":
             result.put("--burstiness", "inf")

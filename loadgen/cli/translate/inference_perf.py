@@ -113,8 +113,8 @@ def finish(given: Given, result: Translation) -> None:
     result.serve([given.get("--server.base_url")], api)
     if not _value(given, "--api.streaming", default=False):
         result.put("--disable-stream")
-    for name, value in _value(given, "--api.headers", default={}).items():
-        result.put("--header", f"{name}={value}")
+    if headers := _value(given, "--api.headers", default={}):
+        result.put("--header", *(f"{name}={value}" for name, value in headers.items()))
     _data(given, result)
     result.eos(ignored=_value(given, "--server.ignore_eos", default=True))
     _load(given, result)
@@ -194,19 +194,31 @@ def _shared_prefix(data: Setting, result: Translation) -> None:
         result.put("--dataset-name", "multi_turn")
         result.put("--turns", str(each))
         result.put("--prefix-buckets", f"{groups}x{prefix}")
+        result.differ(
+            "sessions",
+            "a rate is that of sessions, whose turns follow each other; that "
+            "of inference-perf is the rate of requests",
+        )
         result.put("--random-input-len", prompt)
         result.put("--random-output-len", answer)
+    elif prefix == "0":
+        result.put("--random-input-len", prompt)
+        result.put("--random-output-len", answer)
+        _say_repeated(result, groups, each)
     else:
         result.put("--dataset-name", "prefix_repetition")
         result.put("--prefix-repetition-num-prefixes", str(groups))
         result.put("--prefix-repetition-prefix-len", prefix)
         result.put("--prefix-repetition-suffix-len", prompt)
         result.put("--prefix-repetition-output-len", answer)
-        result.differ(
-            "prompts-repeat",
-            f"{groups} x {each} prompts are made, and sent again and "
-            "again; loadgen's are all distinct",
-        )
+        _say_repeated(result, groups, each)
+
+
+def _say_repeated(result: Translation, groups: int, each: int) -> None:
+    result.differ(
+        "prompts-repeat",
+        f"{groups} x {each} prompts are made, and sent again and again; loadgen's are all distinct",
+    )
 
 
 def _images(media: Setting, result: Translation) -> None:

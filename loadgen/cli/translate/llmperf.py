@@ -5,6 +5,7 @@ requests have ended or the time is over.
 """
 
 from loadgen.cli.translate.flag_table import Flag, Given, Tool, part, same
+from loadgen.cli.translate.shell_words import has_variable
 from loadgen.cli.translate.translation import CHAT, Translation, length, pairs
 
 INPUT, OUTPUT = "`--random-input-len normal:MEAN:STDEV`", "`--random-output-len normal:MEAN:STDEV`"
@@ -30,11 +31,14 @@ FLAGS: tuple[Flag, ...] = (
 
 def finish(given: Given, result: Translation) -> None:
     """Translate what the flags of a command say together."""
-    result.serve([result.environment.get(SERVER, f"${SERVER}")], CHAT)
+    result.serve([result.environment.get(SERVER) or f"${SERVER}"], CHAT)
     if KEY in result.environment:
         result.put("--api-key", result.environment[KEY])
-    if given.get("--llm-api", "openai") != "openai":
-        result.block(f"--llm-api {given.get('--llm-api')} is another API; only openai is HTTP here")
+    api = given.get("--llm-api", "openai")
+    if has_variable(api):
+        result.leave(api, "the API of OpenAI is meant here")
+    elif api != "openai":
+        result.block(f"--llm-api {api} is another API; only openai is HTTP here")
     result.put("--tokenizer", "hf-internal-testing/llama-tokenizer")
     result.differ("tokenizer", "llmperf counts with Llama's tokenizer, whatever the model is")
     result.differ(
@@ -45,7 +49,10 @@ def finish(given: Given, result: Translation) -> None:
     result.put("--random-input-len", _drawn(given, "input", "550", "150"))
     result.put("--random-output-len", _drawn(given, "output", "150", "80"))
     if parameters := given.get("--additional-sampling-params"):
-        result.body(pairs(parameters))
+        fields = pairs(parameters)
+        result.body(fields)
+        if "max_tokens" in fields:
+            result.put("--random-output-len", str(fields["max_tokens"]).removeprefix("\1"))
     result.ended_by_eos()
     result.put("--num-prompts", given.get("--max-num-completed-requests", "10"))
     result.put("--duration", given.get("--timeout", "90"))

@@ -76,8 +76,16 @@ def is_variable(word: str) -> bool:
     return bool(re.fullmatch(r"<[^<>]+>|\{[^{}]+\}|[A-Z][A-Z0-9_]+", word))
 
 
-def varies(word: str) -> bool:
-    """Whether a word has a variable in it, whose value is not known here."""
+def number(word: str) -> float | None:
+    """Return the number that a word is; None for a variable, a placeholder, or another word."""
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def has_variable(word: str) -> bool:
+    """Whether a word has a variable in it."""
     return bool(_EXPANSION.search(word))
 
 
@@ -88,12 +96,13 @@ def is_array(word: str) -> bool:
 
 def product(*factors: str) -> str:
     """Multiply numbers and variables: $((N*5)) if one of them is a variable."""
-    if any(varies(factor) for factor in factors):
-        names = [re.sub(r"^\$\{?(\w+)\}?$|^\$\(\((.*)\)\)$", r"\1\2", text) for text in factors]
-        return f"$(({'*'.join(names)}))"
     result = 1.0
     for factor in factors:
-        result *= float(factor)
+        value = number(factor)
+        if value is None:
+            names = [re.sub(r"^\$\{?(\w+)\}?$|^\$\(\((.*)\)\)$", r"\1\2", text) for text in factors]
+            return f"$(({'*'.join(names)}))"
+        result *= value
     return f"{result:.0f}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from loadgen.cli.translate import shell_words
-from loadgen.cli.translate.shell_words import quoted
+from loadgen.cli.translate.shell_words import number, quoted
 
 # Fields of a request's body that are flags of loadgen.
 BODY_FLAGS = {
@@ -180,7 +180,7 @@ class Translation:
 
 def length(mean: str, deviation: str = "0", low: str = "", high: str = "") -> str:
     """Write a length: a number, or a normal distribution of it."""
-    if deviation in ("", "0") or (not shell_words.varies(deviation) and not float(deviation)):
+    if not deviation or number(deviation) == 0:
         return whole(mean)
     bounds = [low or "1", high] if high else [low] if low else []
     return ":".join(["normal", whole(mean), whole(deviation), *map(whole, bounds)])
@@ -191,14 +191,13 @@ def bounded(result: Translation, mean: str, deviation: str, low: str, high: str)
     text = length(mean, deviation, low, high)
     if not text.startswith("normal:") or not (low or high):
         return text
-    numbers = [number for number in (mean, deviation, low, high) if number]
-    if not any(map(shell_words.varies, numbers)):
-        nearest = min(abs(float(mean) - float(bound)) for bound in (low, high) if bound)
-        if nearest < float(deviation):
-            result.block(
-                f"{text}: a large share of the lengths is moved to exactly a bound; loadgen draws "
-                "these again: give a list in a file (@FILE)"
-            )
+    middle, spread = number(mean) or 0.0, number(deviation) or 0.0
+    bounds = [bound for bound in map(number, (low, high)) if bound is not None]
+    if any(abs(middle - bound) < spread for bound in bounds):
+        result.block(
+            f"{text}: a large share of the lengths is moved to exactly a bound; loadgen draws "
+            "these again: give a list in a file (@FILE)"
+        )
     result.differ(
         "clipped-not-redrawn",
         f"{result.title} moves a length outside the bounds to the bound, loadgen draws it again",
@@ -218,12 +217,7 @@ def swept(result: Translation, levels: list[str], counts: list[str]) -> None:
         result.put("--max-concurrency", levels[0])
         result.put("--num-prompts", counts[0])
         return
-    known = not any(map(shell_words.varies, (*levels, *counts)))
-    factors = (
-        {int(count) / int(level) for level, count in zip(levels, counts, strict=True)}
-        if (known)
-        else set()
-    )
+    factors = {_ratio(count, level) for level, count in zip(levels, counts, strict=True)}
     factor = factors.pop() if len(factors) == 1 else 0.5
     sessions = result.value("--dataset-name") == "multi_turn"
     if factor.is_integer() and not sessions:
@@ -238,16 +232,21 @@ def swept(result: Translation, levels: list[str], counts: list[str]) -> None:
     result.put("--num-prompts", counts[0])
 
 
-def whole(number: str) -> str:
+def _ratio(count: str, level: str) -> float:
+    """Return the requests of each slot; no whole number, if one of them is unknown."""
+    requests, slots = number(count), number(level)
+    return requests / slots if requests and slots else 0.5
+
+
+def whole(text: str) -> str:
     """Write a whole number without its fraction: 5000.0 is 5000."""
-    return re.sub(r"\.0*$", "", number)
+    return re.sub(r"\.0*$", "", text)
 
 
 def seconds(milliseconds: str) -> str:
     """Convert a time in ms to one in s; a variable stays one, with a unit."""
-    if shell_words.varies(milliseconds):
-        return f"{braced(milliseconds)}ms"
-    return f"{float(milliseconds) / 1000:g}"
+    value = number(milliseconds)
+    return f"{braced(milliseconds)}ms" if value is None else f"{value / 1000:g}"
 
 
 def braced(variable: str) -> str:
@@ -288,7 +287,7 @@ def _without_marks(text: str) -> str:
 
 
 def _typed(text: str) -> Any:
-    if shell_words.varies(text):
+    if shell_words.has_variable(text):
         return "\1" + text
     try:
         return json.loads(text)

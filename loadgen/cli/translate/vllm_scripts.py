@@ -60,6 +60,9 @@ def serving(given: Given, result: Translation) -> None:
             result.body({"best_of": int(values[-1]) if values[-1].isdigit() else values[-1]})
         elif name == "--backend" or not any(flag.is_named(name) for flag in SERVING):
             result.put(name, *values)
+    if (base := result.value("--base-url")).endswith("/v1"):
+        result.put("--base-url", base.removesuffix("/v1"))
+        result.put("--endpoint", f"/v1{result.value('--endpoint') or '/completions'}")
     if "bench" not in result.written:
         result.put("--compat", OLDER)
         result.differ("defaults", f"those of {OLDER}; scripts of older releases may differ")
