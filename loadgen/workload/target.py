@@ -41,6 +41,7 @@ class Target(WithCredentials, frozen=True):
         generates: Whether answers have tokens; embeddings and scores have none.
         streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
+        limits_answers: Whether a request has a maximum of tokens.
         verify_tls: Whether certificates are verified.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
@@ -57,6 +58,7 @@ class Target(WithCredentials, frozen=True):
     generates: bool = True
     streams: bool = True
     content_parts: bool = False
+    limits_answers: bool = True
     verify_tls: bool = True
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
@@ -83,6 +85,7 @@ class Target(WithCredentials, frozen=True):
             generates=settings.generates,
             streams=settings.streams,
             content_parts=settings.content_parts,
+            limits_answers=not settings.no_max_tokens,
             verify_tls=not settings.insecure,
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
@@ -135,6 +138,9 @@ class Target(WithCredentials, frozen=True):
             )
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
+        if not self.limits_answers and prompt.output_tokens != 1:  # of a probe, or to fill a cache
+            for part in (body, body.get("sampling_params", {})):
+                part.pop(self.api.length_field, None)
         return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
 
     @property
