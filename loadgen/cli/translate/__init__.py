@@ -106,14 +106,25 @@ def equivalent(name: str, words: Sequence[str]) -> str | None:
             "evalscope perf: add --compat evalscope"
         )
     titles = " or ".join(TOOLS[tool].title for tool in best)
-    return f"this is a flag of {titles}: add --compat {' or '.join(best)}, {OR_TRANSLATE}"
+    flag = TOOLS[best[0]].flag(name)
+    here = re.match("`(--[^`]*)`", flag.here) if flag is not None else None
+    about = f", {here[1]} here" if here else ""
+    return f"this is a flag of {titles}{about}: add --compat {' or '.join(best)}, {OR_TRANSLATE}"
 
 
 def _of_words(tool: Tool, words: Sequence[str], result: Translation) -> Translation:
-    path = next((word for word in words if word.endswith((".yaml", ".yml"))), None)
-    if tool.in_file is not None and path is not None and Path(path).is_file():
-        return _of_file(tool, Path(path).read_text(encoding="utf-8"))
-    return _translated(tool, read(tool, words, result), result)
+    given = read(tool, words, result)
+    path = next((word for word in words if _is_settings(word)), None)
+    if tool.in_file is not None and path is not None:
+        values = tool.in_file(Path(path).read_text(encoding="utf-8"))
+        typed = {name: given.all(name) for name in given if path not in given.all(name)}
+        given = Given(values | typed)
+    return _translated(tool, given, result)
+
+
+def _is_settings(word: str) -> bool:
+    """Whether a word names a YAML or JSON file of this machine."""
+    return word.endswith((".yaml", ".yml", ".json")) and Path(word).is_file()
 
 
 def _of_file(tool: Tool, text: str) -> Translation:
@@ -162,8 +173,9 @@ def _command(words: Sequence[str]) -> tuple[Tool, int, int] | None:
         for tool in KNOWN:
             for command in tool.commands:
                 parts = command.split()
-                if [name, *words[place + 1 : place + len(parts)]] == parts:
-                    begin = place + len(parts)
+                begin = place + len(parts)
+                is_alone = begin >= len(words) or isinstance(words[begin], Operator)
+                if [name, *words[place + 1 : begin]] == parts and not is_alone:
                     ends = (
                         at for at in range(begin, len(words)) if isinstance(words[at], Operator)
                     )

@@ -122,8 +122,9 @@ def _ends(given: Given, result: Translation, slots: str, rate: str, *, genai_per
     if time:
         result.put("--duration", time)
         result.tail()
-    if count:
-        result.put("--num-prompts", count)
+    if count:  # loadgen counts the texts of requests that have several
+        texts = result.value("--random-batch-size") or "1"
+        result.put("--num-prompts", count if texts == "1" else product(count, texts))
     elif "--conversation-num" in given:
         result.put("--num-prompts", product(given.get("--conversation-num"), given.get(TURNS, "1")))
     elif genai_perf and (windows or "--service-kind" in given) and not time:
@@ -133,6 +134,11 @@ def _ends(given: Given, result: Translation, slots: str, rate: str, *, genai_per
         )
         result.differ("ends-by-windows", "three windows, the least there can be")
         result.put("--duration", _three(windows or "10000"))
+    elif not time and result.value("--dataset-name") == "jsonl" and not genai_perf:
+        if "--turns" in result:
+            result.differ("all-rows", "AIPerf sends each conversation once: give --num-prompts")
+        else:
+            result.put("--num-prompts", "-1")
     elif not time and "trace" not in given.get("--custom-dataset-type") and not _is_file(given):
         result.put("--num-prompts", _default_count(slots if not rate else ""))
 

@@ -67,7 +67,7 @@ def translate(given: Given, result: Translation, api: str, maximum: str) -> None
     elif answers:
         result.put(answer, answers)
     else:
-        result.unbounded(answer)
+        result.unbounded()
 
 
 def _lengths(given: Given, maximum: str) -> tuple[str, str]:
@@ -150,16 +150,11 @@ def _rows(given: Given, result: Translation, kind: str, path: str, maximum: str)
         result.put("--turns", "all")
     if kind not in ("single_turn", "multi_turn"):
         result.block(f"--custom-dataset-type {kind}: convert it to the rows of jsonl")
-    else:
-        result.block(
-            f"rows of {kind} have text, or turns: convert them to the rows of jsonl, with "
-            "prompt or messages"
-        )
     answers = _lengths(given, maximum)[1]
     if answers:
         result.put("--custom-output-len", answers)
     else:
-        result.differ("no-max-tokens", "rows without output_tokens ask for 256 tokens")
+        result.unbounded()
 
 
 def _trace(given: Given, result: Translation, path: str, form: str) -> None:
@@ -242,5 +237,5 @@ def say_repeated(given: Given, result: Translation) -> None:
     result.differ(
         "prompts-repeat",
         f"{result.title} makes {entries} prompts and sends them again and again, so that a prefix "
-        "cache hits; loadgen's are all distinct",
+        f"cache hits; loadgen's are all distinct, unless --distinct-prompts {entries} is given",
     )

@@ -199,13 +199,16 @@ def _data(given: Given, result: Translation, api: str, answers: str) -> None:
         result.put("--dataset-name", "sharegpt")
         result.put("--sharegpt-output-len", answers)
         result.put("--turns", given.get("--max-turns", "all") if "multi" in name else "1")
-    elif name in ("line_by_line", "custom"):
+    elif name == "custom_multi_turn":
         result.block(
-            f"--dataset {name}: a prompt a line; write rows of jsonl, with prompt or messages"
+            "--number counts conversations of custom_multi_turn, whose turns are not known"
         )
         result.put("--dataset-name", "jsonl")
         result.put("--dataset-path", given.get("--dataset-path"))
         result.put("--custom-output-len", answers)
+        result.put("--turns", given.get("--max-turns", "all"))
+    elif name in ("line_by_line", "custom"):
+        _lines(given, result, name, answers)
     else:
         result.block(f"--dataset {name} is not known here; write its prompts to a file for jsonl")
         result.put("--dataset-name", "jsonl")
@@ -213,6 +216,16 @@ def _data(given: Given, result: Translation, api: str, answers: str) -> None:
         result.put("--custom-output-len", answers)
     if "--multi-turn" in given and "random" in name:
         _turns(given, result)
+
+
+def _lines(given: Given, result: Translation, name: str, answers: str) -> None:
+    path = given.get("--dataset-path")
+    result.put("--dataset-name", "jsonl" if path.endswith(".jsonl") else "text")
+    result.put("--dataset-path", path)
+    result.put("--custom-output-len", answers)
+    if name == "line_by_line":
+        result.differ("lines", "lines of JSON are read as such; here the file is all jsonl or text")
+    _say_filter(given, result)
 
 
 def _random(result: Translation, lengths: str, answers: str, api: str) -> None:
@@ -242,14 +255,7 @@ def _random_of_a_kind(
 
 def _rows(given: Given, result: Translation, name: str, answers: str) -> None:
     file, column = ROWS[name]
-    bounds = [flag for flag in ("--min-prompt-length", "--max-prompt-length") if flag in given]
-    if bounds:
-        unit = "tokens" if "--tokenizer-path" in given else "characters"
-        result.block(
-            f"{' and '.join(bounds)}: prompts of other lengths, in {unit}, are left out; "
-            "loadgen has no filter by length: filter the file first"
-        )
-        result.differ("filter", "the file holds the prompts that are left")
+    if _say_filter(given, result):
         file = "filtered.jsonl"
     result.put("--dataset-name", "hf")
     result.put("--dataset-path", given.get("--dataset-path", file))
@@ -258,8 +264,22 @@ def _rows(given: Given, result: Translation, name: str, answers: str) -> None:
     result.put("--disable-shuffle")
     if "--dataset-path" not in given:
         result.differ(
-            "download", f"{file} has to be on this machine; evalscope fetches it from ModelScope"
+            "download",
+            f"{file} has to be on this machine; evalscope fetches it from ModelScope",
         )
+
+
+def _say_filter(given: Given, result: Translation) -> bool:
+    """Say that prompts are left out by their length; returns whether any are."""
+    bounds = [flag for flag in ("--min-prompt-length", "--max-prompt-length") if flag in given]
+    if bounds:
+        unit = "tokens" if "--tokenizer-path" in given else "characters"
+        result.block(
+            f"{' and '.join(bounds)}: prompts of other lengths, in {unit}, are left out; "
+            "loadgen has no filter by length: filter the file first"
+        )
+        result.differ("filter", "the file holds the prompts that are left")
+    return bool(bounds)
 
 
 def _turns(given: Given, result: Translation) -> None:
@@ -283,7 +303,7 @@ def _load(given: Given, result: Translation) -> None:
         if "--duration" in given:
             counts = []
     turns = result.value("--turns")
-    if "--multi-turn" in given and turns:
+    if "--multi-turn" in given and turns and turns != "all":
         counts = [_requests(count, turns) for count in counts]
     if "--open-loop" in given:
         _open(result, rates, counts)

@@ -1,6 +1,7 @@
 """The flags of a tool and what becomes of each, and the words of its command line read by them."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -146,18 +147,14 @@ def read(tool: Tool, words: Sequence[str], result: "Translation") -> Given:
             continue
         if _is_flag(word):
             name, equals, value = word.partition("=")
-            name = f"--{name[2:].replace('_', '-')}" if name.startswith("--") else name
+            if name.startswith("--") and tool.flag(name) is None:
+                name = f"--{name[2:].replace('_', '-')}"
             flag, taken = tool.flag(name), len(equals)
             if flag is None and result.own is not None:
                 result.own.append(word)
                 continue
             key = flag.names[0] if flag is not None and flag.is_read else name
             values.setdefault(key, []).extend([value] if equals else [])
-            if flag is None and not tool.passes_others:
-                result.block(
-                    f"{name}: not a flag of {tool.title}, maybe one of a fork; what it asks for is "
-                    "not known"
-                )
         elif flag is None and name and result.own is not None:
             result.own.append(word)
         elif name and taken < _limit(flag) and not shell_words.is_array(word):
@@ -180,12 +177,15 @@ def apply(tool: Tool, given: Given, result: "Translation") -> None:
     said: dict[Flag, list[str]] = {}
     for name in given:
         flag, values = tool.flag(name), given.all(name)
-        if flag is None or (values and values[-1] in flag.no_op):
+        if flag is None:
+            if not tool.passes_others:
+                result.block(f"{_shown(name)}: not known of {tool.title}, maybe of a fork")
+        elif values and values[-1] in flag.no_op:
             continue
-        if flag.to:
+        elif flag.to:
             result.put(flag.to, *(values if flag.values == SOME else values[-1:]))
         elif not flag.is_read:
-            said.setdefault(flag, []).append(name)
+            said.setdefault(flag, []).append(_shown(name))
     for flag, names in said.items():
         if flag.blocks:
             result.block(f"{', '.join(names)}: {flag.here}")
@@ -194,6 +194,11 @@ def apply(tool: Tool, given: Given, result: "Translation") -> None:
         elif flag.needless:
             result.leave(", ".join(names), flag.here)
     tool.finish(given, result)
+
+
+def _shown(name: str) -> str:
+    """Name a flag, or a setting of a file, which has no dashes."""
+    return name.removeprefix("--") if re.search(r"[._]", name) else name
 
 
 def _is_flag(word: str) -> bool:

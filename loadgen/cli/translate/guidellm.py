@@ -33,17 +33,33 @@ APIS = {
     "/pooling": "vllm-pooling",
 }
 CAP = "512"
+TRACES = ("trace_synthetic", "mooncake")
+TRACE_COLUMNS = {
+    "time": "timestamp_column",
+    "input": "prompt_tokens_column",
+    "output": "output_tokens_column",
+    "blocks": "hash_ids_column",
+}
+SCENARIOS = {  # that guidellm itself has
+    "chat": "prompt_tokens=512,prompt_tokens_stdev=128,prompt_tokens_min=1,prompt_tokens_max=1024,"
+    "output_tokens=256,output_tokens_stdev=64,output_tokens_min=1,output_tokens_max=1024",
+    "rag": "prompt_tokens=4096,prompt_tokens_stdev=512,prompt_tokens_min=2048,"
+    "prompt_tokens_max=6144,output_tokens=512,output_tokens_stdev=128,output_tokens_min=1,"
+    "output_tokens_max=1024",
+}
 
 
 def finish(given: Given, result: Translation) -> None:
     """Translate what the flags of a command say together."""
     backend = _fields(given.get("--backend"))
     backend |= _fields(given.get("--backend-kwargs"))
-    if path := given.get("--scenario"):
-        _read_scenario(path, result)
+    scenario = given.get("--scenario")
+    if scenario and scenario not in SCENARIOS:
+        result.block(f"--scenario {scenario}: give the file itself to `loadgen translate`")
     old = "--rate-type" in result.written and "--profile" not in result.written
-    new = "run" in result.written - {"benchmark"} and "benchmark" not in result.written
-    new = new or "kind" in backend or "--constraint" in given
+    typed = result.written
+    is_run = "run" in given or ("run" in typed and "benchmark" not in typed)
+    new = is_run or "target" in backend or "--constraint" in given
     form = backend.get("request_format") or given.get("--request-type")
     api = APIS.get(str(form), COMPLETIONS if old else CHAT)
     if form and str(form) not in APIS:
@@ -61,10 +77,6 @@ def finish(given: Given, result: Translation) -> None:
     _outputs(given, result)
 
 
-def _read_scenario(path: str, result: Translation) -> None:
-    result.block(f"--scenario {path}: translate the file itself with `loadgen translate {path}`")
-
-
 def _fields(text: str) -> dict[str, Any]:
     """Read settings: JSON, or KEY=VALUE,KEY=VALUE, where a word alone is the kind."""
     if text.lstrip().startswith(("{", "[")):
@@ -73,8 +85,12 @@ def _fields(text: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for item in re.split(r",(?![^{\[]*[}\]])", text) if text else []:
         name, equals, value = item.partition("=")
+        *path, last = name.strip().split(".")
         if equals:
-            fields[name.strip()] = value.strip()
+            inner = fields
+            for part in path:
+                inner = inner.setdefault(part, {})
+            inner[last] = value.strip()
         else:
             fields["kind"] = name.strip()
     return fields
@@ -126,7 +142,7 @@ def _is_synthetic(data: Mapping[str, Any]) -> bool:
 
 
 def _data(given: Given, result: Translation, api: str) -> None:
-    text = given.get("--data")
+    text = given.get("--data") or SCENARIOS.get(given.get("--scenario"), "")
     data = _fields(result.environment.get(text.strip("${}"), text))
     if len(given.all("--data")) > 1:
         result.block("several --data: one data set is sent")
@@ -135,6 +151,9 @@ def _data(given: Given, result: Translation, api: str) -> None:
         return
     if not data:
         result.block("no --data: give the prompts")
+        return
+    if data.get("kind") in TRACES:
+        _trace(given, result, data)
         return
     if not _is_synthetic(data):
         _file(given, result, data)
@@ -156,7 +175,7 @@ def _data(given: Given, result: Translation, api: str) -> None:
         result.put(asked, answers)
         result.eos(ignored=True)
     else:
-        result.unbounded(asked)
+        result.unbounded()
         result.ended_by_eos()
 
 
@@ -187,6 +206,24 @@ def _sessions(result: Translation, turns: str, buckets: list[dict[str, Any]]) ->
         )
 
 
+def _trace(given: Given, result: Translation, data: Mapping[str, Any]) -> None:
+    """Send a trace: at its times with the profile replay, else without them."""
+    result.put("--dataset-name", "trace")
+    result.put("--trace-format", "mooncake")
+    result.put("--dataset-path", str(data.get("path", "")))
+    columns = [
+        f"{field}={data[key]}"
+        for field, key in TRACE_COLUMNS.items()
+        if data.get(key, field) != field and key in data
+    ]
+    if columns:
+        result.put("--trace-column", *columns)
+    if size := data.get("hash_id_block_size"):
+        result.put("--trace-block-size", str(size))
+    result.put("--trace-times", "ignore")
+    result.eos(ignored=True)
+
+
 def _file(given: Given, result: Translation, data: Mapping[str, Any]) -> None:
     source = str(data.get("path") or data.get("source") or data.get("kind") or "")
     ending = source.rpartition(".")[2].lower()
@@ -199,9 +236,7 @@ def _file(given: Given, result: Translation, data: Mapping[str, Any]) -> None:
             "output_tokens; guidellm finds columns by many names"
         )
     else:
-        result.put("--dataset-name", "hf")
-        if ending in ("txt", "text"):
-            result.block(f"{source}: a prompt a line; write rows of jsonl, with prompt")
+        result.put("--dataset-name", "text" if ending in ("txt", "text") else "hf")
     result.put("--dataset-path", source)
     options = _fields(given.get("--data-args")) | (data.get("load_kwargs") or {})
     for key, flag in (("split", "--hf-split"), ("name", "--hf-subset")):
@@ -209,11 +244,8 @@ def _file(given: Given, result: Translation, data: Mapping[str, Any]) -> None:
             result.put(flag, str(options[key]))
     if column := columns.get("text_column") or columns.get("prompt"):
         result.put("--hf-column", f"prompt={column}")
-    result.differ(
-        "no-max-tokens",
-        "guidellm asks for the tokens of a row's column, or for no "
-        "maximum; give --hf-output-len or --custom-output-len",
-    )
+    result.unbounded()
+    result.differ("output-column", "a row's output_tokens_count is its maximum in guidellm")
     result.ended_by_eos()
 
 
@@ -258,7 +290,11 @@ def _load(
             result.put("--burstiness", "inf")
         _cap(result, cap, exact="--dataset-rule" in result, limited=not new and not old)
     elif kind == "replay":
-        result.block("replay: give the trace with --dataset-name trace")
+        if result.value("--dataset-name") != "trace":
+            result.block("replay: give the trace with --dataset-name trace")
+        elif "--trace-times" in result:
+            result.drop("--trace-times")
+            result.put("--trace-time-unit", str(profile.get("time_scale", "1")))
     else:
         _sweep(result)
     if rampup := given.get("--rampup") or profile.get("rampup_duration"):
@@ -342,13 +378,18 @@ def _outputs(given: Given, result: Translation) -> None:
 def in_file(text: str) -> dict[str, list[str]]:
     """Return the flags that ask for what a scenario file asks for."""
     root = read_yaml(text)
-    spec = root.get("spec", root)
+    if "spec" not in root:  # of 0.5: the flags by their names
+        return {
+            f"--{key.replace('_', '-')}": [str(item) for item in _listed(value)]
+            for key, value in root.items()
+        }
+    spec = root["spec"]
     flags: dict[str, list[str]] = {"run": []}
     for key, flag in (("backend", "--backend"), ("profile", "--profile"), ("seed", "--seed")):
         if isinstance(spec.get(key), dict):
             flags[flag] = [json.dumps(spec[key])]
     data = spec.get("data") or []
-    flags["--data"] = [json.dumps(each) for each in (data if isinstance(data, list) else [data])]
+    flags["--data"] = [json.dumps(each) for each in _listed(data)]
     runs = root.get("benchmarks") or []
     profile, limits = dict(spec.get("profile") or {}), list(spec.get("constraints") or [])
     _merge_runs(profile, limits, runs)
@@ -359,6 +400,10 @@ def in_file(text: str) -> dict[str, list[str]]:
     if tokenizer := spec.get("tokenizer"):
         flags["--tokenizer"] = [json.dumps(tokenizer)]
     return flags
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _merge_runs(

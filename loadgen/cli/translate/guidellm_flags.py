@@ -73,6 +73,7 @@ FLAGS: tuple[Flag, ...] = (
     part("`--result-dir`", "--output-dir"),
     part("`--request-rate 1,2,4` or `--max-concurrency 1,2,4`", "--override", SOME),
     part("`loadgen translate FILE`", "--scenario --config -c"),
+    part("several runs of a file", "--benchmarks run"),
     part("`--timeout`; an environment variable in 0.5", "--request-timeout"),
     part("`--ramp-up-strategy linear`", "--rampup"),
     part("`--hf-subset`, `--hf-split`", "--data-args"),

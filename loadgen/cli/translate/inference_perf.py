@@ -52,6 +52,16 @@ FLAGS: tuple[Flag, ...] = (
         "`--prefix-repetition-suffix-len`",
         "--data.shared_prefix*",
     ),
+    part("`--images`, `--image-sizes`, of `--dataset-name random-mm`", "--data.multimodal.image"),
+    part(
+        "`--dataset-name agentic`, with `--trace-format otel` or weka, or `multi_turn` for "
+        "conversation_replay",
+        "--data.otel_trace_replay --data.weka_trace_replay --data.conversation_replay",
+    ),
+    blocks(
+        "video and audio are not supported; leave them out",
+        "--data.multimodal.video* --data.multimodal.audio*",
+    ),
     part("`--records FILE`", "--report.request_lifecycle.per_request"),
     blocks(
         "it chooses loads itself: `loadgen search` finds the highest load that meets an SLO",
@@ -63,9 +73,8 @@ FLAGS: tuple[Flag, ...] = (
         "--circuit_breakers* --load.circuit_breakers*",
     ),
     blocks(
-        "give the trace with `--dataset-name trace`, or agentic",
-        "--load.trace* --data.trace* "
-        "--data.otel_trace_replay* --data.weka_trace_replay* --data.conversation_replay*",
+        "give the trace with `--dataset-name trace`, `--trace-format azure`",
+        "--load.trace* --data.trace*",
     ),
     blocks(
         "answers of a given form: put response_format into `--extra-body`", "--api.response_format*"
@@ -75,7 +84,7 @@ FLAGS: tuple[Flag, ...] = (
         "--load.interval",
     ),
     needless("loadgen opens the connections that it needs", "--load.worker_max_tcp_connections"),
-    needless("`vllm`, `sglang` and `tgi` have the same API", "--server.type"),
+    part("not needed: vllm, sglang and tgi have the same API", "--server.type"),
     needless("loadgen runs no code of a model", "--tokenizer.trust_remote_code"),
     needless("HF_TOKEN is read", "--tokenizer.token"),
     needless("what is printed and written; see `loadgen report`", "--report.*"),
@@ -98,7 +107,7 @@ def _flat(values: Setting, path: str) -> list[tuple[str, list[str]]]:
     for key, value in values.items():
         name = f"{path}{key}"
         deep = isinstance(value, dict) and value and name.count(".") < 2
-        if deep and not name.endswith(("distribution", "shared_prefix", "headers", "sweep")):
+        if deep and not name.endswith(("distribution", "prefix", "headers", "sweep", "replay")):
             items += _flat(value, f"{name}.")
         elif value is not None:
             items.append((name, [value if isinstance(value, str) else json.dumps(value)]))
@@ -139,6 +148,10 @@ def _data(given: Given, result: Translation) -> None:
             result.differ(
                 "prompt-text", "words of loadgen's own, in place of a text of inference-perf's"
             )
+        if image := _value(given, "--data.multimodal.image", default={}):
+            _images(image, result)
+    elif kind.endswith("_replay"):
+        _replay(given, result, kind)
     elif kind == "shared_prefix":
         _shared_prefix(_value(given, "--data.shared_prefix", default={}), result)
     else:
@@ -186,7 +199,11 @@ def _shared_prefix(data: Setting, result: Translation) -> None:
             f"images that belong to a shared prefix, one of {groups}: random-mm has images of "
             "its own in each prompt, and prefix_repetition none"
         )
-        _images(media, result)
+        named = ("image", "video", "audio")
+        _images(
+            media.get("image") or {key: media[key] for key in media if key not in named}, result
+        )
+        result.differ("image-sharing", "each prompt has images of its own")
         result.put("--random-prefix-len", prefix)
         result.put("--random-input-len", prompt)
         result.put("--random-output-len", answer)
@@ -214,20 +231,43 @@ def _shared_prefix(data: Setting, result: Translation) -> None:
         _say_repeated(result, groups, each)
 
 
-def _say_repeated(result: Translation, groups: int, each: int) -> None:
+def _say_repeated(result: Translation, groups: Any, each: Any) -> None:
     result.differ(
         "prompts-repeat",
-        f"{groups} x {each} prompts are made, and sent again and again; loadgen's are all distinct",
+        f"{groups} x {each} prompts are made, and sent again and again; loadgen's are all "
+        "distinct, unless --distinct-prompts says how many",
     )
 
 
-def _images(media: Setting, result: Translation) -> None:
-    image = media.get("image") or {
-        key: media[key] for key in media if key not in ("video", "audio")
-    }
-    count = image.get("count") or {}
+def _replay(given: Given, result: Translation, kind: str) -> None:
+    """Replay recorded sessions, or conversations that are made."""
+    data = _value(given, f"--data.{kind}", default={})
+    if kind == "conversation_replay":
+        result.block("conversation_replay makes conversations with tool calls by rules of its own")
+        result.put("--dataset-name", "multi_turn")
+        turns = data.get("turns_per_conversation") or {}
+        result.put("--turns", f"{turns.get('mean', 3):g}")
+        result.put("--random-prefix-len", str(data.get("shared_system_prompt_len", 8359)))
+        for side in ("input", "output"):
+            law = data.get(f"{side}_tokens_per_turn") or {}
+            result.put(f"--random-{side}-len", _length(law, result))
+        return
+    form = kind.partition("_")[0]
+    result.block(f"{kind} sends recorded sessions by rules of its own: how many, and their pauses")
+    result.put("--dataset-name", "agentic")
+    result.put("--trace-format", form)
+    sources = data.get("trace_files") or [
+        data.get("trace_directory") or data.get("hf_dataset_path")
+    ]
+    result.put("--dataset-path", str(sources[0] or f"{form}.jsonl"))
+
+
+def _images(image: Setting, result: Translation) -> None:
+    count = image.get("count") or {"type": "fixed", "mean": 1}
+    if not isinstance(count, dict):
+        count = {"type": "fixed", "mean": count}
     result.put("--dataset-name", "random-mm")
-    result.put("--images", f"{count.get('mean', count.get('min', 1)):g}")
+    result.put("--images", _length(count, result))
     sizes = image.get("resolutions", "1080p")
     listed = sizes if isinstance(sizes, list) else [{"resolution": sizes}]
     texts = [
@@ -237,7 +277,7 @@ def _images(media: Setting, result: Translation) -> None:
     result.put("--image-sizes", ",".join(texts))
     if image.get("insertion_point") == 0:
         result.put("--image-position", "first")
-    result.differ("image-sharing", "each prompt has images of its own")
+    result.differ("image-content", "random colors, as JPEG")
 
 
 def _size(size: Any) -> str:
@@ -265,6 +305,12 @@ def _published(given: Given, result: Translation, kind: str) -> None:
 def _load(given: Given, result: Translation) -> None:
     kind = given.get("--load.type", "constant")
     stages = _value(given, "--load.stages", default=[])
+    if kind == "trace_session_replay" and stages:
+        if users := stages[0].get("concurrent_sessions"):
+            result.put("--users", str(users))
+        if len(stages) > 1:
+            result.block(f"{len(stages)} stages: give one command for each; this is the first")
+        return
     if not stages or kind not in ("constant", "poisson", "concurrent"):
         if "--load.sweep" not in given:
             result.block(f"load.type {kind}, {len(stages)} stages: give --request-rate")

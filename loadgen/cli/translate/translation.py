@@ -26,7 +26,7 @@ PATHS = {
     "openai-embeddings": "/v1/embeddings",
     "vllm-rerank": "/v1/rerank",
 }
-ASKED_TOKENS = "128"  # where the other tool sends no maximum
+LONGEST = "10000000"  # tokens of a length without a maximum
 FIXED = {"--base-url": 0, "--engine": 0, "--model": 1, "--tokenizer": 2, "--backend": 3}
 
 
@@ -151,14 +151,15 @@ class Translation:
         if "--ignore-eos" not in self:
             self.put("--no-ignore-eos")
 
-    def unbounded(self, flag: str) -> None:
-        """Say that the tool sends no maximum of tokens, which a request of loadgen has."""
-        self.block(
-            f"asks for no output length: {self.title} sends no maximum of tokens, loadgen always "
-            f"sends one; give {flag}"
-        )
-        self.differ("no-max-tokens", f"{flag} {ASKED_TOKENS} is sent as the maximum")
-        self.put(flag, ASKED_TOKENS)
+    def unbounded(self) -> None:
+        """Send no maximum of tokens, as a tool whose command asks for no output length."""
+        if "--ignore-eos" in self:
+            self.block(
+                "answers without a maximum of tokens that go on past their end: they end at the "
+                "server's limit; give --random-output-len"
+            )
+        else:
+            self.put("--no-max-tokens")
 
     def save(self, folder: str = "", file: str = "") -> None:
         """Save the result."""
@@ -187,20 +188,21 @@ def length(mean: str, deviation: str = "0", low: str = "", high: str = "") -> st
 
 
 def bounded(result: Translation, mean: str, deviation: str, low: str, high: str) -> str:
-    """Write a normal length whose tool moves what is outside the bounds to the bounds."""
+    """Write a normal length whose tool moves what is outside the bounds to the bounds: as clipped,
+    if these are many.
+    """
     text = length(mean, deviation, low, high)
     if not text.startswith("normal:") or not (low or high):
         return text
     middle, spread = number(mean) or 0.0, number(deviation) or 0.0
-    bounds = [bound for bound in map(number, (low, high)) if bound is not None]
-    if any(abs(middle - bound) < spread for bound in bounds):
-        result.block(
-            f"{text}: a large share of the lengths is moved to exactly a bound; loadgen draws "
-            "these again: give a list in a file (@FILE)"
-        )
+    ends = [end for end in map(number, (low, high)) if end is not None]
+    if any(abs(middle - end) < spread for end in ends):
+        parts = map(whole, (mean, deviation, low or "1", high or LONGEST))
+        return ":".join(["clipped", *parts])
     result.differ(
         "clipped-not-redrawn",
-        f"{result.title} moves a length outside the bounds to the bound, loadgen draws it again",
+        f"{result.title} moves a length outside the bounds to the bound, loadgen draws it again; "
+        f"clipped{text.removeprefix('normal')} moves it, too",
     )
     return text
 

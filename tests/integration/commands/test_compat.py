@@ -276,7 +276,10 @@ def test_vllm_reads_no_file_for_random_prompts(capsys: pytest.CaptureFixture[str
         ("--streaming", ("AIPerf or genai-perf", "--compat aiperf or genai-perf")),
         ("--dataset", ("an older vLLM", "--dataset-name sharegpt --dataset-path FILE")),
         ("--dataset", ("evalscope perf", "--compat evalscope")),
-        ("--parallel 4 --number 9 --dataset", ("a flag of evalscope: add --compat evalscope",)),
+        (
+            "--parallel 4 --number 9 --dataset",
+            ("a flag of evalscope, --dataset-name here: add --compat evalscope",),
+        ),
         ("--vus", ("other tools", "--max-concurrency")),
         ("--bogus", ("see `loadgen run --help`",)),
         ("--max-concurency", ("did you mean --max-concurrency?",)),
