@@ -49,6 +49,8 @@ def translate(text: str) -> Translation:
         return _of_file(tool, content)
     words = shell_words.split(content)
     found = _command(words)
+    if found is None and (typed := _container(words)):
+        return _of_words(GUIDELLM, typed, Translation(GUIDELLM.title, typed))
     if found is None:
         first = content.strip().partition("\n")[0][:60]
         raise BadInput("command", f"{first!r} is no command of a known tool", REMEDY)
@@ -160,6 +162,17 @@ def _tool_of_file(text: str) -> Tool | None:
     if not isinstance(root, dict):
         return None
     return next((tool for tool in KNOWN if root.keys() & {*tool.file_keys}), None)
+
+
+def _container(words: Sequence[str]) -> list[str]:
+    """Return the flags that the variables of guidellm's container stand for."""
+    pairs = [match for word in words if (match := ASSIGNMENT.fullmatch(word))]
+    flags = [
+        (match[1].removeprefix("GUIDELLM_").replace("_", "-").lower(), match[2])
+        for match in pairs
+        if re.match("GUIDELLM_[A-Z]", match[1])
+    ]
+    return [word for name, value in flags for word in (f"--{name}", value)]
 
 
 def _command(words: Sequence[str]) -> tuple[Tool, int, int] | None:

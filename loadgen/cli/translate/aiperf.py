@@ -94,6 +94,8 @@ def _load(given: Given, result: Translation, *, genai_perf: bool) -> None:
         if slots:
             result.put("--users", slots)
         slots = ""
+    elif "--user-centric-rate" in given:
+        _users(given, result)
     elif not rate and not slots and "--fixed-schedule" not in given:
         slots = "1"
     _ends(given, result, slots, rate, genai_perf=genai_perf)
@@ -113,6 +115,20 @@ def _load(given: Given, result: Translation, *, genai_perf: bool) -> None:
     if "--request-cancellation-rate" in given:
         share, delay = (given.get(f"--request-cancellation-{what}") for what in ("rate", "delay"))
         result.put("--disconnect", f"{whole(share)}%@after={whole(delay or '0')}s")
+
+
+def _users(given: Given, result: Translation) -> None:
+    """Ask for users who begin a turn each time that is due, as nearly as thinking does."""
+    users, rate = given.get("--num-users", "1"), given.get("--user-centric-rate")
+    gap, per_second = number(users), number(rate)
+    result.put("--users", users)
+    if gap and per_second:
+        result.put("--think-time", f"{gap / per_second:g}")
+    result.differ(
+        "think-time",
+        "each user thinks for users / rate after an answer, not between "
+        "the beginnings of two requests",
+    )
 
 
 def _ends(given: Given, result: Translation, slots: str, rate: str, *, genai_perf: bool) -> None:

@@ -58,9 +58,8 @@ def translate(given: Given, result: Translation, api: str, maximum: str) -> None
         result.put("--prefix-repetition-prefix-len", prefix)
     if shared := given.get("--shared-system-prompt-length"):
         result.put("--random-prefix-len", shared)
-        result.differ(
-            "system-prompt", "the shared text is a part of the prompt, not of its own role"
-        )
+        if "--turns" not in result:  # where it is a system message, too
+            result.differ("system-prompt", "the shared text begins the prompt, in one message")
     result.put(sent, prompts)
     if api in POOLING:
         pass
@@ -161,6 +160,9 @@ def _trace(given: Given, result: Translation, path: str, form: str) -> None:
     result.put("--dataset-name", "trace")
     result.put("--trace-format", form)
     result.put("--dataset-path", path)
+    if given.get("--custom-dataset-type") == "bailian_trace":  # times in s, blocks of 16 tokens
+        result.put("--trace-time-unit", "1")
+        result.put("--trace-block-size", "16")
     if "--isl-block-size" in given:
         result.put("--trace-block-size", given.get("--isl-block-size"))
     row = _first_row(path)

@@ -132,7 +132,7 @@ def finish(given: Given, result: Translation) -> None:
         result.block(f"--api {name}: evalscope starts the model itself; here --engine does")
         result.differ("engine", "the server is started with vLLM's defaults")
     else:
-        result.serve([url], api)
+        result.serve([_address(url, api)], api)
     if "--no-stream" in given and api not in POOLING:
         result.put("--disable-stream")
     answers = _answers(given)
@@ -141,6 +141,11 @@ def finish(given: Given, result: Translation) -> None:
         _body(given, result)
     _load(given, result)
     result.save(given.get("--outputs-dir"))
+
+
+def _address(url: str, api: str) -> str:
+    """Return the URL without the path of a chat, where evalscope asks another API."""
+    return url if api == CHAT else url.replace("/chat/completions", "")
 
 
 def _answers(given: Given) -> str:
@@ -316,10 +321,7 @@ def _load(given: Given, result: Translation) -> None:
         swept(result, levels, counts)
     if rates and rates != ["-1"] and "--open-loop" not in given:
         result.put("--request-rate", ",".join(rates))
-        result.differ(
-            "arrivals-normalised",
-            "evalscope stretches the gaps so that the last request is due at number / rate",
-        )
+        _say_stretched(result)
     if "--duration" in given:
         result.tail()
     if not given.is_zero("--warmup-num"):
@@ -335,13 +337,29 @@ def _requests(sessions: str, turns: str) -> str:
 
 def _open(result: Translation, rates: list[str], counts: list[str]) -> None:
     result.put("--request-rate", ",".join(rates))
-    if counts:
+    _say_stretched(result)
+    if len(rates) == 1 and counts:
         result.put("--num-prompts", counts[0])
-    if len(set(counts)) > 1:
+        return
+    times = {
+        (number(count) or 0.0) / (number(rate) or 1.0)
+        for count, rate in zip(counts, rates, strict=False)
+    }
+    if len(times) == 1 and all(times) and len(counts) == len(rates):
+        result.put("--duration", f"{times.pop():g}")
+    elif counts:
+        result.put("--num-prompts", counts[0])
         result.block(
             "each rate has a number of requests of its own: give one command for each, or "
             "--duration, the same for all"
         )
+
+
+def _say_stretched(result: Translation) -> None:
+    result.differ(
+        "arrivals-normalised",
+        "evalscope stretches the gaps so that the last request is due at number / rate",
+    )
 
 
 def _warm_up(given: Given, result: Translation, counts: list[str]) -> None:
