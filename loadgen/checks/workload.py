@@ -133,6 +133,8 @@ def _output(run: RunData) -> Check:
     counters, ok = snapshot.counters, snapshot.ok
     if ok == counters["event_requests"]:
         return inapplicable(name, "the server counts no output tokens")
+    if run.settings.no_max_tokens:
+        return inapplicable(name, "no length is asked with --no-max-tokens")
     share = counters["output_as_planned"] / ok
     means = (
         f"{four_digits(counters['output_tokens'] / ok)} of "

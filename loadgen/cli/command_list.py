@@ -23,6 +23,10 @@ OWN = {
         "show the prompts of a run, or download a published data set",
         "loadgen.cli.commands.dataset:main",
     ),
+    "translate": (
+        "print the command for one of AIPerf, guidellm and others",
+        "loadgen.cli.commands.translate:main",
+    ),
     "doctor": (
         "show this machine's limits, and how much load it can make",
         "loadgen.cli.commands.doctor:main",
@@ -59,11 +63,11 @@ OWN = {
 INSTEAD = {
     "bench": "vllm bench serve",
     "vllm": "vllm bench serve",
-    "benchmark": "guidellm benchmark",
 }
+# Words behind which a command of another tool stands, with other flags.
+OTHERS = ("aiperf", "benchmark", "evalscope", "genai-perf", "guidellm", "inference-perf", "profile")
 HEAD = """\
 loadgen: an open-loop load generator for LLM servers.
-
 usage: loadgen COMMAND [FLAGS]
 """
 HINTS = """\
@@ -114,6 +118,8 @@ def remedy(name: str) -> str:
         return f"write the command first, for example `loadgen run {printable(name)}`"
     if name in INSTEAD:
         return f"use `loadgen run` in place of `{INSTEAD[name]}` (docs/migrating.md has its flags)"
+    if name in OTHERS:
+        return "give the whole command to `loadgen translate`"
     near = difflib.get_close_matches(name, commands, 1)
     return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(commands)}"
 

@@ -10,6 +10,7 @@ from typing import Any, get_origin
 
 from loadgen.cli import compat
 from loadgen.cli.compat.tool_flags import add_flags, one_or_several
+from loadgen.cli.output import say
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import SWEPT
 from loadgen.config.option import GROUPS, choices, flag, lists, members, shares, times
@@ -31,6 +32,7 @@ EXAMPLES = (
     "loadgen run --base-url http://host:8000 --backend openai-chat \\",
     '    --max-concurrency 32 --num-prompts 500 --slo "ttft_p99<500ms"',
 )
+HELP = frozenset(("-h", "--help", "--help-all"))
 NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
@@ -81,8 +83,10 @@ def run_settings(
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument("--compat", action="append", default=[])
+    others = list(argv)
     try:
-        tools = first.parse_known_args(argv)[0].compat
+        given, others = first.parse_known_args(argv)
+        tools = given.compat
     except argparse.ArgumentError:
         tools = []  # the full parser reports the error
     if len(tools) > 1:
@@ -92,12 +96,14 @@ def run_settings(
             "give it once, with the tool whose flags you use",
         )
     name = tools[0] if tools else None
+    if name in compat.TRANSLATED and not HELP.intersection(others):
+        return parse(_translated(name, others), parser(None))
     try:
         return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
         extra = re.fullmatch("ignored explicit argument '(.*)'", error.problem)
         remedy = (
-            _remedy(extra[1] if extra else error.field)
+            _remedy(extra[1] if extra else error.field, argv)
             if extra or error.problem == UNKNOWN
             else None
         )
@@ -106,12 +112,24 @@ def run_settings(
         raise BadInput(error.field, "takes no value" if extra else error.problem, remedy) from error
 
 
-def _remedy(word: str) -> str | None:
+def _translated(tool: str, words: Sequence[str]) -> list[str]:
+    """Return the flags of loadgen for those of another tool, and say what is not the same."""
+    from loadgen.cli.translate import for_run  # not before: most command lines need no translation
+
+    translation = for_run(tool, words)
+    for name, how in translation.differs.items():
+        say(f"differs from {translation.title}: {name}: {how}")
+    return translation.words
+
+
+def _remedy(word: str, argv: Sequence[str]) -> str | None:
     if word.startswith(("http://", "https://")):
         return f"name the server with --base-url {word}"
     if "<" in word:  # a limit, or the beginning of one
         return f'separate limits with commas: --slo "ttft_p99<500ms,{word}"'
-    return compat.equivalent(word)
+    from loadgen.cli import translate  # not before: only a wrong flag needs it
+
+    return compat.equivalent(word) or translate.equivalent(word, argv)
 
 
 def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = NAMES) -> None:
@@ -125,7 +143,7 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
     """
     parser.add_argument(
         "--compat",
-        choices=list(compat.TOOLS),
+        choices=[*compat.TOOLS, *compat.TRANSLATED],
         help="use the meanings and the defaults of this tool's flags",
     )
     meanings = compat.tool_of(tool)

@@ -47,7 +47,7 @@ class DataSettings:
         "random",
         DATA,
         "name of the data set; random, random-mm, random-rerank, prefix_repetition, multi_turn, "
-        "sharegpt, trace, agentic, prose, sonnet, jsonl, csv, custom, custom_image, hf, "
+        "sharegpt, trace, agentic, prose, sonnet, jsonl, csv, text, custom, custom_image, hf, "
         "spec_bench, speed_bench, or one of an installed package",
         metavar="NAME",
     )
@@ -73,7 +73,7 @@ class DataSettings:
         1024,
         DATA,
         "tokens in a random prompt; a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], "
-        "lognormal:..., a list such as 10,20, or @FILE with a list",
+        "lognormal:..., clipped:MEAN:STDEV:MIN:MAX, a list such as 10,20, or @FILE with a list",
         metavar="TOKENS",
     )
     random_output_len: int | str = option(
@@ -153,8 +153,9 @@ class DataSettings:
     turns: str | None = option(
         None,
         DATA,
-        "turns of a session: a number, MIN:MAX with multi_turn and prefix_repetition, or all of a "
-        "conversation of sharegpt, jsonl and csv (multi_turn 3, others 1)",
+        "turns of a session: a number, MIN:MAX or normal:MEAN:STDEV[:MIN:MAX] with multi_turn and "
+        "prefix_repetition, or all of a conversation of sharegpt, jsonl and csv (multi_turn 3, "
+        "others 1)",
         metavar="N|MIN:MAX|all",
     )
     prefix_buckets: str | None = option(
@@ -176,7 +177,7 @@ class DataSettings:
         "0",
         DATA,
         "seconds from the end of an answer to the next turn, or with --users to a user's next "
-        "request: a number, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV",
+        "request: a number, MIN:MAX, exp:MEAN, normal:MEAN:STDEV or lognormal:MEAN:STDEV",
         metavar="SECONDS",
     )
     history: Literal["real", "recorded"] = option(
@@ -255,8 +256,8 @@ class DataSettings:
     custom_output_len: int = option(
         256,
         DATA,
-        "maximum tokens of each answer, for rows of jsonl, csv, custom and custom_image and for "
-        "calls of agents that have no length of their own (256; -1: all must have one)",
+        "maximum tokens of each answer, for rows of jsonl, csv, text, custom, custom_image and "
+        "agents' calls that have no length of their own (256; -1: all must have one)",
         metavar="TOKENS",
     )
     custom_ensure_client_side_data: bool = option(
@@ -270,6 +271,13 @@ class DataSettings:
         DATA,
         "send no prompt of a file twice; if it has fewer prompts than --num-prompts, send fewer "
         "requests",
+    )
+    distinct_prompts: int | None = option(
+        None,
+        DATA,
+        "number of distinct prompts, which are sent again and again in their order, so that a "
+        "prefix cache hits (as many as requests)",
+        metavar="N",
     )
     disable_shuffle: bool = option(
         False,

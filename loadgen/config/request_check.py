@@ -35,6 +35,9 @@ def check(settings: RunFields) -> None:
             "--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'"
         )
     check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
+    if settings.no_max_tokens and settings.ignore_eos:
+        problem = "no answer would end with --ignore-eos"
+        raise BadInput("--no-max-tokens", problem, "leave one of both out")
     _check_lora(settings)
     EarlyEnd.each(settings)
     if settings.retry is not None:

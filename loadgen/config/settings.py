@@ -184,7 +184,8 @@ class RunSettings(RunFields):
         `percentile_metrics` and `duration`.
 
         Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of
-        such an answer is of interest. So do the rules of tools that ignore EOS. Where answers are
+        such an answer is of interest. So do the rules of tools that ignore EOS. An answer without
+        a maximum of tokens would not end. Where answers are
         no streams, E2EL is the only latency. A profile says how long the run sends; a file of one
         is replaced by its phases.
         """
@@ -200,7 +201,7 @@ class RunSettings(RunFields):
             for request_class in self.request_classes
         ):
             return self  # what each class asks is implied by its own data set
-        full = (
+        full = not self.no_max_tokens and (
             self.dataset_rule in FULL_LENGTH
             if self.dataset_rule
             else self.dataset_name in FULL_ANSWERS

@@ -200,6 +200,12 @@ class TargetSettings:
         SAMPLING,
         "ask the server to generate past the end of the answer (on for random prompts)",
     )
+    no_max_tokens: bool = option(
+        False,
+        SAMPLING,
+        "send no maximum of tokens, so that every answer ends by itself, or at the server's own "
+        "limit; the lengths of answers are then not asked",
+    )
 
     @property
     def urls(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@
 import math
 import re
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 from msgspec import Struct
 
@@ -19,10 +19,12 @@ from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_seconds
 
 THINK_TIME = "--think-time"
-THINK_TIME_REMEDY = "write seconds, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV, each up to a day"
+THINK_TIME_REMEDY = (
+    "write seconds, MIN:MAX, exp:MEAN, normal:MEAN:STDEV or lognormal:MEAN:STDEV, each up to a day"
+)
 MAX_THINK_TIME_S = 86_400.0
-Law = Literal["constant", "uniform", "exp", "lognormal"]
-_PARAMETERS: dict[Law, int] = {"constant": 1, "uniform": 2, "exp": 1, "lognormal": 2}  # of each law
+Law = Literal["constant", "uniform", "exp", "normal", "lognormal"]
+_PARAMETERS: dict[str, int] = {"exp": 1, "normal": 2, "lognormal": 2}  # of each law with a name
 EARLY_END_REMEDY = (
     "write SHARE%@tokens=N or SHARE%@after=TIME, such as 5%@tokens=10 or 5%@after=200ms"
 )
@@ -43,7 +45,8 @@ class ThinkTime(Struct, frozen=True):
     Attributes:
         law: Its kind.
         parameters_s: The time itself; of uniform times the shortest and the longest; of exponential
-            ones the mean; of lognormal ones mean and standard deviation, s.
+            ones the mean; of normal and lognormal ones mean and standard deviation, s. Normal times
+            below 0 are drawn again.
     """
 
     law: Law
@@ -51,20 +54,22 @@ class ThinkTime(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `--think-time`: SECONDS, MIN:MAX, exp:MEAN or lognormal:MEAN:STDEV.
+        """Parse `--think-time`: SECONDS, MIN:MAX, exp:MEAN, or a normal:MEAN:STDEV or
+        lognormal:MEAN:STDEV one.
 
         Raises:
             BadInput: It is none of these, or longer than a day.
         """
         words = text.split(":")
         law: Law = "uniform" if len(words) == 2 else "constant"
-        if words[0] in ("exp", "lognormal"):
-            law = "exp" if words.pop(0) == "exp" else "lognormal"
+        if words[0] in ("exp", "normal", "lognormal"):
+            law = cast("Law", words.pop(0))
         try:
             times_s = tuple(map(parse_seconds, words))
         except ValueError:
             times_s = ()
-        is_complete = len(times_s) == _PARAMETERS[law] and all(
+        expected = _PARAMETERS.get(law, 2 if law == "uniform" else 1)
+        is_complete = len(times_s) == expected and all(
             0 <= time_s <= MAX_THINK_TIME_S for time_s in times_s
         )
         if not is_complete or (law == "uniform" and times_s[0] > times_s[1]):
@@ -72,12 +77,12 @@ class ThinkTime(Struct, frozen=True):
         return cls(law, times_s)
 
     def __str__(self) -> str:
-        name = [self.law] if self.law in ("exp", "lognormal") else []
+        name = [self.law] if self.law in _PARAMETERS else []
         return ":".join([*name, *(f"{time_s:g}s" for time_s in self.parameters_s)])
 
     @property
     def mean_s(self) -> float:
-        """The mean, s."""
+        """The mean, s: of normal times, before those below 0 are drawn again."""
         return sum(self.parameters_s) / 2 if self.law == "uniform" else self.parameters_s[0]
 
     @property
@@ -96,6 +101,14 @@ class ThinkTime(Struct, frozen=True):
             return shortest_s + (longest_s - shortest_s) * uniforms[0]
         if self.law == "exp":
             return -self.mean_s * math.log1p(-uniforms[0])
+        if self.law == "normal" and self.parameters_s[1]:
+            from statistics import NormalDist  # not before: it is slow to import
+
+            normal_law = NormalDist(*self.parameters_s)
+            negative = normal_law.cdf(0.0)
+            # above 0, where an inverse exists
+            share = max(negative + (1 - negative) * uniforms[0], math.ulp(0.0))
+            return max(normal_law.inv_cdf(min(share, 1 - math.ulp(0.5))), 0.0)
         if self.law == "lognormal" and self.mean_s:
             mean_s, deviation_s = self.parameters_s
             variance = math.log1p((deviation_s / mean_s) ** 2)  # of the logarithm

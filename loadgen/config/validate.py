@@ -118,7 +118,7 @@ _DATA_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
         ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
         Range("0 tokens or more", 0),
     ),
-    (("prefix_repetition_num_prefixes", "random_batch_size"), FROM_1),
+    (("prefix_repetition_num_prefixes", "random_batch_size", "distinct_prompts"), FROM_1),
     (
         ("custom_output_len",),
         Range("1 token or more, or -1 if every row has output_tokens", 1, besides=-1),
@@ -172,6 +172,9 @@ def check_data(settings: DataSettings) -> None:
     if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
         problem = "has no room for a document beside the query, with --no-reranker"
         raise BadInput("--random-batch-size", problem, "give 2 or more")
+    if settings.distinct_prompts is not None and settings.timed_by_data:
+        problem = "sessions, and requests of a trace, are not repeated"
+        raise BadInput("--distinct-prompts", problem, "leave it out")
     for pair in settings.dataset_arg:
         if "=" not in pair:
             raise BadInput("--dataset-arg", f"{pair!r} has no value", "write NAME=VALUE")

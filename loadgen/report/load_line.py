@@ -101,7 +101,8 @@ def _tokens(result: RunResult) -> Iterator[str]:
         return
     answers = tokens.output_tokens
     requested = tokens.planned_output_tokens
-    differs = abs(requested - answers) > SAME * requested
+    asked = not result.provenance.settings.no_max_tokens
+    differs = asked and abs(requested - answers) > SAME * requested
     of_prompts = (
         ""
         if prompts is None

@@ -164,8 +164,10 @@ class PromptSource(Struct, frozen=True):
         prompts = (
             dataset.sessions(count)
             if of_sessions and isinstance(dataset, Sessions)
-            else dataset.prompts(count)
+            else dataset.prompts(min(count, settings.distinct_prompts or count))
         )
+        if settings.distinct_prompts is not None:  # the run itself repeats those of its end, too
+            prompts, beyond = itertools.islice(itertools.cycle(prompts), count), _nothing
         prefixes = dataset.prefix_prompts() if isinstance(dataset, Prefixed) else iter(())
         source = cls(prompts, dataset.provenance, count, beyond, of_sessions, prefixes)
         if not settings.request_classes:

@@ -42,6 +42,7 @@ class Target(WithCredentials, frozen=True):
         streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
         route: How the server is reached.
+        limits_answers: Whether a request has a maximum of tokens.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
         session_header: The header with the id of the session, in requests of sessions; None: there
@@ -58,6 +59,7 @@ class Target(WithCredentials, frozen=True):
     streams: bool = True
     content_parts: bool = False
     route: Route = DIRECT
+    limits_answers: bool = True
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
     session_header: str | None = "X-Session-ID"
@@ -84,6 +86,7 @@ class Target(WithCredentials, frozen=True):
             streams=settings.streams,
             content_parts=settings.content_parts,
             route=route(settings),
+            limits_answers=not settings.no_max_tokens,
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
             session_header=None
@@ -135,6 +138,9 @@ class Target(WithCredentials, frozen=True):
             )
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
+        if not self.limits_answers and prompt.output_tokens != 1:  # of a probe, or to fill a cache
+            for part in (body, body.get("sampling_params", {})):
+                part.pop(self.api.length_field, None)
         return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
 
     @property

@@ -137,6 +137,13 @@ def test_answers_that_ended_early_are_red_with_their_finish_reasons():
     assert "--ignore-eos" in check.advice
 
 
+def test_no_length_is_missed_where_none_is_asked():
+    short = reply(0, events=2, tokens=2)
+    short.output_tokens = 3
+    check = of([short], RunSettings(no_max_tokens=True))["output length off"]
+    assert (check.ok, check.limit) == (None, "no length is asked with --no-max-tokens")
+
+
 def test_early_end_under_ignore_eos_names_its_stop_reason():
     short = reply(0, events=2, tokens=2)
     short.output_tokens, short.matched_stop = 3, 151645

@@ -210,7 +210,7 @@ def test_bad_input_exits_2_with_one_line_on_stderr(capsys, argv):
         ("bench", "unknown command 'bench'; use `loadgen run` in place of `vllm bench serve`"),
         (
             "benchmark",
-            "unknown command 'benchmark'; use `loadgen run` in place of `guidellm benchmark`",
+            "unknown command 'benchmark'; give the whole command to `loadgen translate`",
         ),
     ],
 )

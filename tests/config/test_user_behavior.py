@@ -5,6 +5,7 @@ A think time has the mean and the quantiles that its text names.
 """
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -76,6 +77,7 @@ def times_s(think: ThinkTime) -> Floats:
         ("500ms", ThinkTime("constant", (0.5,))),
         ("1:3", ThinkTime("uniform", (1, 3))),
         ("exp:2s", ThinkTime("exp", (2,))),
+        ("normal:1.5:500ms", ThinkTime("normal", (1.5, 0.5))),
         ("lognormal:2:500ms", ThinkTime("lognormal", (2, 0.5))),
     ],
 )
@@ -95,6 +97,7 @@ def test_its_text_names_the_distribution(text: str, read: ThinkTime) -> None:
         "exp:",
         "exp:1:2",
         "lognormal:1",
+        "normal:1",
         "nan",
         "86401",
         "exp",
@@ -113,6 +116,8 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         ("exp:2", lambda share: -2 * math.log(1 - share)),
         ("1:3", lambda share: 1 + 2 * share),
         ("lognormal:2:0", lambda share: 2.0),
+        ("normal:2:0", lambda share: 2.0),
+        ("normal:20:4", NormalDist(20, 4).inv_cdf),
     ],
 )
 def test_drawn_times_have_the_quantiles_of_the_law(text: str, quantile) -> None:  # type: ignore[no-untyped-def]
@@ -123,6 +128,13 @@ def test_drawn_times_have_the_quantiles_of_the_law(text: str, quantile) -> None:
         # Six standard errors of a share, at most.
         assert float((drawn <= quantile(share) + 1e-9).mean()) >= share - 0.01
         assert float((drawn < quantile(share) - 1e-9).mean()) <= share + 0.01
+
+
+def test_normal_times_below_0_are_drawn_again() -> None:
+    drawn = times_s(ThinkTime.parse("normal:1:1"))
+    assert drawn.min() >= 0
+    below = NormalDist(1, 1).cdf(0)
+    assert float(np.mean(drawn <= 1)) == pytest.approx((0.5 - below) / (1 - below), abs=0.01)
 
 
 def test_lognormal_times_have_the_mean_and_the_deviation_that_are_asked() -> None:

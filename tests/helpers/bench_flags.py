@@ -27,6 +27,9 @@ SOURCES = {
         "guidellm/cli/run.py",
         "guidellm/schemas/benchmark/entrypoints.py",
     ),
+    "genai-perf": ("genai_perf/parser.py",),
+    "evalscope": ("evalscope/perf/arguments.py",),
+    "llmperf": ("token_benchmark_ray.py",),
 }
 RUST = "vllm-rs"
 HELPED = re.compile(r"^ {2,6}(?:-[a-zA-Z], )?(--[a-z0-9-]+)", re.MULTILINE)
@@ -79,7 +82,7 @@ def flags(tool: str, wheel: str) -> list[str]:
     """Every flag of a release, in order."""
     if tool == RUST:
         return sorted({*HELPED.findall(Path(wheel).read_text())} - {"--help"})
-    reader = added if tool in ("vllm", "sglang") else written
+    reader = added if tool in ("vllm", "sglang", "evalscope", "llmperf") else written
     found: set[str] = set()
     with zipfile.ZipFile(wheel) as archive:
         for name in SOURCES[tool]:

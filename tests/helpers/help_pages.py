@@ -21,6 +21,7 @@ NAMES = (
     "run",
     "search",
     "dataset",
+    "translate",
     "doctor",
     "report",
     "compare",

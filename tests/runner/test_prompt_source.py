@@ -136,3 +136,17 @@ def test_all_classes_have_the_same_salt():
     assert first == second
     assert [prompt.input_tokens for prompt in first] == [prompt.input_tokens for prompt in plain]
     assert not {prompt.text for prompt in first} & {prompt.text for prompt in plain}
+
+
+def test_distinct_prompts_are_sent_again_and_again():
+    texts = [prompt.text for prompt in source(asked(distinct_prompts=3), 8).prompts]
+    assert texts == [*texts[:3], *texts[:3], *texts[:2]]
+    assert len({*texts}) == 3
+    assert list(source(asked(distinct_prompts=3), 8).beyond(8)) == []
+    assert len(list(source(asked(distinct_prompts=30), 8).prompts)) == 8
+
+
+@pytest.mark.parametrize("changes", [{"dataset_name": "multi_turn"}, {"dataset_name": "trace"}])
+def test_distinct_prompts_are_refused_of_sessions_and_traces(changes):
+    with pytest.raises(BadInput, match="--distinct-prompts: sessions, and requests of a trace"):
+        asked(distinct_prompts=3, **changes)

@@ -65,6 +65,15 @@ class TestForms:
         assert np.mean(found == 80) < 0.04
         assert np.mean(found == 130) < 0.04
 
+    def test_lengths_outside_the_bounds_are_moved_to_them_if_clipped(self):
+        found = drawn("clipped:100:50:80:100", 100_000)
+        assert (found.min(), found.max()) == (80, 100)
+        assert np.mean(found == 100) == pytest.approx(0.5, abs=0.01)
+        assert np.mean(found == 80) == pytest.approx(0.345, abs=0.01)
+
+    def test_clipped_lengths_have_both_bounds(self):
+        assert "write clipped:MEAN:STDEV:MIN:MAX" in refusal("clipped:100:50")
+
     def test_a_range_of_answers_begins_at_one_token_at_least(self):
         assert set(drawn("1", ratio=0.8, clamped=True)) == {1, 2}
         assert refusal("1", ratio=0.8).startswith(

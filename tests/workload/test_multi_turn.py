@@ -240,3 +240,14 @@ def test_where_it_comes_from_is_said():
 def test_sessions_stand_one_after_the_other():
     sources = [prompt.source.rsplit("/", 1)[0] for prompt in made().sessions(4)]
     assert [len(list(turns)) for _, turns in groupby(sources)] == [4, 4, 4, 4]
+
+
+def test_numbers_of_turns_may_be_normal():
+    prompts = list(made(turns="normal:5:1").sessions(400))
+    starts = [number for number, prompt in enumerate(prompts) if not prompt.follows]
+    turns = [end - begin for begin, end in pairwise([*starts, len(prompts)])]
+    assert min(turns) >= 1
+    assert max(turns) <= 9
+    assert sum(turns) / len(turns) == pytest.approx(5, abs=0.2)
+    assert len(turns) == 400
+    assert max(Counter(turns), key=Counter(turns).__getitem__) == 5

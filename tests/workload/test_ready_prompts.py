@@ -51,6 +51,44 @@ def numbered(count):
     return [{"prompt": f"row {number}", "input_tokens": number + 1} for number in range(count)]
 
 
+class TestRowsOfOthers:
+    def test_names_of_other_tools_are_those_of_here(self, write):
+        row = {"type": "single_turn", "text": "why", "session_id": "s", "output_length": 7}
+        (prompt,) = prompts(write([row]), 1)
+        assert (prompt.text, prompt.source, prompt.output_tokens) == ("why", "s", 7)
+
+    def test_plain_lines_are_prompts(self, write):
+        made = prompts(write("a first\r\n\n{a second}\n", "txt"), 3, "text")
+        assert [prompt.text for prompt in made] == ["a first", "{a second}", "a first"]
+        assert [prompt.output_tokens for prompt in made] == [256] * 3
+
+    def test_a_line_may_be_a_list_of_messages(self, write):
+        (prompt,) = prompts(write(json.dumps(CHAT)), 1)
+        assert list(prompt.messages) == CHAT
+
+    def test_turns_are_questions_of_a_session(self, write):
+        path = write([{"turns": ["one", {"text": "two", "delay": 5}]}, {"turns": ["three"]}])
+        made = prompts(path, 3, turns="all")
+        assert [(prompt.text, prompt.follows) for prompt in made] == [
+            ("one", False),
+            ("two", True),
+            ("three", False),
+        ]
+        assert [message["role"] for message in made[1].messages] == ["user", "assistant", "user"]
+
+    @pytest.mark.parametrize(
+        ("row", "problem"),
+        [
+            ({"turns": ["one"]}, "has turns, which are sent with --turns all"),
+            ({"turns": [{"texts": ["one"]}]}, "has turns without a text"),
+            ({"text": "a", "prompt": "b"}, "has both text and prompt"),
+        ],
+    )
+    def test_what_cannot_be_sent_is_refused(self, write, row, problem):
+        with pytest.raises(BadInput, match=problem):
+            prompts(write([row]), 1)
+
+
 class TestRows:
     def test_come_in_the_order_of_the_file_whatever_the_seed(self, write):
         made = prompts(write(numbered(600)), 600, seed=7)
@@ -259,7 +297,8 @@ class TestBadInput:
         [
             (b"", " is empty"),
             (b"\n\n", " has no rows"),
-            (b"[1]\n", ": row 1 is not a JSON object"),
+            (b"1\n", ": row 1 is not a JSON object"),
+            (b"[1]\n", ": row 1 has a message that is not an object with a role"),
             (
                 b'{"prompt": "a"}\n{"prompt": \n',
                 ": row 2 is not JSON (unexpected end of data: line 1 column 12 (char 11))",

@@ -11,6 +11,7 @@ from msgspec import structs
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.route import DIRECT, Route
+from loadgen.workload import endpoints
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target, base_url, endpoint, headers, is_chat
 
@@ -382,3 +383,22 @@ def test_a_header_that_is_none_is_refused_by_its_name_alone(given, problem):
     with pytest.raises(BadInput) as refused:
         headers(RunSettings(header=(given,)))
     assert str(refused.value) == f"--header: {problem}; write Name=value"
+
+
+@pytest.mark.parametrize("backend", ["openai-chat", "openai", "openai-responses", "sglang-native"])
+def test_a_body_may_have_no_maximum_of_tokens(backend):
+    settings = RunSettings(backend=backend, no_max_tokens=True)
+    target = Target.from_settings(settings, "m")
+    prompt = Prompt("hello", 1, 64, "x")
+    assert "64" not in target.body(prompt).decode()
+    assert b'":1' in target.body(Prompt("hello", 1, 1, "x"))  # of a probe, or to fill a cache
+
+
+def test_no_maximum_of_tokens_is_refused_where_answers_would_not_end():
+    assert RunSettings(no_max_tokens=True).implied().ignore_eos is False
+    with pytest.raises(BadInput, match="--no-max-tokens: no answer would end with --ignore-eos"):
+        endpoints.checked(RunSettings(no_max_tokens=True, ignore_eos=True))
+    with pytest.raises(BadInput, match="--no-max-tokens: anthropic needs a maximum"):
+        endpoints.checked(RunSettings(no_max_tokens=True, backend="anthropic"))
+    with pytest.raises(BadInput, match="--no-max-tokens: "):
+        endpoints.checked(RunSettings(no_max_tokens=True, backend="openai-embeddings"))

@@ -268,6 +268,16 @@ def test_times_may_be_ignored(made):
     assert [due for due, _, _ in rows(made(BURSTGPT, trace_times="ignore"))] == [None, None, None]
 
 
+def test_rows_need_no_times_that_are_ignored(made):
+    untimed = '{"input_length": 30, "output_length": 4}\n{"input_length": 20, "output_length": 5}\n'
+    assert [row[1:] for row in rows(made(untimed, trace_times="ignore"))] == [(30, 4), (20, 5)]
+    with pytest.raises(BadInput, match="line 1: 'timestamp' is missing, not a time"):
+        made(untimed)
+    columns = "Request tokens,Response tokens\n30,4\n"
+    ignored = made(columns, trace_times="ignore", trace_format="burstgpt")
+    assert [row[1:] for row in rows(ignored)] == [(30, 4)]
+
+
 @pytest.mark.parametrize("column", ["when=at", "time="])
 def test_unknown_column_of_a_trace_is_refused(made, column):
     with pytest.raises(

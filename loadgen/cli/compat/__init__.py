@@ -56,6 +56,9 @@ TOOLS = {
     ),
     "sglang": Tool(sglang.SHARED, sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.as_sent),
 }
+OLD_DATASET = "--dataset"  # a flag of vLLM before 2024, and of evalscope
+# Tools with other flags, whose command lines `loadgen.cli.translate` translates.
+TRANSLATED = ("aiperf", "genai-perf", "guidellm", "inference-perf", "evalscope", "llmperf")
 
 
 def tool_of(name: str | None) -> Tool:
@@ -67,9 +70,7 @@ def equivalent(name: str) -> str | None:
     """Describe what replaces a flag of another tool; None if no tool is known to have it."""
     if any(flag.name == name for flag in sglang.FLAGS):
         return "this is a flag of SGLang: add --compat sglang"
-    if name not in other_tools.OLDER_VLLM and any(
-        flag.name == name for flag in vllm.INFERENCEX_FLAGS
-    ):
+    if name != OLD_DATASET and any(flag.name == name for flag in vllm.INFERENCEX_FLAGS):
         return "this is a flag of InferenceX: add --compat inferencex"
     return other_tools.equivalent(name)
 

@@ -79,7 +79,9 @@ def blocks(result: RunResult) -> Iterator[Block]:
         return
     tokens = result.tokens
     output = {
-        "output, as it was requested": tokens.planned_output_tokens,
+        "output, as it was requested": None
+        if result.provenance.settings.no_max_tokens
+        else tokens.planned_output_tokens,
         f"output, counted by {tokens.output_counted_by}": tokens.output_tokens,
         "of that, events of reasoning": tokens.reasoning_events or None,
         "events with tokens": tokens.token_events,

@@ -54,6 +54,7 @@ BUILT_IN = {
     "sonnet": "loadgen.workload.datasets.prose:ProseDataset",
     "spec_bench": "loadgen.workload.datasets.huggingface:HubDataset",
     "speed_bench": "loadgen.workload.datasets.huggingface:HubDataset",
+    "text": "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     TRACE: "loadgen.workload.datasets.trace:TraceDataset",
 }
 

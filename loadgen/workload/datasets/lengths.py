@@ -25,9 +25,11 @@ MAX_SHOWN = 40  # characters of invalid text in an error
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 FORMS = (
     "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if "
-    "wanted), 10,20 or @FILE"
+    "wanted), clipped:MEAN:STDEV:MIN:MAX, 10,20 or @FILE"
 )
 INPUT_LEN = "--random-input-len"
+CLIPPED = "clipped"
+LAWS = ("normal", "lognormal", CLIPPED)
 
 
 class Lengths(Struct, frozen=True):
@@ -36,7 +38,8 @@ class Lengths(Struct, frozen=True):
     Attributes:
         low: The minimum, 1 or more.
         high: The maximum, inclusive.
-        law: The distribution: uniform, normal or lognormal.
+        law: The distribution: uniform, normal, lognormal, or clipped: normal, and what is outside
+            the bounds is moved to them, not drawn again.
         mean: The mean of a normal or lognormal distribution without bounds, tokens.
         stdev: Its standard deviation without bounds, tokens.
         listed: Lengths to use in order, and then again, instead of drawn ones; may be empty.
@@ -88,7 +91,7 @@ class Lengths(Struct, frozen=True):
                 remedy,
             )
         name, *rest = text.split(":")
-        if name in ("normal", "lognormal"):
+        if name in LAWS:
             made = cls._by_law(flag, text, name, rest)
         elif text.startswith("@"):
             made = cls._of_file(flag, checked_path(flag, text[1:]))
@@ -170,6 +173,8 @@ class Lengths(Struct, frozen=True):
             if self.law == "lognormal":
                 np.exp(drawn, out=drawn)
             drawn = np.rint(drawn) - self.less
+            if self.law == CLIPPED:
+                drawn = np.clip(drawn, self.low, self.high)
             parts.append(drawn[(self.low <= drawn) & (drawn <= self.high)].astype(np.int64))
             missing -= len(parts[-1])
         return np.concatenate(parts)
@@ -188,9 +193,10 @@ class Lengths(Struct, frozen=True):
     def _by_law(cls, flag: str, text: str, law: str, parts: list[str]) -> "Lengths":
         try:
             mean, stdev = (float(part) for part in parts[:2])
-            low, high = _numbers(flag, parts[2:]) or [1, MAX_TOKENS]
+            low, high = _numbers(flag, parts[2:]) or ([] if law == CLIPPED else [1, MAX_TOKENS])
         except ValueError as error:
-            remedy = f"write {law}:MEAN:STDEV or {law}:MEAN:STDEV:MIN:MAX"
+            bounded = f"{law}:MEAN:STDEV:MIN:MAX"
+            remedy = f"write {bounded if law == CLIPPED else f'{law}:MEAN:STDEV or {bounded}'}"
             raise BadInput(flag, f"invalid distribution of lengths {text!r}", remedy) from error
         if not (1 <= mean <= MAX_TOKENS and 0 < stdev <= MAX_TOKENS):
             problem = f"{text!r} has a mean or deviation out of range"
@@ -232,14 +238,14 @@ class Lengths(Struct, frozen=True):
         """Return the normal distribution of the length, or of its logarithm."""
         from statistics import NormalDist  # not before: it is slow to import
 
-        if self.law == "normal":
+        if self.law != "lognormal":
             return NormalDist(self.mean, self.stdev)
         variance = math.log1p((self.stdev / self.mean) ** 2)
         return NormalDist(math.log(self.mean) - variance / 2, math.sqrt(variance))
 
     def _drawable(self, flag: str) -> "Lengths":
         """Return itself, after a check that drawing within the bounds ends."""
-        if self.law != "uniform":
+        if self.law not in ("uniform", CLIPPED):
             ends = [self.low + self.less - 0.5, self.high + self.less + 0.5]
             below, within = (
                 self._normal().cdf(math.log(end) if self.law == "lognormal" else end)

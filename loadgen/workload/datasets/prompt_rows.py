@@ -26,13 +26,16 @@ from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens", "extra_body")
+# Names that AIPerf and genai-perf have for some of them, and for further ones.
+ALIASES = {"text": "prompt", "session_id": "id", "output_length": "output_tokens"}
+OF_OTHERS = (*ALIASES, "turns", "type")
 REMEDY = f"give rows of {', '.join(FIELDS)}; prompt or messages is required"
 CHUNK = 1 << 24  # bytes scanned at a time
 NEWLINE, QUOTE = b'\n"'
 MARK = b"\xef\xbb\xbf"  # byte order mark
 CELL = r'(?:"((?:[^"]++|"")*+)"|([^",\r\n]*+))(,|\r?\n?\Z)'
 BUFFER = 1000  # records that `datasets` shuffles at a time when it streams
-Kind = Literal["jsonl", "csv"]
+Kind = Literal["jsonl", "csv", "text"]
 T = TypeVar("T")
 
 
@@ -96,8 +99,8 @@ class Row(Struct, frozen=True):
 
 
 class RowFile:
-    """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC
-    4180) with a header.
+    """The rows of a file in its order: JSON objects, or lists of messages, one a line, the records
+    of a CSV file (RFC 4180) with a header, or prompts as plain lines.
 
     The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty
     lines are ignored.
@@ -157,11 +160,8 @@ class RowFile:
             BadInput: The row is invalid.
         """
         location = f"row {number + 1}"
-        values = (
-            self._object(location, number)
-            if self._kind == "jsonl"
-            else self._record(location, number)
-        )
+        read = {"jsonl": self._object, "csv": self._record, "text": self._line}[self._kind]
+        values = read(location, number)
         self._refuse_unknown(location, values)
         try:
             return Row.of(self._convert(values), f"{self._kind}/{number + 1}")
@@ -181,9 +181,14 @@ class RowFile:
         except ValueError as error:
             self._text(location, number)  # UTF-8?
             raise self._bad(location, f"is not JSON ({error})") from error
+        if isinstance(value, list):
+            return {"messages": value}
         if not isinstance(value, dict):
             raise self._bad(location, "is not a JSON object")
         return value
+
+    def _line(self, location: str, number: int) -> dict[str, Any]:
+        return {"prompt": self._text(location, number).removesuffix("\r")}
 
     def _record(self, location: str, number: int) -> dict[str, Any]:
         cells = self._cells(location, number)
@@ -229,7 +234,9 @@ class RowFile:
         return self._data[self._starts[number] : self._ends[number]]
 
     def _refuse_unknown(self, location: str, names: "dict[str, Any] | list[str]") -> None:
-        if self._strict and (unknown := [name for name in names if name not in FIELDS]):
+        if self._strict and (
+            unknown := [name for name in names if name not in (*FIELDS, *OF_OTHERS)]
+        ):
             raise self._bad(location, f"has an unknown field {unknown[0]!r}")
 
     def _bad(self, location: str, problem: str) -> BadInput:

@@ -17,6 +17,7 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints, image
 from loadgen.workload.datasets.prompt_rows import (
+    ALIASES,
     REMEDY,
     Kind,
     Row,
@@ -40,6 +41,7 @@ from loadgen.workload.prompt import UNPLANNED, Message, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer, tokenizer_file
 
 OF_IMAGES = "give JSON lines with prompt and image_files, or with content"
+KINDS: dict[str, Kind] = {"csv": "csv", "text": "text"}  # others have JSON lines
 BATCH = 256  # rows read and encoded at a time
 IMAGE_ROW_FIELDS = ("id", "input_tokens", "output_tokens", "extra_body")
 TURNS_REMEDY = (
@@ -51,8 +53,8 @@ Exchange = tuple[list[Message], Message]  # what is new in a turn, and its answe
 
 @dataclass(frozen=True, slots=True)
 class ReadyDataset:
-    """The rows of a file: `jsonl` and `csv` in its order, `custom` and `custom_image` shuffled by
-    `seed_order`.
+    """The rows of a file: `jsonl`, `csv` and `text` in its order, `custom` and `custom_image`
+    shuffled by `seed_order`.
 
     They are shuffled as in `vllm bench serve`. If the file has too few rows, they are repeated.
     Lengths of a row are not counted.
@@ -89,8 +91,13 @@ class ReadyDataset:
                 remedy=OF_IMAGES,
             )
         else:
-            kind: Kind = "csv" if name == "csv" else "jsonl"
-            rows = RowFile(dataset_path(settings, REMEDY), kind, strict=name != "custom")
+            path = dataset_path(settings, REMEDY)
+            kind: Kind = KINDS.get(name, "jsonl")
+            if name == "custom":
+                rows = RowFile(path, kind, strict=False)
+            else:
+                convert = partial(as_named_here, of_sessions=settings.turns not in (None, "1"))
+                rows = RowFile(path, kind, convert=convert)
         if settings.turns not in (None, "1"):
             return ChatSessions.of(rows, settings)
         return cls(rows, settings, LazyTokenizer(settings))
@@ -286,6 +293,34 @@ def image_message(fields: Mapping[str, Any], *, embeds: bool) -> dict[str, Any]:
     return {name: fields[name] for name in IMAGE_ROW_FIELDS if name in fields} | {
         "messages": [message]
     }
+
+
+def as_named_here(fields: Mapping[str, Any], *, of_sessions: bool) -> dict[str, Any]:
+    """Return the fields of a row of AIPerf or genai-perf under the names of here: `turns` of users
+    are messages without answers.
+
+    Args:
+        fields: The fields.
+        of_sessions: Whether chats are sent turn by turn.
+
+    Raises:
+        ValueError: Turns are no texts, or are not sent turn by turn.
+    """
+    if twice := [name for name in ALIASES if name in fields and ALIASES[name] in fields]:
+        raise ValueError(f"has both {twice[0]} and {ALIASES[twice[0]]}")
+    row = {ALIASES.get(name, name): value for name, value in fields.items() if name != "type"}
+    turns = row.pop("turns", None)
+    if turns is None:
+        return row
+    texts = [turn.get("text") if isinstance(turn, dict) else turn for turn in turns]
+    if not texts or not all(isinstance(text, str) and text for text in texts):
+        raise ValueError("has turns without a text")
+    if not of_sessions:
+        raise ValueError(f"has turns, which are sent with {TURNS} all")
+    messages = [
+        message for text in texts for message in ({"role": "user", "content": text}, NO_ANSWER)
+    ]
+    return row | {"messages": messages[:-1]}
 
 
 def _exchanges(row: Row, where: str) -> list[Exchange]:

@@ -4,6 +4,7 @@
 turns of sessions.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +18,13 @@ from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import parse_range, parse_whole_number
+from loadgen.workload.datasets.lengths import Lengths
 from loadgen.workload.datasets.prompt_rows import message_texts
 from loadgen.workload.draws import uniforms
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Message, Prompt
 
 TURNS = "--turns"
+MAX_DEVIATIONS = 4  # above the mean of normal numbers of turns; 3 of 100,000 would be above
 NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 
@@ -80,29 +83,40 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnCounts:
-    """How many turns each session has: a whole number from `low` to `high`, all equally likely.
+    """How many turns each session has: a whole number from `low` to `high`, all equally likely or
+    by a law.
 
     Attributes:
         low: The minimum, 1 or more.
         high: The maximum, inclusive.
         seed: The seed of the draws.
+        law: A distribution of them; None: all are equally likely.
     """
 
     low: int
     high: int
     seed: int
+    law: Lengths | None = None
 
     @classmethod
     def parse(cls, text: str | None, default: int, seed: int) -> "TurnCounts":
-        """Parse `--turns`: N or MIN:MAX.
+        """Parse `--turns`: N, MIN:MAX, or normal:MEAN:STDEV, up to 4 deviations above the mean, or
+        with bounds of its own.
 
         Raises:
             BadInput: It is neither, or the range is empty.
         """
+        if text is not None and text.startswith("normal:"):
+            law = Lengths.parse(TURNS, text)
+            high = min(law.high, math.ceil(law.mean + MAX_DEVIATIONS * law.stdev))
+            law = Lengths(law.low, high, law.law, law.mean, law.stdev)
+            return cls(law.low, high, seed, law)
         bounds = (default, default) if text is None else parse_range(text, parse_whole_number)
         if bounds is None or bounds[0] < 1:
             raise BadInput(
-                TURNS, f"invalid number of turns {text!r}", "give 1 or more, or MIN:MAX such as 2:8"
+                TURNS,
+                f"invalid number of turns {text!r}",
+                "give 1 or more, MIN:MAX such as 2:8, or normal:MEAN:STDEV",
             )
         return cls(*bounds, seed)
 
@@ -110,11 +124,10 @@ class TurnCounts:
         """Return the turns of the session with this number."""
         if self.low == self.high:
             return self.low
-        return int(
-            np.random.default_rng([self.seed, *b"turns", session]).integers(
-                self.low, self.high, endpoint=True
-            )
-        )
+        generator = np.random.default_rng([self.seed, *b"turns", session])
+        if self.law is not None:
+            return int(self.law.draw(generator, 1)[0])
+        return int(generator.integers(self.low, self.high, endpoint=True))
 
     def sessions_with(self, turns: int) -> int:
         """Return how many of the first sessions it takes to have so many turns together."""

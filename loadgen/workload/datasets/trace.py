@@ -108,6 +108,8 @@ class TraceFile:
         columns: The names of fields in this file, by those in COLUMNS, if they are not those of the
             format.
         unit_s: Seconds of a time of 1, if it is not the unit of the format.
+        timed: Whether each row must have a time; else rows without one are at the beginning, in the
+            order of the file.
 
     Raises:
         BadInput: The file cannot be read, or a row is invalid.
@@ -119,6 +121,8 @@ class TraceFile:
         format_name: str = "auto",
         columns: Mapping[str, str] | None = None,
         unit_s: float | None = None,
+        *,
+        timed: bool = True,
     ) -> None:
         if format_name not in ("auto", *FORMATS):
             raise BadInput(
@@ -140,9 +144,11 @@ class TraceFile:
                     changes["unit_ns"] = round(unit_s * NS_PER_S)
                 form = replace(FORMATS[self.format], **changes)
                 lines = (
-                    _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, form)
+                    _json_lines(path, file)
+                    if self.format == "mooncake"
+                    else _csv(path, file, form, timed=timed)
                 )
-                rows = [_row(path, line, record, form) for line, record in lines]
+                rows = [_row(path, line, record, form, timed=timed) for line, record in lines]
         except OSError as error:
             raise BadInput(
                 DATASET_PATH, f"{path}: {error.strerror}", "give the file of a trace"
@@ -198,11 +204,12 @@ class TraceDataset:
             if name not in COLUMNS or not column:
                 problem = f"unknown field or empty column in {name!r}"
                 raise BadInput(COLUMN, problem, f"write FIELD=COLUMN with {', '.join(COLUMNS)}")
-        file = TraceFile(path, settings.trace_format, columns, settings.trace_time_unit)
+        keeps_times = settings.trace_times == "keep"
+        unit_s = settings.trace_time_unit
+        file = TraceFile(path, settings.trace_format, columns, unit_s, timed=keeps_times)
         drawing = RandomText.of(settings)
         first_ns = file.rows[0].at_ns
         rows = file.rows
-        keeps_times = settings.trace_times == "keep"
         if settings.duration is not None and keeps_times:
             end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S
             rows = list(itertools.takewhile(lambda row: row.at_ns < end_ns, rows))
@@ -315,11 +322,13 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[st
             yield number, parse_object(path, f"line {number}", line, LINE_REMEDY)
 
 
-def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv(
+    path: Path, lines: Iterator[str], form: Format, *, timed: bool
+) -> Iterator[tuple[int, dict[str, Any]]]:
     reader = csv.DictReader(lines, skipinitialspace=True)
     missing = [
         name
-        for name in (form.time, form.input, form.output)
+        for name in (*([form.time] if timed else []), form.input, form.output)
         if name not in (reader.fieldnames or ())
     ]
     if missing:
@@ -337,7 +346,9 @@ def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, 
         ) from error
 
 
-def _row(path: Path, line: int, record: dict[str, Any], form: Format) -> TraceRow | None:
+def _row(
+    path: Path, line: int, record: dict[str, Any], form: Format, *, timed: bool
+) -> TraceRow | None:
     lengths = []
     for name in (form.input, form.output):
         try:
@@ -347,7 +358,8 @@ def _row(path: Path, line: int, record: dict[str, Any], form: Format) -> TraceRo
             raise _refusal(path, line, name, record, "number of tokens") from error
         lengths.append(int(tokens))
     try:
-        at_ns = _ns(record[form.time], form.unit_ns)
+        missing = not timed and record.get(form.time) is None
+        at_ns = 0 if missing else _ns(record[form.time], form.unit_ns)
         if not 0 <= at_ns < 1 << 62:
             raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError) as error:

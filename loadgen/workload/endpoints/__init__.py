@@ -73,6 +73,9 @@ def checked(settings: RunSettings) -> RunSettings:
             problem = f"{path} is not an endpoint of the backend {settings.backend}"
             raise BadInput("--endpoint", problem, f"leave it out, or use --backend {name}")
     _check_fields("--extra-body", settings.extra_body or {}, api)
+    if settings.no_max_tokens and api.needs_length:
+        problem = f"{name_of(settings)} needs a maximum of tokens in each request"
+        raise BadInput("--no-max-tokens", problem, "leave it out, or use openai-chat")
     if settings.disable_stream and api.dialect is not None:
         problem = f"answers of {name_of(settings)} are read as streams alone"
         raise BadInput(

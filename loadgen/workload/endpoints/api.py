@@ -54,6 +54,7 @@ class Api(Struct, frozen=True):
         ending: How each of its paths ends, and no path of another API; empty: its path may be any.
         length_field: The field of a body, or of its sampling parameters, that limits the answer;
             empty: there is none.
+        needs_length: Whether a request without that field is refused.
         prompt_fields: Fields of a body that hold the prompt, beside `messages` and `prompt`.
         headers: Headers of every request.
         takes_images: Whether a request may have images.
@@ -69,6 +70,7 @@ class Api(Struct, frozen=True):
     dialect: Dialect | None = None
     ending: str = ""
     length_field: str = "max_tokens"
+    needs_length: bool = False
     prompt_fields: frozenset[str] = frozenset()
     headers: Mapping[str, str] = {}
     key_header: str | None = None

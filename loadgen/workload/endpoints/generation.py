@@ -195,6 +195,7 @@ MESSAGES = Api(
         read=_read_message_event,
     ),
     ending="/messages",
+    needs_length=True,
     headers={"anthropic-version": ANTHROPIC_VERSION},
     key_header="x-api-key",
 )

@@ -9,8 +9,9 @@ from functools import cache
 from textwrap import fill
 
 from loadgen.cli import compat
-from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM
 from loadgen.cli.flags import run_parser
+from loadgen.cli.translate import TOOLS
+from loadgen.cli.translate.flag_table import Flag
 from tests.helpers.documents import between
 from tests.helpers.source import ROOT
 from tests.integration.commands import flag_meanings
@@ -79,7 +80,6 @@ MEANINGS = {
     "sglang": flag_meanings.SGLANG,
     "inferencex": flag_meanings.INFERENCEX,
 }
-OTHERS = {"guidellm": GUIDELLM, "aiperf": AIPERF}
 BEGIN, END = "<!-- {}: made by tests.integration.commands.migrating -->", "<!-- end of {} -->"
 SAME, NO_EFFECT = "the same", "no effect: "
 NEW = "+"  # behind a flag that the oldest of several releases does not have
@@ -121,9 +121,18 @@ def texts() -> dict[str, str]:
         "vllm-rs": _by_effect("vllm-rs", None),
         "sglang": _by_effect("SGLang", "sglang"),
         "inferencex": _by_effect("InferenceX", "inferencex"),
-        "guidellm": _grouped("guidellm", GUIDELLM.items()),
-        "aiperf": _grouped("aiperf", AIPERF.items()),
     }
+
+
+def meanings(tool: str) -> list[tuple[str, Flag]]:
+    """Return each flag of a tool whose command lines are translated, with its row in the table: the
+    recorded ones, or, of a tool without such a list, those of the table.
+    """
+    table = TOOLS[tool]
+    if not (DATA / f"{tool}.json").exists():
+        return [(name, flag) for flag in table.flags for name in flag.names]
+    recorded = sorted({flag for flags in releases(tool).values() for flag in flags})
+    return [(name, flag) for name in recorded if (flag := table.flag(name)) is not None]
 
 
 def _by_effect(title: str, name: str | None) -> str:
@@ -177,6 +186,8 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 def _named(tool: str, flag: str) -> str:
     """Name a flag, with the releases that have it where others do not."""
+    if not (DATA / f"{tool}.json").exists():
+        return f"`{flag.removeprefix('--')}`"
     told = releases(tool)
     having = [version for version, flags in told.items() if flag in flags]
     assert having, f"{tool} has no {flag}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.cli.translate import TOOLS
 from tests.helpers.command_line import loadgen
 from tests.helpers.source import ROOT
 from tests.slow.docs.blocks import blocks, pages
@@ -52,7 +53,12 @@ def unknown(command: str) -> list[str]:
         return []
     own = rest[: rest.index("--")] if "--" in rest else rest
     given = [word.partition("=")[0] for word in own if re.match("--[a-z]", word)]
-    return [flag for flag in given if flag not in flags(*path)]
+    tool = TOOLS.get(own[own.index("--compat") + 1]) if "--compat" in own else None
+    return [
+        flag
+        for flag in given
+        if flag not in flags(*path) and (tool is None or tool.flag(flag) is None)
+    ]
 
 
 def mentioned(page: Path) -> list[str]:

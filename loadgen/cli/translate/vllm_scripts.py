@@ -1,0 +1,110 @@
+"""vLLM's own scripts: older releases of its benchmark of servers, and the offline ones."""
+
+from loadgen.cli.translate.flag_table import (
+    NONE,
+    SOME,
+    Flag,
+    Given,
+    Tool,
+    blocks,
+    needless,
+    part,
+    same,
+)
+from loadgen.cli.translate.translation import Translation
+
+OLDER = "vllm-0.11"  # the oldest release whose defaults loadgen has
+SERVING: tuple[Flag, ...] = (
+    part("`--dataset-name sharegpt --dataset-path FILE`", "--dataset"),
+    part("it is passed on as it is", "--backend"),
+    needless("loadgen runs no code of a model", "--trust-remote-code", NONE),
+    blocks("a tool for the quality of answers: loadgen does not judge them", "--run-eval", NONE),
+    blocks("beams are not a sampling parameter of today's servers", "--use-beam-search", NONE),
+    part("best_of in `--extra-body`", "--best-of"),
+)
+OFFLINE: tuple[Flag, ...] = (
+    same("--model", "--model"),
+    same("--tokenizer", "--tokenizer"),
+    same("--dataset-name", "--dataset-name"),
+    same("--dataset-path", "--dataset-path"),
+    same("--num-prompts", "--num-prompts"),
+    same("--seed", "--seed"),
+    same("--hf-subset", "--hf-subset"),
+    same("--hf-split", "--hf-split"),
+    same("--random-range-ratio", "--random-range-ratio"),
+    same("--random-input-len", "--input-len --random-input-len"),
+    same("--random-output-len", "--output-len --random-output-len"),
+    same("--random-prefix-len", "--prefix-len --random-prefix-len"),
+    part("`--result-filename`", "--output-json"),
+    part("`--dataset-name sharegpt --dataset-path FILE`", "--dataset"),
+    part("`--max-concurrency`, of `vllm bench latency`", "--batch-size"),
+    part("`--num-prompts`, that many times the batch size", "--num-iters"),
+    part("`--num-warmups`, that many times the batch size", "--num-iters-warmup"),
+    needless(
+        "how vLLM runs in the process",
+        "--backend --async-engine --n --disable-frontend-"
+        "multiprocessing --disable-detokenize --profile",
+        SOME,
+    ),
+)
+
+
+def serving(given: Given, result: Translation) -> None:
+    """Translate a command of an older vLLM: today's flags are passed on."""
+    for name in given:
+        values = given.all(name)
+        if name == "--dataset":
+            result.put("--dataset-name", "sharegpt")
+            result.put("--dataset-path", *values)
+        elif name == "--best-of":
+            result.body({"best_of": int(values[-1]) if values[-1].isdigit() else values[-1]})
+        elif name == "--backend" or not any(flag.is_named(name) for flag in SERVING):
+            result.put(name, *values)
+    if (base := result.value("--base-url")).endswith("/v1"):
+        result.put("--base-url", base.removesuffix("/v1"))
+        result.put("--endpoint", f"/v1{result.value('--endpoint') or '/completions'}")
+    if "bench" not in result.written:
+        result.put("--compat", OLDER)
+        result.differ("defaults", f"those of {OLDER}; scripts of older releases may differ")
+
+
+def offline(given: Given, result: Translation) -> None:
+    """Translate a command that loads the model into its own process: the server is measured."""
+    result.block(
+        "an offline measurement: it loads the model into its own process and sends no HTTP "
+        "request; here --engine vllm starts a server, and all requests are sent at once"
+    )
+    result.differ("offline", "the server's HTTP is part of what is measured")
+    result.put("--engine", "vllm")
+    known = [name for name in given if any(flag.is_named(name) for flag in OFFLINE)]
+    others = [" ".join([name, *given.all(name)]) for name in given if name not in known]
+    if others:
+        result.put("--engine-arg", *others)
+    if path := given.get("--dataset"):
+        result.put("--dataset-path", path)
+    if result.value("--dataset-path") and not result.value("--dataset-name"):
+        result.put("--dataset-name", "sharegpt")
+    if batch := given.get("--batch-size", "8" if "latency" in result.written else ""):
+        result.put("--max-concurrency", batch)
+        result.put("--num-prompts", f"{int(batch) * int(given.get('--num-iters', '30'))}")
+    result.eos(ignored=True)
+    result.save(file=given.get("--output-json"))
+
+
+VLLM_SERVING = Tool(
+    "vLLM",
+    ("vllm bench serve", "benchmark_serving.py", "vllm.benchmarks.serve"),
+    SERVING,
+    serving,
+    passes_others=True,
+)
+VLLM_OFFLINE = Tool(
+    "vLLM",
+    (
+        *("vllm bench throughput", "vllm bench latency"),
+        *("benchmark_throughput.py", "benchmark_latency.py"),
+    ),
+    OFFLINE,
+    offline,
+    passes_others=True,
+)
