@@ -43,6 +43,7 @@ MIN_BEATS = 1000
 # A client takes CPU from a server on the same machine only where there is none left, and it uses
 # enough to matter.
 MIN_IDLE, MAX_OF_SERVER = 0.05, 0.05
+MAX_SHOWN = 10  # times the CPU time of the server
 # Other programs slow a server on the same machine, unless so much of it is idle that each finds a
 # core.
 ENOUGH_IDLE = 0.75
@@ -109,6 +110,11 @@ def distortion(run: RunData) -> list[Check]:
         *_starved(run),
         *map(explanation, symptoms),
     ]
+
+
+def _of_server(share: float) -> str:
+    """Write the CPU time of the client as a share of the server's, which may be next to none."""
+    return in_percent(share) if share < MAX_SHOWN else f"more than {in_percent(MAX_SHOWN)}"
 
 
 def _starved(run: RunData) -> Iterator[Check]:
@@ -232,7 +238,7 @@ def _shared_cpu(run: RunData) -> Check:
     )
     ours = client.cpu_s / theirs if theirs > 0 else 0.0
     value = (
-        f"{in_percent(client.idle_share)} idle, the client used {in_percent(ours)} of the "
+        f"{in_percent(client.idle_share)} idle, the client used {_of_server(ours)} of the "
         "server's CPU time"
     )
     limit = f"{in_percent(MIN_IDLE)} idle, or {in_percent(MAX_OF_SERVER)} of the server's CPU"

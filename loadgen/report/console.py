@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Literal
 
+from loadgen.checks import PAST_THE_END
 from loadgen.config import slo
-from loadgen.document import Block, Cell, Items, Line, Paragraph, cell, line, terminal_writer
+from loadgen.document import Block, Cell, Items, Line, Paragraph, line, terminal_writer
 from loadgen.report import load_line, run_state, series_answer
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
@@ -108,13 +109,15 @@ def _items(items: Iterable[Line | Cell]) -> Iterator[Items]:
 
 
 def _why_failed(result: RunResult) -> Iterator[Cell]:
-    """Write what the servers said of requests that failed, and what to do."""
-    examples = islice(outcomes.examples(result, 1), MAX_LINES)
-    advice = map(verdict.advice_line, islice(run_state.advice(result), MAX_LINES))
-    *others, last = [cell(example) for example in examples] or [()]
-    yield from others
-    if end := (*last, *advice):
-        yield end
+    """Write what else is wrong, what the servers said of requests that failed, and what to do."""
+    told = run_state.PROBLEMS.get(run_state.state_of(result), (PAST_THE_END,))
+    for check in result.checks:
+        if check.name in told and check.ok is False:
+            yield verdict.finding_cell(check)
+    examples = list(islice(outcomes.examples(result, 1), MAX_LINES))
+    advice = [run_state.advice_on(name) for name, _ in examples]
+    for (_, example), text, following in zip(examples, advice, [*advice[1:], ""], strict=False):
+        yield (example, verdict.advice_line(text)) if text and text != following else (example,)
 
 
 def _saved(path: str) -> str:

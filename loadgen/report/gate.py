@@ -8,7 +8,7 @@ from itertools import chain
 from xml.etree import ElementTree
 
 from loadgen.report.result import RunResult
-from loadgen.report.run_state import failures_text, has_failed, has_too_few
+from loadgen.report.run_state import failures_text, has_failed, has_too_few, state_text
 from loadgen.report.sections import verdict
 from loadgen.util.terminal_text import printable
 
@@ -44,7 +44,10 @@ def demands(result: RunResult) -> list[Demand]:
     demands.append(Demand(f"failed requests <= {most}", not has_failed(result), finding))
     cannot_tell = label == "INVALID" or has_too_few(result)
     for row, line in zip(result.slo, verdict.slo_lines(result), strict=True):
-        demands.append(Demand(row.limit, None if cannot_tell else row.met, line.partition(": ")[2]))
+        finding = line.partition(": ")[2]
+        if cannot_tell:
+            finding = f"cannot tell: {state_text(result)}"
+        demands.append(Demand(row.limit, None if cannot_tell else row.met, finding))
     return demands
 
 

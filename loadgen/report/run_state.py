@@ -1,8 +1,6 @@
 """State: what a user has to know of a run first, in one or two words."""
 
-from collections.abc import Iterator
 from enum import IntEnum, StrEnum
-from itertools import chain
 
 from loadgen.checks import PAST_THE_END, PILE_UP, TOO_FEW_FOR_SLO
 from loadgen.core.outcome import is_failure
@@ -84,6 +82,10 @@ ADVICE = {
     "protocol_error": "check --endpoint and --backend",
     "client_error": "see the message; `loadgen doctor` names the limits of this machine",
 }
+
+
+# Checks that say what is wrong, and what to do, where a run is in a state.
+PROBLEMS = {State.OVERLOADED: (PAST_THE_END, PILE_UP)}
 
 
 def state_of(result: RunResult) -> State:
@@ -169,17 +171,9 @@ def missed_limits(result: RunResult) -> str:
     return first_of(texts, MAX_NAMED)
 
 
-def advice(result: RunResult) -> Iterator[str]:
-    """Say what to do where requests pile up or failed, once for each kind of failure."""
-    told = (PAST_THE_END, PILE_UP) if state_of(result) is State.OVERLOADED else (PAST_THE_END,)
-    of_checks = [
-        check.advice for check in result.checks if check.name in told and check.ok is False
-    ]
-    of_outcomes = (
-        next((text for begin, text in ADVICE.items() if name.startswith(begin)), "")
-        for name in result.outcomes
-    )
-    yield from dict.fromkeys(filter(None, chain(of_checks, of_outcomes)))
+def advice_on(outcome: str) -> str:
+    """Say what to do where requests ended in this way; empty if nothing is known."""
+    return next((text for begin, text in ADVICE.items() if outcome.startswith(begin)), "")
 
 
 def _way(name: str) -> str:
@@ -188,10 +182,12 @@ def _way(name: str) -> str:
 
 
 def _failed_about(result: RunResult) -> str:
-    if result.no_answer_since_s is not None:
+    if result.no_answer_since_s is not None and result.numbers.completed:
         return f"the server stopped answering at {result.no_answer_since_s:.1f} s"
     failures = Failures.among(result.outcomes, result.never_due)
-    return failures_text(result) if failures.failed else "no request succeeded"
+    if not failures.failed:
+        return "no request succeeded" if failures.of else "no request ended"
+    return failures_text(result)
 
 
 def _checks_about(result: RunResult) -> str:

@@ -12,6 +12,7 @@ from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import all_met, judge_limits
 from loadgen.report.result.series import SERIES_SCHEMA, Point, PointLatencies, RunBrief, Series
+from loadgen.report.run_state import has_too_few
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"
@@ -53,6 +54,8 @@ def make_point(
     clock = result.latency_from
     rows = judge_limits(limits, snapshot, clock)
     tells = bool(rows) and result.verdict != "INVALID" and result.partial is None
+    met = all_met(rows)
+    is_doubtful = met is True and has_too_few(result)
     latencies: dict[str, float | None] = {}
     for name in PointLatencies.__struct_fields__:
         metric, _, statistic = name.partition("_")
@@ -61,8 +64,8 @@ def make_point(
         )
     return Point(
         level=level if math.isfinite(level) else "inf",
-        met=all_met(rows) if tells else None,
-        why=result.partial,
+        met=None if is_doubtful or not tells else met,
+        why=result.partial or (TOO_FEW if is_doubtful else None),
         slo=rows,
         verdict=result.verdict,
         latency_ms=PointLatencies(**latencies),

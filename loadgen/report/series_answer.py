@@ -62,7 +62,10 @@ def parts(series: Series) -> Iterator[Part]:
 
 
 def _answer_parts(series: Series) -> Iterator[Part]:
-    if series.found is not None:
+    failed = sum(point.result.numbers.failed for point in series.points)
+    if failed and not any(point.result.numbers.completed for point in series.points):
+        yield f"FAILED: {failed} of {plural(failed, 'request')} failed", Colour.RED
+    elif series.found is not None:
         yield from _search_parts(series)
     elif series.load is not None:
         yield from _repeated_parts(series)
@@ -188,6 +191,8 @@ def _search_parts(series: Series) -> Iterator[Part]:
             if meets:
                 yield f"At least {meets}", Colour.GREEN
             yield f"{'t' if meets else 'T'}he search ended early", Colour.YELLOW
+            if answer.fails:
+                yield _next_level(series), Colour.NONE
 
 
 def _next_level(series: Series) -> str:

@@ -12,6 +12,7 @@ from loadgen.config import slo
 from loadgen.document import Span, Table, Tone
 from loadgen.report.result.rates import Efficiency
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
+from loadgen.report.run_state import State
 from loadgen.report.series import level_of
 from loadgen.report.summary_line import worst_verdict
 from loadgen.stats.percentile_confidence_interval import least_samples
@@ -23,7 +24,13 @@ WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
 MARK = "*"  # of a percentile of few values
 INTERVAL = "confidence interval"
 Column = tuple[str, Sequence[str]]  # its heading and its cells
-TONES = {"met": Tone.GOOD, "MISSED": Tone.BAD, "SUSPECT": Tone.BAD, "INVALID": Tone.BAD}
+TONES = {
+    "met": Tone.GOOD,
+    "MISSED": Tone.BAD,
+    "FAILED": Tone.BAD,
+    "SUSPECT": Tone.BAD,
+    "INVALID": Tone.BAD,
+}
 FEW_VALUES = f"{MARK} too few values; see the confidence interval in the result of the run"
 
 
@@ -55,7 +62,9 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of its runs."""
+        """The worst verdict of its runs; FAILED where no request succeeded."""
+        if not self.completed:
+            return State.FAILED
         return worst_verdict(run.verdict for run in self.runs)
 
     @property

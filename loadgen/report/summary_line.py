@@ -99,7 +99,7 @@ def state_parts(result: RunResult) -> Iterator[Part]:
         result.slo
         and result.numbers.completed
         and met is not None
-        and state is not State.SLO_MISSED
+        and state not in (State.SLO_MISSED, State.TOO_FEW)
     ):
         text = "SLO met" if met else f"SLO MISSED: {missed_limits(result)}"
         yield text, Colour.GREEN if met else Colour.RED
@@ -112,9 +112,7 @@ def belief_parts(result: RunResult) -> Iterator[Part]:
     state = state_of(result)
     if result.numbers.completed:
         error = client_error_ms(result)
-        bound = (
-            "" if error is None else f"client error of these figures at most {rounded_up(error)} ms"
-        )
+        bound = "" if error is None else f"client error of these at most {rounded_up(error)} ms"
         if result.tokens.unbounded_events:
             bound = NO_BOUND
         if state in (State.SUSPECT, State.INVALID):
@@ -147,8 +145,7 @@ def _figure_texts(result: RunResult) -> Iterator[str]:
         if not distribution.count:
             continue
         name = slo.distribution(metric, result.latency_from)
-        requests = request_count(name, result)
-        shown = [column for column in statistics if not few_mark(column, requests)] or ["mean"]
+        shown = _shown(name, statistics, result)
         values = [distribution.statistic_ms(column) for column in shown]
         size, unit = latency_unit(*values)
         texts = [
@@ -202,7 +199,14 @@ def client_error_ms(result: RunResult) -> float | None:
     """
     errors: list[float] = []
     for metric, statistics in figures(result).items():
-        by_statistic = client_errors(slo.distribution(metric, result.latency_from), result)
-        of_metric = (by_statistic.get(statistic) for statistic in statistics)
+        name = slo.distribution(metric, result.latency_from)
+        by_statistic = client_errors(name, result)
+        of_metric = (by_statistic.get(column) for column in _shown(name, statistics, result))
         errors += [error for error in of_metric if error is not None]
     return max(errors, default=None)
+
+
+def _shown(name: str, statistics: Iterable[str], result: RunResult) -> list[str]:
+    """List the statistics of a latency that have enough requests; the mean where none has."""
+    requests = request_count(name, result)
+    return [column for column in statistics if not few_mark(column, requests)] or ["mean"]

@@ -344,3 +344,18 @@ def test_a_header_of_every_request_cannot_name_a_session(field: str, name: str) 
         BadInput, match=f"--{field.replace('_', '-')}: {name} is a header of every request"
     ):
         RunSettings(**{field: name}).checked()
+
+
+@pytest.mark.parametrize(
+    ("asked", "form"),
+    [
+        ({}, "block"),
+        ({"brief": True}, "brief"),
+        ({"full": True}, "full"),
+        ({"quiet": True}, "line"),
+        ({"quiet": True, "full": True}, "line"),
+        ({"quiet": True, "brief": True}, "line"),
+    ],
+)
+def test_a_quiet_run_prints_its_line_alone(asked: dict[str, bool], form: str) -> None:
+    assert RunSettings(**asked).report_form == form

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadgen.checks import Check
+from loadgen.checks import PILE_UP, Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from tests.helpers.console_lines import cells, section, table, unwrapped
@@ -364,16 +364,26 @@ def test_outcomes_are_counted_with_an_example_of_each_failure_in_one_line():
 
 @pytest.mark.parametrize("form", ["brief", "block"])
 @pytest.mark.parametrize("answers", [[], [steady(0)]])
-def test_failures_of_a_short_report_are_an_item_each_and_the_advice_stands_below_the_last(
-    form, answers
-):
+def test_failures_of_a_short_report_are_an_item_each_with_its_advice(form, answers):
     records = [*answers, failed(1, Outcome.STATUS), failed(2, Outcome.REFUSED)]
     assert render(result(records), form=form).splitlines()[1:5] == [
         "- status(503): request 1, first token: why",
+        "  -> read the log of the server",
         "- refused: request 2, waiting: why",
         "  -> check that the server runs, and --base-url",
-        "  -> read the log of the server",
     ]
+
+
+@pytest.mark.parametrize("form", ["brief", "block"])
+def test_an_overloaded_run_says_what_to_do_at_once(form):
+    pile = Check(
+        PILE_UP, False, "from 3 to 90 in 9 s", "a rise of 10", "lower the rate", counts=False
+    )
+    made = result(RUN, RunSettings(request_rate=10.0), checks=[pile])
+    made["loadgen"]["overloaded"] = True
+    lines = render(made, form=form).splitlines()
+    assert lines[0].startswith("OVERLOADED")
+    assert lines[1:3] == ["- requests pile up: from 3 to 90 in 9 s", "  -> lower the rate"]
 
 
 def test_rows_of_a_trace_that_were_left_out_are_counted():

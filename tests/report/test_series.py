@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from loadgen.checks import Check
 from loadgen.report import render_series
 from loadgen.report.result.series import Series
 from loadgen.report.series import REPEATED, TOO_FEW
@@ -392,3 +393,45 @@ def test_series_of_no_judged_runs_says_what_was_run() -> None:
     points = [result(rate, 20) for rate in (1.0, 2.0)]
     data = together(*points, kind="sweep") | {"slo": None}
     assert saved_json.render(data).splitlines()[-1] == "2 runs at 1, 2 requests/s | measured VALID"
+
+
+def test_a_series_in_which_nothing_succeeded_has_failed() -> None:
+    ran = run_facts.measured([run_facts.failed(index) for index in range(3)])
+    points = [
+        saved_json.point(level, run_facts.result(ran), ran, limits=None, saved=[])
+        for level in (1.0, 2.0)
+    ]
+    series = Series.from_dict(together(*points, kind="sweep"))
+    (first, colour), *_ = parts(series)
+    assert (first, colour) == ("FAILED: 6 of 6 requests failed", Colour.RED)
+    assert {row.verdict for row in rows(series)} == {"FAILED"}
+
+
+def test_an_slo_on_a_percentile_of_too_few_requests_is_not_met_by_a_run() -> None:
+    few = Check("too few for the SLO", False, "3 values", "662", "send more", group="D")
+    ran = run_facts.measured([run_facts.steady(index) for index in range(3)])
+    data = run_facts.result(ran, checks=[few])
+    found = saved_json.point(1.0, data, ran, limits="ttft_p99<1s", saved=[])
+    assert (found["met"], found["why"]) == (None, TOO_FEW)
+    missed = saved_json.point(1.0, data, ran, limits="ttft_p99<1ms", saved=[])
+    assert missed["met"] is False
+
+
+def test_a_search_that_ended_early_tells_the_level_that_missed() -> None:
+    ends = {"end": "early", "level": 2.0, "fails": 4.0}
+    data = together(result(2.0, 20), result(4.0, 200), **ends)
+    texts = [text for text, _ in parts(Series.from_dict(data))]
+    assert texts[:3] == [
+        "At least 2 requests/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
+        "the search ended early",
+        "4 misses it",
+    ]
+
+
+def test_an_answer_from_runs_that_are_not_valid_is_not_green() -> None:
+    good, doubtful = (
+        together(result(2.0, 20, verdict=verdict), end="floor", level=2.0)
+        for verdict in ("VALID", "SUSPECT")
+    )
+    assert next(parts(Series.from_dict(good)))[1] is Colour.GREEN
+    assert next(parts(Series.from_dict(doubtful)))[1] is Colour.YELLOW

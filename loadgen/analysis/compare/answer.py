@@ -131,7 +131,7 @@ def _statements(
 ) -> Iterator[_Statement]:
     if errors is not None:
         word = Word.MORE_ERRORS if errors.is_worse else Word.FEWER_ERRORS
-        text = f"has {word}: {change(errors)} ({' to '.join(values(errors))})"
+        text = f"has {word}: {change(errors)} (from {' to '.join(values(errors))})"
         yield _Statement(word, text, COLOURS.get(word, Colour.GREEN))
     if sure := [finding for finding in changes if finding.is_sure]:
         word = _direction(sure)
@@ -216,10 +216,18 @@ def _in_these_runs(comparison: Comparison, candidate: CandidateRows) -> str:
 
 def _caveats(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]:
     """List what the figures are worth: the basis of the intervals, the verdicts, the workloads."""
-    yield _basis(comparison.baseline, candidate)
+    if candidate.bases or not candidate.error_rates_differ:
+        yield _basis(comparison.baseline, candidate)
+    overloaded = [
+        side.name
+        for side in (comparison.baseline, candidate.candidate)
+        if any(run.overloaded for run in side.starts)
+    ]
+    if overloaded:
+        yield f"{' and '.join(overloaded)} OVERLOADED: latencies grow with the run", Colour.YELLOW
     yield _verdicts(comparison.baseline, candidate.candidate)
     if candidate.error_rates_differ and not candidate.unanswered:
-        yield "error rates differ, so that latencies are of other requests", Colour.RED
+        yield "error rates differ, so the latencies cover different requests", Colour.RED
     if comparison.clashes:
         yield "different workloads", Colour.YELLOW
     if comparison.simulated_sides:

@@ -21,6 +21,7 @@ from loadgen.metrics.snapshot import LATENCIES
 from loadgen.report import load_line
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
+from loadgen.report.run_state import State, state_of
 from loadgen.report.sections import latencies
 from loadgen.runner import run_result
 
@@ -64,6 +65,7 @@ class ComparedRun(ABC):
     verdict = ""
     partial: str | None = None
     simulated = False
+    overloaded = False
     reasons: list[str]
     failed_checks: list[str]
     succeeded: int | None
@@ -150,6 +152,7 @@ class SavedRun(ComparedRun):
             self.result = run = RunResult.from_dict(result)
             self.date, self.verdict, self.partial = run.numbers.date, str(run.verdict), run.partial
             self.simulated, self.reasons = run.simulated, run.reasons()
+            self.overloaded = state_of(run) is State.OVERLOADED
             self.failed_checks = [check.name for check in run.failed_checks]
             self.meaning, self.warnings = Meaning(run.latency_from), []
             self.has_own_server = "commands" in run.provenance.saved_engine

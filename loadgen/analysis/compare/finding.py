@@ -97,11 +97,12 @@ class OtherSubject:
     @property
     def row(self) -> Row:
         """The row of the furthest tail that is not known to be the same, if any; one with an
-        interval before those without.
+        interval first, else the preferred one without a mark.
         """
         unsure = [row for row in self.rows if max(_reaches(row)) > SAME_WITHIN]
         bounded = [row for row in unsure if row.bounds]
-        return (bounded or unsure or self.rows)[-1]
+        unmarked = [row for row in unsure if not row.marks]
+        return unmarked[0] if unmarked and not bounded else (bounded or unsure or self.rows)[-1]
 
 
 def findings(candidate: CandidateRows) -> list[Finding]:

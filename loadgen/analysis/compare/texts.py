@@ -161,12 +161,12 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclu
         one_in = round(1 / (1 - CONFIDENCE))
         yield (
             Conclusion.MAYBE,
-            f"significant alone, but not after the correction: by chance, 1 row in {one_in} is",
+            f"significant only before the correction; 1 row in {one_in} is, by chance",
         )
     if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
         yield (
             Conclusion.NO_SIGNIFICANT_DIFFERENCE,
-            "no word: the interval contains 0, or there is none",
+            "no word, as the interval contains 0 or there is none",
         )
 
 
@@ -228,7 +228,7 @@ def explanations(
 
 def no_success(candidate: CandidateRows) -> str:
     """Say that no request of a run succeeded: "no request of a run of base succeeded"."""
-    return f"no request of a run of {' and '.join(candidate.unanswered)} succeeded"
+    return f"no request succeeded in a run of {' and '.join(candidate.unanswered)}"
 
 
 def _rounding(candidate: CandidateRows) -> str:

@@ -14,11 +14,11 @@ from loadgen.workload.endpoints.generation import CHAT
 MAX_DETAIL = 160  # characters of a text of a server
 
 
-def examples(result: RunResult, most: int | None = None) -> Iterator[Line]:
-    """Write examples of the requests that failed, at most so many of each outcome."""
+def examples(result: RunResult, most: int | None = None) -> Iterator[tuple[str, Line]]:
+    """Yield the outcome of requests that failed, and an example; at most so many of each."""
     for name, of_outcome in result.examples.items():
         for example in of_outcome[:most]:
-            yield line(Span(name, Tone.STRONG), f": {_example_text(example, result)}")
+            yield name, line(Span(name, Tone.STRONG), f": {_example_text(example, result)}")
 
 
 def end_lines(result: RunResult) -> Iterator[str]:
@@ -55,7 +55,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Table.of(("outcome", "requests", "share"), rows, text_columns=1)
     else:
         yield Paragraph.of("No request has ended.")
-    items: list[Line | Cell] = [*examples(result), *map(line, _notes(result))]
+    items: list[Line | Cell] = [example for _, example in examples(result)]
+    items += map(line, _notes(result))
     items += user_behavior.items(result)
     if items:
         yield Items(tuple(items))

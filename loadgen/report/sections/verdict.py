@@ -53,9 +53,7 @@ def reasons(result: RunResult, kind: NoteKind = "note") -> Iterator[Block]:
     why: list[Line | Cell] = [*map(line, banners(result)), *failed(result)]
     if why:
         yield Note.fold("Reasons and advice", Items(tuple(why)), kind=kind)
-    if notes := tuple(
-        cell(_finding(note, note.value), advice_line(note.advice)) for note in result.notes
-    ):
+    if notes := tuple(map(finding_cell, result.notes)):
         yield Note.fold("Bear in mind", Items(notes))
 
 
@@ -91,6 +89,11 @@ def failed(result: RunResult) -> Iterator[Cell]:
 def advice_line(advice: str) -> Line:
     """Write what to do."""
     return line("-> ", *prose(advice))
+
+
+def finding_cell(check: Check) -> Cell:
+    """Write what a check found, and what to do."""
+    return cell(_finding(check, check.value), advice_line(check.advice))
 
 
 def _finding(check: Check, what: str = "") -> Line:

@@ -166,7 +166,7 @@ class TestNotJudged:
         (found,) = judge(compare(sides, anyway=True), conditions)
         assert (found.failed, found.why) == (
             None,
-            "no request of a run of A and B succeeded",
+            "no request succeeded in a run of A and B",
         )
 
     def test_baseline_of_0(self, tmp_path: Path) -> None:

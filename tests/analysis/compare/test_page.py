@@ -81,7 +81,7 @@ def test_legend_of_the_words_stands_at_the_table() -> None:
     assert words(better.text).startswith("better: at 95 %, corrected for all 17 rows")
     assert (
         words(same.text)
-        == "no significant difference: no word: the interval contains 0, or there is none."
+        == "no significant difference: no word, as the interval contains 0 or there is none."
     )
 
 
