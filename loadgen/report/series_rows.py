@@ -223,7 +223,7 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
     for name in sorted({*shown, *limited}, key=_place):
         if name in shown:
             values = [row.runs[0].latency_ms.named(name) for row in rows]
-            marks = [_few(row, name) for row in rows]
+            marks = [few_mark(name, row.completed) for row in rows]
             columns.append((heading(name), _numbers(values, marks)))
             continue
         bounded = [
@@ -234,7 +234,7 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
             item.high is not None for item in bounded if item is not None
         )
         values = [item.value if item is not None else None for item in bounded]
-        marks = [not has_bounds and _few(row, name) for row in rows]
+        marks = ["" if has_bounds else few_mark(name, row.completed) for row in rows]
         columns.append((heading(name), _numbers(values, marks)))
         if has_bounds:
             lows = [item.low for item in bounded if item is not None]
@@ -255,17 +255,17 @@ def _place(name: str) -> tuple[int, float]:
     return slo.LATENCY_METRICS.index(metric), ends.get(statistic) or float(statistic[1:])
 
 
-def _few(row: Row, name: str) -> bool:
+def few_mark(name: str, completed: int) -> str:
+    """Mark a percentile of too few requests; `name` as ttft_p99."""
     p = slo.percentile(name.partition("_")[2])
-    return p is not None and 0 < row.completed < least_samples(p)
+    return MARK if p is not None and 0 < completed < least_samples(p) else ""
 
 
-def _numbers(values: Sequence[float | None], marks: Sequence[bool] = ()) -> list[str]:
+def _numbers(values: Sequence[float | None], marks: Sequence[str] = ()) -> list[str]:
     """Write the numbers of a column with equally many decimals, as many as the greatest needs."""
     digits = _digits(values)
     texts = ["-" if value is None else fixed(value, digits) for value in values]
-    marked = marks or [False] * len(texts)
-    return [text + MARK if mark else text for text, mark in zip(texts, marked, strict=True)]
+    return [text + mark for text, mark in zip(texts, marks or [""] * len(texts), strict=True)]
 
 
 def _digits(values: Sequence[float | None]) -> int:

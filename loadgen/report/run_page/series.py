@@ -34,6 +34,7 @@ from loadgen.report.series_rows import (
     FEW_VALUES,
     INTERVAL,
     MARK,
+    few_mark,
     has_tokens,
     heading,
     sweep_latencies,
@@ -179,7 +180,10 @@ def _run(number: int, point: Point, runs: Series) -> tuple[Cell | Span | str, ..
     rates = [fixed(numbers.request_throughput, 2)]
     if numbers.generates:
         rates.append(fixed(numbers.output_throughput, 1))
-    values = (fixed(point.latency_ms.named(name), 2) for name in sweep_latencies(runs))
+    values = (
+        fixed(point.latency_ms.named(name), 2) + few_mark(name, numbers.completed)
+        for name in sweep_latencies(runs)
+    )
     return (
         str(number),
         level_text(level_of(point)),

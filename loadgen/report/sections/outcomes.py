@@ -87,4 +87,4 @@ def _example_text(example: Example, result: RunResult) -> str:
     detail = " ".join("".join(c if c.isprintable() else " " for c in example.detail).split())
     if len(detail) > MAX_DETAIL:
         detail = f"{detail[: MAX_DETAIL - 3]}..."
-    return f"request {example.index}{to}, {example.phase}: {detail}"
+    return f"request {example.index}{to}, {example.phase}: {detail or '(no text)'}"
