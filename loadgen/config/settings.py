@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from loadgen.config import load_check, validate
+from loadgen.config import load_check, server_url, validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
 from loadgen.config.load import SeedPurpose
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
@@ -96,6 +96,10 @@ class RunSettings(RunFields):
         with python_names():  # flags and files are read before, with errors of their own
             read_times(self)
         check_types(self)
+        if self.urls:
+            urls, endpoint = server_url.read(self.urls, self.endpoint)
+            object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
+            object.__setattr__(self, "endpoint", endpoint)
         if (
             self.classes
             and math.isinf(self.request_rate)

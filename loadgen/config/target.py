@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option, settings_class
 from loadgen.errors import BadInput
+from loadgen.util.redaction import split_header
 
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
@@ -43,8 +44,8 @@ class TargetSettings:
     base_url: str | tuple[str, ...] | None = option(
         None,
         TARGET,
-        "URL of the server, such as http://host:8000; replaces --host and --port; repeat it to "
-        "share the load among several servers",
+        "URL of the server, such as http://host:8000; with /v1 or without it, or that of an "
+        "endpoint; replaces --host and --port; repeat it to share the load among several servers",
         metavar="URL",
     )
     balance: Balance | None = option(
@@ -55,7 +56,10 @@ class TargetSettings:
     )
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(
-        None, TARGET, "path of the API (depends on --backend)", metavar="PATH"
+        None,
+        TARGET,
+        "path of the API, with a query if it needs one (depends on --backend)",
+        metavar="PATH",
     )
     backend: str | None = option(
         None,
@@ -92,11 +96,18 @@ class TargetSettings:
     header: tuple[str, ...] = option(
         (),
         TARGET,
-        "extra request headers, each Name=value or Name=@FILE",
+        "extra request headers, each Name=value, 'Name: value' as for curl, or Name=@FILE",
         metavar="NAME=VALUE|@FILE",
     )
     api_key: str | None = option(
         None, TARGET, "bearer token, or @FILE with the token (OPENAI_API_KEY)", metavar="@FILE|KEY"
+    )
+    api_key_header: str | None = option(
+        None,
+        TARGET,
+        "header that holds the API key in place of a bearer token (api-key for deployments of "
+        "Azure)",
+        metavar="NAME",
     )
     request_id_prefix: str = option(
         "loadgen-", TARGET, "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
@@ -186,6 +197,11 @@ class TargetSettings:
         return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
 
     @property
+    def endpoint_path(self) -> str | None:
+        """The path of --endpoint, without its query; None if it is not given."""
+        return None if self.endpoint is None else self.endpoint.partition("?")[0]
+
+    @property
     def streams(self) -> bool:
         """Whether answers are streams of tokens, which come in one piece otherwise."""
         return self.generates and not self.disable_stream
@@ -196,7 +212,7 @@ class TargetSettings:
         if self.backend is not None:
             return self.backend not in POOLING_BACKENDS
         endings = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]
-        return self.endpoint is None or not self.endpoint.endswith(tuple(endings))
+        return self.endpoint_path is None or not self.endpoint_path.endswith(tuple(endings))
 
 
 @settings_class
@@ -282,7 +298,7 @@ def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
     if settings.get("header"):
         headers = []
         for header in settings["header"]:
-            name, _, value = header.partition("=")
+            name, value = split_header(header) or ("", "")
             headers.append(
                 f"{name}={_read_credential('--header', value[1:])}"
                 if value.startswith("@")

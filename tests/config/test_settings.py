@@ -86,7 +86,7 @@ BAD = [
     ({"engine": "sim", "replicas": 0}, "--replicas"),
     ({"engine": "sim", "replicas": 129}, "--replicas"),
     ({"engine": "sim", "base_url": "http://127.0.0.1:8000"}, "--base-url"),
-    ({"base_url": "http://gpu:8000/v1/"}, "--base-url"),
+    ({"base_url": "http://gpu:8000/generate", "endpoint": "/x"}, "--base-url"),
     ({"metadata": ("gpu",)}, "--metadata"),
     ({"metadata": (" date =2026/11/22",)}, "--metadata"),
     ({"metadata": ("model_id=other",)}, "--metadata"),

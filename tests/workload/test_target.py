@@ -10,8 +10,9 @@ from msgspec import structs
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.workload import endpoints
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.target import Target, base_url, endpoint, headers, is_chat
+from loadgen.workload.target import Target, base_url, endpoint, headers, is_chat, models_url
 
 PROMPT = Prompt("Why?", 3, 64, "test/0")
 SECRET = "hunter2"
@@ -222,6 +223,90 @@ def test_the_base_url_is_given_whole_or_by_host_and_port(options, url):
     assert base_url(RunSettings(**options)) == url
 
 
+CHAT, AZURE = "/v1/chat/completions", "https://r.openai.azure.com/openai"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "url", "models"),
+    [
+        ("http://a:1/v1", f"http://a:1{CHAT}", "http://a:1/v1/models"),
+        ("http://a:1/v1/", f"http://a:1{CHAT}", "http://a:1/v1/models"),
+        ("a:1/v1", f"http://a:1{CHAT}", "http://a:1/v1/models"),
+        ("localhost", f"http://localhost{CHAT}", "http://localhost/v1/models"),
+        ("[::1]:8000", f"http://[::1]:8000{CHAT}", "http://[::1]:8000/v1/models"),
+        (f"http://[::1]:8000{CHAT}", f"http://[::1]:8000{CHAT}", "http://[::1]:8000/v1/models"),
+        (f"https://a/p{CHAT}?k=v", f"https://a/p{CHAT}?k=v", "https://a/p/v1/models"),
+        ("https://a/api/v1?k=v", f"https://a/api{CHAT}?k=v", "https://a/api/v1/models?k=v"),
+        (
+            "https://a/api/paas/v4",
+            "https://a/api/paas/v4/chat/completions",
+            "https://a/api/paas/v4/models",
+        ),
+        (
+            "https://a/v1beta/openai/",
+            "https://a/v1beta/openai/chat/completions",
+            "https://a/v1beta/openai/models",
+        ),
+        (f"{AZURE}/v1/", f"{AZURE}{CHAT}", f"{AZURE}/v1/models"),
+        (
+            f"{AZURE}/deployments/d?api-version=1",
+            f"{AZURE}/deployments/d/chat/completions?api-version=1",
+            None,
+        ),
+        (
+            f"{AZURE}/deployments/d/chat/completions?api-version=1",
+            f"{AZURE}/deployments/d/chat/completions?api-version=1",
+            None,
+        ),
+    ],
+)
+def test_a_url_is_taken_as_it_is_pasted(pasted, url, models):
+    settings = endpoints.checked(RunSettings(base_url=pasted, backend="openai-chat"))
+    assert Target.from_settings(settings, "m").url == url
+    assert models_url(settings) == models
+    assert settings.replace(num_prompts=3).replace(num_prompts=None) == settings
+
+
+@pytest.mark.parametrize(
+    ("path", "backend"),
+    [
+        (CHAT, "openai-chat"),
+        ("/v1/completions", "openai"),
+        ("/v1/responses", "openai-responses"),
+        ("/v1/messages", "anthropic"),
+        ("/v1/embeddings", "openai-embeddings"),
+        ("/generate", "sglang-native"),
+        ("/openai/deployments/d/chat/completions?api-version=1", "openai-chat"),
+    ],
+)
+def test_the_url_of_an_endpoint_chooses_the_backend(path, backend):
+    assert endpoints.name_of(RunSettings(base_url=f"http://a:1{path}")) == backend
+
+
+def test_one_endpoint_is_named_once():
+    both = RunSettings(base_url=(f"http://a{CHAT}", f"http://b{CHAT}"))
+    assert (both.urls, both.endpoint) == (("http://a", "http://b"), CHAT)
+    for settings in (
+        RunSettings(base_url=f"http://a{CHAT}", endpoint="/v1/completions"),
+        RunSettings(base_url=("http://a/v1/completions", f"http://b{CHAT}")),
+        RunSettings(base_url=("http://a", f"http://b{CHAT}")),
+    ):
+        with pytest.raises(BadInput, match=r"--base-url: http://. names|--base-url: http://./v1/"):
+            settings.checked()
+
+
+def test_v1_of_the_url_and_of_the_endpoint_is_one():
+    for base, path in (("http://a/v1", CHAT), ("http://a/v1", "/chat/completions")):
+        settings = RunSettings(base_url=base, endpoint=path)
+        assert Target.from_settings(settings, "m").url == f"http://a{CHAT}"
+        assert models_url(settings) == "http://a/v1/models"
+
+
+def test_a_deployment_gets_the_key_in_its_own_header():
+    url = f"{AZURE}/deployments/d?api-version=1"
+    assert headers(RunSettings(base_url=url, api_key=SECRET)) == {"api-key": SECRET}
+
+
 def test_a_port_that_is_out_of_range_is_said_to_be():
     for port in (0, 65536, 99999):
         with pytest.raises(BadInput, match=f"port {port} is out of range") as refused:
@@ -233,7 +318,8 @@ def test_a_port_that_is_out_of_range_is_said_to_be():
     "url",
     [
         "",
-        "a:8000",
+        "a",
+        "me@a:8000",
         "ftp://a",
         "http://",
         "http://a:0",
@@ -241,7 +327,6 @@ def test_a_port_that_is_out_of_range_is_said_to_be():
         "http://a:x",
         "http://[::1",
         "http://a b",
-        "http://a?x=1",
         "http://a#x",
         f"u:{SECRET}@a",
         f"ftp://u:{SECRET}@a",
@@ -257,8 +342,8 @@ def test_invalid_base_url_is_refused_without_its_user(url):
 @pytest.mark.parametrize(
     ("url", "meant"),
     [
-        ("a:8000", "http://a:8000"),
-        ("127.0.0.1:8000/prefix", "http://127.0.0.1:8000/prefix"),
+        ("a", "http://a"),
+        ("api.example.com/v1", "http://api.example.com/v1"),
         ("ftp://a", "http://HOST:PORT"),
         ("a b", "http://HOST:PORT"),
         ("", "http://HOST:PORT"),
@@ -334,9 +419,21 @@ def test_headers_split_at_the_first_equals_sign():
 
 @pytest.mark.parametrize(
     "given",
+    ["Authorization: Bearer a=b:c", "Authorization:Bearer a=b:c ", "Authorization=Bearer a=b:c"],
+)
+def test_a_header_may_be_written_as_for_curl(given):
+    assert headers(RunSettings(header=(given,))) == {"Authorization": "Bearer a=b:c"}
+
+
+def test_the_key_may_be_in_a_header_of_its_own():
+    assert headers(RunSettings(api_key=SECRET, api_key_header="api-key")) == {"api-key": SECRET}
+
+
+@pytest.mark.parametrize(
+    "given",
     [
-        f"Authorization: Bearer {SECRET}",
-        f"Authorization: Basic {SECRET}==",
+        f"Authorization Bearer {SECRET}",
+        f": Basic {SECRET}==",
         f"={SECRET}",
         f"X Y={SECRET}",
         f"X-A={SECRET}\r\nX-B: c",
@@ -372,12 +469,11 @@ def test_target_repr_holds_no_secret():
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("X-Key: abc", "'X-Key' has no ="),
-        (SECRET, "a header has no name, or no ="),
-        (f"={SECRET}", "a header has no name, or no ="),
+        (SECRET, "a header has no name, or neither = nor :"),
+        (f"={SECRET}", "a header has no name, or neither = nor :"),
     ],
 )
-def test_a_header_that_is_none_is_refused_by_its_name_alone(given, problem):
+def test_a_header_that_is_none_is_refused_without_its_text(given, problem):
     with pytest.raises(BadInput) as refused:
         headers(RunSettings(header=(given,)))
     assert str(refused.value) == f"--header: {problem}; write Name=value"

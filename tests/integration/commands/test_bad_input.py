@@ -74,7 +74,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--workload", "~nobody-at-home/x"], "--workload", "short"),
         (["--api-key", "@~nobody-at-home/x"], "--api-key", "name a readable file"),
         (["--config", "none.yaml"], "--config", "YAML"),
-        (["--base-url", "localhost:8000"], "--base-url", "http://"),
+        (["--base-url", "gpu-box"], "--base-url", "http://"),
         (["--records", "/nowhere/r.jsonl"], "--records", "another"),
         (["--result-dir", "/proc/results", "--save-result"], "--result-dir", "another"),
         (["--slo", "ttft<3"], "--slo", "ttft_p99"),
