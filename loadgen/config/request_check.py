@@ -10,7 +10,7 @@ from loadgen.config.output import QUEUE_METRICS
 from loadgen.config.request_class import LORA_ASSIGNMENT, LORA_MODULES, parse_skew
 from loadgen.config.run_fields import RunFields
 from loadgen.config.slo import StopCondition
-from loadgen.config.target import TargetSettings
+from loadgen.config.target import OPTIONAL, TargetSettings
 from loadgen.config.user_behavior import EarlyEnd, Retry
 from loadgen.errors import BadInput
 
@@ -35,6 +35,9 @@ def check(settings: RunFields) -> None:
             "--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'"
         )
     check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
+    for name in {*settings.omit} - {*OPTIONAL}:
+        problem = f"{name!r} is no field that a request can do without"
+        raise BadInput("--omit", problem, f"choose from {', '.join(OPTIONAL)}")
     _check_lora(settings)
     EarlyEnd.each(settings)
     if settings.retry is not None:

@@ -26,6 +26,16 @@ POOLING_BACKENDS = {
     "vllm-pooling": POOLING_ENDPOINT,
     "vllm-rerank": RERANK_ENDPOINT,
 }
+# Fields of a body that a request can do without, and that servers may refuse: those that engines
+# have beyond OpenAI's API, and those of OpenAI's. The limit of a chat's answer is then max_tokens.
+IGNORE_EOS, MAX_COMPLETION_TOKENS, MAX_TOKENS = "ignore_eos", "max_completion_tokens", "max_tokens"
+EXTENSIONS = (IGNORE_EOS, "min_tokens", "top_k", "min_p", "repetition_penalty")
+OPTIONAL = (
+    *EXTENSIONS,
+    *("stream_options", MAX_COMPLETION_TOKENS, "temperature", "top_p"),
+    *("frequency_penalty", "presence_penalty"),
+)
+
 NO_HEADER = "none"  # value of --session-header
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
@@ -89,8 +99,8 @@ class TargetSettings:
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or hub name (that of the server, or --model); none: only the "
-        "server counts tokens",
+        "tokenizer.json, its folder, or hub name (that of the server, or --model); built-in: "
+        "loadgen's own, so lengths are approximate; none: only the server counts tokens",
         metavar="PATH|NAME|none",
     )
     header: tuple[str, ...] = option(
@@ -135,6 +145,25 @@ class TargetSettings:
     )
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
+    )
+    omit: tuple[str, ...] = option(
+        (),
+        TARGET,
+        "fields that no request has, such as ignore_eos or stream_options; without "
+        "max_completion_tokens, max_tokens limits a chat's answer (what the server refuses)",
+        metavar="FIELD",
+    )
+    preflight: bool | None = option(
+        None,
+        TARGET,
+        "before the load, send a request of one token that finds the API and the fields that the "
+        "server refuses; stop if it refuses the key or the model (on)",
+    )
+    adapt: bool | None = option(
+        None,
+        TARGET,
+        "change what the server refuses, and use loadgen's own tokenizer where the model's is "
+        "missing; without, both are errors (on, except with --strict or --compat)",
     )
     disable_stream: bool = option(
         False,

@@ -11,7 +11,7 @@ from msgspec import field, structs
 from loadgen.config import server_url
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import NO_HEADER
+from loadgen.config.target import MAX_COMPLETION_TOKENS, MAX_TOKENS, NO_HEADER
 from loadgen.errors import BadInput
 from loadgen.util import http_client
 from loadgen.util.redaction import (
@@ -21,7 +21,12 @@ from loadgen.util.redaction import (
     split_header,
 )
 from loadgen.workload import endpoints, image
-from loadgen.workload.endpoints.api import LORA_PATH, SAMPLING, Api, Counts
+from loadgen.workload.endpoints.api import (
+    LORA_PATH,
+    SAMPLING,
+    Api,
+    Counts,
+)
 from loadgen.workload.prompt import Prompt
 
 MODELS = "/v1/models"
@@ -44,6 +49,7 @@ class Target(WithCredentials, frozen=True):
         streams: Whether answers are asked for as streams.
         content_parts: Whether the text of a chat is sent as a list with one part.
         verify_tls: Whether certificates are verified.
+        omit: Fields that no body has.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
         session_header: The header with the id of the session, in requests of sessions; None: there
@@ -60,6 +66,7 @@ class Target(WithCredentials, frozen=True):
     streams: bool = True
     content_parts: bool = False
     verify_tls: bool = True
+    omit: tuple[str, ...] = ()
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
     session_header: str | None = "X-Session-ID"
@@ -86,6 +93,7 @@ class Target(WithCredentials, frozen=True):
             streams=settings.streams,
             content_parts=settings.content_parts,
             verify_tls=not settings.insecure,
+            omit=settings.omit,
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
             session_header=None
@@ -137,6 +145,10 @@ class Target(WithCredentials, frozen=True):
             )
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
+        if MAX_COMPLETION_TOKENS in self.omit and MAX_COMPLETION_TOKENS in body:
+            body[MAX_TOKENS] = body[MAX_COMPLETION_TOKENS]
+        for name in self.omit:
+            body.pop(name, None)
         return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
 
     @property
