@@ -146,13 +146,6 @@ class TargetSettings:
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
     )
-    omit: tuple[str, ...] = option(
-        (),
-        TARGET,
-        "fields that no request has, such as ignore_eos or stream_options; without "
-        "max_completion_tokens, max_tokens limits a chat's answer (what the server refuses)",
-        metavar="FIELD",
-    )
     preflight: bool | None = option(
         None,
         TARGET,
@@ -214,6 +207,14 @@ class TargetSettings:
         None,
         SAMPLING,
         "ask the server to generate past the end of the answer (on for random prompts)",
+    )
+
+    omit: tuple[str, ...] = option(
+        (),
+        SAMPLING,
+        "fields that no request has, such as ignore_eos or stream_options; without "
+        "max_completion_tokens, max_tokens limits a chat's answer (what the server refuses)",
+        metavar="FIELD",
     )
 
     @property

@@ -14,7 +14,9 @@ URL = "http://a:8000"
 NOBODY = Unreachable(f"{URL}/v1/models: refused")
 LISTS = Reply(200, b'{"data": [{"id": "m"}]}', {})
 STARTING = Reply(503, b"", {})
-WAITING = RunSettings(base_url=URL, model="m", ready_check_timeout_sec=30.0)
+# No test request, and no tokenizer is looked for.
+SETTINGS = RunSettings(base_url=URL, preflight=False, adapt=False)
+WAITING = SETTINGS.replace(model="m", ready_check_timeout_sec=30.0)
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
 async def test_server_without_models_is_refused_with_the_likely_cause(answers):
     answers.append(Reply(404, b"", {}))
     with pytest.raises(BadInput) as refused:
-        await server.probe(RunSettings(base_url=URL))
+        await server.probe(SETTINGS)
     said = (
         f"--model: {URL}/v1/models lists no model (status 404); name the model, if it is an "
         "LLM server"
@@ -95,7 +97,7 @@ def lists(root, name="m"):
 
 async def tokenizer(answers, root, **given):
     answers.append(lists(root))
-    return (await server.probe(RunSettings(base_url=URL, **given))).settings.tokenizer
+    return (await server.probe(SETTINGS.replace(**given))).settings.tokenizer
 
 
 async def test_tokenizer_is_the_servers_model_folder_or_hub_name(answers, tmp_path):

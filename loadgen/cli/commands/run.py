@@ -52,11 +52,11 @@ def measure(flag_values: dict[str, Any]) -> int:
     terminal_text.log_to_stderr(runs[0].log_level)
     if (warning := burstiness_warning(flag_values, runs)) is not None:
         logging.warning(warning)
+    no_load = None
     if swept is None and "request_rate" not in run_settings.chosen(flag_values):
         (given,) = runs
         runs = [given.gentle()]
-        if runs != [given]:
-            logging.warning(NO_LOAD)
+        no_load = NO_LOAD if runs != [given] else None
     runs = list(map(counted, runs))
     run_settings.warn_of_visible(flag_values)
     if swept is not None:
@@ -72,7 +72,7 @@ def measure(flag_values: dict[str, Any]) -> int:
     from loadgen.cli.runs.metrics_endpoint import serve_metrics
     from loadgen.cli.runs.single_run import run
 
-    warning = burst_warning(flag_values, runs[0])
+    warning = no_load or burst_warning(flag_values, runs[0])
     with serve_metrics(runs[0]) as metrics:
 
         def watch(progress: "Progress", participant: "Participant") -> None:

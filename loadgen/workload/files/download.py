@@ -103,7 +103,7 @@ def fetch(
             that name.
         Unreachable: The server does not respond, or not with this file.
     """
-    if server_url.parsed(hub) is None:
+    if not (parts := server_url.parsed(hub)) or parts.query:
         problem = f"invalid http or https URL {hub!r}"
         raise BadInput("HF_ENDPOINT", problem, f"write https://HOST, or unset it for {HUB}")
     path = folder / published.name
