@@ -140,9 +140,8 @@ class Target(WithCredentials, frozen=True):
             message = {"role": "user", "content": [{"type": "text", "text": prompt.text}]}
             prompt = structs.replace(prompt, messages=(message,))
         if image.has_images(prompt.messages) and not self.api.takes_images:
-            raise BadInput(
-                "--backend", f"{prompt.source} has images", "use one that takes them: openai-chat"
-            )
+            problem = "its prompts have images, and this API takes none"
+            raise BadInput("--dataset-name", problem, "use --backend openai-chat")
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
         if MAX_COMPLETION_TOKENS in self.omit and MAX_COMPLETION_TOKENS in body:

@@ -146,7 +146,9 @@ def test_a_chat_of_several_messages_is_sent_as_it_is():
 
 def test_chat_to_a_completions_endpoint_is_refused():
     messages = ({"role": "user", "content": "Why?"},)
-    with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; use a chat endpoint"):
+    with pytest.raises(
+        BadInput, match=r"^--dataset-name: its prompts are chats, .*; use a chat endpoint"
+    ):
         target(backend="openai").body(structs.replace(PROMPT, messages=messages))
 
 

@@ -4,6 +4,7 @@
 turns of sessions.
 """
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from loadgen.workload.draws import uniforms
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Message, Prompt
 
 TURNS = "--turns"
+logger = logging.getLogger("loadgen")
 NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 
@@ -145,7 +147,7 @@ class EndlessSessions(ABC):
         Raises:
             BadInput: As `endless`.
         """
-        return islice(chain.from_iterable(self.endless()), count)
+        return first_prompts(chain.from_iterable(self.endless()), count)
 
     def sessions(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of `count` sessions.
@@ -154,6 +156,26 @@ class EndlessSessions(ABC):
             BadInput: As `endless`.
         """
         return chain.from_iterable(islice(self.endless(), count))
+
+
+def first_prompts(prompts: Iterable[Prompt], count: int) -> Iterator[Prompt]:
+    """Yield the first `count` prompts of sessions; a warning says if the last session is cut."""
+    sessions = turns = 0
+    for number, prompt in enumerate(prompts):
+        if number == count:
+            if prompt.follows:
+                logger.warning(
+                    "%d requests are %d sessions, the last of which is cut after turn %d "
+                    "(--num-prompts counts requests, not sessions)",
+                    count,
+                    sessions,
+                    turns,
+                )
+            return
+        if not prompt.follows:
+            sessions, turns = sessions + 1, 0
+        turns += 1
+        yield prompt
 
 
 def session_prompts(
