@@ -37,6 +37,7 @@ TEXT = "Hello"
 LEAST_OF_RESPONSES = 16  # tokens; OpenAI refuses a lower limit
 ANSWER_S = 60.0  # for the answer, unless a timeout of the run is shorter
 MAX_WORDS, MAX_PAGE = 160, 2000  # characters of a server's words, and of a page that has them
+END_TOKENS = 1  # that some engines count beyond a limit
 MAX_REQUESTS = 4  # to one API: as it is, without extensions, without all, and with the other limit
 ANYWAY = "--no-preflight sends the load all the same"
 USUAL = ("invalid_request_error", "None")  # types of errors that tell nothing
@@ -121,21 +122,28 @@ class Preflight:
     Args:
         settings: Resolved, of one server.
         model: The model's name in requests.
+        listed: The models that the server lists.
         on_progress: Called while a server that is starting is waited for.
 
     Attributes:
         settings: Those of the run, with the API and without the fields that the server refuses.
         answered: Whether a request succeeded.
+        is_hosted: Whether the server refuses what engines take, so that it has none of their
+            metrics.
         changes: What was changed and why, each on one line.
         requests: How many requests were sent.
     """
 
-    def __init__(self, settings: RunSettings, model: str, on_progress: OnProgress) -> None:
+    def __init__(
+        self, settings: RunSettings, model: str, listed: Sequence[str], on_progress: OnProgress
+    ) -> None:
         self.settings = settings
         self.answered = False
+        self.is_hosted = False
         self.changes: list[str] = []
         self.requests = 0
         self._model = model
+        self._listed = listed
         self._on_progress = on_progress
         self._base = base_url(settings)
         self._begun = time.monotonic()
@@ -233,6 +241,7 @@ class Preflight:
         else with those alone that every server takes.
         """
         self.settings = self.settings.replace(backend=CHAT)
+        self.is_hosted = True
         names: list[str] = []
         if self.settings.adapts:
             knows_chat = OF_CHAT.search(refusal.words)
@@ -258,13 +267,14 @@ class Preflight:
         named = refusal.named(sorted(body.keys() & {*OPTIONAL}))
         names = self._omit(body, (*EXTENSIONS, *named) if named else OPTIONAL)
         if names:
+            self.is_hosted = True
             self.changes.append(f"without {', '.join(names)} ({refusal})")
         return bool(names)
 
     def _limit_by_max_tokens(self, reply: Reply, body: dict[str, Any]) -> None:
         """Use max_tokens where the server does not look at max_completion_tokens."""
         counted, limit = completion_tokens(reply), body.get(MAX_COMPLETION_TOKENS)
-        if self.settings.adapts and limit is not None and counted > limit:
+        if self.settings.adapts and limit is not None and counted > limit + END_TOKENS:
             self._omit(body, [MAX_COMPLETION_TOKENS])
             self.changes.append(
                 f"{MAX_TOKENS} in place of {MAX_COMPLETION_TOKENS} ({counted} tokens for {limit})"
@@ -289,7 +299,9 @@ class Preflight:
             raise BadInput("--api-key", problem, f"see the plan of its account; {ANYWAY}")
         if refusal.is_of_model:
             field = "--class" if target.model != self._model else "--model"
-            remedy = "name a model that the server has"
+            if field == "--model" and self.settings.served_model_name:
+                field = "--served-model-name"
+            remedy = choice_of_models(self._listed)
             raise BadInput(field, f"{target.model!r}: {problem}", remedy)
         if refusal.status in NO_PATH:
             field = "--base-url" if self.settings.endpoint is None else "--endpoint"
@@ -298,6 +310,16 @@ class Preflight:
         names = refusal.named(OPTIONAL)
         remedy = f"give --omit {' '.join(names)}" if names else "leave out what it refuses"
         raise BadInput("--backend", problem, f"{remedy}; {ANYWAY}")
+
+
+def choice_of_models(listed: Sequence[str]) -> str:
+    """Return what to give as a model, given those that a server lists."""
+    if not listed:
+        return "name a model that the server has"
+    return (
+        f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the tokenizer has "
+        "another name)"
+    )
 
 
 def raise_no_key(base: str, refusal: Refusal, headers: dict[str, str]) -> NoReturn:

@@ -17,7 +17,13 @@ from loadgen.config.settings import RunSettings
 from loadgen.config.target import BALANCE, IGNORE_EOS
 from loadgen.errors import BadInput, EngineError, Unreachable
 from loadgen.metrics.progress import OnProgress, Progress
-from loadgen.runner.preflight import NO_KEY, Preflight, Refusal, raise_no_key
+from loadgen.runner.preflight import (
+    NO_KEY,
+    Preflight,
+    Refusal,
+    choice_of_models,
+    raise_no_key,
+)
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction, secrets
 from loadgen.workload import endpoints, target
@@ -156,13 +162,13 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
         problem = f"{url} lists no model (status {reply.status})"
         raise BadInput("--model", problem, "name the model, if it is an LLM server")
     name = named or listed[0]
-    if listed and name not in listed:
+    simulated = any(row.get("owned_by") == OWNER for row in rows.values())
+    flies = settings.preflight is not False and not simulated
+    # Not every server lists all its names: the preflight shows whether it has this one.
+    if listed and name not in listed and not flies:
         field_name = "--served-model-name" if settings.served_model_name else "--model"
-        remedy = (
-            f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the "
-            "tokenizer has another name)"
-        )
-        raise BadInput(field_name, f"the server at {base} has no model {name!r}", remedy)
+        problem = f"the server at {base} has no model {name!r}"
+        raise BadInput(field_name, problem, choice_of_models(listed))
     _require_models_of_classes(settings, base, listed)
     model = settings.model or name
     root = None if settings.served_model_name else _usable(rows.get(name, {}).get("root"))
@@ -175,9 +181,8 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     )
     if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
         resolved = resolved.replace(continuous_usage=False)
-    simulated = any(row.get("owned_by") == OWNER for row in rows.values())
-    preflight = Preflight(resolved.implied(), name, on_progress)
-    if settings.preflight is not False and not simulated:
+    preflight = Preflight(resolved.implied(), name, listed, on_progress)
+    if flies:
         await preflight.fly(chooses=chooses)
     if preflight.changes:
         logging.warning("%s: %s", base, "; ".join(preflight.changes))
@@ -187,7 +192,7 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
         if not await asyncio.to_thread(tokenizers.is_available, tokenizer):
             resolved = resolved.replace(tokenizer=BUILT_IN_TOKENIZER)
     answered = {"server_header": reply.headers.get("Server"), "version": None}
-    if not resolved.omit or settings.omit:  # a hosted API has neither a version nor metrics
+    if not preflight.is_hosted:
         answered["version"] = await _version(base, settings)
     elif resolved.server_metrics == ():
         resolved = resolved.replace(server_metrics=("off",))

@@ -185,6 +185,7 @@ KINDS = (
         pasted="/openai/v1/",
         paths=(f"/openai{CHAT}", f"/openai{COMPLETIONS}"),
         models="/openai/v1/models",
+        row={"id": "gpt-4o-2024-11-20"},  # its deployments have names of their own
         no_key=AZURE_KEY,
         known=OPENAI,
         refuses=first_unknown,

@@ -1,10 +1,12 @@
 """The first probe of the server, which waits for it as long as the test request may take."""
 
+import asyncio
 from types import SimpleNamespace
 
 import orjson
 import pytest
 
+from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
 from loadgen.runner import server
@@ -123,6 +125,24 @@ async def test_a_folder_without_a_tokenizer_is_passed_over(answers, tmp_path):
 )
 async def test_tokenizer_named_by_the_user_wins(answers, given):
     assert await tokenizer(answers, "Qwen/Qwen3-8B", **given) == "mine"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, BUILT_IN_TOKENIZER),
+        ({"adapt": False}, "m"),
+        ({"strict": True, "adapt": None}, "m"),
+        ({"tokenizer": "org/gone"}, "org/gone"),
+    ],
+    ids=str,
+)
+async def test_loadgens_own_tokenizer_replaces_one_that_is_not_to_be_had(
+    answers, monkeypatch, given, expected
+):
+    monkeypatch.setattr(server.tokenizers, "is_available", lambda name: False)
+    monkeypatch.setattr(server.asyncio, "to_thread", asyncio.to_thread, raising=False)
+    assert await tokenizer(answers, None, **{"adapt": True} | given) == expected
 
 
 @pytest.mark.parametrize(

@@ -479,3 +479,23 @@ def test_a_header_that_is_none_is_refused_without_its_text(given, problem):
     with pytest.raises(BadInput) as refused:
         headers(RunSettings(header=(given,)))
     assert str(refused.value) == f"--header: {problem}; write Name=value"
+
+
+# -- what requests do without
+
+
+def test_fields_that_are_omitted_are_in_no_body():
+    settings = {"backend": "openai-chat", "temperature": 0.5, "extra_body": {"min_tokens": 3}}
+    omit = ("temperature", "stream_options", "min_tokens")
+    plain = body(**settings, omit=omit)
+    assert plain.keys() == body(**settings).keys() - {*omit}
+
+
+def test_max_tokens_limits_a_chat_without_max_completion_tokens():
+    sent = body(backend="openai-chat", omit=("max_completion_tokens",))
+    assert ("max_completion_tokens" in sent, sent["max_tokens"]) == (False, 64)
+
+
+def test_ignore_eos_is_not_implied_where_it_is_omitted():
+    assert RunSettings().implied().ignore_eos is True
+    assert RunSettings(omit=("ignore_eos",)).implied().ignore_eos is False

@@ -270,24 +270,6 @@ def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_
     )
 
 
-@pytest.mark.slow
-def test_missing_tokenizer_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    with served("--served-model-name", "m") as (url, _):
-        line = refused(
-            "run",
-            "--base-url",
-            url,
-            "--served-model-name",
-            "m",
-            "--model",
-            "./models/mine",
-            cwd=tmp_path,
-        )
-    assert "--tokenizer" in line
-    assert "./models/mine" in line
-    assert "tokenizer.json" in line
-
-
 def test_an_unknown_key_in_a_profile_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("dataset_sed: 3\n")
     line = refused("run", "--workload", "p.yaml", cwd=tmp_path)

@@ -98,6 +98,12 @@ POOR = replace(
             "the server has",
         ),
         (
+            VLLM,
+            {"model": "other"},
+            "model: 'other': URL answers 404: The model other does not exist; choose from 'm' "
+            "(with tokenizer if the tokenizer has another name)",
+        ),
+        (
             POOR,
             {},
             "api_key: URL answers 429: insufficient_quota: You exceeded your quota; see the plan "
