@@ -36,7 +36,7 @@ CHAT = "openai-chat"
 TEXT = "Hello"
 LEAST_OF_RESPONSES = 16  # tokens; OpenAI refuses a lower limit
 ANSWER_S = 60.0  # for the answer, unless a timeout of the run is shorter
-MAX_WORDS, MAX_PAGE = 160, 2000  # characters of a server's words, and of a page that has them
+MAX_WORDS, MAX_PAGE = 160, 2000  # characters of a server's words that are shown, and read
 END_TOKENS = 1  # that some engines count beyond a limit
 MAX_REQUESTS = 4  # to one API: as it is, without extensions, without all, and with the other limit
 ANYWAY = "--no-preflight sends the load all the same"
@@ -82,7 +82,7 @@ class Refusal(Struct, frozen=True):
         text = redacted(TAG.sub(" ", text)) if text.lstrip().startswith("<") else redacted(text)
         if status == 400 and TOO_SHORT.search(text):
             return None
-        return cls(status, " ".join(text.split())[:MAX_WORDS])
+        return cls(status, " ".join(text.split())[:MAX_PAGE])
 
     @property
     def lasts(self) -> bool:
@@ -94,7 +94,10 @@ class Refusal(Struct, frozen=True):
         return [name for name in names if re.search(rf"\b{name}\b", self.words)]
 
     def __str__(self) -> str:
-        return f"{self.status or 'no answer'}: {self.words}" if self.words else f"{self.status}"
+        shown = self.words
+        if len(shown) > MAX_WORDS:
+            shown = f"{shown[:MAX_WORDS]}..."
+        return f"{self.status or 'no answer'}: {shown}" if shown else f"{self.status}"
 
     @property
     def has_no_completions(self) -> bool:

@@ -65,6 +65,15 @@ def of_litellm(names: Sequence[str]) -> Answer:
     return 400, error(message, kind="None", code="400")
 
 
+TOO_SHORT: Answer = (
+    400,
+    error(
+        "Could not finish the message because max_tokens or model output limit was reached. "
+        "Please try again with higher max_tokens."
+    ),
+)
+
+
 @dataclass(frozen=True)
 class ServerKind:
     """A kind of server.
@@ -82,6 +91,7 @@ class ServerKind:
         missing: Its answer at any other path.
         unread: Fields that it takes and does not look at.
         no_completions: Its answer to completions, where it has the path and not for its models.
+        least: The lowest limit of an answer with which it finishes its thoughts.
         always_counts: Whether the usage comes without being asked for.
         omitted: What the load does without.
         chat: Whether the load is of chats.
@@ -99,6 +109,7 @@ class ServerKind:
     missing: Answer = (404, {"detail": "Not Found"})
     unread: frozenset[str] = frozenset()
     no_completions: Answer | None = None
+    least: int = 1
     always_counts: bool = False
     omitted: frozenset[str] = frozenset()
     chat: bool = False
@@ -129,7 +140,10 @@ class ServerKind:
         if request.json.get("model") not in (MODEL, None):
             return 404, error(f"The model {request.json['model']} does not exist")
         unknown = [name for name in request.json if self.known and name not in self.known]
-        return self.refuses(unknown) if unknown else None
+        if unknown:
+            return self.refuses(unknown)
+        limit = request.json.get("max_completion_tokens", self.least)
+        return None if limit >= self.least else TOO_SHORT
 
 
 AZURE = "/openai/deployments/m"
@@ -153,6 +167,15 @@ KINDS = (
         row={"owned_by": "system"},
         known=OPENAI,
         no_completions=NO_CHAT_MODEL,
+        omitted=EOS,
+        chat=True,
+    ),
+    ServerKind(
+        "OpenAI, a model that thinks",
+        pasted="/v1/chat/completions",
+        row={"owned_by": "system"},
+        known=OPENAI - {"max_tokens"},
+        least=16,
         omitted=EOS,
         chat=True,
     ),
