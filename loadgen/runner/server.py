@@ -145,27 +145,20 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     reply = NO_LIST if url is None else await _first_answer(url, settings, on_progress)
     headers = target.headers(settings)
     redacted = Redaction(headers)
-    if reply.status in NO_KEY and not (
-        named and secrets(headers) and settings.preflight is not False
-    ):
+    may_fly = settings.preflight is not False
+    if reply.status in NO_KEY and not (named and secrets(headers) and may_fly):
         # A key may be for models alone: the preflight then shows whether it is accepted.
         raise_no_key(base, Refusal.of(reply, redacted) or Refusal(reply.status, ""), headers)
     answer = reply.json()
-    models = answer.get("data") if reply.status == 200 and isinstance(answer, dict) else None
-    rows: dict[str, dict[str, Any]] = {
-        str(model["id"]): model
-        for model in models or []
-        if isinstance(model, dict) and "id" in model
-    }
+    rows = _rows(answer) if reply.status == 200 else {}
     listed = list(rows)
     if named is None and not listed:
         problem = f"{url} lists no model (status {reply.status})"
         raise BadInput("--model", problem, "name the model, if it is an LLM server")
     name = named or listed[0]
     simulated = any(row.get("owned_by") == OWNER for row in rows.values())
-    flies = settings.preflight is not False and not simulated
     # Not every server lists all its names: the preflight shows whether it has this one.
-    if listed and name not in listed and not flies:
+    if listed and name not in listed and (simulated or not may_fly):
         field_name = "--served-model-name" if settings.served_model_name else "--model"
         problem = f"the server at {base} has no model {name!r}"
         raise BadInput(field_name, problem, choice_of_models(listed))
@@ -182,29 +175,49 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
         resolved = resolved.replace(continuous_usage=False)
     preflight = Preflight(resolved.implied(), name, listed, on_progress)
-    if flies:
+    if may_fly and not simulated:  # the simulator takes everything
         await preflight.fly(chooses=chooses)
     if preflight.changes:
         logging.warning("%s: %s", base, "; ".join(preflight.changes))
         resolved = preflight.settings
-    if resolved.adapts and settings.tokenizer is None:
-        tokenizer = resolved.tokenizer or model
-        if not await asyncio.to_thread(tokenizers.is_available, tokenizer):
-            resolved = resolved.replace(tokenizer=BUILT_IN_TOKENIZER)
-    answered = {"server_header": reply.headers.get("Server"), "version": None}
+    if settings.tokenizer is None:
+        resolved = await _with_tokenizer(resolved)
+    server_header, version = reply.headers.get("Server"), None
     if not preflight.is_hosted:
-        answered["version"] = await _version(base, settings)
+        version = await _version(base, settings)
     elif resolved.server_metrics == ():
         resolved = resolved.replace(server_metrics=("off",))
-    about: dict[str, Any] = {"base_url": base} | {
-        name: value and redacted(value) for name, value in answered.items()
+    about: dict[str, Any] = {
+        "base_url": base,
+        "server_header": server_header and redacted(server_header),
+        "version": version and redacted(version),
+        **preflight.about,
     }
-    about |= preflight.about
     if settings.continuous_usage and not resolved.continuous_usage:
         about["continuous_usage"] = "refused"
     return Server(
         resolved, name, about, simulated, models=tuple(listed), answered=preflight.answered
     )
+
+
+def _rows(answer: Any) -> dict[str, dict[str, Any]]:
+    """Return the rows of a list of models, by the id of the model."""
+    models = answer.get("data") if isinstance(answer, dict) else None
+    return {
+        str(model["id"]): model
+        for model in models or []
+        if isinstance(model, dict) and "id" in model
+    }
+
+
+async def _with_tokenizer(settings: RunSettings) -> RunSettings:
+    """Return settings with loadgen's own tokenizer, if that of the model is not to be had."""
+    name = settings.tokenizer
+    if name is None or not settings.adapts:
+        return settings
+    if await asyncio.to_thread(tokenizers.is_available, name):
+        return settings
+    return settings.replace(tokenizer=BUILT_IN_TOKENIZER)
 
 
 def _is_anthropic(answer: Any) -> bool:
