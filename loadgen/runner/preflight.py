@@ -107,6 +107,14 @@ class Refusal(Struct, frozen=True):
         return self.status == 400 and bool(NO_COMPLETIONS.search(self.words))
 
     @property
+    def is_of_fields(self) -> bool:
+        """Whether it may be because of the fields of the body."""
+        is_told = self.status not in NO_PATH or "parameter" in self.words
+        return (
+            is_told and self.status not in NO_KEY and not (self.is_of_account or self.is_of_model)
+        )
+
+    @property
     def is_of_model(self) -> bool:
         """Whether the server says that it does not have the model."""
         return self.status in REFUSED and bool(NO_MODEL.search(self.words))
@@ -200,7 +208,7 @@ class Preflight:
             if chooses and target.api is COMPLETIONS and answer.has_no_completions:
                 chooses = False
                 self._take_chat(answer, number)
-            elif answer.is_of_account or answer.is_of_model or not self._leave_out(answer, body):
+            elif not (answer.is_of_fields and self._leave_out(answer, body)):
                 break
         assert isinstance(answer, Refusal)
         self._stop(answer, target)

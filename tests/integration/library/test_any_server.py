@@ -38,6 +38,9 @@ async def test_a_run_ends_well_at_the_first_try(
     assert exit_codes.code(result, strict=False, interrupted=False) == 0
     assert not [check.name for check in result.failed_checks if check.group == "E"]
     assert len(server.before) <= MAX_BEFORE
+    if kind.omitted - {"max_completion_tokens"}:  # a hosted API is asked for nothing else
+        gets = [request.path for request in server.requests if request.method == "GET"]
+        assert gets == [kind.models] * bool(kind.models)
     assert len(server.sent) == GENTLE
     asked = result.data["loadgen"]["provenance"]["settings"]
     assert {*asked["omit"]} == kind.omitted
@@ -67,6 +70,7 @@ async def refused(kind: ServerKind, **given: Any) -> str:
         with pytest.raises(loadgen.BadInput) as caught:
             await loadgen.run(loadgen.RunSettings(**settings | given))
     assert not server.sent
+    assert len(server.before) <= MAX_BEFORE + 1
     return str(caught.value)
 
 
