@@ -225,6 +225,7 @@ async def compared(
         path = Path(folder) / "records"
         asked = loadgen.RunSettings(
             base_url=server.url,
+            preflight=False,
             backend="openai-chat",
             extra_body={"metronome": plan} if plan else None,
             records=str(path),

@@ -49,7 +49,15 @@ class Loadgen:
             flags["--warm-connections"] = task.load.count
         pinned = ["taskset", "--cpu-list", "0"] if self.one_core else []
         pinned += ["env", f"XDG_CACHE_HOME={task.folder / 'cache'}"] if self.first_run else []
-        return [*pinned, str(COMMAND), "run", *vllm_bench.flags(task), *words(flags), "--quiet"]
+        return [
+            *pinned,
+            str(COMMAND),
+            "run",
+            *vllm_bench.flags(task),
+            *words(flags),
+            "--no-preflight",
+            "--quiet",
+        ]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from loadgen.checks import prefix_cache
 from loadgen.checks.check import Bound, Check, inapplicable
 from loadgen.checks.token_counts import streamed_tokens
-from loadgen.config.data import NO_TOKENIZER
+from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
 from loadgen.config.settings import is_bounded_by_time
+from loadgen.config.target import IGNORE_EOS, MAX_COMPLETION_TOKENS
 from loadgen.core.finish_reasons import is_cut
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import SHARE, four_digits, in_percent, plural
@@ -74,6 +75,9 @@ def _input(run: RunData) -> Check:
         f"of prompts have the {'predicted' if predicted else 'planned'} length "
         f"({four_digits(abs(more))} tokens {word} by the server's mean)"
     )
+    if run.settings.tokenizer == BUILT_IN_TOKENIZER:
+        advice = "lengths are approximate: name the model's tokenizer with --tokenizer"
+        return MIN_AS_PLANNED.check(name, share, about, advice, run.settings.strict)
     advice = _advice_on_input(run, predicted)
     return MIN_AS_PLANNED.check(name, share, about, advice, run.relied_on)
 
@@ -93,7 +97,8 @@ def _cut_prompts(run: RunData) -> Check:
         "raise its maximum length, or name its own tokenizer with --tokenizer"
     )
     about = "of the tokens of the prompts' text, as the server counts them"
-    return least.check(name, counted / planned, about, advice)
+    counts = run.settings.tokenizer != BUILT_IN_TOKENIZER or run.settings.strict
+    return least.check(name, counted / planned, about, advice, counts)
 
 
 def _missed_length(run: RunData) -> str:
@@ -146,7 +151,9 @@ def _output(run: RunData) -> Check:
     longer = counters["output_tokens"] > counters["planned_output_tokens"]
     was_cut = bool(early) and all(map(is_cut, early))
     advice = "add --ignore-eos where every answer is to have its full length"
-    if run.settings.ignore_eos:
+    if IGNORE_EOS in run.settings.omit:
+        advice = "answers end where the model ends them: the server refuses ignore_eos"
+    elif run.settings.ignore_eos:
         advice = (
             "the server ended answers early although ignore_eos was sent: see the finish reasons"
         )
@@ -154,10 +161,9 @@ def _output(run: RunData) -> Check:
         advice = "the server cut answers at a length of its own"
     if longer:
         advice = "the server does not respect the requested length"
-    if (was_cut or longer) and endpoints.find(run.settings) is CHAT:
-        tokens = round(counters["planned_output_tokens"] / ok)
-        body = f'{{"max_tokens": {tokens}}}'
-        advice += f": one that reads max_tokens alone needs --extra-body '{body}'"
+    omits = MAX_COMPLETION_TOKENS in run.settings.omit
+    if (was_cut or longer) and not omits and endpoints.find(run.settings) is CHAT:
+        advice += f": one that reads max_tokens alone needs --omit {MAX_COMPLETION_TOKENS}"
     about = f"of answers have the requested length ({means}; {ends})"
     return MIN_AS_PLANNED.check(name, share, about, advice, run.relied_on)
 

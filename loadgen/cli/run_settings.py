@@ -13,7 +13,7 @@ from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.util.redaction import KEY_VARIABLE, header_name, is_credential
+from loadgen.util.redaction import KEY_VARIABLE, is_credential, split_header
 from loadgen.util.yaml_loader import loader
 
 VISIBLE = "{}: other users of this machine can see it in the process list; {}"
@@ -118,13 +118,9 @@ def warn_of_visible(flag_values: dict[str, Any]) -> None:
     if not key.startswith("@") and is_credential("Authorization", f"Bearer {key}"):
         logging.warning(VISIBLE.format("--api-key", f"give @FILE, or set {KEY_VARIABLE}"))
     for header in flag_values.get("header", ()):
-        name, _, value = header.partition("=")
+        name, value = split_header(header) or ("", "")
         if not value.startswith("@") and is_credential(name, value):
-            logging.warning(
-                VISIBLE.format(
-                    f"--header {header_name(header)}", f"give {header_name(header)}=@FILE"
-                )
-            )
+            logging.warning(VISIBLE.format(f"--header {name}", f"give {name}=@FILE"))
     urls = flag_values.get("base_url", ())
     if any("@" in url for url in ((urls,) if isinstance(urls, str) else urls)):
         logging.warning(

@@ -69,8 +69,8 @@ class LoadSettings:
     num_prompts: int | None = option(
         None,
         LOAD,
-        "number of requests; -1: as many as the data set has prompts (1000, or what --duration "
-        "allows)",
+        "number of requests, of sessions all turns together; -1: as many as the data set has "
+        "prompts (1000, or what --duration allows; 100 if no load is given)",
         metavar="N",
     )
     duration: float | None = option(

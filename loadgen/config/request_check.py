@@ -10,7 +10,7 @@ from loadgen.config.output import QUEUE_METRICS
 from loadgen.config.request_class import LORA_ASSIGNMENT, LORA_MODULES, parse_skew
 from loadgen.config.run_fields import RunFields
 from loadgen.config.slo import StopCondition
-from loadgen.config.target import TargetSettings
+from loadgen.config.target import OPTIONAL, TargetSettings
 from loadgen.config.user_behavior import EarlyEnd, Retry
 from loadgen.errors import BadInput
 
@@ -38,6 +38,9 @@ def check(settings: RunFields) -> None:
     if settings.no_max_tokens and settings.ignore_eos:
         problem = "no answer would end with --ignore-eos"
         raise BadInput("--no-max-tokens", problem, "leave one of both out")
+    for name in {*settings.omit} - {*OPTIONAL}:
+        problem = f"{name!r} is no field that a request can do without"
+        raise BadInput("--omit", problem, f"choose from {', '.join(OPTIONAL)}")
     _check_lora(settings)
     EarlyEnd.each(settings)
     if settings.retry is not None:

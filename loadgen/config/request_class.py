@@ -23,7 +23,7 @@ from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.option import classes, times
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
-from loadgen.util.redaction import HEADER_NAME, MARK, header_name
+from loadgen.util.redaction import HEADER_NAME, MARK, header_name, split_header
 
 CLASS = "--class"
 FORM = "write NAME:KEY=VALUE,KEY=VALUE, such as chat:share=0.8,priority=0,random_input_len=200"
@@ -120,7 +120,7 @@ class RequestClass(Struct, frozen=True):
         if "goodput" in values:
             changes["goodput"] = tuple(values["goodput"])
         header = tuple(values.get("header", ()))
-        if any(line.partition("=")[2].startswith("@") for line in header):
+        if any(pair[1].startswith("@") for pair in map(split_header, header) if pair):
             problem = f"{name}: a header of a class is not read from a file"
             raise BadInput(CLASS, problem, "write its value, or give --header for all requests")
         priority = None

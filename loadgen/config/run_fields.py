@@ -54,6 +54,11 @@ class RunFields(
     """
 
     @property
+    def adapts(self) -> bool:
+        """Whether requests may be changed to what the server takes."""
+        return not self.strict if self.adapt is None else self.adapt
+
+    @property
     def counted_by_data(self) -> bool:
         """Whether the data set alone says how many requests there are."""
         return self.timed_by_data and self.num_prompts is None and self.duration is None

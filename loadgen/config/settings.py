@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from loadgen.config import load_check, validate
+from loadgen.config import load_check, server_url, validate
 from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
 from loadgen.config.load import SeedPurpose
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
@@ -20,12 +20,20 @@ from loadgen.config.request_class import (
     total_rate,
 )
 from loadgen.config.run_fields import RunFields, python_names
+from loadgen.config.target import IGNORE_EOS, wants_engine
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
 Fields = ParamSpec("Fields")
 Returned = TypeVar("Returned")
 OfFields = Callable[Concatenate["RunSettings", Fields], Returned]
+# Fields that give a load, besides a rate; and the load of a server of which none is given.
+GIVES_LOAD = ("num_prompts", "max_concurrency", "duration", "users", "workload")
+GENTLE_REQUESTS, GENTLE_CONCURRENCY = 100, 8
+NO_LOAD = (
+    f"no load was given: {GENTLE_REQUESTS} requests, {GENTLE_CONCURRENCY} at once; for another, "
+    "give --rate, --max-concurrency, --num-prompts or --duration"
+)
 # Flags of the command that are no fields, and what a program does instead.
 COMMAND_ALONE = {
     "compat": "set the fields that it stands for; docs/migrating.md has them",
@@ -96,6 +104,10 @@ class RunSettings(RunFields):
         with python_names():  # flags and files are read before, with errors of their own
             read_times(self)
         check_types(self)
+        if self.urls:
+            urls, endpoint = server_url.read(self.urls, self.endpoint)
+            object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
+            object.__setattr__(self, "endpoint", endpoint)
         if (
             self.classes
             and math.isinf(self.request_rate)
@@ -206,7 +218,27 @@ class RunSettings(RunFields):
             if self.dataset_rule
             else self.dataset_name in FULL_ANSWERS
         )
-        return self.replace(ignore_eos=full) if self.ignore_eos is None else self
+        if self.ignore_eos is not None:
+            return self
+        return self.replace(ignore_eos=full and IGNORE_EOS not in self.omit)
+
+    def gentle(self) -> "RunSettings":
+        """Return a copy with a load that harms no server, where no load is given and the server is
+        the user's own.
+        """
+        is_given = (
+            math.isfinite(self.request_rate)
+            or self.rate_changes
+            or self.timed_by_data
+            or self.ray is not None
+            or any(getattr(self, name) is not None for name in GIVES_LOAD)
+        )
+        if is_given or self.adapt is False or wants_engine(self):
+            return self
+        workers = self.workers if isinstance(self.workers, int) else 1
+        return self.replace(
+            num_prompts=GENTLE_REQUESTS, max_concurrency=max(GENTLE_CONCURRENCY, workers)
+        )
 
     def checked(self) -> "RunSettings":
         """Check every value, and return these settings.

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option, settings_class
 from loadgen.errors import BadInput
+from loadgen.util.redaction import split_header
 
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
@@ -25,6 +26,16 @@ POOLING_BACKENDS = {
     "vllm-pooling": POOLING_ENDPOINT,
     "vllm-rerank": RERANK_ENDPOINT,
 }
+# Fields of a body that a request can do without, and that servers may refuse: those that engines
+# have beyond OpenAI's API, and those of OpenAI's. The limit of a chat's answer is then max_tokens.
+IGNORE_EOS, MAX_COMPLETION_TOKENS, MAX_TOKENS = "ignore_eos", "max_completion_tokens", "max_tokens"
+EXTENSIONS = (IGNORE_EOS, "min_tokens", "top_k", "min_p", "repetition_penalty")
+OPTIONAL = (
+    *EXTENSIONS,
+    *("stream_options", MAX_COMPLETION_TOKENS, "temperature", "top_p"),
+    *("frequency_penalty", "presence_penalty"),
+)
+
 NO_HEADER = "none"  # value of --session-header
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
@@ -44,8 +55,8 @@ class TargetSettings:
     base_url: str | tuple[str, ...] | None = option(
         None,
         TARGET,
-        "URL of the server, such as http://host:8000; replaces --host and --port; repeat it to "
-        "share the load among several servers",
+        "URL of the server, such as http://host:8000; with /v1 or without it, or that of an "
+        "endpoint; replaces --host and --port; repeat it to share the load among several servers",
         metavar="URL",
     )
     balance: Balance | None = option(
@@ -56,7 +67,10 @@ class TargetSettings:
     )
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(
-        None, TARGET, "path of the API (depends on --backend)", metavar="PATH"
+        None,
+        TARGET,
+        "path of the API, with a query if it needs one (depends on --backend)",
+        metavar="PATH",
     )
     backend: str | None = option(
         None,
@@ -87,18 +101,25 @@ class TargetSettings:
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or a hub name (the server's, or --model); none: only the "
-        "server counts tokens",
+        "tokenizer.json, its folder, or a hub name (the server's, or --model); built-in: "
+        "loadgen's own, so lengths are approximate; none: only the server counts tokens",
         metavar="PATH|NAME|none",
     )
     header: tuple[str, ...] = option(
         (),
         TARGET,
-        "extra request headers, each Name=value or Name=@FILE",
+        "extra request headers, each Name=value, 'Name: value' as for curl, or Name=@FILE",
         metavar="NAME=VALUE|@FILE",
     )
     api_key: str | None = option(
         None, TARGET, "bearer token, or @FILE with the token (OPENAI_API_KEY)", metavar="@FILE|KEY"
+    )
+    api_key_header: str | None = option(
+        None,
+        TARGET,
+        "header that holds the API key in place of a bearer token (api-key for deployments of "
+        "Azure)",
+        metavar="NAME",
     )
     request_id_prefix: str = option(
         "loadgen-", TARGET, "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
@@ -148,6 +169,18 @@ class TargetSettings:
     )
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
+    )
+    preflight: bool | None = option(
+        None,
+        TARGET,
+        "before the load, send a request of one token that finds the API and the fields that the "
+        "server refuses; stop if it refuses the key or the model (on)",
+    )
+    adapt: bool | None = option(
+        None,
+        TARGET,
+        "change what the server refuses, and use loadgen's own tokenizer where the model's is "
+        "missing; without, both are errors (on, except with --strict or --compat)",
     )
     disable_stream: bool = option(
         False,
@@ -207,6 +240,14 @@ class TargetSettings:
         "limit; the lengths of answers are then not asked",
     )
 
+    omit: tuple[str, ...] = option(
+        (),
+        SAMPLING,
+        "fields that no request has, such as ignore_eos or stream_options; without "
+        "max_completion_tokens, max_tokens limits a chat's answer (what the server refuses)",
+        metavar="FIELD",
+    )
+
     @property
     def urls(self) -> tuple[str, ...]:
         """All --base-url values; empty where the settings use --host and --port or their
@@ -215,6 +256,11 @@ class TargetSettings:
         if self.base_url is None:
             return ()
         return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
+
+    @property
+    def endpoint_path(self) -> str | None:
+        """The path of --endpoint, without its query; None if it is not given."""
+        return None if self.endpoint is None else self.endpoint.partition("?")[0]
 
     @property
     def streams(self) -> bool:
@@ -227,7 +273,7 @@ class TargetSettings:
         if self.backend is not None:
             return self.backend not in POOLING_BACKENDS
         endings = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]
-        return self.endpoint is None or not self.endpoint.endswith(tuple(endings))
+        return self.endpoint_path is None or not self.endpoint_path.endswith(tuple(endings))
 
 
 @settings_class
@@ -314,7 +360,7 @@ def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
     if settings.get("header"):
         headers = []
         for header in settings["header"]:
-            name, _, value = header.partition("=")
+            name, value = split_header(header) or ("", "")
             headers.append(
                 f"{name}={_read_credential('--header', value[1:])}"
                 if value.startswith("@")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from loadgen.config import load_check, request_check, route_check, slo
+from loadgen.config import load_check, request_check, route_check, server_url, slo
 from loadgen.config.data import NO_TOKENIZER, RERANK, DataSettings, parse_ratios
 from loadgen.config.load import ALL_PROMPTS, CACHE, SALTED, SEED_FIELDS
 from loadgen.config.load_check import MAX_DURATION_S, MAX_REQUESTS
@@ -28,7 +28,7 @@ from loadgen.config.run_fields import RunFields
 from loadgen.config.target import PROFILE_S
 from loadgen.errors import BadInput
 from loadgen.util import source_address
-from loadgen.util.redaction import HEADER_NAME, redact_user
+from loadgen.util.redaction import HEADER_NAME, header_name, redact_user
 
 # Headers that every request has, or that a connection sets.
 OWN_HEADERS = frozenset(
@@ -365,11 +365,11 @@ def _check_engine(settings: RunFields) -> None:
 def _check_target(settings: RunFields) -> None:
     if settings.base_url == ():
         raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
-    for url in settings.urls if settings.endpoint is None else ():
-        if url.rstrip("/").endswith("/v1"):
-            raise BadInput(
-                "--base-url", f"{url} ends in /v1, with which paths begin", "leave /v1 out"
-            )
+    for url in settings.urls:
+        if (path := server_url.endpoint_of(url)) is not None:
+            problem = f"{redact_user(url)} names the endpoint {path}"
+            other = f"--endpoint {settings.endpoint}" if settings.endpoint else "another --base-url"
+            raise BadInput("--base-url", problem, f"leave it out: {other} does not")
     if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
         remedy = "leave it out, or give --base-url for each server, or --replicas"
         raise BadInput("--balance", "given for a single target", remedy)
@@ -377,6 +377,10 @@ def _check_target(settings: RunFields) -> None:
         "--session-header", settings.session_header, "give a name such as X-Session-ID, or none"
     )
     _check_session_token(settings)
+    if settings.api_key_header is not None:
+        _check_header_name(
+            "--api-key-header", settings.api_key_header, "give a name such as api-key"
+        )
     if not HEADER_NAME.fullmatch(settings.request_id_prefix):
         problem = (
             f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
@@ -417,7 +421,7 @@ def _check_session_token(settings: RunFields) -> None:
         if settings.session_token.lower() == "set-cookie"
         else settings.session_token.lower()
     )
-    if sent in (header.partition("=")[0].strip().lower() for header in settings.header):
+    if sent in (header_name(header).lower() for header in settings.header):
         raise BadInput(SESSION_TOKEN, f"--header sends {sent}, too", "leave one of the two out")
     if sent == settings.session_header.lower():
         raise BadInput(

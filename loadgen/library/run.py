@@ -5,6 +5,7 @@ follows and may end.
 import asyncio
 import contextlib
 import functools
+import logging
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, ParamSpec, Self, TypeVar
@@ -12,7 +13,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 from loadgen import report
 from loadgen.config.option import check_type
 from loadgen.config.run_fields import python_names
-from loadgen.config.settings import RunSettings
+from loadgen.config.settings import NO_LOAD, RunSettings
 from loadgen.errors import BadInput, GivenUp, LoadgenError
 from loadgen.library.accepted import accepted, check_callback, check_dataset
 from loadgen.metrics.progress import Progress
@@ -29,6 +30,8 @@ T = TypeVar("T")
 LEFT = "its block was left"
 UNMEASURED = "the run was given up before anything was measured: there is no result"
 
+
+logger = logging.getLogger("loadgen")
 
 OnProgress = Callable[[Progress], None]
 
@@ -125,6 +128,9 @@ async def carry_out(
         UnsavedResult: A file of the run could not be written.
         LoadgenError: As `run`.
     """
+    given, settings = settings, settings.gentle()
+    if settings != given:
+        logger.warning(NO_LOAD)
     result = await runner.run(
         settings, dataset=dataset, on_progress=on_progress, participant=participant
     )

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.load import SALTED
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
@@ -229,6 +230,12 @@ def prepare(
         source = prompts_of_run(
             settings, order.target, order.count, order.template_tokens, salt=salt
         )
+        if settings.tokenizer == BUILT_IN_TOKENIZER and source.ends is not None:
+            logger.warning(
+                "lengths of prompts are approximate: loadgen's own tokenizer makes them (that of "
+                "%s is not to be had); --tokenizer names another",
+                settings.model,
+            )
     else:
         source = PromptSource.of(dataset, settings, order.target, order.count, salt=salt)
     plan = CachePlan(

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.data import NO_TOKENIZER
+from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
 from loadgen.engines.launch import ports
@@ -78,9 +78,10 @@ async def run(
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files.scratch_folder())
         if server is None:
-            server = await stack.enter_async_context(
+            opened = await stack.enter_async_context(
                 serving(requested, on_progress, own_data=dataset is not None)
             )
+            server = opened.for_first_run()
         if participant is None:
             participant = await stack.enter_async_context(
                 open_participant(requested, own_loop=True)
@@ -210,7 +211,7 @@ def _check_data(settings: RunSettings) -> None:
             with request_class.named_in_errors():
                 datasets.check(settings.of_class(request_class))
     datasets.check_sessions(settings, [settings, *map(settings.of_class, classes)])
-    if settings.tokenizer not in (None, NO_TOKENIZER):
+    if settings.tokenizer not in (None, NO_TOKENIZER, BUILT_IN_TOKENIZER):
         tokenizers.checked_path(settings.tokenizer)
 
 

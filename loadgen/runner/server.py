@@ -12,20 +12,29 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import BALANCE
+from loadgen.config.target import BALANCE, IGNORE_EOS
 from loadgen.errors import BadInput, EngineError, Unreachable
 from loadgen.metrics.progress import OnProgress, Progress
+from loadgen.runner.preflight import (
+    NO_KEY,
+    Preflight,
+    Refusal,
+    choice_of_models,
+    raise_no_key,
+)
 from loadgen.util import http_client
-from loadgen.util.redaction import Redaction
+from loadgen.util.redaction import Redaction, secrets
 from loadgen.workload import endpoints, target
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.endpoints.api import LORA_PATH
-from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer import tokenizer as tokenizers
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 # the owner of the simulator's model, also where it was not started for the run
 OWNER = "loadgen-simulator"
+NO_LIST = http_client.Reply(404, b"", {})  # of a server that lists no models
 
 
 class Server(Struct, frozen=True):
@@ -39,6 +48,7 @@ class Server(Struct, frozen=True):
         processes: The engines started for the run, one for each target.
         template_tokens: Tokens that its chat template adds to a prompt; None: unknown.
         models: The models that it lists.
+        answered: Whether a test request to it succeeded before.
     """
 
     settings: RunSettings
@@ -48,6 +58,13 @@ class Server(Struct, frozen=True):
     processes: tuple[Any, ...] = ()
     template_tokens: TemplateTokens | None = None
     models: tuple[str, ...] = ()
+    answered: bool = False
+
+    def for_first_run(self) -> "Server":
+        """Return it for the run that begins now, which needs no second test request."""
+        if not self.answered:
+            return self
+        return replace(self, settings=self.settings.replace(ready_check_timeout_sec=0.0))
 
     async def flush(self) -> list[str]:
         """Empty the caches of its engines before another run: a small data set repeats its prompts.
@@ -123,63 +140,103 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
         BadInput: It does not have the model.
     """
     base = target.base_url(settings)
-    reply = await _first_answer(base, settings, on_progress)
-    if reply.status in (401, 403):
-        raise BadInput(
-            "--api-key",
-            f"the server at {base} answers {reply.status}",
-            "give its key, or set OPENAI_API_KEY",
-        )
-    answer = reply.json() if reply.status == 200 else None
+    named = settings.served_model_name or settings.model or target.deployment(settings)
+    url = target.models_url(settings)
+    reply = NO_LIST if url is None else await _first_answer(url, settings, on_progress)
+    headers = target.headers(settings)
+    redacted = Redaction(headers)
+    asks_first = settings.preflight is not False
+    if reply.status in NO_KEY and not (named and secrets(headers) and asks_first):
+        # A key may be for models alone: the preflight then shows whether it is accepted.
+        raise_no_key(base, Refusal.of(reply, redacted) or Refusal(reply.status, ""), headers)
+    answer = reply.json()
+    rows = _rows(answer) if reply.status == 200 else {}
+    listed = list(rows)
+    if named is None and not listed:
+        problem = f"{url} lists no model (status {reply.status})"
+        raise BadInput("--model", problem, "name the model, if it is an LLM server")
+    name = named or listed[0]
+    simulated = any(row.get("owned_by") == OWNER for row in rows.values())
+    # Not every server lists all its names: the preflight shows whether it has this one.
+    if listed and name not in listed and (simulated or not asks_first):
+        field_name = "--served-model-name" if settings.served_model_name else "--model"
+        problem = f"the server at {base} has no model {name!r}"
+        raise BadInput(field_name, problem, choice_of_models(listed))
+    _require_models_of_classes(settings, base, listed)
+    model = settings.model or name
+    root = None if settings.served_model_name else _usable(rows.get(name, {}).get("root"))
+    chooses = settings.backend is None and settings.endpoint is None
+    is_anthropic = chooses and _is_anthropic(answer)
+    resolved = settings.replace(
+        model=model,
+        tokenizer=settings.tokenizer or root or model,
+        backend="anthropic" if is_anthropic else endpoints.name_of(settings),
+    )
+    if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
+        resolved = resolved.replace(continuous_usage=False)
+    preflight = Preflight(resolved.implied(), name, listed, on_progress)
+    if asks_first and not simulated:  # the simulator takes everything
+        await preflight.ask(chooses=chooses)
+    if preflight.changes:
+        logging.warning("%s: %s", base, "; ".join(preflight.changes))
+        resolved = preflight.settings
+    if settings.tokenizer is None:
+        resolved = await _with_tokenizer(resolved)
+    server_header, version = reply.headers.get("Server"), None
+    if not preflight.is_hosted:
+        version = await _version(base, settings)
+    elif resolved.server_metrics == ():
+        resolved = resolved.replace(server_metrics=("off",))
+    about: dict[str, Any] = {
+        "base_url": base,
+        "server_header": server_header and redacted(server_header),
+        "version": version and redacted(version),
+        **preflight.about,
+    }
+    if way := str(target.route(settings)):
+        about["way"] = way
+    if settings.continuous_usage and not resolved.continuous_usage:
+        about["continuous_usage"] = "refused"
+    return Server(
+        resolved, name, about, simulated, models=tuple(listed), answered=preflight.answered
+    )
+
+
+def _rows(answer: Any) -> dict[str, dict[str, Any]]:
+    """Return the rows of a list of models, by the id of the model."""
     models = answer.get("data") if isinstance(answer, dict) else None
-    rows: dict[str, dict[str, Any]] = {
+    return {
         str(model["id"]): model
         for model in models or []
         if isinstance(model, dict) and "id" in model
     }
-    listed = list(rows)
-    name = settings.served_model_name or settings.model
-    if name is None:
-        if not listed:
-            problem = f"{base}/v1/models lists no model (status {reply.status})"
-            raise BadInput("--model", problem, "name the model, if it is an LLM server")
-        name = listed[0]
-    elif listed and name not in listed:
-        field_name = "--served-model-name" if settings.served_model_name else "--model"
-        remedy = (
-            f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the "
-            "tokenizer has another name)"
-        )
-        raise BadInput(field_name, f"the server at {base} has no model {name!r}", remedy)
-    _require_models_of_classes(settings, base, listed)
-    model = settings.model or name
-    root = None if settings.served_model_name else _usable(rows.get(name, {}).get("root"))
-    resolved = settings.replace(
-        model=model,
-        tokenizer=settings.tokenizer or root or model,
-        backend=endpoints.name_of(settings),
+
+
+async def _with_tokenizer(settings: RunSettings) -> RunSettings:
+    """Return settings with loadgen's own tokenizer, if that of the model is not to be had."""
+    name = settings.tokenizer
+    if name is None or not settings.adapts:
+        return settings
+    if await asyncio.to_thread(tokenizers.is_available, name):
+        return settings
+    return settings.replace(tokenizer=BUILT_IN_TOKENIZER)
+
+
+def _is_anthropic(answer: Any) -> bool:
+    """Return whether an answer to a list of models has the form of Anthropic's API."""
+    if not isinstance(answer, dict):
+        return False
+    if answer.get("type") == "error":
+        return isinstance(answer.get("error"), dict)
+    rows = answer.get("data")
+    return isinstance(rows, list) and any(
+        isinstance(row, dict) and row.get("type") == "model" and "display_name" in row
+        for row in rows
     )
-    answered = {
-        "server_header": reply.headers.get("Server"),
-        "version": await _version(base, settings),
-    }
-    redacted = Redaction(target.headers(settings))
-    about: dict[str, Any] = {"base_url": base} | {
-        name: value and redacted(value) for name, value in answered.items()
-    }
-    if way := str(target.route(settings)):
-        about["way"] = way
-    if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
-        resolved = resolved.replace(continuous_usage=False)
-    if resolved.continuous_usage and not await _takes_continuous_usage(resolved, name):
-        resolved = resolved.replace(continuous_usage=False)
-        about["continuous_usage"] = "refused"
-    simulated = any(row.get("owned_by") == OWNER for row in rows.values())
-    return Server(resolved, name, about, simulated, models=tuple(listed))
 
 
 async def _first_answer(
-    base: str, settings: RunSettings, on_progress: OnProgress
+    url: str, settings: RunSettings, on_progress: OnProgress
 ) -> http_client.Reply:
     """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the
     ready check.
@@ -189,7 +246,6 @@ async def _first_answer(
     """
     limit_s = settings.ready_check_timeout_sec
     begun = time.monotonic()
-    url = f"{base}/v1/models"
     while True:
         is_over = time.monotonic() - begun >= limit_s
         try:
@@ -227,18 +283,6 @@ def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequenc
                 f"{request_class.name}: the server at {base} has no model {request_class.model!r}"
             )
             raise BadInput("--class", problem, f"choose from {', '.join(map(repr, listed[:10]))}")
-
-
-async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
-    """Request one token to see whether the server knows the option: else it would refuse every
-    request of the run.
-    """
-    server = target.Target.from_settings(settings, model)
-    body = server.body(Prompt("Hello", 1, 1, "probe"))
-    reply = await http_client.send_json(
-        server.url, body, headers=server.headers, route=server.route
-    )
-    return reply.status not in (400, 422)
 
 
 def _usable(root: Any) -> str | None:
@@ -283,13 +327,23 @@ def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:
     continuous_usage = all(server.settings.continuous_usage for server in servers)
     if settings.continuous_usage and not continuous_usage:  # one file of bodies serves all
         about["continuous_usage"] = "refused"
+    backends = _urls_by([server.settings.backend or "" for server in servers], servers)
+    if len(backends) > 1:
+        problem = f"the servers have different APIs: {_listed(backends)}"
+        raise BadInput("--backend", problem, "name one that all of them have")
+    omit = tuple(dict.fromkeys(name for server in servers for name in server.settings.omit))
     resolved = servers[0].settings.replace(
         base_url=settings.base_url,
         balance=settings.balance or BALANCE,
         continuous_usage=continuous_usage,
+        omit=omit,
+        ignore_eos=False if IGNORE_EOS in omit else servers[0].settings.ignore_eos,
     )
     simulated = any(server.simulated for server in servers)
-    return replace(servers[0], settings=resolved, about=about, simulated=simulated)
+    answered = all(server.answered for server in servers)
+    return replace(
+        servers[0], settings=resolved, about=about, simulated=simulated, answered=answered
+    )
 
 
 def _urls_by(values: Sequence[str], servers: Sequence[Server]) -> dict[str, list[str]]:

@@ -25,6 +25,7 @@ FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")
 # Of an environment variable whose value is redacted.
 SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_LINE = re.compile(rf"\s*({HEADER_NAME.pattern})\s*[:=](.*)", re.DOTALL)
 SECRET_HEADER = re.compile(
     "auth|cookie|credential|key|password|secret|session|signature|token", re.IGNORECASE
 )
@@ -73,9 +74,15 @@ def header_name(header: str) -> str:
 
     It never contains any of the value.
     """
-    match = HEADER_NAME.match(header)
-    separated = match is not None and header[match.end() :].lstrip()[:1] in (":", "=")
-    return match.group() if match and separated else ""
+    return (split_header(header) or ("",))[0]
+
+
+def split_header(header: str) -> tuple[str, str] | None:
+    """Return name and value of a --header value, `Name=value` or curl's `Name: value`; None if it
+    is neither.
+    """
+    match = HEADER_LINE.fullmatch(header)
+    return None if match is None else (match[1], match[2].strip())
 
 
 def redact_user(url: str) -> str:

@@ -8,24 +8,36 @@ from urllib.parse import SplitResult, urlsplit
 import orjson
 from msgspec import field, structs
 
+from loadgen.config import server_url
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import FROM_ENVIRONMENT, NO_HEADER
+from loadgen.config.target import (
+    FROM_ENVIRONMENT,
+    MAX_COMPLETION_TOKENS,
+    MAX_TOKENS,
+    NO_HEADER,
+)
 from loadgen.errors import BadInput
 from loadgen.util.redaction import (
-    HEADER_NAME,
     KEY_VARIABLE,
     WithCredentials,
-    header_name,
     redact_user,
+    split_header,
 )
 from loadgen.util.route import DIRECT, Route, basic_auth, proxy_of_environment, proxy_url
 from loadgen.workload import endpoints, image
-from loadgen.workload.endpoints.api import LORA_PATH, SAMPLING, Api, Counts
+from loadgen.workload.endpoints.api import (
+    LORA_PATH,
+    SAMPLING,
+    Api,
+    Counts,
+)
 from loadgen.workload.prompt import Prompt
 
+MODELS = "/v1/models"
 _REQUEST_ID = "x-request-id"
-_PORT = re.compile(r"^https?://[^/]*:([0-9]{1,9})(?:/|$)")
+_PORT = re.compile(r"^https?://[^/]*:([0-9]{1,9})(?:[/?]|$)")
+AZURE_KEY = "api-key"  # header of deployments, which take no key as a bearer token
 _FRAMING = ("content-length", "transfer-encoding", "connection")
 
 
@@ -43,6 +55,7 @@ class Target(WithCredentials, frozen=True):
         content_parts: Whether the text of a chat is sent as a list with one part.
         route: How the server is reached.
         limits_answers: Whether a request has a maximum of tokens.
+        omit: Fields that no body has.
         continuous_usage: Whether usage is requested with every event, not only with the last one.
         request_id_prefix: The prefix of every X-Request-Id.
         session_header: The header with the id of the session, in requests of sessions; None: there
@@ -60,6 +73,7 @@ class Target(WithCredentials, frozen=True):
     content_parts: bool = False
     route: Route = DIRECT
     limits_answers: bool = True
+    omit: tuple[str, ...] = ()
     continuous_usage: bool = False
     request_id_prefix: str = "loadgen-"
     session_header: str | None = "X-Session-ID"
@@ -87,6 +101,7 @@ class Target(WithCredentials, frozen=True):
             content_parts=settings.content_parts,
             route=route(settings),
             limits_answers=not settings.no_max_tokens,
+            omit=settings.omit,
             continuous_usage=settings.continuous_usage,
             request_id_prefix=settings.request_id_prefix,
             session_header=None
@@ -133,14 +148,17 @@ class Target(WithCredentials, frozen=True):
             message = {"role": "user", "content": [{"type": "text", "text": prompt.text}]}
             prompt = structs.replace(prompt, messages=(message,))
         if image.has_images(prompt.messages) and not self.api.takes_images:
-            raise BadInput(
-                "--backend", f"{prompt.source} has images", "use one that takes them: openai-chat"
-            )
+            problem = "its prompts have images, and this API takes none"
+            raise BadInput("--dataset-name", problem, "use --backend openai-chat")
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
         if not self.limits_answers and prompt.output_tokens != 1:  # of a probe, or to fill a cache
             for part in (body, body.get("sampling_params", {})):
                 part.pop(self.api.length_field, None)
+        if MAX_COMPLETION_TOKENS in self.omit and MAX_COMPLETION_TOKENS in body:
+            body[MAX_TOKENS] = body[MAX_COMPLETION_TOKENS]
+        for name in self.omit:
+            body.pop(name, None)
         return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
 
     @property
@@ -204,13 +222,41 @@ def is_chat(settings: RunSettings) -> bool:
 
 
 def endpoint(settings: RunSettings) -> str:
-    """Return the path of the API: as given, else by backend."""
-    path = settings.endpoint or endpoints.find(settings).path
+    """Return the path of the API, with the query of the URL: as given, else by backend."""
+    path = settings.endpoint
+    if path is None:
+        path = _below_base(settings, endpoints.find(settings).path)
     if not path.isascii() or not path.isprintable() or " " in path:
         raise BadInput(
             "--endpoint", f"invalid path {path!r}", "write it percent-encoded, as in a URL"
         )
     return path if path.startswith("/") else "/" + path
+
+
+def models_url(settings: RunSettings) -> str | None:
+    """Return the URL at which the server, the first of several, lists its models; None for a
+    deployment, which lists none.
+    """
+    base = base_url(settings)
+    if deployment(settings) is not None:
+        return None
+    return base + _below_base(settings, MODELS)
+
+
+def deployment(settings: RunSettings) -> str | None:
+    """Return the name of the deployment of Azure that the URL is of; None if it is of none."""
+    match = server_url.DEPLOYMENT.search(urlsplit(base_url(settings)).path)
+    return match and match[1]
+
+
+def _below_base(settings: RunSettings, path: str) -> str:
+    """Return the path of an API below the base URL, with its query."""
+    if not settings.urls:
+        return path
+    parts = _base_parts(settings.urls[0])
+    if server_url.ROOT.search(parts.path.rstrip("/")):
+        path = path.removeprefix(server_url.V1)
+    return path + (f"?{parts.query}" if parts.query else "")
 
 
 def base_url(settings: RunSettings) -> str:
@@ -271,35 +317,41 @@ def headers(settings: RunSettings) -> dict[str, str]:
     user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
     if settings.api_key or not user:
         key = settings.api_key or os.environ.get(KEY_VARIABLE)
-        if key:
+        key_header = settings.api_key_header
+        if key_header is None and settings.urls and deployment(settings) is not None:
+            key_header = AZURE_KEY
+        if key and key_header is not None:
+            fields[key_header] = _clean("--api-key", key)
+        elif key:
             fields["Authorization"] = f"Bearer {_clean('--api-key', key)}"
             if api.key_header is not None:
                 fields[api.key_header] = key
     else:
         fields["Authorization"] = basic_auth(user)
     for line in settings.header:
-        name, equals, value = line.partition("=")
-        if not equals or not HEADER_NAME.fullmatch(name.strip()):
-            shown = header_name(line)  # the name alone: the rest may be a secret
-            problem = f"{shown!r} has no =" if shown else "a header has no name, or no ="
-            raise BadInput("--header", problem, "write Name=value")
-        if name.strip().lower() in _FRAMING:
+        pair = split_header(line)
+        if pair is None:
+            raise BadInput(
+                "--header", "a header has no name, or neither = nor :", "write Name=value"
+            )
+        name, value = pair
+        if name.lower() in _FRAMING:
             raise BadInput(
                 "--header",
-                f"{name.strip()} cannot be set",
+                f"{name} cannot be set",
                 "leave it out: it is different for each request",
             )
-        if name.strip().lower() == _REQUEST_ID:
-            problem = f"{name.strip()} would be the same for every request"
+        if name.lower() == _REQUEST_ID:
+            problem = f"{name} would be the same for every request"
             raise BadInput(
                 "--header", problem, "give --request-id-prefix: a unique part follows it"
             )
-        _put(fields, name.strip(), _clean("--header", value.strip()))
+        _put(fields, name, _clean("--header", value))
     return fields
 
 
 def _base_parts(url: str) -> SplitResult:
-    parts = server_url(url)
+    parts = server_url.parsed(url)
     if parts is None:
         shown = redact_user(url)
         beyond = _PORT.search(shown)
@@ -311,22 +363,11 @@ def _base_parts(url: str) -> SplitResult:
             )
         meant = (
             f"http://{shown}"
-            if "://" not in url and server_url(f"http://{url}")
+            if "://" not in url and server_url.parsed(f"http://{url}")
             else "http://HOST:PORT"
         )
         raise BadInput("--base-url", f"invalid http or https URL {shown!r}", f"write {meant}")
     return parts
-
-
-def server_url(url: str) -> SplitResult | None:
-    """Split the URL of a server; None if it is not a valid one."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return None
-    plain = url.isascii() and url.isprintable() and " " not in url
-    return parts if usable and plain and not parts.query and not parts.fragment else None
 
 
 def _put(headers: dict[str, str], name: str, value: str) -> None:

@@ -39,6 +39,16 @@ def test_answers_as_planned_are_green():
 # -- prompts
 
 
+def test_lengths_by_loadgens_own_tokenizer_are_a_note_alone():
+    settings = RunSettings(tokenizer="built-in", slo="ttft_p50<1s")
+    records = [reply(i, prompt=2) for i in range(10)]
+    checks = of(records, settings)
+    assert failed_checks(checks) == ["input length off", "prompts cut"]
+    assert not any(checks[name].counts for name in failed_checks(checks))
+    assert "lengths are approximate" in checks["input length off"].advice
+    assert of(records, settings.replace(strict=True))["input length off"].counts
+
+
 def test_prompts_of_another_length_are_red_with_the_mean_difference():
     checks = of([reply(i, prompt=21) for i in range(10)])
     assert failed_checks(checks) == ["input length off"]
@@ -157,7 +167,7 @@ def test_answers_cut_at_a_length_of_the_servers_own_advise_the_other_key():
     short.output_tokens, short.finish_reason = 3, "length"
     settings = RunSettings(ignore_eos=True, backend="openai-chat")
     check = of([short], settings)["output length off"]
-    assert """--extra-body '{"max_tokens": 3}'""" in check.advice
+    assert "--omit max_completion_tokens" in check.advice
 
 
 def test_hidden_tokens_are_no_tokens_of_events():

@@ -86,7 +86,7 @@ BAD = [
     ({"engine": "sim", "replicas": 0}, "--replicas"),
     ({"engine": "sim", "replicas": 129}, "--replicas"),
     ({"engine": "sim", "base_url": "http://127.0.0.1:8000"}, "--base-url"),
-    ({"base_url": "http://gpu:8000/v1/"}, "--base-url"),
+    ({"base_url": "http://gpu:8000/generate", "endpoint": "/x"}, "--base-url"),
     ({"metadata": ("gpu",)}, "--metadata"),
     ({"metadata": (" date =2026/11/22",)}, "--metadata"),
     ({"metadata": ("model_id=other",)}, "--metadata"),
@@ -359,3 +359,45 @@ def test_a_header_of_every_request_cannot_name_a_session(field: str, name: str) 
 )
 def test_a_quiet_run_prints_its_line_alone(asked: dict[str, bool], form: str) -> None:
     assert RunSettings(**asked).report_form == form
+
+
+# -- the load of a server of which none is given
+
+
+@pytest.mark.parametrize("given", [{}, {"backend": "openai-chat"}, {"strict": True}, {"seed": 3}])
+def test_without_a_load_it_is_one_that_harms_no_server(given):
+    gentle = RunSettings(base_url="http://a:1", **given).gentle()
+    assert (gentle.num_prompts, gentle.max_concurrency) == (100, 8)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"request_rate": 4.0},
+        {"max_concurrency": 4},
+        {"num_prompts": 1000},
+        {"duration": 5.0},
+        {"users": 4},
+        {"rate_profile": "10@5s"},
+        {"concurrency_profile": "4@5s"},
+        {"classes": ("a:rate=1",)},
+        {"dataset_name": "trace", "dataset_path": "t.jsonl"},
+        {"adapt": False},
+        {"workload": "short", "num_prompts": 3},
+    ],
+    ids=str,
+)
+def test_a_load_that_is_given_stays(given):
+    settings = RunSettings(base_url="http://a:1", **given)
+    assert settings.gentle() == settings
+
+
+def test_a_server_that_is_started_for_the_run_may_have_any_load():
+    for settings in (RunSettings(), RunSettings(engine="vllm", model="m")):
+        assert settings.gentle() == settings
+
+
+@pytest.mark.parametrize("name", ["model", "max_tokens", "stream"])
+def test_a_field_that_every_request_needs_is_not_omitted(name):
+    with pytest.raises(BadInput, match=f"^--omit: '{name}' is no field that a request can do with"):
+        RunSettings(omit=(name,)).checked()

@@ -47,6 +47,17 @@ def answering(*replies: bytes) -> Script:
     return script
 
 
+def answering_each(reply: Callable[[Request], bytes]) -> Script:
+    """Answers each request with `reply`."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while request := await read_request(reader):
+            writer.write(reply(request))
+            await writer.drain()
+
+    return script
+
+
 def chatting(
     reply: Callable[[Request], bytes], after_s: float = 0.0, *, listed: Sequence[str] = ("m",)
 ) -> Script:

@@ -102,7 +102,7 @@ def test_the_console_has_a_line_for_each():
 
 
 def test_the_url_of_a_target_is_whole_on_a_narrow_console():
-    url = "http://a-server-of-a-long-name.example.org:8000/v1"
+    url = "http://a-server-of-a-long-name.example.org:8000/v2"
     settings = SETTINGS.replace(base_url=(url, URLS[1]))
     text = report.render(saved_json.result(made(settings)), screen=Screen(columns=60))
     rows = [line for line in text.splitlines() if line.startswith("  http")]

@@ -1,10 +1,12 @@
 """The first probe of the server, which waits for it as long as the test request may take."""
 
+import asyncio
 from types import SimpleNamespace
 
 import orjson
 import pytest
 
+from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
 from loadgen.runner import server
@@ -14,7 +16,9 @@ URL = "http://a:8000"
 NOBODY = Unreachable(f"{URL}/v1/models: refused")
 LISTS = Reply(200, b'{"data": [{"id": "m"}]}', {})
 STARTING = Reply(503, b"", {})
-WAITING = RunSettings(base_url=URL, model="m", ready_check_timeout_sec=30.0)
+# No test request, and no tokenizer is looked for.
+SETTINGS = RunSettings(base_url=URL, preflight=False, adapt=False)
+WAITING = SETTINGS.replace(model="m", ready_check_timeout_sec=30.0)
 
 
 @pytest.fixture
@@ -78,7 +82,7 @@ async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
 async def test_server_without_models_is_refused_with_the_likely_cause(answers):
     answers.append(Reply(404, b"", {}))
     with pytest.raises(BadInput) as refused:
-        await server.probe(RunSettings(base_url=URL))
+        await server.probe(SETTINGS)
     said = (
         f"--model: {URL}/v1/models lists no model (status 404); name the model, if it is an "
         "LLM server"
@@ -95,7 +99,7 @@ def lists(root, name="m"):
 
 async def tokenizer(answers, root, **given):
     answers.append(lists(root))
-    return (await server.probe(RunSettings(base_url=URL, **given))).settings.tokenizer
+    return (await server.probe(SETTINGS.replace(**given))).settings.tokenizer
 
 
 async def test_tokenizer_is_the_servers_model_folder_or_hub_name(answers, tmp_path):
@@ -121,6 +125,24 @@ async def test_a_folder_without_a_tokenizer_is_passed_over(answers, tmp_path):
 )
 async def test_tokenizer_named_by_the_user_wins(answers, given):
     assert await tokenizer(answers, "Qwen/Qwen3-8B", **given) == "mine"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, BUILT_IN_TOKENIZER),
+        ({"adapt": False}, "m"),
+        ({"strict": True, "adapt": None}, "m"),
+        ({"tokenizer": "org/gone"}, "org/gone"),
+    ],
+    ids=str,
+)
+async def test_loadgens_own_tokenizer_replaces_one_that_is_not_to_be_had(
+    answers, monkeypatch, given, expected
+):
+    monkeypatch.setattr(server.tokenizers, "is_available", lambda name: False)
+    monkeypatch.setattr(server.asyncio, "to_thread", asyncio.to_thread, raising=False)
+    assert await tokenizer(answers, None, **{"adapt": True} | given) == expected
 
 
 @pytest.mark.parametrize(

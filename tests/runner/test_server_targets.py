@@ -163,8 +163,8 @@ async def test_the_usual_port_need_not_be_named(probed):
 
 
 async def test_invalid_url_among_several_is_refused():
-    with pytest.raises(BadInput, match=r"^--base-url: .*'b:8000'"):
-        await probe(BOTH.replace(base_url=(A, "b:8000")))
+    with pytest.raises(BadInput, match=r"^--base-url: .*'b'"):
+        await probe(BOTH.replace(base_url=(A, "b")))
 
 
 async def test_different_models_without_a_choice_are_refused(probed):

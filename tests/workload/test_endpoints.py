@@ -73,7 +73,7 @@ def test_a_path_alone_means_a_built_in_backend(path: str | None, backend: str) -
 def test_a_path_of_another_api_is_refused(backend: str, path: str) -> None:
     with pytest.raises(
         BadInput,
-        match=f"^--endpoint: {path} is not an endpoint of the backend {backend}; leave it out",
+        match=f"^--backend: {backend} is not the API of the endpoint {path}; leave it out",
     ):
         endpoints.checked(RunSettings(backend=backend, endpoint=path))
 

@@ -162,6 +162,15 @@ def test_a_count_of_prompts_is_met_and_cuts_the_last_session():
     assert [prompt.follows for prompt in prompts] == [False, True, True, True, False, True]
 
 
+@pytest.mark.parametrize(("count", "said"), [(12, ""), (10, "3 sessions"), (9, "3 sessions")])
+def test_a_session_that_is_cut_is_said(caplog, count, said):
+    list(made().prompts(count))
+    lines = [record.message for record in caplog.records]
+    turn = count - 8
+    cut = f"{count} requests are {said}, the last of which is cut after turn {turn} "
+    assert lines == [f"{cut}(--num-prompts counts requests, not sessions)"] * bool(said)
+
+
 def test_sessions_follow_from_the_seeds():
     def texts(**seeds):
         return [prompt.text for prompt in made(**seeds).sessions(5)]

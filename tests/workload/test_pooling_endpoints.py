@@ -117,9 +117,9 @@ def test_settings_and_api_agree_on_streams_and_paths(backend: Any) -> None:
     ("flag", "options"),
     [
         ("--extra-body", {"extra_body": {"input": "x"}}),
-        ("--endpoint", {"endpoint": "/v1/completions"}),
-        ("--endpoint", {"endpoint": "/v1/embeddings", "backend": "openai"}),
-        ("--endpoint", {"endpoint": "/v1/embeddings", "backend": "vllm-rerank"}),
+        ("--backend", {"endpoint": "/v1/completions"}),
+        ("--backend", {"endpoint": "/v1/embeddings", "backend": "openai"}),
+        ("--backend", {"endpoint": "/v1/embeddings", "backend": "vllm-rerank"}),
     ],
 )
 def test_what_the_api_cannot_send_is_refused(flag: str, options: dict[str, Any]) -> None:

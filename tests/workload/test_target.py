@@ -13,7 +13,7 @@ from loadgen.errors import BadInput
 from loadgen.util.route import DIRECT, Route
 from loadgen.workload import endpoints
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.target import Target, base_url, endpoint, headers, is_chat
+from loadgen.workload.target import Target, base_url, endpoint, headers, is_chat, models_url
 
 PROMPT = Prompt("Why?", 3, 64, "test/0")
 SECRET = "hunter2"
@@ -147,7 +147,9 @@ def test_a_chat_of_several_messages_is_sent_as_it_is():
 
 def test_chat_to_a_completions_endpoint_is_refused():
     messages = ({"role": "user", "content": "Why?"},)
-    with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; use a chat endpoint"):
+    with pytest.raises(
+        BadInput, match=r"^--dataset-name: its prompts are chats, .*; use a chat endpoint"
+    ):
         target(backend="openai").body(structs.replace(PROMPT, messages=messages))
 
 
@@ -224,6 +226,90 @@ def test_the_base_url_is_given_whole_or_by_host_and_port(options, url):
     assert base_url(RunSettings(**options)) == url
 
 
+CHAT, AZURE = "/v1/chat/completions", "https://r.openai.azure.com/openai"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "url", "models"),
+    [
+        ("http://a:1/v1", f"http://a:1{CHAT}", "http://a:1/v1/models"),
+        ("http://a:1/v1/", f"http://a:1{CHAT}", "http://a:1/v1/models"),
+        ("a:1/v1", f"http://a:1{CHAT}", "http://a:1/v1/models"),
+        ("localhost", f"http://localhost{CHAT}", "http://localhost/v1/models"),
+        ("[::1]:8000", f"http://[::1]:8000{CHAT}", "http://[::1]:8000/v1/models"),
+        (f"http://[::1]:8000{CHAT}", f"http://[::1]:8000{CHAT}", "http://[::1]:8000/v1/models"),
+        (f"https://a/p{CHAT}?k=v", f"https://a/p{CHAT}?k=v", "https://a/p/v1/models"),
+        ("https://a/api/v1?k=v", f"https://a/api{CHAT}?k=v", "https://a/api/v1/models?k=v"),
+        (
+            "https://a/api/paas/v4",
+            "https://a/api/paas/v4/chat/completions",
+            "https://a/api/paas/v4/models",
+        ),
+        (
+            "https://a/v1beta/openai/",
+            "https://a/v1beta/openai/chat/completions",
+            "https://a/v1beta/openai/models",
+        ),
+        (f"{AZURE}/v1/", f"{AZURE}{CHAT}", f"{AZURE}/v1/models"),
+        (
+            f"{AZURE}/deployments/d?api-version=1",
+            f"{AZURE}/deployments/d/chat/completions?api-version=1",
+            None,
+        ),
+        (
+            f"{AZURE}/deployments/d/chat/completions?api-version=1",
+            f"{AZURE}/deployments/d/chat/completions?api-version=1",
+            None,
+        ),
+    ],
+)
+def test_a_url_is_taken_as_it_is_pasted(pasted, url, models):
+    settings = endpoints.checked(RunSettings(base_url=pasted, backend="openai-chat"))
+    assert Target.from_settings(settings, "m").url == url
+    assert models_url(settings) == models
+    assert settings.replace(num_prompts=3).replace(num_prompts=None) == settings
+
+
+@pytest.mark.parametrize(
+    ("path", "backend"),
+    [
+        (CHAT, "openai-chat"),
+        ("/v1/completions", "openai"),
+        ("/v1/responses", "openai-responses"),
+        ("/v1/messages", "anthropic"),
+        ("/v1/embeddings", "openai-embeddings"),
+        ("/generate", "sglang-native"),
+        ("/openai/deployments/d/chat/completions?api-version=1", "openai-chat"),
+    ],
+)
+def test_the_url_of_an_endpoint_chooses_the_backend(path, backend):
+    assert endpoints.name_of(RunSettings(base_url=f"http://a:1{path}")) == backend
+
+
+def test_one_endpoint_is_named_once():
+    both = RunSettings(base_url=(f"http://a{CHAT}", f"http://b{CHAT}"))
+    assert (both.urls, both.endpoint) == (("http://a", "http://b"), CHAT)
+    for settings in (
+        RunSettings(base_url=f"http://a{CHAT}", endpoint="/v1/completions"),
+        RunSettings(base_url=("http://a/v1/completions", f"http://b{CHAT}")),
+        RunSettings(base_url=("http://a", f"http://b{CHAT}")),
+    ):
+        with pytest.raises(BadInput, match=r"--base-url: http://. names|--base-url: http://./v1/"):
+            settings.checked()
+
+
+def test_v1_of_the_url_and_of_the_endpoint_is_one():
+    for base, path in (("http://a/v1", CHAT), ("http://a/v1", "/chat/completions")):
+        settings = RunSettings(base_url=base, endpoint=path)
+        assert Target.from_settings(settings, "m").url == f"http://a{CHAT}"
+        assert models_url(settings) == "http://a/v1/models"
+
+
+def test_a_deployment_gets_the_key_in_its_own_header():
+    url = f"{AZURE}/deployments/d?api-version=1"
+    assert headers(RunSettings(base_url=url, api_key=SECRET)) == {"api-key": SECRET}
+
+
 def test_a_port_that_is_out_of_range_is_said_to_be():
     for port in (0, 65536, 99999):
         with pytest.raises(BadInput, match=f"port {port} is out of range") as refused:
@@ -235,7 +321,8 @@ def test_a_port_that_is_out_of_range_is_said_to_be():
     "url",
     [
         "",
-        "a:8000",
+        "a",
+        "me@a:8000",
         "ftp://a",
         "http://",
         "http://a:0",
@@ -243,7 +330,6 @@ def test_a_port_that_is_out_of_range_is_said_to_be():
         "http://a:x",
         "http://[::1",
         "http://a b",
-        "http://a?x=1",
         "http://a#x",
         f"u:{SECRET}@a",
         f"ftp://u:{SECRET}@a",
@@ -259,8 +345,8 @@ def test_invalid_base_url_is_refused_without_its_user(url):
 @pytest.mark.parametrize(
     ("url", "meant"),
     [
-        ("a:8000", "http://a:8000"),
-        ("127.0.0.1:8000/prefix", "http://127.0.0.1:8000/prefix"),
+        ("a", "http://a"),
+        ("api.example.com/v1", "http://api.example.com/v1"),
         ("ftp://a", "http://HOST:PORT"),
         ("a b", "http://HOST:PORT"),
         ("", "http://HOST:PORT"),
@@ -336,9 +422,21 @@ def test_headers_split_at_the_first_equals_sign():
 
 @pytest.mark.parametrize(
     "given",
+    ["Authorization: Bearer a=b:c", "Authorization:Bearer a=b:c ", "Authorization=Bearer a=b:c"],
+)
+def test_a_header_may_be_written_as_for_curl(given):
+    assert headers(RunSettings(header=(given,))) == {"Authorization": "Bearer a=b:c"}
+
+
+def test_the_key_may_be_in_a_header_of_its_own():
+    assert headers(RunSettings(api_key=SECRET, api_key_header="api-key")) == {"api-key": SECRET}
+
+
+@pytest.mark.parametrize(
+    "given",
     [
-        f"Authorization: Bearer {SECRET}",
-        f"Authorization: Basic {SECRET}==",
+        f"Authorization Bearer {SECRET}",
+        f": Basic {SECRET}==",
         f"={SECRET}",
         f"X Y={SECRET}",
         f"X-A={SECRET}\r\nX-B: c",
@@ -374,12 +472,11 @@ def test_target_repr_holds_no_secret():
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("X-Key: abc", "'X-Key' has no ="),
-        (SECRET, "a header has no name, or no ="),
-        (f"={SECRET}", "a header has no name, or no ="),
+        (SECRET, "a header has no name, or neither = nor :"),
+        (f"={SECRET}", "a header has no name, or neither = nor :"),
     ],
 )
-def test_a_header_that_is_none_is_refused_by_its_name_alone(given, problem):
+def test_a_header_that_is_none_is_refused_without_its_text(given, problem):
     with pytest.raises(BadInput) as refused:
         headers(RunSettings(header=(given,)))
     assert str(refused.value) == f"--header: {problem}; write Name=value"
@@ -402,3 +499,23 @@ def test_no_maximum_of_tokens_is_refused_where_answers_would_not_end():
         endpoints.checked(RunSettings(no_max_tokens=True, backend="anthropic"))
     with pytest.raises(BadInput, match="--no-max-tokens: "):
         endpoints.checked(RunSettings(no_max_tokens=True, backend="openai-embeddings"))
+
+
+# -- what requests do without
+
+
+def test_fields_that_are_omitted_are_in_no_body():
+    settings = {"backend": "openai-chat", "temperature": 0.5, "extra_body": {"min_tokens": 3}}
+    omit = ("temperature", "stream_options", "min_tokens")
+    plain = body(**settings, omit=omit)
+    assert plain.keys() == body(**settings).keys() - {*omit}
+
+
+def test_max_tokens_limits_a_chat_without_max_completion_tokens():
+    sent = body(backend="openai-chat", omit=("max_completion_tokens",))
+    assert ("max_completion_tokens" in sent, sent["max_tokens"]) == (False, 64)
+
+
+def test_ignore_eos_is_not_implied_where_it_is_omitted():
+    assert RunSettings().implied().ignore_eos is True
+    assert RunSettings(omit=("ignore_eos",)).implied().ignore_eos is False

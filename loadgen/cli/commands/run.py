@@ -13,7 +13,7 @@ from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.cli.import_guard import single_threaded
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.serialize import differences
-from loadgen.config.settings import RunSettings
+from loadgen.config.settings import NO_LOAD, RunSettings
 from loadgen.config.target import wants_engine
 from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.metrics.progress import PHASES
@@ -52,6 +52,11 @@ def measure(flag_values: dict[str, Any]) -> int:
     terminal_text.log_to_stderr(runs[0].log_level)
     if (warning := burstiness_warning(flag_values, runs)) is not None:
         logging.warning(warning)
+    no_load = None
+    if swept is None and "request_rate" not in run_settings.chosen(flag_values):
+        (given,) = runs
+        runs = [given.gentle()]
+        no_load = NO_LOAD if runs != [given] else None
     runs = list(map(counted, runs))
     run_settings.warn_of_visible(flag_values)
     if swept is not None:
@@ -67,7 +72,7 @@ def measure(flag_values: dict[str, Any]) -> int:
     from loadgen.cli.runs.metrics_endpoint import serve_metrics
     from loadgen.cli.runs.single_run import run
 
-    warning = burst_warning(flag_values, runs[0])
+    warning = no_load or burst_warning(flag_values, runs[0])
     with serve_metrics(runs[0]) as metrics:
 
         def watch(progress: "Progress", participant: "Participant") -> None:

@@ -88,5 +88,6 @@ def apply(name: str | None, settings: dict[str, Any]) -> dict[str, Any]:
     """
     tool = tool_of(name)
     settings = with_dataset_name(translated(settings))
-    result = tool.finish(vllm_rs.with_sessions(tool.defaults(settings) | settings))
+    as_the_tool = {} if name is None else {"adapt": False}
+    result = tool.finish(vllm_rs.with_sessions(as_the_tool | tool.defaults(settings) | settings))
     return {field: value for field, value in result.items() if not field.startswith(MARK)}

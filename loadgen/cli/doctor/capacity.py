@@ -196,6 +196,7 @@ def drive(
     plan = {"metronome": {"first_ms": gap_ms, "gap_ms": gap_ms}} if gap_ms is not None else None
     requested = RunSettings(
         base_url=server.url,
+        preflight=False,
         backend="openai-chat",
         request_rate=rate,
         num_prompts=count,

@@ -105,7 +105,7 @@ async def execute(
                     on_server(serving)
                     result = await run.run(
                         settings,
-                        server=serving,
+                        server=serving.for_first_run() if server is None else serving,
                         participant=participant,
                         preparer=preparer,
                         scraper=scraper,

@@ -79,7 +79,7 @@ def summarize(
         "warmup_duration": (start - first) / 1e9,
         "cooldown_duration": (last - end) / 1e9,
     }
-    path = records.header.settings.endpoint or CHAT_ENDPOINT
+    path = records.header.settings.endpoint_path or CHAT_ENDPOINT
     failed = {
         status: groups[status].samples
         for status in ("errored", "incomplete")

@@ -52,6 +52,15 @@ class Machine(Struct, frozen=True, kw_only=True):
     clock_source: Annotated[str | None, "Clock source of the kernel."]
 
 
+class Preflight(Struct, frozen=True, kw_only=True):
+    """The short requests before the load, which are in no figure."""
+
+    requests: Annotated[int, "How many were sent."]
+    answered: Annotated[bool, "Whether one succeeded."]
+    omitted: Annotated[list[str], "Fields that the load does without."]
+    changes: Annotated[list[str], "What was changed, with the server's words."]
+
+
 class Engine(Struct, frozen=True, kw_only=True):
     """Facts about the server. Keys that do not apply are missing."""
 
@@ -64,6 +73,9 @@ class Engine(Struct, frozen=True, kw_only=True):
         UNSET
     )
     version: Annotated[str | UnsetType | None, "Answer of /version; null: none."] = UNSET
+    preflight: Annotated[
+        Preflight | UnsetType, "What short requests before the load found; missing: none was sent."
+    ] = UNSET
     continuous_usage: Annotated[
         Literal["refused"] | UnsetType, "The server refuses --continuous-usage."
     ] = UNSET

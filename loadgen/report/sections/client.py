@@ -39,7 +39,10 @@ def _remarks(result: RunResult) -> Iterator[str]:
                 f"The network lost or reordered segments: {percent(late / events, 1)} of the "
                 f"{what} waited for them"
             )
-    if result.provenance.saved_engine.get("continuous_usage") == "refused":
+    engine = result.provenance.saved_engine
+    for about in (engine, *engine.get("targets", ())):
+        yield from map("Before the load: {}.".format, about.get("preflight", {}).get("changes", ()))
+    if engine.get("continuous_usage") == "refused":
         yield (
             "The server refuses to count tokens with every event (--continuous-usage): it was "
             "not asked to"

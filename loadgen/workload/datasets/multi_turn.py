@@ -15,7 +15,14 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, ThinkTimes, Turn, TurnCounts, session_prompts
+from loadgen.workload.datasets.session import (
+    TURNS,
+    ThinkTimes,
+    Turn,
+    TurnCounts,
+    first_prompts,
+    session_prompts,
+)
 from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -76,7 +83,7 @@ class MultiTurnDataset:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the last session of which may have fewer turns."""
-        return itertools.islice(self.sessions(self.turns.sessions_with(count)), count)
+        return first_prompts(self.sessions(self.turns.sessions_with(count)), count)
 
     def sessions(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of `count` sessions, the same in every call."""

@@ -4,6 +4,7 @@
 turns of sessions.
 """
 
+import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from loadgen.workload.prompt import ANSWER, UNPLANNED, Message, Prompt
 
 TURNS = "--turns"
 MAX_DEVIATIONS = 4  # above the mean of normal numbers of turns; 3 of 100,000 would be above
+logger = logging.getLogger("loadgen")
 NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}
 
 
@@ -158,7 +160,7 @@ class EndlessSessions(ABC):
         Raises:
             BadInput: As `endless`.
         """
-        return islice(chain.from_iterable(self.endless()), count)
+        return first_prompts(chain.from_iterable(self.endless()), count)
 
     def sessions(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of `count` sessions.
@@ -167,6 +169,26 @@ class EndlessSessions(ABC):
             BadInput: As `endless`.
         """
         return chain.from_iterable(islice(self.endless(), count))
+
+
+def first_prompts(prompts: Iterable[Prompt], count: int) -> Iterator[Prompt]:
+    """Yield the first `count` prompts of sessions; a warning says if the last session is cut."""
+    sessions = turns = 0
+    for number, prompt in enumerate(prompts):
+        if number == count:
+            if prompt.follows:
+                logger.warning(
+                    "%d requests are %d sessions, the last of which is cut after turn %d "
+                    "(--num-prompts counts requests, not sessions)",
+                    count,
+                    sessions,
+                    turns,
+                )
+            return
+        if not prompt.follows:
+            sessions, turns = sessions + 1, 0
+        turns += 1
+        yield prompt
 
 
 def session_prompts(

@@ -51,11 +51,10 @@ def find(settings: RunSettings) -> Api:
 
 def name_of(settings: RunSettings) -> str:
     """Return the backend of the settings, or the built-in one that their path means."""
-    if settings.backend is not None or settings.endpoint is None:
+    path = settings.endpoint_path
+    if settings.backend is not None or path is None:
         return settings.backend or "openai"
-    return next(
-        (name for name, ending in _endings() if settings.endpoint.endswith(ending)), "openai"
-    )
+    return next((name for name, ending in _endings() if path.endswith(ending)), "openai")
 
 
 def checked(settings: RunSettings) -> RunSettings:
@@ -64,14 +63,14 @@ def checked(settings: RunSettings) -> RunSettings:
     Raises:
         BadInput: The first value that cannot be used; nothing has been sent or written.
     """
-    api, path = find(settings.checked()), settings.endpoint
+    api, path = find(settings.checked()), settings.endpoint_path
     if path is not None and not path.endswith(api.ending):
-        problem = f"{path} is not an endpoint of the backend {name_of(settings)}"
-        raise BadInput("--endpoint", problem, f"leave it out, or give ...{api.ending}")
+        problem = f"{name_of(settings)} is not the API of the endpoint {path}"
+        raise BadInput("--backend", problem, f"leave it out, or name an endpoint ...{api.ending}")
     for name, ending in _endings():
         if path is not None and path.endswith(ending) and not api.path.endswith(ending):
-            problem = f"{path} is not an endpoint of the backend {settings.backend}"
-            raise BadInput("--endpoint", problem, f"leave it out, or use --backend {name}")
+            problem = f"{settings.backend} is not the API of the endpoint {path}"
+            raise BadInput("--backend", problem, f"leave it out, or use --backend {name}")
     _check_fields("--extra-body", settings.extra_body or {}, api)
     if settings.no_max_tokens and api.needs_length:
         problem = f"{name_of(settings)} needs a maximum of tokens in each request"

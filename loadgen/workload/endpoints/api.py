@@ -96,9 +96,8 @@ def text_of(prompt: Prompt) -> str:
         BadInput: It is a chat, or several texts.
     """
     if prompt.messages:
-        raise BadInput(
-            "--endpoint", f"{prompt.source} is a chat", "use a chat endpoint: --backend openai-chat"
-        )
+        problem = "its prompts are chats, and this API takes no messages"
+        raise BadInput("--dataset-name", problem, "use a chat endpoint: --backend openai-chat")
     refuse_several(prompt)
     return prompt.text
 
@@ -119,7 +118,6 @@ def refuse_several(prompt: Prompt) -> None:
         BadInput: It is one.
     """
     if prompt.texts:
-        problem = f"{prompt.source} is several texts"
-        raise BadInput(
-            "--backend", problem, "use openai-embeddings, or another API that takes them"
-        )
+        problem = "its prompts are several texts each, and this API takes one"
+        remedy = "use --backend openai-embeddings, or another API that takes them"
+        raise BadInput("--dataset-name", problem, remedy)

@@ -52,7 +52,7 @@ def _pooling(prompt: Prompt, model: str, fields: Fields) -> Fields:
 
 def _rerank(prompt: Prompt, model: str, fields: Fields) -> Fields:
     if len(prompt.texts) < 2:
-        problem = f"{prompt.source} is one text, and rerank needs a query and documents"
+        problem = "its prompts are one text each, and rerank needs a query and documents"
         raise BadInput("--dataset-name", problem, "use random-rerank")
     query, *documents = prompt.texts
     return {"model": model, "query": query, "documents": documents} | TRUNCATED | fields

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from loadgen.config import server_url
 from loadgen.errors import BadInput, Unreachable
 from loadgen.version import __version__
-from loadgen.workload.target import server_url
 
 HUB = "https://huggingface.co"
 ATTEMPTS = 5  # per call
@@ -103,7 +103,7 @@ def fetch(
             that name.
         Unreachable: The server does not respond, or not with this file.
     """
-    if server_url(hub) is None:
+    if not (parts := server_url.parsed(hub)) or parts.query:
         problem = f"invalid http or https URL {hub!r}"
         raise BadInput("HF_ENDPOINT", problem, f"write https://HOST, or unset it for {HUB}")
     path = folder / published.name

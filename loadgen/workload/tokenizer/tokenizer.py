@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.data import NO_TOKENIZER
+from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, first_line
 from loadgen.workload.files import cache, hub
@@ -179,12 +179,12 @@ class LazyTokenizer:
     """The tokenizer of ready prompts, loaded when it is first used.
 
     Attributes:
-        absent: Whether --tokenizer is "none".
+        absent: Whether --tokenizer is "none", or loadgen's own, which knows no text of a server.
     """
 
     def __init__(self, settings: RunSettings) -> None:
         self._settings = settings
-        self.absent = settings.tokenizer == NO_TOKENIZER
+        self.absent = settings.tokenizer in (NO_TOKENIZER, BUILT_IN_TOKENIZER)
         self._loaded: Tokenizer | None = None
 
     def __call__(self) -> Tokenizer:
@@ -194,11 +194,12 @@ class LazyTokenizer:
             BadInput: As `tokenizer_of`.
         """
         if self._loaded is None:
+            if self.absent:
+                problem = f"is {self._settings.tokenizer}, which counts no tokens of ready texts"
+                raise BadInput(TOKENIZER, problem, "name that of the model")
             try:
                 self._loaded = tokenizer_of(self._settings)
             except BadInput as error:
-                if self.absent:
-                    raise
                 remedy = (
                     f"{error.remedy}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
                     "then counts tokens"
@@ -222,7 +223,7 @@ def tokenizer_file(settings: RunSettings) -> Path | None:
     name = tokenizer_name(settings)
     if name is None or name == NO_TOKENIZER:
         return None
-    path = Path(os.path.expanduser(name))
+    path = _built_in() if name == BUILT_IN_TOKENIZER else Path(os.path.expanduser(name))
     if path.is_dir():
         path = path / FILE
     if path.is_file():
@@ -246,6 +247,8 @@ def load(name: str) -> Tokenizer:
         BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have
             it.
     """
+    if name == BUILT_IN_TOKENIZER:
+        return _from_file(_built_in(), name)
     path = checked_path(name)
     if path is None:
         return _from_hub(name)
@@ -264,6 +267,21 @@ def load(name: str) -> Tokenizer:
     return (
         _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
     )
+
+
+def is_available(name: str) -> bool:
+    """Return whether a tokenizer can be had: its file is here, or the hub gives it."""
+    try:
+        return checked_path(name) is not None or bool(_from_hub(name))
+    except BadInput:
+        return False
+
+
+def _built_in() -> Path:
+    """Return the tokenizer.json that loadgen brings along, that of its simulator."""
+    from loadgen.engines import sim
+
+    return Path(sim.__path__[0]) / FILE
 
 
 def checked_path(name: str) -> Path | None:

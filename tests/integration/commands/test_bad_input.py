@@ -74,7 +74,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--workload", "~nobody-at-home/x"], "--workload", "short"),
         (["--api-key", "@~nobody-at-home/x"], "--api-key", "name a readable file"),
         (["--config", "none.yaml"], "--config", "YAML"),
-        (["--base-url", "localhost:8000"], "--base-url", "http://"),
+        (["--base-url", "gpu-box"], "--base-url", "http://"),
         (["--records", "/nowhere/r.jsonl"], "--records", "another"),
         (["--result-dir", "/proc/results", "--save-result"], "--result-dir", "another"),
         (["--slo", "ttft<3"], "--slo", "ttft_p99"),
@@ -268,24 +268,6 @@ def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_
         "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5"
         in line
     )
-
-
-@pytest.mark.slow
-def test_missing_tokenizer_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    with served("--served-model-name", "m") as (url, _):
-        line = refused(
-            "run",
-            "--base-url",
-            url,
-            "--served-model-name",
-            "m",
-            "--model",
-            "./models/mine",
-            cwd=tmp_path,
-        )
-    assert "--tokenizer" in line
-    assert "./models/mine" in line
-    assert "tokenizer.json" in line
 
 
 def test_an_unknown_key_in_a_profile_is_refused_with_the_nearest_one(tmp_path: Path) -> None:

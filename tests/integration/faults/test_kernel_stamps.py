@@ -48,6 +48,7 @@ async def measured(
     path = folder / "records"
     settings = loadgen.RunSettings(
         base_url=server.url,
+        preflight=False,
         backend="openai-chat",
         tokenizer=TOKENIZER,
         random_input_len=16,
@@ -130,6 +131,7 @@ def test_interval_holds_the_truth_while_the_client_stalls(
 async def test_tokens_of_one_segment_arrived_together_and_exactly(roofline: Process) -> None:
     settings = loadgen.RunSettings(
         base_url=roofline.url,
+        preflight=False,
         backend="openai-chat",
         tokenizer=TOKENIZER,
         random_input_len=16,

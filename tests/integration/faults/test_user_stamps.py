@@ -64,6 +64,7 @@ async def measured(url: str, path: Path, **settings: Any) -> tuple[loadgen.Resul
     """Measure in this loop, which is stopped again and again."""
     asked = loadgen.RunSettings(
         base_url=url,
+        preflight=False,
         backend="openai-chat",
         tokenizer=TOKENIZER,
         random_input_len=16,
@@ -218,6 +219,7 @@ def test_step_of_the_wall_clock_costs_the_stamps_around_it(
     async def measure() -> loadgen.Result:
         settings = loadgen.RunSettings(
             base_url=metronome.url,
+            preflight=False,
             backend="openai-chat",
             tokenizer=TOKENIZER,
             random_input_len=16,

@@ -70,7 +70,11 @@ async def test_requests_of_a_class_have_its_headers_model_and_priority() -> None
     async with serving(chatting(reply, listed=["m", "small"])) as url:
         result = await loadgen.run(
             loadgen.RunSettings(
-                base_url=url, backend="openai-chat", classes=classes, num_prompts=40
+                base_url=url,
+                backend="openai-chat",
+                classes=classes,
+                num_prompts=40,
+                preflight=False,
             ),
             dataset=MINE,
         )

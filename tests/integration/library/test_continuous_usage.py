@@ -64,4 +64,4 @@ async def test_a_server_that_refuses_it_is_asked_without() -> None:
     assert own["provenance"]["engine"]["continuous_usage"] == "refused"
     assert own["provenance"]["settings"]["continuous_usage"] is False
     assert own["provenance"]["asked"]["continuous_usage"] is True
-    assert server.asked == [True, False, False, False]
+    assert server.asked == [True] + [False] * 4

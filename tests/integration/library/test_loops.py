@@ -28,7 +28,7 @@ class Mine:
     def provenance(self):
         return {"name": "mine"}
 
-settings = loadgen.RunSettings(base_url=sys.argv[1], backend="openai-chat", request_rate=300, num_prompts=30)
+settings = loadgen.RunSettings(base_url=sys.argv[1], backend="openai-chat", request_rate=300, num_prompts=30, preflight=False,)
 result = asyncio.run(loadgen.run(settings, dataset=Mine()))
 print(result.data["completed"], result.data["total_output_tokens"])
 """  # noqa: E501
@@ -41,7 +41,11 @@ async def run_here() -> loadgen.Result:
     """A run, and the server it measures, in the running loop."""
     async with serving() as faulty:
         settings = loadgen.RunSettings(
-            base_url=faulty.url, backend="openai-chat", request_rate=300, num_prompts=COUNT
+            base_url=faulty.url,
+            backend="openai-chat",
+            request_rate=300,
+            num_prompts=COUNT,
+            preflight=False,
         )
         result = await loadgen.run(settings, dataset=MINE)
         assert faulty.requests == COUNT

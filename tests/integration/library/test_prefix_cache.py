@@ -185,7 +185,13 @@ async def test_a_server_that_cannot_be_emptied_is_sent_nothing() -> None:
     async with serving(chatting(reply)) as url:
         with pytest.raises(loadgen.BadInput, match="has no call that empties its prefix cache"):
             await loadgen.run(
-                RUN.replace(base_url=url, backend="openai-chat", cache="cold", num_warmups=2)
+                RUN.replace(
+                    base_url=url,
+                    backend="openai-chat",
+                    cache="cold",
+                    num_warmups=2,
+                    preflight=False,
+                )
             )
     assert not [path for path in asked if "chat" in path]
 

@@ -12,7 +12,7 @@ from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.scripted_server import Script, chatting, read_request, serving
 
 SETTINGS = loadgen.RunSettings(
-    backend="openai-chat", tokenizer="none", dataset_name="prose", num_prompts=3
+    backend="openai-chat", tokenizer="none", dataset_name="prose", num_prompts=3, preflight=False
 )
 GOOD = streamed(answer("Hello", " world"))
 

@@ -21,6 +21,7 @@ from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
 from tests.helpers.scripted_server import chatting, serving
 
 SESSIONS = loadgen.RunSettings(
+    preflight=False,
     backend="openai-chat",
     tokenizer=TOKENIZER,
     dataset_name="multi_turn",
@@ -128,6 +129,7 @@ def test_a_trace_reaches_the_server_when_it_says(metronome: Process, tmp_path: P
     Truth.forget(metronome.url)
     settings = loadgen.RunSettings(
         base_url=metronome.url,
+        preflight=False,
         backend="openai-chat",
         tokenizer=TOKENIZER,
         dataset_name="trace",
@@ -195,6 +197,7 @@ def test_a_request_that_follows_several_is_sent_after_the_last_of_them(
     Truth.forget(metronome.url)
     settings = loadgen.RunSettings(
         base_url=metronome.url,
+        preflight=False,
         backend="openai-chat",
         request_rate=20,
         num_prompts=80,
@@ -251,6 +254,7 @@ def test_recorded_agents_are_sent_in_the_order_and_with_the_pauses_of_their_file
     path.write_bytes(b"".join(orjson.dumps(trace | {"id": name}) + b"\n" for name in "abcde"))
     settings = loadgen.RunSettings(
         base_url=metronome.url,
+        preflight=False,
         backend="openai-chat",
         tokenizer=TOKENIZER,
         dataset_name="agentic",

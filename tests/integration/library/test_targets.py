@@ -13,7 +13,12 @@ from loadgen.testing.faulty import serving
 from tests.helpers.repeated import Repeated
 
 MINE = Repeated(loadgen.Prompt("one two three", 3, 3, "mine"))
-SETTINGS = loadgen.RunSettings(backend="openai-chat", request_rate=500.0, num_prompts=40)
+SETTINGS = loadgen.RunSettings(
+    backend="openai-chat",
+    request_rate=500.0,
+    num_prompts=40,
+    preflight=False,
+)
 
 
 def check(result: loadgen.Result, name: str) -> bool | None:

@@ -82,7 +82,7 @@ async def test_echoed_credentials_are_in_no_file_and_no_output(
         "--capture",
         "all.jsonl",
     ]
-    kept += ["--log-level", "debug", "--max-error-rate", "1"]
+    kept += ["--log-level", "debug", "--max-error-rate", "1", "--no-preflight"]
     async with run_against(echo(), tmp_path, "--api-key", f"@{key_file}", *SECRETS, *kept) as run:
         out, err = await run.communicate()
     assert run.returncode == 0, (out, err)
@@ -100,6 +100,15 @@ async def test_echoed_credentials_are_in_no_file_and_no_output(
         assert not UNSAFE.search(stream.decode()), stream.decode()
 
 
+async def test_a_run_that_is_stopped_shows_no_credentials(tmp_path: Path, key_file: Path) -> None:
+    async with run_against(echo(), tmp_path, "--api-key", f"@{key_file}", *SECRETS) as run:
+        out, err = await run.communicate()
+    assert run.returncode == 2
+    assert MARK.encode() in err
+    for secret in (KEY, KEY[: len(KEY) // 2], "9f8e7d6c"):
+        assert secret.encode() not in out + err
+
+
 async def test_no_process_has_credentials_in_args_or_env(tmp_path: Path) -> None:
     asked = asyncio.Event()
 
@@ -112,7 +121,7 @@ async def test_no_process_has_credentials_in_args_or_env(tmp_path: Path) -> None
                 asked.set()
 
     async with run_against(
-        silent, tmp_path, "--duration", "60", "--rate", "5", OPENAI_API_KEY=KEY
+        silent, tmp_path, "--duration", "60", "--rate", "5", "--no-preflight", OPENAI_API_KEY=KEY
     ) as run:
         await asyncio.wait_for(asked.wait(), 60)
         command = psutil.Process(run.pid)

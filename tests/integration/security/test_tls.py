@@ -24,7 +24,11 @@ def tls() -> ssl.SSLContext:
 
 def settings(url: str, *, insecure: bool) -> RunSettings:
     shape = RunSettings(
-        random_input_len=16, random_output_len=4, num_prompts=1, tokenizer=TOKENIZER
+        random_input_len=16,
+        random_output_len=4,
+        num_prompts=1,
+        tokenizer=TOKENIZER,
+        preflight=False,
     )
     return shape.replace(base_url=url, backend="openai-chat", insecure=insecure)
 

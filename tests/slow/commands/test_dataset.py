@@ -52,7 +52,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         (
             ["--dataset-name", "multi_turn"],
-            "--endpoint: multi_turn/0/0/0 is a chat; use a chat endpoint",
+            "--dataset-name: its prompts are chats, and this API takes no messages; use a chat",
         ),
         (
             ["--backend", "openai-chat", "--input-len-counts", "server"],

@@ -29,7 +29,7 @@ def run(
     ]
     limited = ["sh", "-c", f'ulimit -n {files} && exec "$0" "$@"'] if files else []
     return subprocess.run(
-        [*limited, *command, *SHORT, *flags, "--quiet", "--full"],
+        [*limited, *command, *SHORT, *flags, "--no-preflight", "--quiet", "--full"],
         env=environment(),
         capture_output=True,
         text=True,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.helpers.command_line import TOKENIZER, loadgen
@@ -62,6 +63,7 @@ def test_a_wild_command_runs_with_its_meaning(
     places = {"port": wild.port, "out": tmp_path, "files": files, "tokenizer": TOKENIZER}
     done = loadgen(*command.arguments(places), cwd=tmp_path)
     bodies = [asked.body for asked in wild.asked[before:] if asked.path.endswith(MEASURED)]
+    bodies = [body for body in bodies if b'"Hello"' not in orjson.dumps(body)]  # the preflight's
     if number in REFUSED:
         assert done.returncode == 2
         assert REFUSED[number] in done.stderr

@@ -22,7 +22,11 @@ GOOD = streamed(
 MINE = Repeated(loadgen.Prompt("Hello", 1, 2, "mine"))
 # Long enough that a scrape or two fall between the first and the last.
 SETTINGS = loadgen.RunSettings(
-    backend="openai-chat", num_prompts=16, request_rate=10, burstiness=float("inf")
+    backend="openai-chat",
+    num_prompts=16,
+    request_rate=10,
+    burstiness=float("inf"),
+    preflight=False,
 )
 BRIEF = SETTINGS.replace(num_prompts=3, request_rate=200)
 LONG = SETTINGS.replace(num_prompts=36)  # so that the server is asked while it goes on too

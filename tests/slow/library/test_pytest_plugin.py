@@ -77,7 +77,7 @@ from loadgen.testing.faulty import serving
 @pytest.mark.asyncio
 async def test_it(loadgen_run_async):
     async with serving() as server:
-        result = await loadgen_run_async(LOAD, base_url=server.url)
+        result = await loadgen_run_async(LOAD, base_url=server.url, preflight=False)
         assert server.requests == result.snapshot.ok == 20
 """)
     done.assert_outcomes(passed=1)

@@ -27,6 +27,7 @@ from tests.helpers.scripted_server import chatting, serving
 
 COUNT = 36
 RANDOM = loadgen.RunSettings(
+    preflight=False,
     backend="openai-chat",
     tokenizer=TOKENIZER,
     random_input_len=8,

@@ -51,6 +51,7 @@ def carry_out(graphs: Graphs, url: str, records: Path) -> dict[str, Any]:
     Truth.forget(url)
     settings = loadgen.RunSettings(
         base_url=url,
+        preflight=False,
         backend="openai-chat",
         request_rate=8,
         num_prompts=600,

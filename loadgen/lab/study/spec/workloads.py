@@ -123,4 +123,5 @@ def _with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
         return fields
     if not fields.get("endpoint"):
         fields = {"backend": CHAT} | fields
-    return vllm_load.as_sent(vllm_load.RELEASES[tool](fields) | fields)
+    defaults = {"adapt": False} | vllm_load.RELEASES[tool](fields)
+    return vllm_load.as_sent(defaults | fields)
