@@ -25,12 +25,14 @@ from loadgen.runner.preflight import (
     raise_no_key,
 )
 from loadgen.util import http_client
+from loadgen.util.number_format import first_of
 from loadgen.util.redaction import Redaction, secrets
 from loadgen.workload import endpoints, target
 from loadgen.workload.chat_template.template_tokens import TemplateTokens
 from loadgen.workload.endpoints.api import LORA_PATH
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 
+MAX_NAMED = 5  # models of a server
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 # the owner of the simulator's model, also where it was not started for the run
 OWNER = "loadgen-simulator"
@@ -180,6 +182,9 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     if preflight.changes:
         logging.warning("%s: %s", base, "; ".join(preflight.changes))
         resolved = preflight.settings
+    if listed and name not in listed:
+        known = first_of([repr(each) for each in listed], MAX_NAMED)
+        logging.warning("%s answers as %r, a model that it does not list: %s", base, name, known)
     if settings.tokenizer is None:
         resolved = await _with_tokenizer(resolved)
     server_header, version = reply.headers.get("Server"), None
