@@ -182,7 +182,7 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     if preflight.changes:
         logging.warning("%s: %s", base, "; ".join(preflight.changes))
         resolved = preflight.settings
-    if listed and name not in listed:
+    if listed and name not in listed and not preflight.is_hosted:
         known = first_of([repr(each) for each in listed], MAX_NAMED)
         logging.warning("%s answers as %r, a model that it does not list: %s", base, name, known)
     if settings.tokenizer is None:
