@@ -156,12 +156,13 @@ def _by_effect(title: str, name: str | None) -> str:
     others = [
         (flag, here) for flag, here in rows.items() if not here.startswith((SAME, "no effect"))
     ]
+    told = refused(name, set().union(*releases(tool).values()))
     sections = {
         "that are the same": _wrapped(", ".join(_named(tool, flag) for flag in same)),
         "that are the same, with remarks": _grouped(tool, remarks.items()),
         "that have another name or other values": _grouped(tool, others),
         "without effect": _grouped(tool, without.items()),
-        "that are refused": _grouped(tool, refused(name, set().union(*releases(tool).values()))),
+        "that are refused": _wrapped(", ".join(_named(tool, flag) for flag, _ in told)),
     }
     return "\n\n".join(
         f"### Flags of {title} {which}\n\n{text}" for which, text in sections.items() if text
