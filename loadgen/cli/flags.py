@@ -143,8 +143,9 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
     """
     parser.add_argument(
         "--compat",
-        choices=[*compat.TOOLS, *compat.TRANSLATED],
-        help="use the meanings and the defaults of this tool's flags",
+        choices=(tools := [*compat.TOOLS, *compat.TRANSLATED]),
+        metavar="TOOL",
+        help=f"use the meanings and the defaults of a tool's flags: {', '.join(tools)}",
     )
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}

@@ -133,9 +133,11 @@ class OutputSettings:
     @property
     def report_form(self) -> Literal["line", "brief", "block", "full"]:
         """How much of the report is printed."""
-        if self.quiet:
-            return "line"
-        return "full" if self.full else "brief" if self.brief else "block"
+        if self.full:
+            return "full"
+        if self.brief:
+            return "brief"
+        return "line" if self.quiet else "block"
 
     @property
     def saves_result(self) -> bool:

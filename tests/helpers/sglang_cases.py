@@ -122,7 +122,15 @@ def flags(case: str, folder: Path) -> list[str]:
 
 def own(case: str, folder: Path) -> list[str]:
     """loadgen's command of a case."""
-    return [*LOADGEN, "run", "--compat", "sglang", *flags(case, folder), "--quiet"]
+    return [
+        *LOADGEN,
+        "run",
+        "--compat",
+        "sglang",
+        *flags(case, folder),
+        "--no-preflight",
+        "--quiet",
+    ]
 
 
 def measured(case: str, sent: list[Body]) -> list[Body]:

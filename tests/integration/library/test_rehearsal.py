@@ -31,6 +31,7 @@ RUN = loadgen.RunSettings(
     sonnet_prefix_len=5,
     num_prompts=COUNT,
     max_concurrency=1,
+    preflight=False,
 )
 READY = {"num_warmups": WARM_UPS, "ready_check_timeout_sec": 5.0}
 BUSY = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
