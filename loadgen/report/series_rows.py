@@ -13,15 +13,15 @@ from loadgen.document import Span, Table, Tone
 from loadgen.report.result.rates import Efficiency
 from loadgen.report.result.series import BoundedLimit, LoadLevel, Point, Series
 from loadgen.report.run_state import State
+from loadgen.report.sections import latencies
+from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import level_of
 from loadgen.report.summary_line import worst_verdict
-from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import bounds, fixed, percent
 
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
-MARK = "*"  # of a percentile of few values
 INTERVAL = "confidence interval"
 Column = tuple[str, Sequence[str]]  # its heading and its cells
 TONES = {
@@ -31,7 +31,7 @@ TONES = {
     "SUSPECT": Tone.BAD,
     "INVALID": Tone.BAD,
 }
-FEW_VALUES = f"{MARK} too few values; see the confidence interval in the result of the run"
+FEW_VALUES = f"{FEW} too few values; see the confidence interval in the result of the run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +257,7 @@ def _place(name: str) -> tuple[int, float]:
 
 def few_mark(name: str, completed: int) -> str:
     """Mark a percentile of too few requests; `name` as ttft_p99."""
-    p = slo.percentile(name.partition("_")[2])
-    return MARK if p is not None and 0 < completed < least_samples(p) else ""
+    return latencies.few_mark(name.partition("_")[2], completed)
 
 
 def _numbers(values: Sequence[float | None], marks: Sequence[str] = ()) -> list[str]:

@@ -112,9 +112,9 @@ def belief_parts(result: RunResult) -> Iterator[Part]:
     state = state_of(result)
     if result.numbers.completed:
         error = client_error_ms(result)
-        bound = "" if error is None else f"client error of these at most {rounded_up(error)} ms"
-        if result.tokens.unbounded_events:
-            bound = NO_BOUND
+        bound = NO_BOUND if result.tokens.unbounded_events else ""
+        if not bound and error is not None:
+            bound = f"client error of these figures at most {rounded_up(error)} ms"
         if state in (State.SUSPECT, State.INVALID):
             if bound:
                 yield bound, Colour.NONE

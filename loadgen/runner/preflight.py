@@ -220,8 +220,7 @@ class Preflight:
             Unreachable: It did not succeed in that time.
         """
         limit_s = self.settings.ready_check_timeout_sec
-        settings = self.settings
-        limits_s = (settings.timeout, settings.first_token_timeout, settings.stall_timeout)
+        limits_s = (self.settings.timeout, self.settings.first_token_timeout)
         redacted = Redaction(target.headers)
         while True:
             is_over = time.monotonic() - self._begun >= limit_s

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadgen.checks import PILE_UP, Check
+from loadgen.checks import PILE_UP, TOO_FEW_FOR_SLO, Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from tests.helpers.console_lines import cells, section, table, unwrapped
@@ -372,6 +372,15 @@ def test_failures_of_a_short_report_are_an_item_each_with_its_advice(form, answe
         "- refused: request 2, waiting: why",
         "  -> check that the server runs, and --base-url",
     ]
+
+
+@pytest.mark.parametrize("form", ["brief", "block", "full"])
+def test_a_run_that_failed_is_not_told_to_send_more_requests(form):
+    few = Check(TOO_FEW_FOR_SLO, False, "1 value", "662", "send more requests", group="D")
+    records = [steady(0), failed(1, Outcome.STATUS), failed(2, Outcome.STATUS)]
+    shown = render(result(records, RunSettings(slo="ttft_p99<1s"), checks=[few]), form=form)
+    assert shown.startswith("FAILED")
+    assert "send more requests" not in shown
 
 
 @pytest.mark.parametrize("form", ["brief", "block"])

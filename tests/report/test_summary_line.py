@@ -26,7 +26,7 @@ def said(settings=RATE, records=TEN, screen=PLAIN, schedule=EVERY_100_MS, **opti
 
 def test_it_has_state_outcomes_rate_latencies_and_the_verdict_on_the_measurement():
     figures = "10 req/s (target 10) | TTFT mean 20 ms | TPOT mean 10 ms"
-    belief = "measured VALID (client error of these at most 0.052 ms)"
+    belief = "measured VALID (client error of these figures at most 0.052 ms)"
     assert said() == f"OK | 10/10 ok | {figures} | {belief}"
 
 
@@ -55,7 +55,7 @@ def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
     errors["ttft_due"] |= {"mean": 19.23, "p99": 99.0}  # its p99 is of too few requests
     errors["e2el_due"] = dict.fromkeys(errors["e2el_due"], 100.0)
     line = summary_line(saved_json.result(data))
-    assert line.endswith("measured VALID (client error of these at most 20 ms)")
+    assert line.endswith("measured VALID (client error of these figures at most 20 ms)")
 
 
 def test_checks_that_failed_are_named():
@@ -67,7 +67,7 @@ def test_checks_that_failed_are_named():
     assert said(checks=checks).startswith(
         "SUSPECT: late sends (1), client error too large, run cut short | "
     )
-    assert said(checks=checks).endswith(" | client error of these at most 0.052 ms")
+    assert said(checks=checks).endswith(" | client error of these figures at most 0.052 ms")
 
 
 def test_users_who_left_are_told_after_the_answers():
@@ -172,7 +172,8 @@ def test_on_a_screen_it_ends_between_parts_and_the_parts_are_the_same():
     assert lines == [
         "OK | 10/10 ok | 10 req/s (target 10) | TTFT mean 20 ms |",
         "TPOT mean 10 ms |",
-        "measured VALID (client error of these at most 0.052 ms)",
+        "measured VALID (client error of these figures at most",
+        "0.052 ms)",
     ]
     assert " ".join(lines) == said()
 

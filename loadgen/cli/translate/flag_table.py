@@ -78,6 +78,15 @@ def blocks(why: str, names: str, values: str = ONE, no_op: tuple[str, ...] = ())
     return Flag(tuple(names.split()), why, values=values, blocks=True, no_op=no_op)
 
 
+# What becomes of flags, and which flags that is.
+EFFECTS: dict[str, Callable[[Flag], bool]] = {
+    "Flags that become others": lambda flag: not (flag.needless or flag.blocks or flag.differs),
+    "Flags that make a difference": lambda flag: bool(flag.differs),
+    "Flags without a counterpart, which need none": lambda flag: flag.needless,
+    "Flags that ask for another load": lambda flag: flag.blocks,
+}
+
+
 class Given:
     """The flags of a command line with their values, by the first spelling of each.
 
@@ -204,15 +213,6 @@ def _shown(name: str) -> str:
 
 def _is_flag(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not word[1:].replace(".", "").isdigit()
-
-
-# What becomes of flags, and which flags that is.
-EFFECTS: dict[str, Callable[[Flag], bool]] = {
-    "Flags that become others": lambda flag: not (flag.needless or flag.blocks or flag.differs),
-    "Flags that make a difference": lambda flag: bool(flag.differs),
-    "Flags without a counterpart, which need none": lambda flag: flag.needless,
-    "Flags that ask for another load": lambda flag: flag.blocks,
-}
 
 
 def blocks_of(tool: Tool) -> list[Block]:

@@ -27,13 +27,13 @@ from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
 from loadgen.report.run_state import Colour
 from loadgen.report.sections import verdict
+from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import level_of, level_text
 from loadgen.report.series_answer import is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
 from loadgen.report.series_rows import (
     FEW_VALUES,
     INTERVAL,
-    MARK,
     few_mark,
     has_tokens,
     heading,
@@ -166,7 +166,7 @@ def spread(runs: Series) -> Iterator[Block]:
 def has_marks(table: Table) -> bool:
     """Return whether a number of a table is of few values."""
     return any(
-        span.text.endswith(MARK)
+        span.text.endswith(FEW)
         for row in table.rows
         for cell in row
         for line in cell

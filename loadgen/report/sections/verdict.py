@@ -5,7 +5,7 @@ each.
 from collections.abc import Iterator
 from itertools import groupby
 
-from loadgen.checks import GROUPS, Check
+from loadgen.checks import GROUPS, TOO_FEW_FOR_SLO, Check
 from loadgen.config import slo
 from loadgen.config.slo import Limit
 from loadgen.document import (
@@ -28,6 +28,7 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import judge_limits
+from loadgen.report.run_state import has_failed
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import (
     UNKNOWN,
@@ -80,7 +81,9 @@ def checks(result: RunResult) -> Note:
 
 def failed(result: RunResult) -> Iterator[Cell]:
     """Write each check that failed, those of one advice with it, and what explains them."""
-    for advice, checks in groupby(result.failed_checks, lambda check: check.advice):
+    useless = (TOO_FEW_FOR_SLO,) if has_failed(result) else ()  # more requests would fail as well
+    told = (check for check in result.failed_checks if check.name not in useless)
+    for advice, checks in groupby(told, lambda check: check.advice):
         yield cell(*map(_finding, checks), advice_line(advice))
     if because := ", ".join(f"{check.name} {check.value}" for check in result.explanations):
         yield cell(f"explained by: {because}")
