@@ -43,7 +43,7 @@ qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other t
 	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
-	$(BIN)/zensical build --strict
+	$(BIN)/python -m deploy.site
 
 # Else each worker of `make test` compiles all of it at the same time.
 bytecode: $(VENV)/.check  ## compile what the tests import, before their first run
