@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.release, pytest.mark.timeout(600)]
 SCRIPT = ROOT / "deploy/kubernetes/indexed/pod.sh"
 BRIDGE, NETWORK = "loadgen-pods", "10.78.0"
 SERVER, ADDRESSES = f"{NETWORK}.254", [f"{NETWORK}.{index + 1}" for index in range(3)]
-OWN_MEMORY = "mkdir -p /tmp/ray; for place in /tmp/ray /dev/shm; do mount -t tmpfs tmpfs $place; done"
+OWN_MEMORY = "mkdir -p /tmp/ray; for dir in /tmp/ray /dev/shm; do mount -t tmpfs tmpfs $dir; done"
 
 
 def ip(command: str) -> None:
@@ -79,12 +79,11 @@ def job(folder: Path, *arguments: str) -> Iterator[list["subprocess.Popen[str]"]
     """The pods of a Job that measures the simulator."""
     with contextlib.ExitStack() as stack:
         url, _ = stack.enter_context(served("--host", SERVER))
-        flags = ["--base-url", url, "--result-dir", str(folder), "--result-filename", "one.json"]
+        flags = ["--base-url", url, "--workers", "1", "--save-result", "--result-dir", str(folder)]
+        flags += ["--result-filename", "one.json", *arguments]
         pods = []
         for index in range(len(ADDRESSES)):
-            process = pod(
-                index, folder / f"{index}.log", *flags, "--save-result", "--workers", "1", *arguments
-            )
+            process = pod(index, folder / f"{index}.log", *flags)
             stack.callback(process.wait)
             stack.callback(process.kill)
             pods.append(process)
