@@ -3,9 +3,7 @@
 A log of HdrHistogram (version 1.2) has named histograms in one text file that every port of
 HdrHistogram and its plotters read. The format is that of `HistogramLogWriter` in HdrHistogram for
 Java: one line per histogram with its tag, start and length in seconds, maximum in milliseconds, and
-the counts in V2 encoding. The package hdrhistogram writes the head of the file and encodes the
-counts. Its writer has no tags and cuts the maximum to whole milliseconds, so the other fields of a
-line are written here.
+the counts in V2 encoding.
 
 PyTorch's benchmark format has one record per metric, as `vllm bench serve` writes it for PyTorch's
 dashboards. Where SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set, a saved result gets such a file beside
@@ -13,7 +11,6 @@ it: `NAME.pytorch.json`.
 https://github.com/pytorch/pytorch/wiki/How-to-integrate-with-PyTorch-OSS-benchmark-database
 """
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,13 @@ from loadgen.errors import BadInput
 from loadgen.util.files import write_atomic
 
 NS_PER_MS = 1e6
+HEAD = """\
+#[Logged by loadgen]
+#[Histogram log format version 1.2]
+#[StartTime: {start_s:.3f} (seconds since epoch)]
+#[BaseTime: {start_s:.3f} (seconds since epoch)]
+"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+"""
 SEPARATORS = frozenset(", \t\r\n")
 VARIABLE = "SAVE_TO_PYTORCH_BENCHMARK_FORMAT"
 METRICS = [
@@ -52,23 +56,15 @@ def write_hlog(
         BadInput: A tag is empty or has a comma or white space, which end it in the format.
         OSError: The file cannot be written.
     """
-    from hdrh.log import HistogramLogWriter
-
-    log = io.StringIO()
-    writer = HistogramLogWriter(log)
-    writer.output_comment("[Logged by loadgen]")
-    writer.output_log_format_version()
-    for name in ("StartTime", "BaseTime"):
-        writer.output_comment(f"[{name}: {start_s:.3f} (seconds since epoch)]")
-    writer.output_legend()
+    lines = HEAD.format(start_s=start_s).splitlines()
     for tag, histogram in histograms.items():
         if not tag or SEPARATORS.intersection(tag):
             raise BadInput(
                 "--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space"
             )
         max_ms = (histogram.max or 0) / NS_PER_MS
-        log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
-    write_atomic(Path(path), log.getvalue())
+        lines.append(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}")
+    write_atomic(Path(path), "\n".join([*lines, ""]))
 
 
 def pytorch_records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:

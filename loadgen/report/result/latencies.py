@@ -358,7 +358,7 @@ class HistogramCounts(Struct, frozen=True, kw_only=True):
         """Decode the histogram as one of the package hdrhistogram.
 
         Raises:
-            BadInput: The numbers do not agree with each other.
+            BadInput: The numbers do not agree with each other, or the package is not installed.
         """
         return self.recorded().to_hdr()
 

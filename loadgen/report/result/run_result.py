@@ -268,7 +268,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
         Raises:
             AttributeError: No distribution has this name.
-            BadInput: The numbers of the histogram do not agree with each other.
+            BadInput: The numbers of the histogram do not agree with each other, or the package is
+                not installed.
         """
         return self.histograms.named(name).histogram()
 
