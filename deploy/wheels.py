@@ -55,7 +55,7 @@ class Platform:
 
     @property
     def flags(self) -> list[str]:
-        """Those of its linker; a module finds the symbols of Python in the process that loads it."""
+        """Those of its linker; the process that loads a module has the symbols of Python."""
         if "macos" in self.target:
             return ["-Wl,-undefined,dynamic_lookup", "-Wl,-s"]
         return ["-Wl,--strip-all"]

@@ -5,6 +5,7 @@ them, and they measure the simulator on each version of CPython.
 import re
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,12 +14,11 @@ import pytest
 from deploy import pythons
 from deploy.wheels import DIST, OLDEST, VERSIONS, WHEELS, Wheel
 from tests.helpers.command_line import environment
-from tests.helpers.source import ROOT
 from tests.slow.packaging import smoke
 
 pytestmark = [pytest.mark.release, pytest.mark.timeout(900)]
 
-TOOLS = ROOT / ".venv/release/bin"
+TOOLS = Path(sys.prefix) / "release/bin"
 X86_64, AARCH64 = "manylinux_2_17_x86_64", "manylinux_2_17_aarch64"
 LINUX = [wheel for wheel in WHEELS if "linux" in wheel.name]
 # What has a wheel, and a Python to run it: its name, and the version.
@@ -71,7 +71,7 @@ def installed(name: str, version: str, folder: Path) -> pythons.Python:
 
 
 def test_every_wheel_was_made_and_nothing_else() -> None:
-    assert {path for path in DIST.glob("*.whl")} == {file(wheel) for wheel in WHEELS}
+    assert set(DIST.glob("*.whl")) == {file(wheel) for wheel in WHEELS}
 
 
 @pytest.mark.parametrize("wheel", LINUX, ids=lambda wheel: wheel.name)
