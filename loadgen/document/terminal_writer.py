@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
-from loadgen.document.blocks import (
+from loadgen.document import (
     Badge,
     Block,
     Cell,

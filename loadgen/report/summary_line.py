@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from loadgen.config import slo
+from loadgen.document import Badge, NoteKind, Span, Tone, line
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
@@ -21,7 +22,7 @@ from loadgen.report.run_state import (
     state_of,
     state_text,
 )
-from loadgen.report.sections import user_behavior
+from loadgen.report.sections import outcomes
 from loadgen.report.sections.latencies import (
     INEXACT,
     client_errors,
@@ -127,7 +128,7 @@ def belief_parts(result: RunResult) -> Iterator[Part]:
 
 def users_who_left(result: RunResult) -> Iterator[Part]:
     """Say how many users left, whose requests are among no answers; nothing where none did."""
-    if left := user_behavior.users_left(result):
+    if left := outcomes.users_left(result):
         yield f"{plural(left, 'user')} left", Colour.NONE
 
 
@@ -210,3 +211,27 @@ def _shown(name: str, statistics: Iterable[str], result: RunResult) -> list[str]
     """List the statistics of a latency that have enough requests; the mean where none has."""
     requests = request_count(name, result)
     return [column for column in statistics if not few_mark(column, requests)] or ["mean"]
+
+
+SEVERITY = (Colour.RED, Colour.YELLOW)  # the worst first
+KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
+
+
+def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
+    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else
+    green.
+
+    Args:
+        parts: One at least.
+        simulated: Whether loadgen's own simulator was measured.
+        answer: The colour of the answer itself, which is the title of the page.
+    """
+    (first, colour), *others = parts
+    usual: NoteKind = "info" if simulated else "tip"
+    text = line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {other}" for other, _ in others))
+    worst = min((colour, answer, *(other for _, other in others)), key=_rank)
+    return Badge(KINDS.get(worst, usual), text)
+
+
+def _rank(colour: Colour) -> int:
+    return SEVERITY.index(colour) if colour in SEVERITY else len(SEVERITY)

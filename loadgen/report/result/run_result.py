@@ -29,9 +29,11 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import (
     AnswerEnds,
     Cancelled,
+    Departures,
     Example,
     LimitResult,
     Outcomes,
+    Retries,
     Silence,
     SilentStreams,
     Stop,
@@ -52,7 +54,6 @@ from loadgen.report.result.server import PrefixCache, ServerCallResult, ServerMe
 from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.timeline import RequestColumns, RequestSample, Timeline
 from loadgen.report.result.tokens import Tokens
-from loadgen.report.result.user_behavior import Departures, Retries
 from loadgen.util.number_format import to_ms
 
 if TYPE_CHECKING:

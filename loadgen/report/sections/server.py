@@ -7,7 +7,7 @@ from loadgen.config.load import AS_IS, COLD, SALTED
 from loadgen.document import Block, Items, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
-from loadgen.report.sections import user_behavior
+from loadgen.report.sections import outcomes
 from loadgen.util.number_format import UNKNOWN, in_table, percent, plural
 
 HEADINGS = ("server", "loadgen")
@@ -32,8 +32,8 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         rows.append(("TTFT mean, ms from sent", in_table(theirs.mean), in_table(ours.mean)))
         rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), in_table(ours.p50)))
         rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), in_table(ours.p99)))
-    never_sent = result.cancelled.never_sent + result.never_due + user_behavior.never_sent(result)
-    ended = sum(result.outcomes.values()) - never_sent
+    ended = sum(result.outcomes.values()) - result.cancelled.never_sent - result.never_due
+    ended -= result.departures.never_sent if result.departures else 0
     # A server counts each input as a request.
     has_batches = tokens.results > result.numbers.completed
     for what, count, measured in (
@@ -42,7 +42,7 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
             counts.requests,
             tokens.results if has_batches else ended,
         ),
-        ("requests aborted", counts.aborted or None, user_behavior.users_left(result)),
+        ("requests aborted", counts.aborted or None, outcomes.users_left(result)),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
         (
             "output tokens",
