@@ -147,7 +147,7 @@ def _figure_texts(result: RunResult) -> Iterator[str]:
             continue
         name = slo.distribution(metric, result.latency_from)
         shown = _shown(name, statistics, result)
-        values = [distribution.statistic_ms(column) for column in shown]
+        values = [distribution[column] for column in shown]
         size, unit = latency_unit(*values)
         texts = [
             f"{column} {INEXACT if is_inexact(name, column, result) else ''}"

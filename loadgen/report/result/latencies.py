@@ -24,43 +24,38 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Clock = Literal["due", "sent"]
+SCALARS = ("mean", "std", "min", "max")
 Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
 Errors = dict[Annotated[str, msgspec.Meta(pattern=r"^(mean|p[0-9.e-]+)$")], float | None]
 Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
 
 
-class Distribution:
-    """Summary of a distribution, ms; None where nothing was measured.
+class _Statistic:
+    """An attribute of a `Distribution` that is its value of a name."""
 
-    Args:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, distribution: Distribution, kind: type | None = None) -> float | None:
+        return distribution[self.name]
+
+
+class Distribution(dict[str, float | None]):
+    """Summary of a distribution, ms: its statistics by their names in JSON; None where nothing was
+    measured.
+
+    Attributes:
         count: How many values there are.
         mean_ms: Their mean.
         std_ms: Their standard deviation.
         min_ms: The exact minimum.
         max_ms: The exact maximum.
-        percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among
-            them.
+        p50_ms, p90_ms, p99_ms: The percentiles that are always among them.
+        percentiles_ms: All percentiles, by names such as p99 and p99.9, ascending.
     """
 
-    __slots__ = ("count", "max_ms", "mean_ms", "min_ms", "percentiles_ms", "std_ms")
-
-    def __init__(
-        self,
-        count: int,
-        mean_ms: float | None,
-        std_ms: float | None,
-        min_ms: float | None,
-        max_ms: float | None,
-        percentiles_ms: Mapping[str, float | None],
-    ) -> None:
-        self.count, self.mean_ms, self.std_ms, self.min_ms, self.max_ms = (
-            count,
-            mean_ms,
-            std_ms,
-            min_ms,
-            max_ms,
-        )
-        self.percentiles_ms = percentiles_ms
+    mean_ms, std_ms, min_ms, max_ms = map(_Statistic, ("mean", "std", "min", "max"))
+    p50_ms, p90_ms, p99_ms = map(_Statistic, ("p50", "p90", "p99"))
 
     @classmethod
     def of(cls, histogram: Histogram, percentiles: Iterable[float]) -> Self:
@@ -70,61 +65,32 @@ class Distribution:
             histogram: The values.
             percentiles: The requested percentiles, ascending, 0 to 100.
         """
-        return cls(
-            histogram.count,
-            to_ms(histogram.mean),
-            to_ms(histogram.std),
-            to_ms(histogram.min),
-            to_ms(histogram.max),
-            {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles},
-        )
+        scalars = {name: to_ms(getattr(histogram, name)) for name in SCALARS}
+        of_p = {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles}
+        return cls({"count": histogram.count, **scalars, **of_p})
 
     @property
-    def p50_ms(self) -> float | None:
-        """The median, ms."""
-        return self.percentiles_ms["p50"]
+    def count(self) -> int:
+        """How many values there are."""
+        return int(self["count"] or 0)
 
     @property
-    def p90_ms(self) -> float | None:
-        """The 90th percentile, ms."""
-        return self.percentiles_ms["p90"]
-
-    @property
-    def p99_ms(self) -> float | None:
-        """The 99th percentile, ms."""
-        return self.percentiles_ms["p99"]
-
-    def statistic_ms(self, name: str) -> float | None:
-        """Look up a statistic by its column name: mean, std, min, max, or a percentile such as p99.
-
-        Raises:
-            KeyError: The run did not ask for this percentile.
-        """
-        return self.to_dict()[name]
-
-    def to_dict(self) -> dict[str, float | int | None]:
-        """Convert to JSON."""
-        scalars = {"mean": self.mean_ms, "std": self.std_ms, "min": self.min_ms, "max": self.max_ms}
-        return {"count": self.count, **scalars, **self.percentiles_ms}
+    def percentiles_ms(self) -> dict[str, float | None]:
+        """All percentiles, by name."""
+        return {name: value for name, value in self.items() if name.startswith("p")}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, float | int | None]) -> Self:
-        """Read the JSON that `to_dict` returns.
+    def from_dict(cls, data: Mapping[str, float | None]) -> Self:
+        """Read the JSON.
 
         Raises:
             KeyError, TypeError: The JSON is something else.
         """
-        percentiles = {name: value for name, value in data.items() if name.startswith("p")}
-        count = int(data["count"] or 0)
-        return cls(count, data["mean"], data["std"], data["min"], data["max"], percentiles)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Distribution) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment] # it holds a dict
+        percentiles = [name for name in data if name.startswith("p")]
+        return cls({name: data[name] for name in ("count", *SCALARS, *percentiles)})
 
     def __repr__(self) -> str:
-        return f"Distribution({self.to_dict()})"
+        return f"Distribution({super().__repr__()})"
 
 
 def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[float | None]:

@@ -74,14 +74,6 @@ class Unread(Struct, frozen=True, kw_only=True):
     count: Annotated[int, "How often it came."]
     example: Annotated[str, "The first bytes of an example, without credentials."]
 
-    @classmethod
-    def each(cls, snapshot: Snapshot) -> dict[str, Self]:
-        """Return all of a run, by name."""
-        return {
-            name: cls(count=count, example=example)
-            for name, (count, example) in snapshot.unread.items()
-        }
-
 
 class AnswerEnds(Struct, frozen=True, kw_only=True):
     """How the answers of ok requests ended, apart from their finish reasons."""
