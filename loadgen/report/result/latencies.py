@@ -16,7 +16,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms
 from loadgen.stats.block_bootstrap import block_length, percentile_bounds
-from loadgen.util.arrays import Floats, Int64s
+from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile, to_ms
 
 if TYPE_CHECKING:
@@ -113,7 +113,31 @@ def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[
     return values + [None] * (len(places) - len(values))
 
 
-class Latencies(Struct, frozen=True, kw_only=True):
+class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
+    """What each latency has."""
+
+    ttft_due: Annotated[T, "Of `ttft_due`."]
+    ttft_sent: Annotated[T, "Of `ttft_sent`."]
+    ttfo_due: Annotated[T, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[T, "Of `ttfo_sent`."]
+    tpot: Annotated[T, "Of `tpot`."]
+    tpot_n1: Annotated[T, "Of `tpot_n1`."]
+    itl: Annotated[T, "Of `itl`."]
+    icl: Annotated[T, "Of `icl`."]
+    e2el_due: Annotated[T, "Of `e2el_due`."]
+    e2el_sent: Annotated[T, "Of `e2el_sent`."]
+
+    def named(self, name: str) -> T:
+        """Look up what a latency has by its name.
+
+        Raises:
+            AttributeError: No latency has this name.
+        """
+        part: T = getattr(self, name)
+        return part
+
+
+class Latencies(EachLatency[Distribution], frozen=True, kw_only=True):
     """Summary of each latency of ok requests, ms."""
 
     ttft_due: Annotated[Distribution, "To the first token of any kind, from due."]
@@ -149,15 +173,6 @@ class Latencies(Struct, frozen=True, kw_only=True):
                 for name in cls.__struct_fields__
             }
         )
-
-    def named(self, name: str) -> Distribution:
-        """Look up a distribution by its name.
-
-        Raises:
-            AttributeError: No distribution has this name.
-        """
-        distribution: Distribution = getattr(self, name)
-        return distribution
 
     def latency(self, metric: str, clock: str) -> Distribution:
         """Look up a latency by its metric: ttft, ttfo, tpot, itl, icl or e2el.
@@ -213,20 +228,25 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         order = np.argsort(snapshot.index, kind="stable")
         ttft, tpot = f"ttft_{clock}", "tpot"
         columns = {ttft: snapshot.ttft, f"e2el_{clock}": snapshot.e2el, tpot: snapshot.tpot}
-        in_flight = _in_flight(snapshot)
-        bounds = {
-            name: _bounds(column[order].astype(float), percentiles, in_flight)
-            for name, column in columns.items()
-        }
+        was_sent = snapshot.sent >= 0
+        sent, closed = snapshot.sent[was_sent], snapshot.closed[was_sent]
+        wall_ns = int(closed.max() - sent.min()) if len(sent) else 0
+        in_flight = float((closed - sent).sum()) / wall_ns if wall_ns > 0 else 0.0  # on average
+        unknown: list[tuple[float, float] | None] = [None] * len(percentiles)
+        bounds = dict.fromkeys(cls.__struct_fields__, unknown)  # between which percentiles each is
+        for name, column in columns.items():
+            values = column[order].astype(float)
+            if len(values := values[values >= 0]):
+                length = block_length(len(values), in_flight, values)
+                bounds[name] = [percentile_bounds(values, p, length) for p in percentiles]
         bounds["tpot_n1"] = bounds[tpot]
         if not snapshot.counters["reasoning_events"]:
             bounds[f"ttfo_{clock}"] = bounds[ttft]
-        unknown: list[tuple[float, float] | None] = [None] * len(percentiles)
         return cls(
             **{
                 name: {
                     percentile(p): _between(of_p, snapshot.histograms[name])
-                    for p, of_p in zip(percentiles, bounds.get(name, unknown), strict=True)
+                    for p, of_p in zip(percentiles, bounds[name], strict=True)
                 }
                 for name in cls.__struct_fields__
             }
@@ -238,55 +258,12 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         return intervals
 
 
-def _bounds(
-    column: Floats, percentiles: Iterable[float], in_flight: float
-) -> list[tuple[float, float] | None]:
-    """Between which percentiles each of these truly lies; None: unknown."""
-    values = column[column >= 0]
-    if not len(values):
-        return [None for _ in percentiles]
-    length = block_length(len(values), in_flight, values)
-    return [percentile_bounds(values, p, length) for p in percentiles]
-
-
 def _between(bounds: tuple[float, float] | None, histogram: Histogram) -> list[float | None]:
     """The values at two percentiles, ms; None for one that is beyond the sample."""
     return [
         to_ms(histogram.percentile(bound)) if 0 < bound < 100 else None
         for bound in bounds or (0, 100)
     ]
-
-
-def _in_flight(snapshot: Snapshot) -> float:
-    """Requests in flight, on average from the first one that was sent to the last end."""
-    was_sent = snapshot.sent >= 0
-    sent, closed = snapshot.sent[was_sent], snapshot.closed[was_sent]
-    wall_ns = int(closed.max() - sent.min()) if len(sent) else 0
-    return float((closed - sent).sum()) / wall_ns if wall_ns > 0 else 0.0
-
-
-class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
-    """What each latency has."""
-
-    ttft_due: Annotated[T, "Of `ttft_due`."]
-    ttft_sent: Annotated[T, "Of `ttft_sent`."]
-    ttfo_due: Annotated[T, "Of `ttfo_due`."]
-    ttfo_sent: Annotated[T, "Of `ttfo_sent`."]
-    tpot: Annotated[T, "Of `tpot`."]
-    tpot_n1: Annotated[T, "Of `tpot_n1`."]
-    itl: Annotated[T, "Of `itl`."]
-    icl: Annotated[T, "Of `icl`."]
-    e2el_due: Annotated[T, "Of `e2el_due`."]
-    e2el_sent: Annotated[T, "Of `e2el_sent`."]
-
-    def named(self, name: str) -> T:
-        """Look up what a latency has by its name.
-
-        Raises:
-            AttributeError: No latency has this name.
-        """
-        part: T = getattr(self, name)
-        return part
 
 
 class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):

@@ -159,11 +159,6 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
     return f"client error at most {', '.join(beyond)}" if beyond else ""
 
 
-def is_inexact(name: str, statistic: str, result: RunResult) -> bool:
-    """Whether the client may have moved a statistic of a latency by more than allowed."""
-    return bool(large_client_errors(name, result, (statistic,)))
-
-
 def request_count(name: str, result: RunResult) -> int:
     """Count the requests that the values of a distribution come from."""
     return requests_of(name, lambda latency: result.latency_ms.named(latency).count)
