@@ -2,7 +2,7 @@
 differ.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from loadgen.core.outcome import Outcome
 from loadgen.document import Block, Cell, Items, Line, Paragraph, Span, Table, Tone, cell, line
@@ -73,13 +73,15 @@ def _notes(result: RunResult) -> Iterator[str]:
             "it again"
         )
     if result.finish_reasons:
-        reasons = ", ".join(
-            f"{name or 'none'} {count}" for name, count in result.finish_reasons.items()
-        )
-        yield f"Finish reasons of those that are ok: {reasons}"
+        reasons = {name or "none": count for name, count in result.finish_reasons.items()}
+        yield f"Finish reasons of those that are ok: {_counts(reasons)}"
     if result.early_stops:
-        reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
-        yield f"Of the requests with fewer output tokens than requested: {reasons}"
+        early = _counts(result.early_stops)
+        yield f"Of the requests with fewer output tokens than requested: {early}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _example_text(example: Example, result: RunResult) -> str:
@@ -135,18 +137,14 @@ def _stop(server: ServerStop, left: int) -> str:
 
 
 def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
-    refusals = ", ".join(f"{name} {count}" for name, count in retries.first_refusals.items())
-    others = retries.requests - retries.ok - retries.failed
-    yield (
-        f"Sent again (--retry {retries.asked}): {plural(retries.requests, 'request')}"
-        + (
-            f" ({refusals}), {retries.ok} ok in the end, {retries.failed} failed"
-            if retries.requests
-            else ""
-        )
-        + (f", {others} left or cut off" if others else "")
-        + f"; {retries.attempts} attempts in all, at most {retries.most_attempts} of one request"
-    )
+    text = f"Sent again (--retry {retries.asked}): {plural(retries.requests, 'request')}"
+    if retries.requests:
+        text += f" ({_counts(retries.first_refusals)}), {retries.ok} ok in the end, "
+        text += f"{retries.failed} failed"
+    if others := retries.requests - retries.ok - retries.failed:
+        text += f", {others} left or cut off"
+    most = retries.most_attempts
+    yield f"{text}; {retries.attempts} attempts in all, at most {most} of one request"
     if not retries.requests:
         return
     rows = [("first attempts refused, sent to refusal", retries.first_refusal_ms)]
