@@ -199,18 +199,23 @@ class RequestSample(Struct, frozen=True, kw_only=True):
         return cls(
             requests=int(ended.sum()),
             sent_s=_rounded(at[order], 1e9),
-            ttft_ms=_rounded(ttft[order], 1e6),
+            ttft_ms=_latencies_ms(ttft[order]),
             e2el_ms=_rounded(took[order], 1e6),
-            tpot_ms=_rounded(tpot[order], 1e6),
+            tpot_ms=_latencies_ms(tpot[order]),
         )
 
 
-def _rounded(ns: Int64s, unit: float) -> list[Any]:
+def _latencies_ms(ns: Int64s) -> list[float | None]:
+    """Convert latencies of requests to ms; None where it is negative, as there is none."""
+    return [ms if known else None for ms, known in zip(_rounded(ns, 1e6), ns >= 0, strict=True)]
+
+
+def _rounded(ns: Int64s, unit: float) -> list[float]:
     """Convert to a unit of so many ns, with three decimals: the sample is for a picture, and
-    stays small. None where it is negative, as there is none.
+    stays small.
     """
-    numbers = np.round(ns / unit, 3).tolist()
-    return [number if known else None for number, known in zip(numbers, ns >= 0, strict=True)]
+    numbers: list[float] = np.round(ns / unit, 3).tolist()
+    return numbers
 
 
 class RequestColumns(Struct, frozen=True, kw_only=True):
