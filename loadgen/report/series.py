@@ -38,6 +38,19 @@ REPEATED = (
     "several runs had the same prompts, since the data set has no others: where the server has a "
     "prefix cache, the later ones were helped by it"
 )
+SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
+SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
+WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
+INTERVAL = "confidence interval"
+Column = tuple[str, Sequence[str]]  # its heading and its cells
+TONES = {
+    "met": Tone.GOOD,
+    "MISSED": Tone.BAD,
+    "FAILED": Tone.BAD,
+    "SUSPECT": Tone.BAD,
+    "INVALID": Tone.BAD,
+}
+FEW_VALUES = f"{FEW} too few values; see the confidence interval in the result of the run"
 
 
 def is_series(data: Any) -> bool:
@@ -134,21 +147,6 @@ def level_with_unit(level: float | str, over: str) -> str:
     """Write a level with its unit: "4 requests/s", "1 request in flight"."""
     unit = UNITS[over]
     return f"{level_text(level)} {unit.replace('requests', 'request') if level == 1 else unit}"
-
-
-SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
-SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
-WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
-INTERVAL = "confidence interval"
-Column = tuple[str, Sequence[str]]  # its heading and its cells
-TONES = {
-    "met": Tone.GOOD,
-    "MISSED": Tone.BAD,
-    "FAILED": Tone.BAD,
-    "SUSPECT": Tone.BAD,
-    "INVALID": Tone.BAD,
-}
-FEW_VALUES = f"{FEW} too few values; see the confidence interval in the result of the run"
 
 
 class Row(Struct, frozen=True):

@@ -30,6 +30,12 @@ from loadgen.report.result.timeline import HeatMap, RequestSample, Timeline
 from loadgen.report.sections.latencies import TITLES, client_errors, measured
 from loadgen.util.number_format import four_digits, percent
 
+# times the greatest value: a limit beyond would press all values to the bottom of a linear axis
+FAR_LIMIT = 3
+LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing
+A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
+LOG_ABOVE = 20  # times the median: where a latency is further above it, the axis is logarithmic
+SCATTER_HEIGHT = 120
 ALONG = "seconds since the start of the run"
 MIN_REQUESTS = 10  # of a column, on average: the rate of fewer is a comb
 Numbers = Sequence[float | None]
@@ -131,21 +137,13 @@ def blocks(result: RunResult) -> Iterator[Block]:
         panels += [e2el] if e2el else []
     if result.streams:
         tokens = columns.rates(timeline.output_tokens)
-        panels.append(
-            Panel(
-                "Output tokens/s",
-                Linear.over("/s", tokens),
-                (columns.steps("output tokens", tokens, 1),),
-            )
-        )
+        marks = (columns.steps("output tokens", tokens, 1),)
+        panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), marks))
     panels += _server(telemetry, columns.ends[-1])
     about = "Over the seconds of the run: requests sent, ended and failed, E2EL"
     about += ", output tokens" if result.streams else ""
-    about += (
-        ", and the metrics of the server and its GPUs"
-        if telemetry.sources or telemetry.gpus
-        else ""
-    )
+    if telemetry.sources or telemetry.gpus:
+        about += ", and the metrics of the server and its GPUs"
     chart = Chart("The run over time", about, ALONG, columns.scale, tuple(panels), columns.middles)
     yield Drawing("course", chart)
     if any(map(sum, timeline.icl_ms.counts)):
@@ -219,11 +217,8 @@ def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Pa
         (at, count) for at, count in zip(columns.middles, timeline.failed, strict=True) if count
     ]:
         places, counts = zip(*failed, strict=True)
-        marks.append(
-            Dots(
-                "failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))
-            )
-        )
+        tops, texts = [scale.high] * len(places), list(map(str, counts))
+        marks.append(Dots("failed", places, tops, "missed", texts=texts))
     return Panel("Requests/s", scale, tuple(marks))
 
 
@@ -294,24 +289,14 @@ def _gaps(icl: HeatMap, columns: TimeColumns, result: RunResult) -> Chart:
         for p, colour in (("p50", 6), ("p99", 2))
     ]
     scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in limits)))
-    left_out = (
-        f", without the {percent(below[first - 1] / below[-1], 1)} below {edges[0]:.2g} ms"
-        if first
-        else ""
-    )
+    left_out = ""
+    if first:
+        share = percent(below[first - 1] / below[-1], 1)
+        left_out = f", without the {share} below {edges[0]:.2g} ms"
     about = f"Gaps between events with tokens, counted by time and by length in ms{left_out}"
     panel = Panel(f"ICL, ms{left_out}{far}", scale, (heat, *limits, *curves), height=200)
-    return Chart(
-        "Gaps between tokens over time", about, ALONG, columns.scale, (panel,), columns.middles
-    )
-
-
-# times the greatest value: a limit beyond would press all values to the bottom of a linear axis
-FAR_LIMIT = 3
-LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing
-A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
-LOG_ABOVE = 20  # times the median: where a latency is further above it, the axis is logarithmic
-SCATTER_HEIGHT = 120
+    title = "Gaps between tokens over time"
+    return Chart(title, about, ALONG, columns.scale, (panel,), columns.middles)
 
 
 def percentile_drawing(result: RunResult) -> Drawing | None:
@@ -332,13 +317,12 @@ def percentile_drawing(result: RunResult) -> Drawing | None:
         scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
         marks: tuple[Mark, ...] = (*band, *limits, curve)
         panels.append(Panel(f"{curve.name}, ms{far}", scale, marks, height=60))
+    title = "Latency by percentile"
     about = (
         "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
     )
-    return Drawing(
-        "distributions",
-        Chart("Latency by percentile", about, "percentile", Nines(most), tuple(panels), places),
-    )
+    chart = Chart(title, about, "percentile", Nines(most), tuple(panels), places)
+    return Drawing("distributions", chart)
 
 
 def scatter_panel(
@@ -369,13 +353,11 @@ def scatter_panel(
     if failed:
         marks.append(_scatter("failed, by the time it took", failed, reach, failed=True))
     scale = scale_for([*(value for _, value in ok), *(limit.y for limit in lines)])
-    shown = len(sample.sent_s)
-    requests = (
-        "each request" if shown == sample.requests else f"{shown} of {sample.requests} requests"
-    )
-    return Panel(
-        f"{metric.upper()} of {requests}, {unit(scale)}{far}", scale, tuple(marks), SCATTER_HEIGHT
-    )
+    shown, requests = len(sample.sent_s), "each request"
+    if shown != sample.requests:
+        requests = f"{shown} of {sample.requests} requests"
+    title = f"{metric.upper()} of {requests}, {unit(scale)}{far}"
+    return Panel(title, scale, tuple(marks), SCATTER_HEIGHT)
 
 
 def limits_in_panel(
