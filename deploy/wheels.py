@@ -159,7 +159,7 @@ def pack(wheel: Wheel) -> None:
         headers = str(BUILD / "headers" / (wheel.python or OLDEST))
         target = ["-target", wheel.platform.target, "-I", headers]
         _python("-m", "ziglang", "cc", *target, *flags, str(module), "-o", str(place))
-        if "musl" in wheel.platform.target:  # whose name Zig does not write
+        if "musl" in wheel.platform.target:  # whose true name Zig does not write
             machine = wheel.platform.target.partition("-")[0]
             libc = f"libc.musl-{machine}.so.1"
             _tool("patchelf", "--replace-needed", "libc.so", libc, str(place))
