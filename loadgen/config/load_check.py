@@ -10,7 +10,7 @@ from loadgen.config.load_profile import CONCURRENCY, MAX_RATE, RATE
 from loadgen.config.option import flag
 from loadgen.config.request_class import CLASS, LORA_MODULES, RequestClass, total_rate
 from loadgen.config.run_fields import RunFields
-from loadgen.config.target import wants_simulator
+from loadgen.config.target import SIMULATOR
 from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput
 
@@ -191,7 +191,7 @@ def _check_duration(settings: RunFields) -> None:
     if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
         has_cap = settings.max_concurrency is not None
         # The simulator's runs get a cap where no number of requests limits them.
-        if not has_cap and (settings.num_prompts is not None or not wants_simulator(settings)):
+        if not has_cap and (settings.num_prompts is not None or settings.engine != SIMULATOR):
             problem = "a duration does not limit requests that are all sent at once"
             remedy = "add --request-rate or --max-concurrency, or give --num-prompts instead"
             raise BadInput("--duration", problem, remedy)

@@ -395,7 +395,7 @@ def test_a_load_that_is_given_stays(given):
 
 
 def test_a_server_that_is_started_for_the_run_may_have_any_load():
-    for settings in (RunSettings(), RunSettings(engine="vllm", model="m")):
+    for settings in (RunSettings(engine="sim"), RunSettings(engine="vllm", model="m")):
         assert settings.gentle() == settings
 
 
