@@ -22,6 +22,7 @@ from loadgen.config.option import (
     types,
 )
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
@@ -141,6 +142,8 @@ def restored(shown: Mapping[str, Any]) -> RunSettings:
 
 def flags(settings: RunSettings) -> list[str]:
     """Write the settings as flags of `loadgen run`."""
+    if len(settings.urls) > 1:
+        settings = settings.replace(balance=settings.balance or BALANCE)
     url_first = sorted(explicit(settings).items(), key=lambda item: item[0] != "base_url")
     return [word for name, value in url_first for word in _flag(flag(name), value)]
 

@@ -67,12 +67,12 @@ class TargetSettings:
         None,
         TARGET,
         "URL of the server, such as http://host:8000; with /v1 or without it, or that of an "
-        "endpoint; replaces --host and --port; repeat it to share the load among several servers",
+        "endpoint; replaces --host and --port; several, with --balance, share the load",
         metavar="URL",
         tier=FIRST,
     )
     balance: Balance | None = option(
-        None, TARGET, "distribution of the requests over several servers (round-robin)"
+        None, TARGET, "how several --base-url share the requests (round-robin)"
     )
     host: str | None = option(
         None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from loadgen.cli.translate import shell_words
 from loadgen.cli.translate.shell_words import number, quoted
+from loadgen.config.target import BALANCE
 
 # Fields of a request's body that are flags of loadgen.
 BODY_FLAGS = {
@@ -27,7 +28,14 @@ PATHS = {
     "vllm-rerank": "/v1/rerank",
 }
 LONGEST = "10000000"  # tokens of a length without a maximum
-FIXED = {"--base-url": 0, "--engine": 0, "--model": 1, "--tokenizer": 2, "--backend": 3}
+FIXED = {
+    "--base-url": 0,
+    "--balance": 0,
+    "--engine": 0,
+    "--model": 1,
+    "--tokenizer": 2,
+    "--backend": 3,
+}
 
 
 class Translation:
@@ -126,6 +134,8 @@ class Translation:
         parts = [_base_and_path(url) for url in urls if url]
         if parts:
             self.put("--base-url", *(base for base, _ in parts))
+        if len(parts) > 1:
+            self.put("--balance", BALANCE)
         path = f"/{endpoint.lstrip('/')}" if endpoint else "".join(path for _, path in parts[:1])
         self.put("--backend", api)
         if path and path != PATHS.get(api):

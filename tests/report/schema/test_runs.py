@@ -58,7 +58,8 @@ def test_result_with_every_option_fits_the_schema(tmp_path: Path) -> None:
 
 def test_result_of_several_targets_and_workers_fits_the_schema() -> None:
     with served() as (one, _), served() as (other, _):
-        result = printed("run", "--base-url", one, "--base-url", other, "--workers", "2", *FEW)
+        both = ["--base-url", one, "--base-url", other, "--balance", "round-robin"]
+        result = printed("run", *both, "--workers", "2", *FEW)
     assert len(result["loadgen"]["targets"]) == len(result["loadgen"]["workers"]) == 2
     assert problems(result) == []
 
