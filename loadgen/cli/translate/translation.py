@@ -28,14 +28,7 @@ PATHS = {
     "vllm-rerank": "/v1/rerank",
 }
 LONGEST = "10000000"  # tokens of a length without a maximum
-FIXED = {
-    "--base-url": 0,
-    "--balance": 0,
-    "--engine": 0,
-    "--model": 1,
-    "--tokenizer": 2,
-    "--backend": 3,
-}
+FIRST = ("--base-url", "--balance", "--engine", "--model", "--tokenizer", "--backend")
 
 
 class Translation:
@@ -104,7 +97,7 @@ class Translation:
         flags = dict(self._flags)
         if self._body:
             flags["--extra-body"] = (_without_marks(json.dumps(self._body)),)
-        ordered = sorted(flags.items(), key=lambda item: FIXED.get(item[0], len(FIXED)))
+        ordered = sorted(flags.items(), key=lambda item: [*FIRST, item[0]].index(item[0]))
         words = [word for flag, values in ordered for word in _written(flag, values)]
         return words + (self.own or [])
 
