@@ -34,6 +34,18 @@ def check(settings: RunFields) -> None:
     if settings.users is not None:
         ThinkTime.parse(settings.think_time)
     _check_duration(settings)
+    _check_warmup(settings)
+
+
+def _check_warmup(settings: RunFields) -> None:
+    if settings.warmup is None:
+        return
+    if settings.num_warmups:
+        raise BadInput("--warmup", "given together with --num-warmups", "leave one of the two out")
+    paced = math.isfinite(settings.request_rate) or settings.max_concurrency is not None
+    if not paced or settings.keeps_trace_times:
+        problem = "given without a rate or a concurrency that the whole run has"
+        raise BadInput("--warmup", problem, "give --rate or --max-concurrency, or --num-warmups")
 
 
 def check_class_data(

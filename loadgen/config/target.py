@@ -253,7 +253,6 @@ class TargetSettings:
         ENGINE,
         "number of servers to start; they share the requests and --devices",
         metavar="N",
-        tier=EVERYDAY,
     )
     devices: str | None = option(
         None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID"
