@@ -108,7 +108,7 @@ MISSING = [
     (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
     (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
     (
-        ["run", "--engine", "sim", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"],
+        ["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"],
         "--ray",
         "ray",
     ),

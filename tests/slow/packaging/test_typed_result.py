@@ -33,7 +33,7 @@ WRONG = {
     "loadgen.RunSettings(requst_rate=3)": "Unexpected keyword argument",
     "loadgen.RunSettings().replace(requst_rate=3)": "Unexpected keyword argument",
     'loadgen.RunSettings().replace(request_rate="fast")': "incompatible type",
-    "loadgen.run_sync(server=None)": "Unexpected keyword argument",
+    "loadgen.run_sync(loadgen.RunSettings(), server=None)": "Unexpected keyword argument",
     "loadgen.load('a.json').snapshot": "has no attribute",
 }
 
