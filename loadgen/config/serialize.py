@@ -27,7 +27,7 @@ from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
 SECRET = ("api_key", "header", "proxy")
-REMEDY = "see `loadgen run --help-all`"
+REMEDY = "see `loadgen help run`"
 IN_FILES: dict[Any, str] = EXPECTED | {
     bool: "true or false",
     tuple: "a list of texts",
@@ -69,7 +69,7 @@ def _field(key: Any) -> str:
     if name not in names:
         import difflib  # not before: it is slow to import
 
-        remedy = "see `loadgen run --help-all` for the names"
+        remedy = "see `loadgen help run` for the names"
         for near in difflib.get_close_matches(name, names, 1):
             meant = near.replace("_", "-") if "-" in str(key) else near
             remedy = f"did you mean {meant!r}?"
