@@ -317,8 +317,9 @@ class ClassResult(Struct, frozen=True, kw_only=True):
             run.settings.request_classes, run.snapshot.classes, strict=False
         ):
             limits = slo.parse_goodput(run.settings.of_class(request_class).goodput)
-            left, good = ended_by(part.outcomes, Cause.USER), part.counters["good"]
-            is_judged, stayed = is_goodput_known(limits, run.snapshot), part.ended - left
+            left = ended_by(part.outcomes, Cause.USER)
+            stayed = part.ended - left
+            good = part.counters["good"] if is_goodput_known(limits, run.snapshot) else None
             results.append(
                 cls(
                     name=request_class.name,
@@ -327,10 +328,8 @@ class ClassResult(Struct, frozen=True, kw_only=True):
                     model=request_class.model,
                     left=left,
                     error_rate=part.failures.server_rate,
-                    goodput_requests_per_s=throughput.per_second(good, run.snapshot)
-                    if is_judged
-                    else None,
-                    good_share=good / stayed if is_judged and stayed else None,
+                    goodput_requests_per_s=throughput.per_second(good, run.snapshot),
+                    good_share=good / stayed if good is not None and stayed else None,
                     slo=judge_limits(request_class.slo, part, run.settings.latency_from),
                     **_part_fields(run, part),
                 )

@@ -335,7 +335,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             more: Fields that a subclass has besides.
         """
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
-        counters, failures = snapshot.counters, snapshot.failures
+        counters, failures, stop = snapshot.counters, snapshot.failures, run.trailer.stopped
         latencies = Distributions.of(snapshot, percentiles)
         classes, decoded = ClassResult.each(run), counters["decode_tokens"]
         is_steady = next((check.ok for check in checks if check.name == PILE_UP), None)
@@ -369,9 +369,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.trailer.no_answer_since_s,
-            stopped=None
-            if run.trailer.stopped is None
-            else from_json_values(run.trailer.stopped, Stop),
+            stopped=None if stop is None else from_json_values(stop, Stop),
             cancelled=Cancelled(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off),
             silent_streams=SilentStreams(
                 count=counters["silent_streams"],
