@@ -31,8 +31,16 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.run_page import charts
 from loadgen.report.run_state import answer_rate
-from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
-from loadgen.report.sections.glossary import term
+from loadgen.report.sections import (
+    client,
+    groups,
+    latencies,
+    outcomes,
+    server,
+    term,
+    tokens,
+    verdict,
+)
 from loadgen.report.summary_line import answer_badge, belief_parts, state_parts
 from loadgen.report.tool_block import tool_block
 from loadgen.util.number_format import latency_unit, three_digits
