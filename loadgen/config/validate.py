@@ -91,6 +91,7 @@ _RUN_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
         ),
         Range("0 or more", 0, FINITE),
     ),
+    (("warmup",), Range("a time above 0", ABOVE_0, MAX_DURATION_S)),
     (("num_warmups",), Range(f"at most {MAX_WARMUPS:,}", 0, MAX_WARMUPS)),
     (SEED_FIELDS, Range("less than 2**63", 0, (1 << 63) - 1)),
     (("max_error_rate",), Range("a share between 0 and 1", 0, 1)),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
-from loadgen.config.target import wants_engine
 from loadgen.engines.launch import ports
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 
 async def run(
-    settings: RunSettings | None = None,
+    settings: RunSettings,
     *,
     server: Server | None = None,
     dataset: Dataset | None = None,
@@ -55,8 +54,7 @@ async def run(
     `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do.
         server: The server, if it serves already, with the settings of this run as they are for it.
         dataset: Prompts of the caller, instead of those that the settings name.
         on_progress: Called a few times a second.
@@ -74,7 +72,7 @@ async def run(
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
-    requested = endpoints.checked(settings or RunSettings())
+    requested = endpoints.checked(settings)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files.scratch_folder())
         if server is None:
@@ -179,8 +177,8 @@ async def serving(
     """
     if not own_data:
         _check_data(settings)
-    if wants_engine(settings):
-        early_check = check if settings.engine and not own_data else lambda settings: None
+    if settings.engine is not None:
+        early_check = (lambda settings: None) if own_data else check
         async with start_engine_server(settings, early_check, on_progress) as server:
             yield server
     else:
