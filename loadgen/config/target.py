@@ -114,6 +114,13 @@ class TargetSettings:
     api_key: str | None = option(
         None, TARGET, "bearer token, or @FILE with the token (OPENAI_API_KEY)", metavar="@FILE|KEY"
     )
+    api_key_command: str | None = option(
+        None,
+        TARGET,
+        "shell command that prints the bearer token, such as 'gcloud auth print-access-token'; it "
+        "runs again when the token ends, or a server answers 401",
+        metavar="CMD",
+    )
     api_key_header: str | None = option(
         None,
         TARGET,

@@ -187,6 +187,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     client: ClientTotals
     workers: Annotated[list[Worker], "How each worker ended."] = []
     server: Annotated[ServerMetrics | None, "Server metrics; null: there are none."] = None
+    key_renewals: Annotated[
+        int, "How often --api-key-command has printed another key while the run went on."
+    ] = 0
     server_calls: Annotated[
         list[ServerCallResult],
         "Calls to the servers that are not part of the load (--profile, --call-before), in order.",
@@ -403,6 +406,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             client=ClientTotals.of(run),
             workers=from_json_values(run.workers, list[Worker]),
             server=ServerMetrics.of(run),
+            key_renewals=run.trailer.facts.get("key_renewals", 0),
             server_calls=[ServerCallResult(**structs.asdict(call)) for call in run.trailer.calls],
             prefix_cache=PrefixCache.of(run),
             provenance=Provenance.from_dict(run.header.provenance),
