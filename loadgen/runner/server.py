@@ -208,13 +208,16 @@ def _rows(answer: Any) -> dict[str, dict[str, Any]]:
 
 
 async def _with_tokenizer(settings: RunSettings) -> RunSettings:
-    """Return settings with loadgen's own tokenizer, if that of the model is not to be had."""
+    """Return settings with tiktoken's encoding of the model, or loadgen's own tokenizer, if that
+    of the model is not to be had.
+    """
     name = settings.tokenizer
     if name is None or not settings.adapts:
         return settings
     if await asyncio.to_thread(tokenizers.is_available, name):
         return settings
-    return settings.replace(tokenizer=BUILT_IN_TOKENIZER)
+    encoding = await asyncio.to_thread(tokenizers.of_openai, settings.model or name)
+    return settings.replace(tokenizer=encoding or BUILT_IN_TOKENIZER)
 
 
 def _is_anthropic(answer: Any) -> bool:
