@@ -138,8 +138,7 @@ class TargetSettings:
     api_key_command: str | None = option(
         None,
         TARGET,
-        "shell command that prints the bearer token, such as 'gcloud auth print-access-token'; it "
-        "runs again when the token ends, or a server answers 401",
+        "command that prints the bearer token; it runs again when the token ends, or at status 401",
         metavar="CMD",
     )
     api_key_header: str | None = option(

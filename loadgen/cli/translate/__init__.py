@@ -51,7 +51,7 @@ def translate(text: str) -> Translation:
     tool = next((tool for tool in KNOWN if settings.keys() & {*tool.file_keys}), None)
     if tool is not None:
         return _of_file(tool, settings)
-    words = shell_words.split(content)
+    words = _innermost(shell_words.split(content))
     found = _command(words)
     if found is None and (typed := _container(words)):
         return _of_words(GUIDELLM, typed, Translation(GUIDELLM.title, typed))
@@ -181,6 +181,18 @@ def _container(words: Sequence[str]) -> list[str]:
         if re.match("GUIDELLM_[A-Z]", match[1])
     ]
     return [word for name, value in flags for word in (f"--{name}", value)]
+
+
+def _innermost(words: list[str]) -> list[str]:
+    """Return the words of a command that is one word of these, as in `bash -c '...'` or X='...';
+    else these.
+    """
+    for word in words if _command(words) is None else ():
+        assignment = ASSIGNMENT.fullmatch(word)
+        inner = shell_words.split(assignment[2] if assignment else word)
+        if _command(inner) is not None:
+            return inner
+    return words
 
 
 def _command(words: Sequence[str]) -> tuple[Tool, int, int] | None:

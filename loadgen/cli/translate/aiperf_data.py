@@ -155,7 +155,7 @@ def _rows(given: Given, result: Translation, kind: str, path: str, maximum: str)
         answers = answers.split(":")[1]
     if answers:
         result.put("--custom-output-len", answers)
-    else:
+    elif result.value("--backend") not in POOLING:
         result.unbounded()
 
 
