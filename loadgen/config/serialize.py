@@ -26,7 +26,7 @@ from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
-SECRET = ("api_key", "header", "proxy")
+SECRET = ("api_key", "api_key_command", "header", "proxy")
 REMEDY = "see `loadgen help run`"
 IN_FILES: dict[Any, str] = EXPECTED | {
     bool: "true or false",

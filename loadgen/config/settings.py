@@ -285,7 +285,8 @@ def public(settings: RunSettings) -> dict[str, Any]:
             value = str(value)
         values[field.name] = list(value) if isinstance(value, tuple) else value
     values["classes"] = list(map(redacted_class, settings.classes))
-    values["api_key"] = MARK if settings.api_key else None
+    for name in ("api_key", "api_key_command"):
+        values[name] = MARK if getattr(settings, name) else None
     values["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
     values["proxy"] = settings.proxy and redact_user(settings.proxy)
     values["engine_arg"] = [redact_flags(word) for word in settings.engine_arg]

@@ -138,6 +138,12 @@ class TargetSettings:
         metavar="@FILE|KEY",
         tier=FIRST,
     )
+    api_key_command: str | None = option(
+        None,
+        TARGET,
+        "command that prints the bearer token; it runs again when the token ends, or at status 401",
+        metavar="CMD",
+    )
     api_key_header: str | None = option(
         None,
         TARGET,

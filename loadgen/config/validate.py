@@ -378,6 +378,8 @@ def _check_target(settings: RunFields) -> None:
         "--session-header", settings.session_header, "give a name such as X-Session-ID, or none"
     )
     _check_session_token(settings)
+    if settings.api_key is not None and settings.api_key_command is not None:
+        raise BadInput("--api-key-command", "given together with --api-key", "leave one out")
     if settings.api_key_header is not None:
         _check_header_name(
             "--api-key-header", settings.api_key_header, "give a name such as api-key"

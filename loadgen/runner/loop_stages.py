@@ -68,9 +68,18 @@ class Opened:
             stack.push_async_callback(link.close)
             await link.open()
 
+    @property
+    def _all(self) -> list[Transport]:
+        return [*self.transports, *(probe.transport for probe in self.beside)]
+
+    def use(self, targets: tuple[Target, ...]) -> None:
+        """Send the next requests with the credentials of these targets."""
+        for transport, target in zip(self._all, (*targets, targets[0]), strict=False):
+            transport.use(target)
+
     def abandon(self, reason: str) -> None:
         """End requests in flight as cancelled."""
-        for transport in (*self.transports, *(probe.transport for probe in self.beside)):
+        for transport in self._all:
             transport.abandon(Outcome.CANCELLED, reason)
 
     def _transport(self, target: Target) -> Transport:

@@ -11,7 +11,8 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.records.header import RunHeader
 from loadgen.runner import server
-from loadgen.runner.server import Server, probe, request_targets
+from loadgen.runner.server import Server, probe
+from loadgen.workload.target import request_targets
 
 A, B = "http://a:8000", "http://b:8000"
 BOTH = RunSettings(base_url=(A, B))
