@@ -16,7 +16,7 @@ from loadgen.document import (
     Tone,
     page_writer,
 )
-from loadgen.report import gate, load_line, run_page
+from loadgen.report import gate, load_line, next_step, run_page
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
@@ -80,6 +80,7 @@ def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
 def opening(result: RunResult) -> Iterator[Block]:
     """Write the answer, the load and the banners of a run."""
     yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
+    yield from next_step.blocks(next_step.after_run(result))
     yield Paragraph.of(load_line.full_text(result))
     for banner in verdict.banners(result):
         yield Note("warning", banner, ())

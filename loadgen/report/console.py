@@ -7,7 +7,7 @@ from typing import Literal
 from loadgen.checks import PAST_THE_END
 from loadgen.config import slo
 from loadgen.document import Block, Cell, Items, Line, Paragraph, line, terminal_writer
-from loadgen.report import load_line, run_state, series_answer
+from loadgen.report import load_line, next_step, run_state, series_answer
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.sections import groups, latencies, outcomes, verdict
@@ -41,7 +41,8 @@ def render(
     blocks = list(_full(result) if form == "full" else _short(result, form))
     gap = [""] if isinstance(blocks[0], terminal_writer.APART) else []
     rows = terminal_writer.lines(blocks, width(screen))
-    return "\n".join([first, *gap, *rows, *map(_saved, saved), last]) + "\n"
+    following = next_step.lines(next_step.after_run(result), screen)
+    return "\n".join([first, *gap, *rows, *map(_saved, saved), last, *following]) + "\n"
 
 
 def render_series(
@@ -59,7 +60,8 @@ def render_series(
 
     rows = terminal_writer.lines(list(series.short(runs, is_brief=is_brief)), width(screen))
     answer = join_parts(series_answer.parts(runs), screen)
-    return "\n".join([*rows, *map(_saved, saved), answer]) + "\n"
+    following = next_step.lines(series_answer.next_step(runs), screen)
+    return "\n".join([*rows, *map(_saved, saved), answer, *following]) + "\n"
 
 
 def width(screen: Screen) -> int:
@@ -110,14 +112,14 @@ def _items(items: Iterable[Line | Cell]) -> Iterator[Items]:
 
 def _why_failed(result: RunResult) -> Iterator[Cell]:
     """Write what else is wrong, what the servers said of requests that failed, and what to do."""
-    told = run_state.PROBLEMS.get(run_state.state_of(result), (PAST_THE_END,))
+    told = next_step.PROBLEMS.get(run_state.state_of(result), (PAST_THE_END,))
     for check in result.checks:
         if check.name in told and check.ok is False:
-            yield verdict.finding_cell(check)
+            yield verdict.finding_cell(check, result)
     examples = list(islice(outcomes.examples(result, 1), MAX_LINES))
-    advice = [run_state.advice_on(name) for name, _ in examples]
+    advice = [next_step.advice_on(name) for name, _ in examples]
     for (_, example), text, following in zip(examples, advice, [*advice[1:], ""], strict=False):
-        yield (example, verdict.advice_line(text)) if text and text != following else (example,)
+        yield (example, *(verdict.advice_lines(text, result) if text != following else ()))
 
 
 def _saved(path: str) -> str:

@@ -24,7 +24,7 @@ from loadgen.document import (
     Tone,
 )
 from loadgen.metrics.failures import lost_text
-from loadgen.report import load_line
+from loadgen.report import load_line, next_step
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
@@ -85,6 +85,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     badge = _badge(result)
     yield Paragraph.of(load_line.full_text(result))
     yield badge
+    yield from next_step.blocks(next_step.after_run(result))
     answer = "".join(span.text for span in badge.text)
     yield from map(Paragraph.of, verdict.slo_lines(result, answer))
     yield _headline(result)

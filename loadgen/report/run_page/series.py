@@ -21,6 +21,7 @@ from loadgen.document import (
     line,
     prose,
 )
+from loadgen.report import next_step as step
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
@@ -29,7 +30,7 @@ from loadgen.report.run_state import Colour
 from loadgen.report.sections import verdict
 from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import level_of, level_text
-from loadgen.report.series_answer import is_simulated, load, parts, remarks
+from loadgen.report.series_answer import is_simulated, load, next_step, parts, remarks
 from loadgen.report.series_answer import title as kind_of
 from loadgen.report.series_rows import (
     FEW_VALUES,
@@ -80,6 +81,7 @@ def blocks(runs: Series) -> Iterator[Block]:
         # Coloured parts come first: the verdict, and why the series is partial.
         others.sort(key=lambda part: part[1] is Colour.NONE)
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
+    yield from step.blocks(next_step(runs))
     if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)
     if (chart := pareto_chart(runs)) is not None:
