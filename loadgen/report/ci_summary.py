@@ -16,11 +16,11 @@ from loadgen.document import (
     Tone,
     page_writer,
 )
-from loadgen.report import gate, load_line, next_step, run_page
+from loadgen.report import gate, load_line, run_page
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
-from loadgen.report.sections import latencies, verdict
+from loadgen.report.sections import latencies, next_step, verdict
 from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import four_digits, in_table, three_digits
 

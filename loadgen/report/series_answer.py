@@ -12,9 +12,9 @@ from loadgen.checks import Verdict
 from loadgen.config import slo
 from loadgen.config.option import flag
 from loadgen.report import load_line
-from loadgen.report import next_step as step
 from loadgen.report.result.series import Found, Point, Series
 from loadgen.report.run_state import MAX_NAMED, Colour
+from loadgen.report.sections import next_step as step
 from loadgen.report.series import (
     MIN_FOR_KNEE,
     TOO_FEW,

@@ -104,10 +104,10 @@ def test_each_row_has_the_form_of_the_recorded_one():
         assert re.sub(r"\d+", "1", own).rstrip() == form
 
 
-def test_an_empty_line_stands_before_the_block_and_after_it():
-    state, gap, begin, *below = render(result(RUN)).splitlines()
+def test_the_block_follows_the_state_and_an_empty_line_the_block():
+    state, begin, *below = render(result(RUN)).splitlines()
     assert state.startswith("OK")
-    assert (gap, begin) == ("", RECORDED[0])
+    assert begin == RECORDED[0]
     assert below[below.index("=" * 50) + 1] == ""
 
 
@@ -280,7 +280,7 @@ def test_every_check_is_listed_with_what_became_of_it():
 
 
 def test_the_checks_come_last_before_the_load():
-    *_, before, load, _ = below(checks=[Check("z", None, "n/a", "capped", "y", group="B")])
+    *_, before, load, _, _ = below(checks=[Check("z", None, "n/a", "capped", "y", group="B")])
     assert (before, load[:6]) == ("", "Load: ")
     titles = [line for line in below(checks=[red()]) if line.startswith(("The client: ", "All "))]
     assert [title.partition(":")[0] for title in titles] == ["The client", "All checks"]
@@ -364,14 +364,29 @@ def test_outcomes_are_counted_with_an_example_of_each_failure_in_one_line():
 
 @pytest.mark.parametrize("form", ["brief", "block"])
 @pytest.mark.parametrize("answers", [[], [steady(0)]])
-def test_failures_of_a_short_report_are_an_item_each_with_its_advice(form, answers):
+def test_failures_of_a_short_report_are_an_item_each_and_the_next_step_is_their_advice(
+    form, answers
+):
     records = [*answers, failed(1, Outcome.STATUS), failed(2, Outcome.REFUSED)]
-    assert render(result(records), form=form).splitlines()[1:5] == [
+    records.append(failed(3, Outcome.STATUS))  # the most frequent way comes first
+    lines = render(result(records), form=form).splitlines()
+    assert lines[1:3] == [
         "- status(503): request 1, first token: why",
-        "  -> read the log of the server",
         "- refused: request 2, waiting: why",
-        "  -> check that the server runs, and --base-url",
     ]
+    advice = "read the log of the server; check that the server runs, and --base-url"
+    assert lines[-1] == f"next: {advice}"
+
+
+def test_failures_of_a_run_that_did_not_fail_have_their_advice():
+    records = [*RUN, failed(30, Outcome.STATUS)]
+    settings = RunSettings(max_error_rate=0.5, slo="ttft_p50<1ms")
+    lines = render(result(records, settings), form="brief").splitlines()
+    assert lines[1:3] == [
+        "- status(503): request 30, first token: why",
+        "  -> read the log of the server",
+    ]
+    assert lines[-1].startswith("next: lower the load: `loadgen search ")
 
 
 @pytest.mark.parametrize("form", ["brief", "block", "full"])
@@ -392,7 +407,9 @@ def test_an_overloaded_run_says_what_to_do_at_once(form):
     made["loadgen"]["overloaded"] = True
     lines = render(made, form=form).splitlines()
     assert lines[0].startswith("OVERLOADED")
-    assert lines[1:3] == ["- requests pile up: from 3 to 90 in 9 s", "  -> lower the rate"]
+    assert lines[1] == "- requests pile up: from 3 to 90 in 9 s"
+    assert lines[-1] == "next: lower the rate"
+    assert "-> lower the rate" not in "".join(lines)
 
 
 def test_rows_of_a_trace_that_were_left_out_are_counted():
@@ -411,7 +428,7 @@ def test_no_line_is_wider_than_100_columns_and_no_word_is_broken():
     records = [steady(0), failed(1, Outcome.STATUS, detail="many words " * 30)]
     made = result(records, checks=[red()], prompts={"rows_left_out": 3})
     rows = render(made).splitlines()
-    assert max(map(len, rows[:-1])) <= 100  # the last one is for pasting
+    assert max(map(len, rows[:-2])) <= 100  # the last ones are for pasting
     assert "many words " * 10 in " ".join(line.strip() for line in rows)
 
 

@@ -50,7 +50,8 @@ def folds(result: dict[str, Any]) -> dict[str, Note]:
 def test_answer_figures_and_two_charts_are_seen_and_all_else_is_folded() -> None:
     page = document([ran(RunSettings(slo="ttft_p99<1s"), SUSPECT)])
     shapes = [block.shape for block in page.blocks]
-    shown = ["paragraph", "badge", "facts", "drawing", "drawing"]  # the first is the load
+    # The load, the answer, the next step.
+    shown = ["paragraph", "badge", "paragraph", "facts", "drawing", "drawing"]
     assert shapes == [*shown, *["note"] * (len(shapes) - len(shown))]
     notes = [block for block in page.blocks if isinstance(block, Note)]
     assert all(note.folded for note in notes)
@@ -269,7 +270,8 @@ def test_limits_that_are_not_met_are_seen_below_the_badge_and_all_are_among_the_
     result = ran(RunSettings(slo=",".join(["ttft_p99<1s", *limits])))
     seen = document([result]).blocks
     badge = next(words(block.text) for block in seen if isinstance(block, Badge))
-    below = [words(block.text) for block in seen[2:] if isinstance(block, Paragraph)]
+    following, *below = [words(block.text) for block in seen[2:] if isinstance(block, Paragraph)]
+    assert following.startswith("next: lower the load: ")
     assert [line.partition(":")[0] for line in below] == [
         f"SLO {limit}" for limit in limits if f"{limit} " not in badge
     ]
@@ -418,7 +420,7 @@ def test_page_contains_the_block_of_vllm_as_it_is_printed() -> None:
     (code,) = folds(ran())["What vllm bench serve prints"].blocks
     assert isinstance(code, Code)
     assert code.text.startswith("============ Serving Benchmark Result ============\n")
-    assert f"\n\n{code.text}\n\n" in saved_json.render(ran())
+    assert f"\n{code.text}\n\n" in saved_json.render(ran())
 
 
 # -- the whole
@@ -479,8 +481,10 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     data = sweep(
         (1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), knee=2.0, partial="interrupted"
     )
+    for point in data["points"]:
+        point["result"]["completed"] = 100  # enough for a knee
     page = document([data])
-    about, of_load, badge, drawing, pareto, table, legend, remarks, runs = page.blocks
+    about, of_load, badge, following, drawing, pareto, table, legend, remarks, runs = page.blocks
     assert page.title == "2 requests/s meets ttft_p99 < 500 ms"
     assert isinstance(about, Paragraph)
     assert words(about.text).startswith("org/tiny, sweep over the request rate, ")
@@ -493,6 +497,8 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
         "partial: interrupted",
         "4 misses it",
     ]
+    assert isinstance(following, Paragraph)
+    assert words(following.text).startswith("next: load the server with at most 2 requests/s")
     assert isinstance(drawing, Drawing)
     assert isinstance(pareto, Drawing)
     assert isinstance(table, Table)

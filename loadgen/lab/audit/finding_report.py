@@ -30,7 +30,7 @@ from loadgen.document import (
 )
 from loadgen.lab.audit.finding import Finding, FindingGroup, Place
 from loadgen.lab.audit.kinds import KINDS, ORDER, link
-from loadgen.report import next_step
+from loadgen.report.sections import next_step
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import PLAIN, printable, wrap
 

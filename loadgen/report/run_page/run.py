@@ -24,7 +24,7 @@ from loadgen.document import (
     Tone,
 )
 from loadgen.metrics.failures import lost_text
-from loadgen.report import load_line, next_step
+from loadgen.report import load_line
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
@@ -32,7 +32,16 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.run_page import latency_charts, over_time
 from loadgen.report.run_state import answer_rate
-from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
+from loadgen.report.sections import (
+    client,
+    groups,
+    latencies,
+    next_step,
+    outcomes,
+    server,
+    tokens,
+    verdict,
+)
 from loadgen.report.sections.glossary import term
 from loadgen.report.summary_line import belief_parts, state_parts
 from loadgen.report.tool_block import tool_block

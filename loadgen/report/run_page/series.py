@@ -21,12 +21,12 @@ from loadgen.document import (
     line,
     prose,
 )
-from loadgen.report import next_step as step
 from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
 from loadgen.report.run_state import Colour
+from loadgen.report.sections import next_step as step
 from loadgen.report.sections import verdict
 from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import level_of, level_text

@@ -26,7 +26,6 @@ from loadgen.document import (
 from loadgen.metrics.failures import Failures, lost_text
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import NO_BOUND
-from loadgen.report import next_step
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import judge_limits
 from loadgen.report.run_state import has_failed
@@ -55,7 +54,7 @@ def reasons(result: RunResult, kind: NoteKind = "note") -> Iterator[Block]:
     why: list[Line | Cell] = [*map(line, banners(result)), *failed(result)]
     if why:
         yield Note.fold("Reasons and advice", Items(tuple(why)), kind=kind)
-    if notes := tuple(finding_cell(check, result) for check in result.notes):
+    if notes := tuple(map(finding_cell, result.notes)):
         yield Note.fold("Bear in mind", Items(notes))
 
 
@@ -80,25 +79,30 @@ def checks(result: RunResult) -> Note:
     return Note.fold(f"{what}: {_verdict_summary(result)}", *blocks)
 
 
-def failed(result: RunResult) -> Iterator[Cell]:
-    """Write each check that failed, those of one advice with it, and what explains them."""
+def failed(result: RunResult, said: str = "") -> Iterator[Cell]:
+    """Write each check that failed, those of one advice with it, and what explains them.
+
+    Args:
+        result: The result.
+        said: The advice that is given elsewhere, and not repeated.
+    """
     useless = (TOO_FEW_FOR_SLO,) if has_failed(result) else ()  # more requests would fail as well
     told = (check for check in result.failed_checks if check.name not in useless)
     for advice, checks in groupby(told, lambda check: check.advice):
-        yield (*map(_finding, checks), *advice_lines(advice, result))
+        yield (*map(_finding, checks), *advice_lines(advice, said))
     if because := ", ".join(f"{check.name} {check.value}" for check in result.explanations):
         yield cell(f"explained by: {because}")
 
 
-def advice_lines(advice: str, result: RunResult) -> Iterator[Line]:
-    """Write what to do; nothing if the next step of the result says it."""
-    if advice not in next_step.after_run(result):
+def advice_lines(advice: str, said: str) -> Iterator[Line]:
+    """Write what to do; nothing if it is said elsewhere."""
+    if advice not in said:
         yield line("-> ", *prose(advice))
 
 
-def finding_cell(check: Check, result: RunResult) -> Cell:
-    """Write what a check found, and what to do."""
-    return (_finding(check, check.value), *advice_lines(check.advice, result))
+def finding_cell(check: Check, said: str = "") -> Cell:
+    """Write what a check found, and what to do if that is not said elsewhere."""
+    return (_finding(check, check.value), *advice_lines(check.advice, said))
 
 
 def _finding(check: Check, what: str = "") -> Line:

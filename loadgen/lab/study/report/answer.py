@@ -17,7 +17,7 @@ REMEDIES = {
     NOT_YET: "`loadgen tune run` resumes it",
     BUDGET: "raise `budget` in the study, and run `loadgen tune run` again",
 }
-NEW_STORE = "correct that, and run the study in another store (`--store`)"
+NEW_STORE = "correct what failed, and run the study in another store (`--store`)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,10 @@ def next_step(findings: Findings) -> str:
     rival, last = findings.finalist, findings.confirmation
     if rival is None or last is None:
         return f"keep the baseline, or give the study other arms{also}"
-    if not findings.confirmed:
+    if rival.verdict is Verdict.NOT_SIGNIFICANT:
         return f"keep the baseline, or allow more starts (`decision.repeats` in the study){also}"
+    if not findings.confirmed:
+        return f"keep the baseline{also}"
     baseline = last.arm(last.reference).planned
     change = changed_parameters(rival.planned, baseline)
     after = ", after a repeat on an idle machine" if answer(findings).doubt else ""

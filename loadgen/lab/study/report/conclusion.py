@@ -17,7 +17,7 @@ from loadgen.lab.study.report.arm_text import (
 )
 from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report import next_step as step
+from loadgen.report.sections import next_step as step
 from loadgen.util.number_format import first_of, percent, plural, signed
 
 COMMAND = "Serving Command"

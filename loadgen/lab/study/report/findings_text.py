@@ -24,8 +24,8 @@ from loadgen.lab.study.report.answer import answer, next_step
 from loadgen.lab.study.spec.study import METRICS, Study
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.report import load_line
-from loadgen.report import next_step as following
 from loadgen.report.console import USUAL_WIDTH
+from loadgen.report.sections import next_step as following
 from loadgen.report.sections.verdict import SIMULATED
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan

@@ -137,7 +137,7 @@ def _after_a_miss(result: RunResult) -> str:
     settings = result.provenance.settings
     if not settings.slo or not _is_searchable(settings):
         return "lower the load, or make the server faster"
-    what, command = _search(result, settings.slo)
+    what, command = _search(settings, settings.slo)
     return f"lower the load: {command}, with {FLAGS}, finds the highest {what} that meets the SLO"
 
 
@@ -152,7 +152,7 @@ def _after_success(result: RunResult) -> str:
     if not _is_searchable(settings):
         return ""
     metric = "ttft" if result.streams else "e2el"
-    what, command = _search(result, settings.slo or f"{metric}_p99<500ms")
+    what, command = _search(settings, settings.slo or f"{metric}_p99<500ms")
     return f"{command}, with {FLAGS}, finds the highest {what} within such limits"
 
 
@@ -162,9 +162,10 @@ def _values(result: RunResult) -> int:
     return request_count(slo.distribution(metric, result.latency_from), result)
 
 
-def _search(result: RunResult, limits: str) -> tuple[str, str]:
+def _search(settings: RunSettings, limits: str) -> tuple[str, str]:
     """Name what a search would find, and write its command."""
-    over = "concurrency" if result.closed_loop else "rate"
+    is_closed = math.isinf(settings.request_rate) and settings.max_concurrency is not None
+    over = "concurrency" if is_closed else "rate"
     return over, search_command(limits, over)
 
 
