@@ -30,7 +30,7 @@ ADVICE = {
     "status(404)": "check --base-url, --endpoint, --backend and --model",
     "status(429)": "the server limits the rate: lower --rate, or send again with --retry",
     "status(5": "read the log of the server",
-    "status": "the server says why: see above",
+    "status": "read the message of the server above, and change the request",
     "refused": "check that the server runs, and --base-url",
     "dns_error": "check the host in --base-url",
     "connect_timeout": "check that the host can be reached, and --base-url",
