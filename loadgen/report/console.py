@@ -41,7 +41,8 @@ def render(
     blocks = list(_full(result) if form == "full" else _short(result, form))
     rows = terminal_writer.lines(blocks, width(screen))
     following = next_step.lines(next_step.after_run(result), screen)
-    return "\n".join([first, *rows, *map(_saved, saved), last, *following]) + "\n"
+    files = (f"Saved: {printable(path)}" for path in saved)
+    return "\n".join([first, *rows, *files, last, *following]) + "\n"
 
 
 def render_series(
@@ -59,8 +60,9 @@ def render_series(
 
     rows = terminal_writer.lines(list(series.short(runs, is_brief=is_brief)), width(screen))
     answer = join_parts(series_answer.parts(runs), screen)
-    following = next_step.lines(series_answer.next_step(runs), screen)
-    return "\n".join([*rows, *map(_saved, saved), answer, *following]) + "\n"
+    following = next_step.lines(series_answer.after_series(runs), screen)
+    files = (f"Saved: {printable(path)}" for path in saved)
+    return "\n".join([*rows, *files, answer, *following]) + "\n"
 
 
 def width(screen: Screen) -> int:
@@ -88,7 +90,9 @@ def _short(result: RunResult, form: Form) -> Iterator[Block]:
         yield from _items(_why_failed(result))
     if form != "brief":
         yield tool_block(result)
-    named = _table_rows(result)
+    # Of the latencies on the clock of the result.
+    names = {slo.distribution(metric, result.latency_from) for metric in TABLE}
+    named = [row for row in latencies.distributions(result) if row[0] in names]
     yield latencies.table(result, named)
     yield from map(Paragraph.of, latencies.marks(result, named))
     yield from groups.blocks(result, groups.MAX_TURNS)
@@ -96,12 +100,6 @@ def _short(result: RunResult, form: Form) -> Iterator[Block]:
     checks = verdict.failed(result, said=next_step.after_run(result))
     yield from _items(chain(interruptions, limits, checks))
     yield Paragraph.of(f"Load: {load_line.full_text(result)}")
-
-
-def _table_rows(result: RunResult) -> list[tuple[str, str]]:
-    """List the latencies on the clock of the result."""
-    names = {slo.distribution(metric, result.latency_from) for metric in TABLE}
-    return [(name, title) for name, title in latencies.distributions(result) if name in names]
 
 
 def _items(items: Iterable[Line | Cell]) -> Iterator[Items]:
@@ -123,7 +121,3 @@ def _why_failed(result: RunResult) -> Iterator[Cell]:
     advice = [next_step.advice_on(name) for name, _ in examples]
     for (_, example), text, following in zip(examples, advice, [*advice[1:], ""], strict=False):
         yield (example, *(verdict.advice_lines(text, said) if text != following else ()))
-
-
-def _saved(path: str) -> str:
-    return f"Saved: {printable(path)}"

@@ -14,19 +14,21 @@ from loadgen.config.option import flag
 from loadgen.report import load_line
 from loadgen.report.result.series import Found, Point, Series
 from loadgen.report.run_state import MAX_NAMED, Colour
-from loadgen.report.sections import next_step as step
+from loadgen.report.sections import next_step
 from loadgen.report.series import (
     MIN_FOR_KNEE,
     TOO_FEW,
+    Row,
     fewest_requests,
+    has_tokens,
     is_highest_level,
     judgeable_points,
     knee_candidate,
     level_of,
     level_text,
     level_with_unit,
+    rows,
 )
-from loadgen.report.series_rows import Row, has_tokens, rows
 from loadgen.report.summary_line import VERDICT_COLOURS, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, value_range
 
@@ -260,7 +262,7 @@ def _repeated_parts(series: Series) -> Iterator[Part]:
     yield (f"{runs} of one load, {series.load}" if series.points else "No run ended"), Colour.NONE
 
 
-def next_step(series: Series) -> str:
+def after_series(series: Series) -> str:
     """Say what to do after a series, in one sentence; empty if no run has ended."""
     if not series.points:
         return ""
@@ -268,7 +270,7 @@ def next_step(series: Series) -> str:
         ways = Counter[str]()
         for point in series.points:
             ways.update(point.result.findings.outcomes)
-        return step.on_failures(ways)
+        return next_step.on_failures(ways)
     if series.found is not None:
         return _after_search(series, series.found)
     if series.load is not None:
@@ -289,7 +291,7 @@ def _after_search(series: Series, found: Found) -> str:
         return f"loosen {', '.join(missed) or 'the limits'}, or make the server faster"
     level = level_with_unit(found.level, series.over)
     again = f'`loadgen run {_flag(series, found.level)} --num-runs 3 --slo "{series.slo}"`'
-    return f"load the server with at most {level}; to confirm it: {again}, with {step.FLAGS}"
+    return f"load the server with at most {level}; to confirm it: {again}, with {next_step.FLAGS}"
 
 
 def _after_slo_sweep(series: Series, limits: str) -> str:
@@ -298,16 +300,16 @@ def _after_slo_sweep(series: Series, limits: str) -> str:
     met = [row.level for row in shown if row.judged.met]
     missed = [row.level for row in shown if row.judged.met is False]
     begin = met[-1] if met else shown[0].level / 2
-    search = step.search_command(limits, over, begin if math.isfinite(begin) else None)
+    search = next_step.search_command(limits, over, begin if math.isfinite(begin) else None)
     if met and missed and missed[0] < met[-1]:
         most = max(point.result.numbers.num_prompts for point in series.points)
         return f"repeat it with more requests, `--num-prompts {4 * most}`: the levels contradict"
     if not met:
-        return f"try lower loads: {search}, with {step.FLAGS}, finds the highest that meets it"
+        return f"try lower loads: {search}, with {next_step.FLAGS}, finds the highest that meets it"
     level = level_with_unit(met[-1], over)
     return (
         f"load the server with at most {level}, or find the limit above it: {search}, with "
-        f"{step.FLAGS}"
+        f"{next_step.FLAGS}"
     )
 
 
@@ -322,15 +324,15 @@ def _after_sweep(series: Series) -> str:
         return f"try higher levels: `{_flag(series, *higher)}`"
     level = level_with_unit(best.level, series.over)
     metric = "ttft" if has_tokens(series) else "e2el"
-    search = step.search_command(f"{metric}_p99<500ms", series.over, level_of(best))
+    search = next_step.search_command(f"{metric}_p99<500ms", series.over, level_of(best))
     return (
-        f"load the server with at most {level}, or choose limits: {search}, with {step.FLAGS}, "
+        f"load the server with at most {level}, or choose limits: {search}, with {next_step.FLAGS}, "
         "finds the highest load within them"
     )
 
 
 def _flag(series: Series, *levels: float) -> str:
-    return f"{flag(step.LEVELS[series.over])} {','.join(map(level_text, levels))}"
+    return f"{flag(next_step.LEVELS[series.over])} {','.join(map(level_text, levels))}"
 
 
 def _is_short_of_knee(series: Series) -> bool:

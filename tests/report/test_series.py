@@ -8,9 +8,8 @@ import pytest
 from loadgen.checks import Check
 from loadgen.report import render_series
 from loadgen.report.result.series import Series
-from loadgen.report.series import MIN_FOR_KNEE, REPEATED, TOO_FEW
-from loadgen.report.series_answer import next_step, parts, slo_text
-from loadgen.report.series_rows import rows, table
+from loadgen.report.series import MIN_FOR_KNEE, REPEATED, TOO_FEW, rows, table
+from loadgen.report.series_answer import after_series, parts, slo_text
 from loadgen.report.summary_line import Colour
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
@@ -482,7 +481,7 @@ def test_next_step_of_a_search_is_the_load_to_use_or_what_to_change(
     found: dict[str, Any], told: str
 ) -> None:
     data = together(result(4.0, 200 if found["end"] == "none" else 20), **found)
-    assert next_step(Series.from_dict(data)).startswith(told)
+    assert after_series(Series.from_dict(data)).startswith(told)
 
 
 @pytest.mark.parametrize(
@@ -502,13 +501,13 @@ def test_next_step_of_a_sweep_is_the_load_to_use_or_where_to_look(
 ) -> None:
     points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
     data = together(*points, kind="sweep")
-    assert next_step(Series.from_dict(data)).startswith(told)
+    assert after_series(Series.from_dict(data)).startswith(told)
 
 
 def test_next_step_of_a_sweep_without_limits_follows_from_its_knee() -> None:
     def told(*levels: tuple[float, float]) -> str:
         points = [swept(level, e2el) for level, e2el in levels]
-        return next_step(Series.from_dict(together(*points, kind="sweep") | {"slo": None}))
+        return after_series(Series.from_dict(together(*points, kind="sweep") | {"slo": None}))
 
     assert told((1.0, 200.0), (2.0, 100.0), (4.0, 900.0)).startswith(
         "load the server with at most 2 requests/s, or choose limits: `loadgen search "

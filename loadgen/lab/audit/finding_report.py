@@ -52,7 +52,7 @@ def document(groups: Sequence[FindingGroup], files: int, folder: Path) -> Docume
     )
     badge = Badge(kind, line(_counted(groups, files)))
     names = _short_names(groups)
-    following = next_step.blocks(_next_step(groups, names))
+    following = next_step.blocks(_after_audit(groups, names))
     blocks = _blocks(groups, names, folder)
     return Document("Audit of published results", (badge, *following, *blocks))
 
@@ -66,7 +66,7 @@ def full_text(groups: Sequence[FindingGroup], files: int, columns: int) -> str:
         columns: How long a line may be.
     """
     paths = {group.worst.place.file: group.worst.place.file for group in groups}
-    following = next_step.blocks(_next_step(groups, paths))
+    following = next_step.blocks(_after_audit(groups, paths))
     count = Paragraph.of(_counted(groups, files))
     return terminal_writer.text((*_blocks(groups, paths, Path()), count, *following), columns)
 
@@ -93,7 +93,7 @@ def text(groups: Sequence[FindingGroup], files: int, columns: int | None = None)
             linked.add(finding.rule)
             lines.append(f"  see {link(finding.rule)}")
     lines.append(_counted(groups, files))
-    lines += next_step.lines(_next_step(groups, names), PLAIN)
+    lines += next_step.lines(_after_audit(groups, names), PLAIN)
     shown = list(map(printable, lines))
     if columns is not None:
         shown = list(chain.from_iterable(wrap(line, columns, "      ") for line in shown))
@@ -147,7 +147,7 @@ def _counted(groups: Sequence[FindingGroup], files: int) -> str:
     return f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes"
 
 
-def _next_step(groups: Sequence[FindingGroup], names: Mapping[str, str]) -> str:
+def _after_audit(groups: Sequence[FindingGroup], names: Mapping[str, str]) -> str:
     """Say where to begin: at the worst finding, which is the first."""
     if not groups:
         return "draft a study of the page, to measure it again: `loadgen import --make-study`"

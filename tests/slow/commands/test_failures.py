@@ -8,7 +8,6 @@ import pytest
 
 from loadgen.testing.process import started
 from tests.helpers.command_line import SHORT, TOKENIZER, loadgen
-from tests.helpers.console_lines import whole
 
 RUN = [
     "--backend",

@@ -66,7 +66,7 @@ def answer(findings: Findings) -> Answer:
     return Answer(shown, outcome, doubt, first.partition(", limit ")[0])
 
 
-def next_step(findings: Findings) -> str:
+def after_study(findings: Findings) -> str:
     """Say what to do after a study, or to go on with it, in one sentence."""
     if findings.open:
         return REMEDIES.get(findings.open, NEW_STORE)
