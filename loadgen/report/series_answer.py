@@ -305,12 +305,9 @@ def _after_slo_sweep(series: Series, limits: str) -> str:
         most = max(point.result.numbers.num_prompts for point in series.points)
         return f"repeat it with more requests, `--num-prompts {4 * most}`: the levels contradict"
     if not met:
-        return f"try lower loads: {search}, with {next_step.FLAGS}, finds the highest that meets it"
+        return f"try lower loads: {search}, finds the highest that meets it"
     level = level_with_unit(met[-1], over)
-    return (
-        f"load the server with at most {level}, or find the limit above it: {search}, with "
-        f"{next_step.FLAGS}"
-    )
+    return f"load the server with at most {level}, or find the limit above it: {search}"
 
 
 def _after_sweep(series: Series) -> str:
@@ -326,8 +323,8 @@ def _after_sweep(series: Series) -> str:
     metric = "ttft" if has_tokens(series) else "e2el"
     search = next_step.search_command(f"{metric}_p99<500ms", series.over, level_of(best))
     return (
-        f"load the server with at most {level}, or choose limits: {search}, with {next_step.FLAGS}, "
-        "finds the highest load within them"
+        f"load the server with at most {level}, or choose limits: {search}, finds the highest "
+        "load within them"
     )
 
 

@@ -106,7 +106,7 @@ def search_command(limits: str, over: str, first: float | None = None) -> str:
     flags = " --over concurrency" if over == "concurrency" else ""
     if first is not None:
         flags += f" {flag(LEVELS[over])} {first:g}"
-    return f'`loadgen search{flags} --slo "{limits}"`'
+    return f'`loadgen search{flags} --slo "{limits}"`, with {FLAGS}'
 
 
 def _failed(result: RunResult, *names: str) -> Check | None:
@@ -138,7 +138,7 @@ def _after_a_miss(result: RunResult) -> str:
     if not settings.slo or not _is_searchable(settings):
         return "lower the load, or make the server faster"
     what, command = _search(settings, settings.slo)
-    return f"lower the load: {command}, with {FLAGS}, finds the highest {what} that meets the SLO"
+    return f"lower the load: {command}, finds the highest {what} that meets the SLO"
 
 
 def _after_success(result: RunResult) -> str:
@@ -153,7 +153,7 @@ def _after_success(result: RunResult) -> str:
         return ""
     metric = "ttft" if result.streams else "e2el"
     what, command = _search(settings, settings.slo or f"{metric}_p99<500ms")
-    return f"{command}, with {FLAGS}, finds the highest {what} within such limits"
+    return f"{command}, finds the highest {what} within such limits"
 
 
 def _values(result: RunResult) -> int:
