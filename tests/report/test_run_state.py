@@ -18,8 +18,8 @@ from loadgen.report.sections.latencies import few_mark, large_client_errors
 from loadgen.report.summary_line import summary_line
 from loadgen.stats.percentile_confidence_interval import least_samples
 from tests.helpers import saved_json
+from tests.helpers.console_reports import RECORDED
 from tests.helpers.run_facts import due_at, failed, result, steady
-from tests.report.test_console import RECORDED
 
 SUCCESSES = (0, 1, 2, 3, 11, 12)
 FAILURES = (Outcome.STATUS, Outcome.REFUSED, Outcome.TRUNCATED, Outcome.CLIENT_ERROR)
