@@ -38,10 +38,10 @@ from loadgen.report.sections import (
     next_step,
     outcomes,
     server,
+    term,
     tokens,
     verdict,
 )
-from loadgen.report.sections.glossary import term
 from loadgen.report.summary_line import answer_badge, belief_parts, state_parts
 from loadgen.report.tool_block import tool_block
 from loadgen.util.number_format import latency_unit, three_digits
