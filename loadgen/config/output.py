@@ -138,7 +138,7 @@ class OutputSettings:
         tier=EVERYDAY,
     )
     quiet: bool = option(
-        False, OUTPUT, "show no progress, and only the last line of the report", tier=EVERYDAY
+        False, OUTPUT, "show no progress, and only the answer of the report", tier=EVERYDAY
     )
     brief: bool = option(
         False,

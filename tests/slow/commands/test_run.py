@@ -80,7 +80,7 @@ def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
     assert own["tokens"]["output_counted_by"] == "usage"
     assert own["tokens"]["input_as_planned"] == 200
     assert "Serving Benchmark Result" in done.stderr
-    assert done.stderr.splitlines()[-1].endswith(" | simulated engine")
+    assert done.stderr.splitlines()[-2].endswith(" | simulated engine")
 
 
 def test_saved_result_is_rendered_identically(tmp_path: Path) -> None:
