@@ -14,6 +14,7 @@ from loadgen.config.option import ENGINE, SAMPLING, TARGET, option, settings_cla
 from loadgen.errors import BadInput
 from loadgen.util.redaction import split_header
 
+Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
@@ -37,6 +38,7 @@ OPTIONAL = (
 )
 
 NO_HEADER = "none"  # value of --session-header
+AIOHTTP: Transport = "aiohttp"
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
 FROM_ENVIRONMENT = "env"  # value of --proxy
@@ -160,6 +162,13 @@ class TargetSettings:
     )
     unix_socket: str | None = option(
         None, TARGET, "Unix socket on which the server listens", metavar="PATH"
+    )
+    transport: Transport = option(
+        "compiled",
+        TARGET,
+        "what sends and reads: compiled, whose times are the kernel's, or aiohttp, whose times are "
+        "those of reading; it also reads compressed answers, and needs no CONNECT of a proxy "
+        "(compiled; aiohttp if the server compresses)",
     )
     server_metrics: tuple[str, ...] = option(
         (),
