@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from loadgen.config.data import DataSettings
 from loadgen.config.load import CacheSettings, LoadSettings
-from loadgen.config.option import SCALE, flag, option, settings_class
+from loadgen.config.option import EVERYDAY, SCALE, flag, option, settings_class
 from loadgen.config.output import OutputSettings
 from loadgen.config.target import ServerCallSettings, TargetSettings
 from loadgen.errors import BadInput, LoadgenError
@@ -27,6 +27,7 @@ class ScaleSettings:
         SCALE,
         "processes on each machine that share the requests; auto depends on its cores",
         metavar="N|auto",
+        tier=EVERYDAY,
     )
     ray: str | None = option(
         None,
