@@ -191,9 +191,8 @@ class TargetSettings:
     transport: Transport = option(
         "compiled",
         TARGET,
-        "what sends and reads: compiled, whose times are the kernel's, or aiohttp, whose times are "
-        "those of reading; it also reads compressed answers, and needs no CONNECT of a proxy "
-        "(compiled; aiohttp if the server compresses)",
+        "what sends and reads: compiled, with the kernel's times, or aiohttp, with times of "
+        "reading, which also reads compressed answers and needs no CONNECT of a proxy",
     )
     server_metrics: tuple[str, ...] = option(
         (),
