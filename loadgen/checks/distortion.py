@@ -10,6 +10,7 @@ from loadgen.checks.causes import cause_of
 from loadgen.checks.check import NONE, UNKNOWN, Bound, Check, explanation, inapplicable
 from loadgen.checks.sending import because, is_local, relief
 from loadgen.config import slo
+from loadgen.config.target import AIOHTTP
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms, statistic_ms
@@ -97,7 +98,7 @@ def distortion(run: RunData) -> list[Check]:
     ]
     return [
         *client_error(run),
-        _window(run.snapshot),
+        _window(run),
         _shared_cpu(run),
         _taken(run),
         *_starved(run),
@@ -197,15 +198,17 @@ def most_stall_ns(gap: float | None) -> float:
     )
 
 
-def _window(snapshot: Snapshot) -> Check:
+def _window(run: RunData) -> Check:
     """A server that has filled the receive window has to wait until the client reads."""
-    held = snapshot.counters["window_filled"]
-    about = f"of {plural(snapshot.ended, 'answer')} filled it before they were read"
+    name, held = "receive window filled", run.snapshot.counters["window_filled"]
+    if run.settings.transport == AIOHTTP:
+        return inapplicable(name, "aiohttp has read the answers")
+    about = f"of {plural(run.snapshot.ended, 'answer')} filled it before they were read"
     advice = (
         "the client read so late that the server had to wait: lower the load, or give the "
         "client a faster core"
     )
-    return NONE.check("receive window filled", held, about, advice)
+    return NONE.check(name, held, about, advice)
 
 
 def _shared_cpu(run: RunData) -> Check:

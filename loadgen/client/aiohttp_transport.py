@@ -68,7 +68,7 @@ class AiohttpTransport(Transport):
         self.encoder = RequestEncoder(target)
         self.active: set[Exchange] = set()
         self.heard_ns = 0
-        self._reuses = True
+        self._reuses = False
         super().__init__(target, timeouts)
         self._scanner = None if target.api.dialect is None else DialectScanner(target.api.dialect)
         self._dialing = (target.url, target.route, timeouts.connect / NS_PER_S or None, sources)
@@ -77,7 +77,7 @@ class AiohttpTransport(Transport):
 
     @property
     def reuses(self) -> bool:
-        """As of a `Transport`: what the last good response has shown."""
+        """As of a `Transport`: whether a connection has carried more than one."""
         return self._reuses
 
     @property
@@ -129,7 +129,7 @@ class AiohttpTransport(Transport):
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """As `Transport.abandon`."""
         super().abandon(outcome, detail)
-        for exchange in self._exchanges:
+        for exchange in list(self._exchanges):
             if exchange.record.outcome is None:  # it has no connection yet
                 exchange.task.cancel()
                 self._end_unsent(exchange.record, outcome, detail)
@@ -148,6 +148,7 @@ class AiohttpTransport(Transport):
         self.active.discard(carrier)
         carrier.leave()
         record = carrier.record
+        self._reuses = self._reuses or record.reused
         if record.first_byte:
             self.heard_ns = max(self.heard_ns, record.last_token or record.first_byte)
         if record.outcome is Outcome.REFUSED:
@@ -170,7 +171,7 @@ class AiohttpTransport(Transport):
             detail = f"{type(fault).__name__}: {fault}"
             exchange.response.abandon(Outcome.CLIENT_ERROR, detail, now_ns())
             self.hook.on_fault(fault)
-        self.ended(exchange)
+        self.hook.guarded(self.ended, exchange)
 
     async def _exchange(self, exchange: "Exchange") -> None:
         async with self._session.post(
@@ -183,7 +184,6 @@ class AiohttpTransport(Transport):
                 if exchange.complete:
                     return
         exchange.feed(None)
-        self._reuses = exchange.is_connected
 
 
 class RestingConnector(RouteConnector):
@@ -284,11 +284,6 @@ class Exchange(BytesPayload):
     def requests(self) -> int:
         """As of a Carrier."""
         return 0 if self._protocol is None else self._protocol.requests
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether its connection is open."""
-        return self._protocol is not None and self._protocol.is_connected()
 
     def abandon(self, outcome: Outcome, detail: str, at_ns: int) -> None:
         """As of a Carrier."""
