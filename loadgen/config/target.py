@@ -22,6 +22,7 @@ from loadgen.config.option import (
 from loadgen.errors import BadInput
 from loadgen.util.redaction import split_header
 
+Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
@@ -45,6 +46,7 @@ OPTIONAL = (
 )
 
 NO_HEADER = "none"  # value of --session-header
+AIOHTTP: Transport = "aiohttp"
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
 FROM_ENVIRONMENT = "env"  # value of --proxy
@@ -194,6 +196,12 @@ class TargetSettings:
     )
     unix_socket: str | None = option(
         None, TARGET, "Unix socket on which the server listens", metavar="PATH"
+    )
+    transport: Transport = option(
+        "compiled",
+        TARGET,
+        "what sends and reads: compiled, with the kernel's times, or aiohttp, with times of "
+        "reading, which also reads compressed answers and needs no CONNECT of a proxy",
     )
     server_metrics: tuple[str, ...] = option(
         (),
