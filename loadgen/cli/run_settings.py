@@ -10,9 +10,8 @@ from loadgen.cli.compat.vllm_rs import NUM_PROMPTS_FACTOR, NUM_RUNS
 from loadgen.config import presets, serialize, target
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.load import SEEDS, SWEPT
-from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, within
 from loadgen.util.redaction import KEY_VARIABLE, is_credential, split_header
 from loadgen.util.yaml_loader import loader
 
@@ -32,7 +31,7 @@ def settings(flag_values: dict[str, Any]) -> RunSettings:
     name, runs = swept(flag_values)
     if name is not None:
         raise BadInput(
-            flag(name), "takes one value here", "give one; only `loadgen run` takes several"
+            setting(name), "takes one value here", "give one; only `loadgen run` takes several"
         )
     return runs[0]
 
@@ -65,7 +64,7 @@ def swept(flag_values: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
         if lists:
             raise BadInput(
                 "--num-runs",
-                f"given with several values of {flag(next(iter(lists)))}",
+                f"given with several values of {setting(next(iter(lists)))}",
                 "give one of both",
             )
         name = "max_concurrency" if first.max_concurrency is not None else "request_rate"
@@ -80,8 +79,8 @@ def swept(flag_values: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
         return None, [first]
     if len(lists) > 1:
         raise BadInput(
-            flag(SWEPT[1]),
-            f"both it and {flag(SWEPT[0])} have several values",
+            setting(SWEPT[1]),
+            f"both it and {setting(SWEPT[0])} have several values",
             "give one of them a single value",
         )
     ((name, values),) = lists.items()
@@ -165,9 +164,5 @@ def _read(path: str) -> dict[str, Any]:
             f"{path} holds no settings",
             "write `name: value` lines, named like the flags",
         )
-    try:
+    with within("--config", path):
         return serialize.fields(fields)
-    except BadInput as error:
-        raise BadInput(
-            "--config", f"{path}: {error.field}: {error.problem}", error.remedy
-        ) from error

@@ -4,7 +4,7 @@ import json
 from typing import Literal
 
 from loadgen.config.option import DATA, option, settings_class
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_share
 
 Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner", "sglang"]
@@ -26,7 +26,7 @@ MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
 PREFIX_REPETITION = (
     "prefix_repetition"  # a data set whose prompts, or sessions, begin with one of a few prefixes
 )
-RANGE_RATIO = "--random-range-ratio"
+RANGE_RATIO = setting.random_range_ratio
 RANGE_RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
 

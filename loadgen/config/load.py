@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option, settings_class
 from loadgen.core.outcome import Outcome
+from loadgen.errors import setting
 
 SeedPurpose = Literal["arrivals", "prompts", "order"]
 SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
@@ -35,7 +36,7 @@ AxisName = Literal["rate", "concurrency"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)  # their names, as what a sweep or search varies
 CacheProtocol = Literal["as-is", "cold", "salted", "warm"]
 AS_IS, COLD, SALTED, WARM = get_args(CacheProtocol)
-CACHE = "--cache"
+CACHE = setting.cache
 
 
 @settings_class

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from loadgen.config.load import ALL_PROMPTS, EXCLUDED
 from loadgen.config.load_profile import CONCURRENCY, MAX_RATE, RATE
-from loadgen.config.option import flag
 from loadgen.config.request_class import CLASS, LORA_MODULES, RequestClass, total_rate
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
 from loadgen.config.user_behavior import ThinkTime
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 
 MAX_DURATION_S = 30 * 86400.0
 MAX_REQUESTS = 50_000_000
@@ -52,30 +51,22 @@ def check_class_data(
         return
     for request_class, class_settings in classes:
         if class_settings.keeps_trace_times:
-            problem = (
-                f"{request_class.name}: a trace with its own times cannot be mixed with "
-                "other classes"
-            )
-            raise BadInput(CLASS, problem, "add trace_times=ignore")
+            problem = "a trace with its own times cannot be mixed with other classes"
+            raise BadInput((CLASS, request_class.name), problem, "add trace_times=ignore")
         by_count = settings.num_prompts is not None or (
             settings.duration is None and settings.load_profile is None
         )
         is_burst = math.isinf(settings.request_rate) and not settings.rate_changes
         if class_settings.timed_by_data and (by_count or is_burst):
-            problem = (
-                f"{request_class.name}: it has sessions, and the number of their turns is "
-                "not known before"
-            )
+            problem = "it has sessions, and the number of their turns is not known before"
             loads = (
                 name
                 for name in ("users", "concurrency_profile")
                 if getattr(settings, name) is not None
             )
-            raise BadInput(
-                CLASS,
-                problem,
-                f"give --duration and --request-rate, and no {flag(next(loads, 'num_prompts'))}",
-            )
+            load = setting(next(loads, "num_prompts"))
+            remedy = f"give {setting.duration} and {setting.request_rate}, and no {load}"
+            raise BadInput((CLASS, request_class.name), problem, remedy)
 
 
 def _check_classes(settings: RunFields) -> None:
@@ -87,7 +78,7 @@ def _check_classes(settings: RunFields) -> None:
     if rate is not None:
         _check_class_rates(settings, rate)
     if settings.num_prompts == ALL_PROMPTS or settings.no_oversample:
-        name = "--no-oversample" if settings.no_oversample else "--num-prompts"
+        name = setting.no_oversample if settings.no_oversample else setting.num_prompts
         raise BadInput(
             name,
             f"given together with {CLASS}, of which each may have a data set",
@@ -99,12 +90,14 @@ def _check_class_rates(settings: RunFields, rate: float) -> None:
     problem = "given together with classes that have rates of their own"
     for name in ("ramp_up_strategy", "rate_profile", "users", "concurrency_profile"):
         if getattr(settings, name) is not None:
-            raise BadInput(flag(name), problem, "leave it out, or give each class a share")
+            raise BadInput(setting(name), problem, "leave it out, or give each class a share")
     if not math.isclose(settings.request_rate, rate):
-        raise BadInput("--request-rate", problem, "leave it out, or give each class a share of it")
+        raise BadInput(
+            setting.request_rate, problem, "leave it out, or give each class a share of it"
+        )
     if settings.burstiness != 1:
         problem = "classes with rates arrive as Poisson processes"
-        raise BadInput("--burstiness", problem, "leave it out, or give each class a share")
+        raise BadInput(setting.burstiness, problem, "leave it out, or give each class a share")
 
 
 def _check_trace(settings: RunFields) -> None:
@@ -118,7 +111,9 @@ def _check_trace(settings: RunFields) -> None:
     ):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
-            raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
+            raise BadInput(
+                setting(name), problem, f"leave it out, or give {setting.trace_times} ignore"
+            )
 
 
 def _check_ramp(settings: RunFields) -> None:
@@ -127,27 +122,29 @@ def _check_ramp(settings: RunFields) -> None:
     if settings.ramp_up_strategy is None:
         if (start, end) != (None, None):
             raise BadInput(
-                "--ramp-up-strategy",
+                setting.ramp_up_strategy,
                 "missing, although ramp-up rates are given",
                 "give linear or exponential",
             )
         return
     if start is None or end is None:
         raise BadInput(
-            "--ramp-up-strategy",
+            setting.ramp_up_strategy,
             "given without rates",
-            "give --ramp-up-start-rps and --ramp-up-end-rps",
+            f"give {setting.ramp_up_start_rps} and {setting.ramp_up_end_rps}",
         )
     if end > MAX_RATE:
         raise BadInput(
-            "--ramp-up-end-rps",
+            setting.ramp_up_end_rps,
             f"{end:,.10g} requests/s",
             f"give at most {MAX_RATE:,.0f} requests/s",
         )
     if not start < end or (settings.ramp_up_strategy == "exponential" and start == 0):
         problem = f"invalid ramp from {start:g} to {end:g} requests/s"
         raise BadInput(
-            "--ramp-up-end-rps", problem, "the rate must rise; an exponential ramp starts above 0"
+            setting.ramp_up_end_rps,
+            problem,
+            "the rate must rise; an exponential ramp starts above 0",
         )
 
 
@@ -162,10 +159,10 @@ def _check_excluded(settings: RunFields) -> None:
             for name in names:
                 if getattr(settings, name) not in (getattr(RunFields, name), implied.get(name)):
                     problem = (
-                        f"given together with {flag(load)}, which says itself when requests "
+                        f"given together with {setting(load)}, which says itself when requests "
                         "are sent"
                     )
-                    raise BadInput(flag(name), problem, "leave it out")
+                    raise BadInput(setting(name), problem, "leave it out")
 
 
 def _check_profile(settings: RunFields) -> None:
@@ -193,10 +190,13 @@ def _check_duration(settings: RunFields) -> None:
         # The simulator's runs get a cap where no number of requests limits them.
         if not has_cap and (settings.num_prompts is not None or not wants_simulator(settings)):
             problem = "a duration does not limit requests that are all sent at once"
-            remedy = "add --request-rate or --max-concurrency, or give --num-prompts instead"
-            raise BadInput("--duration", problem, remedy)
+            remedy = (
+                f"add {setting.request_rate} or {setting.max_concurrency}, or give "
+                f"{setting.num_prompts} instead"
+            )
+            raise BadInput(setting.duration, problem, remedy)
         return
     rate = settings.request_rate if settings.ramp_up_end_rps is None else settings.ramp_up_end_rps
     if settings.num_prompts is None and rate * settings.duration > MAX_REQUESTS:
         problem = f"{rate * settings.duration:.3g} requests are too many"
-        raise BadInput("--duration", problem, f"keep a run under {MAX_REQUESTS:,} requests")
+        raise BadInput(setting.duration, problem, f"keep a run under {MAX_REQUESTS:,} requests")

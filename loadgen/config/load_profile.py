@@ -14,7 +14,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_seconds
 
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
@@ -53,7 +53,7 @@ class Quantity(Struct, frozen=True):
 
 TIME_HEADS = ("seconds", "s", "sec", "time", "time_s", "time_seconds", "t")
 RATE = Quantity(
-    *("--rate-profile", "rate", "requests/s", MAX_RATE),
+    *(setting.rate_profile, "rate", "requests/s", MAX_RATE),
     heads=(
         "rate",
         "request_rate",
@@ -65,7 +65,7 @@ RATE = Quantity(
     ),
 )
 CONCURRENCY = Quantity(
-    *("--concurrency-profile", "concurrency", "requests in flight", MAX_IN_FLIGHT),
+    *(setting.concurrency_profile, "concurrency", "requests in flight", MAX_IN_FLIGHT),
     heads=(
         "concurrency",
         "max_concurrency",

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, Union, dataclass_transform, get_args, 
 
 from msgspec import Struct
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_seconds
 
 TARGET, ENGINE, SAMPLING, LOAD, DATA = "target", "engine", "sampling parameters", "load", "data set"
@@ -141,7 +141,7 @@ def read_times(settings: Any) -> None:
                 object.__setattr__(settings, name, parse_seconds(value))
             except ValueError as error:
                 raise BadInput(
-                    flag(name), str(error), "give seconds, for example 30 or 30s"
+                    setting(name), str(error), "give seconds, for example 30 or 30s"
                 ) from error
 
 
@@ -195,7 +195,8 @@ def check_types(settings: Any) -> None:
             HOLDS[kind](value) if kind in HOLDS else isinstance(value, kind) for kind in kinds
         ):
             expected = " or ".join(EXPECTED[kind] for kind in kinds)
-            raise BadInput(name, f"is a value of type {type(value).__name__}", f"give {expected}")
+            problem = f"is a value of type {type(value).__name__}"
+            raise BadInput(setting(name), problem, f"give {expected}")
 
 
 def check_type(name: str, value: object, kind: type | UnionType, remedy: str) -> None:

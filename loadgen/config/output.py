@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from loadgen.config.option import OUTPUT, option, settings_class
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
 # Of runs with a cap on requests in flight.
@@ -166,7 +166,7 @@ def parse_listen(text: str) -> tuple[str, int]:
     port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536
     if not port_fits or (colon and not bare) or (":" in bare and host == bare):
         raise BadInput(
-            "--prometheus",
+            setting.prometheus,
             f"invalid address {text!r}",
             "write a port from 1 to 65535, or HOST:PORT",
         )

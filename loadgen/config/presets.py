@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config.load import EXCLUDED
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 
-FLAG = "--workload"
+FLAG = setting.workload
 AT_ONCE = {"request_rate": math.inf}
 GPUSTACK = {"burstiness": math.inf, "max_concurrency": 512, "ignore_eos": True}
 # Of GPUStack's tool, by data set.

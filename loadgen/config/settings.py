@@ -12,16 +12,17 @@ from loadgen.config.load import SeedPurpose
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.option import check_type, check_types, read_times, settings_class
 from loadgen.config.request_class import (
+    CLASS,
     RequestClass,
     class_texts,
     classes_of,
-    rates_named_in_errors,
+    rate_place,
     redacted_class,
     total_rate,
 )
-from loadgen.config.run_fields import RunFields, python_names
+from loadgen.config.run_fields import RunFields
 from loadgen.config.target import IGNORE_EOS, wants_engine
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, within, written_as
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
 Fields = ParamSpec("Fields")
@@ -60,7 +61,7 @@ def _check_names(arguments: dict[str, Any]) -> None:
     names = [field.name for field in dataclasses.fields(RunFields)]
     for name in arguments.keys() - set(names):
         if name in COMMAND_ALONE:
-            raise BadInput(name, "is for the command alone", COMMAND_ALONE[name])
+            raise BadInput(setting(name), "is for the command alone", COMMAND_ALONE[name])
         import difflib  # not before: it is slow to import
 
         near = [field for field in names if name in field] or difflib.get_close_matches(
@@ -69,7 +70,7 @@ def _check_names(arguments: dict[str, Any]) -> None:
         remedy = (
             f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
         )
-        raise BadInput(name, "is not a field of RunSettings", remedy)
+        raise BadInput(setting(name), "is not a field of RunSettings", remedy)
 
 
 @settings_class
@@ -101,8 +102,7 @@ class RunSettings(RunFields):
             object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
         if isinstance(self.classes, dict):  # as a file or a program may give them
             object.__setattr__(self, "classes", class_texts(self.classes))
-        with python_names():  # flags and files are read before, with errors of their own
-            read_times(self)
+        read_times(self)
         check_types(self)
         if self.urls:
             urls, endpoint = server_url.read(self.urls, self.endpoint)
@@ -132,8 +132,7 @@ class RunSettings(RunFields):
         from loadgen.config import presets
 
         check_type("name", name, str, "give the name of a workload, or of a file")
-        with python_names():
-            return cls(**presets.resolve(name))
+        return cls(**presets.resolve(name))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -246,13 +245,13 @@ class RunSettings(RunFields):
         Raises:
             BadInput: The first value that cannot be used; nothing has been sent or written.
         """
-        with rates_named_in_errors(self.classes, self.request_rate):
+        with written_as(rate_place(self.classes, self.request_rate)):
             validate.check(self)
         classes = [
             (request_class, self.of_class(request_class)) for request_class in self.request_classes
         ]
         for request_class, settings in classes if self.classes else ():
-            with request_class.named_in_errors():
+            with within(CLASS, request_class.name):
                 validate.check(settings)
         load_check.check_class_data(self, classes)
         return self

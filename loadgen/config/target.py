@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from loadgen.config.option import ENGINE, SAMPLING, TARGET, option, settings_class
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.redaction import split_header
 
 Balance = Literal["round-robin", "least-outstanding"]
@@ -353,7 +353,7 @@ def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
         BadInput: A file cannot be read, is empty, or has more than one line.
     """
     settings = dict(settings)
-    for name, flag in (("api_key", "--api-key"), ("proxy", "--proxy")):
+    for name, flag in (("api_key", setting.api_key), ("proxy", setting.proxy)):
         value = settings.get(name)
         if isinstance(value, str) and value.startswith("@"):
             settings[name] = _read_credential(flag, value[1:])
@@ -362,7 +362,7 @@ def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
         for header in settings["header"]:
             name, value = split_header(header) or ("", "")
             headers.append(
-                f"{name}={_read_credential('--header', value[1:])}"
+                f"{name}={_read_credential(setting.header, value[1:])}"
                 if value.startswith("@")
                 else header
             )

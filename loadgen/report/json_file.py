@@ -28,7 +28,7 @@ def load(path: str) -> list[dict[str, Any]]:
         text = Path(path).read_bytes()
     except OSError as error:
         raise BadInput(
-            "FILE",
+            (),
             f"{path}: {error.strerror}",
             "name a result that `loadgen run --save-result` wrote",
         ) from error
@@ -48,7 +48,7 @@ def load(path: str) -> list[dict[str, Any]]:
             is_complete = False
         if not is_complete:
             raise BadInput(
-                "FILE",
+                (),
                 f"{where} is not a loadgen result, or not a whole one",
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
@@ -86,7 +86,7 @@ def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False)
         write_atomic(Path(path), to_json(data) + "\n", files.private_opener if private else None)
     except OSError as error:
         raise BadInput(
-            "FILE", f"{path} cannot be written ({error.strerror})", "name another"
+            (), f"{path} cannot be written ({error.strerror})", "name another"
         ) from error
 
 

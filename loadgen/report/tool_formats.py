@@ -20,7 +20,7 @@ from typing import Any
 
 from loadgen.config.settings import RunSettings, public
 from loadgen.core.histogram import Histogram
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.files import write_atomic
 
 NS_PER_MS = 1e6
@@ -64,7 +64,9 @@ def write_hlog(
     for tag, histogram in histograms.items():
         if not tag or SEPARATORS.intersection(tag):
             raise BadInput(
-                "--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space"
+                setting.hlog,
+                f"{tag!r} cannot be a tag",
+                "use a name without commas and white space",
             )
         max_ms = (histogram.max or 0) / NS_PER_MS
         log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
+from loadgen.config.request_class import CLASS
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
 from loadgen.engines.launch import ports
+from loadgen.errors import setting, within
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
@@ -192,7 +194,7 @@ def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBl
     most servers have.
     """
     if settings.cache_block_size is not None:
-        return CacheBlock(settings.cache_block_size, "--cache-block-size")
+        return CacheBlock(settings.cache_block_size, setting.cache_block_size)
     return (scraping.cache_block if scraping else None) or CacheBlock()
 
 
@@ -208,7 +210,7 @@ def _check_data(settings: RunSettings) -> None:
         datasets.check(settings)
     for request_class in classes:
         if request_class.data:
-            with request_class.named_in_errors():
+            with within(CLASS, request_class.name):
                 datasets.check(settings.of_class(request_class))
     datasets.check_sessions(settings, [settings, *map(settings.of_class, classes)])
     if settings.tokenizer not in (None, NO_TOKENIZER, BUILT_IN_TOKENIZER):

@@ -20,7 +20,7 @@ from msgspec import structs
 from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
 from loadgen.core.record_row import FIELDS, SIZE_BYTES, RowWriter, record_from_row
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.json_lines import record_from_line
 from loadgen.metrics.records.shards import further_shards, is_begun, shard_path
@@ -56,7 +56,7 @@ class RecordWriter(RowWriter):
         if path is None:
             yield None
             return
-        writer = cls(files.create_private("--records", path), limit)
+        writer = cls(files.create_private(setting.records, path), limit)
         try:
             yield writer
         finally:
@@ -137,7 +137,7 @@ class RecordFile:
             if self.is_journal and first | JOURNAL != first:
                 version = first["heading"]["provenance"]["versions"]["loadgen"]
                 raise BadInput(
-                    "FILE",
+                    (),
                     f"{path} is a journal of loadgen {version} that this loadgen cannot read",
                     "report it with that version, on a machine of the same kind",
                 )
@@ -150,7 +150,7 @@ class RecordFile:
             self.asked_due: list[int] | None = first.get("asked_due")
             self.partition = Partition(*first["stripe"]) if self.is_journal else WHOLE
         except OSError as error:
-            raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
+            raise BadInput((), f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal("line 1") from error
         self.trailer: RunTrailer | None
@@ -175,7 +175,7 @@ class RecordFile:
                 return "loadgen_records" in first or "loadgen_journal" in first
         except OSError as error:
             raise BadInput(
-                "FILE", f"{path}: {error.strerror}", "name a file that can be read"
+                (), f"{path}: {error.strerror}", "name a file that can be read"
             ) from error
         except (TypeError, ValueError):
             return False
@@ -304,7 +304,7 @@ class RecordFile:
             yield record
         if next(file, None) is not None:
             problem = f"{self.path}: line {number + 1} comes after the end of the run"
-            raise BadInput("FILE", problem, "name the records of one run")
+            raise BadInput((), problem, "name the records of one run")
 
     def _check(self, record: Record) -> None:
         """Refuse a record of a target or a class that the run does not have.
@@ -319,7 +319,7 @@ class RecordFile:
 
     def _refusal(self, where: str) -> BadInput:
         return BadInput(
-            "FILE",
+            (),
             f"{self.path}: {where} is no part of a file of records",
             "name one that `loadgen run` wrote",
         )
