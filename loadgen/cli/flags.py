@@ -18,20 +18,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
 
-RUN = (
-    "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 "
-    "s. The flags of `vllm bench serve` work, too."
-)
-MAIN_FLAGS = (
-    *("--base-url", "--rate", "--max-concurrency", "--duration"),
-    *("--random-input-len", "--random-output-len", "--slo", "--html"),
-)
-EXAMPLES = (
-    "loadgen run --base-url http://host:8000 --rate 10 --duration 1m",
-    "loadgen run --base-url http://host:8000 --rate 5,10,20 --html sweep.html",
-    "loadgen run --base-url http://host:8000 --backend openai-chat \\",
-    '    --max-concurrency 32 --num-prompts 500 --slo "ttft_p99<500ms"',
-)
+RUN = "Measure a server, or loadgen's own simulator with --engine sim."
+EXAMPLES = ("loadgen run --base-url http://host:8000 --rate 10 --duration 1m",)
 HELP = frozenset(("-h", "--help", "--help-all"))
 NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 
@@ -43,7 +31,7 @@ def run_parser(tool: str | None = None) -> TopicParser:
         tool: The tool of --compat, a name in `compat.TOOLS`, whose flags it takes, too; None: those
             of vLLM.
     """
-    parser = TopicParser("loadgen run", RUN, main_flags=MAIN_FLAGS, examples=EXAMPLES)
+    parser = TopicParser("loadgen run", "--base-url URL", RUN, examples=EXAMPLES)
     add_run_flags(parser, tool)
     return parser
 
@@ -171,12 +159,14 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
             options["type"] = one_or_several(options["type"])
         if meta["listed"]:
             options["action"] = "append"
+        parser.tiers[field.name] = meta["tier"]
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         topics[title].add_argument(
             *names, dest=field.name, help=_help(meta["help"], field.default), **options
         )
     add_flags(parser, meanings.flags)
-    parser.abbreviable = meanings.names
+    if tool is not None:
+        parser.tool, parser.abbreviable = tool, meanings.names
 
 
 def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:

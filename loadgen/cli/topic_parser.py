@@ -1,17 +1,17 @@
 """A parser of more flags than a screen shows.
 
---help is one screen; the rest is shown by topic, or all at once.
+The tier of a flag says which pages of help show it: --help, --help-all, or only its topic.
 """
 
 import argparse
 import copy
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from textwrap import wrap
 from typing import Any
 
+from loadgen.config.option import COMPAT, EVERYDAY, FIRST, RARE, Tier
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 
@@ -33,38 +33,44 @@ class _WholeWords(argparse.HelpFormatter):
 class TopicParser(OneLineParser):
     """A parser with many flags, in topics.
 
-    --help shows the first screen, --help-all every flag. A topic is shown by `topic`.
+    --help shows the main flags, --help-all the everyday ones, too, and `topic` all of a topic. With
+    `tool`, --help shows the flags that only this tool's commands need.
 
     Args:
         command: The name of the command, such as "loadgen run".
-        description: What it does.
-        main_flags: The flags of the first screen, in its order, as they are shown there.
+        needed: The flags that every command line of it has, as usage shows them.
+        description: What it does, in one line.
         examples: Lines with examples.
 
     Attributes:
-        main_flags: As given.
+        needed: As given.
+        tiers: The tiers of flags by field; EVERYDAY where none is named.
+        tool: The tool of --compat, whose flags are `abbreviable`; None: there is none.
     """
 
     def __init__(
-        self, command: str, description: str, *, main_flags: Sequence[str], examples: Sequence[str]
+        self, command: str, needed: str, description: str, *, examples: Sequence[str]
     ) -> None:
         super().__init__(
             command,
-            usage=f"{command} [FLAGS]",
             description=description,
             argument_default=argparse.SUPPRESS,
             add_help=False,
             formatter_class=partial(_WholeWords, max_help_position=FLAG_COLUMNS),
         )
-        self.main_flags = main_flags
-        self._examples = "\n".join(["Examples:", *(f"  {line}" for line in examples), ""])
+        self.needed = needed
+        self.tiers: dict[str, Tier] = {}
+        self.tool: str | None = None
+        self._examples = "\n".join(["Examples:", *(f"  {line}" for line in examples)])
         self._optionals.title = GENERAL
         self._optionals.description = "flags that belong to no other topic"
         self._topics = [self._optionals]
         self.add_argument(
             "-h", "--help", action=_Print, page=self.first_screen, help="show the main flags"
         )
-        self.add_argument("--help-all", action=_Print, page=self.format_help, help="show all flags")
+        self.add_argument(
+            "--help-all", action=_Print, page=self.format_help, help="show the everyday flags"
+        )
 
     @property
     def topic_names(self) -> list[str]:
@@ -85,15 +91,45 @@ class TopicParser(OneLineParser):
                 action.help = text or argparse.SUPPRESS
 
     def first_screen(self) -> str:
-        """Return the help of the main flags, with examples and the topics."""
-        names = " ".join(self.topic_names)
+        """Return the help of the main flags; with a tool, of those that only its commands need."""
+        if self.tool is not None:
+            return self._tool_screen()
         return "\n".join(
             [
-                self._page(map(self._main, self.main_flags), usage=True),
+                *self._head(self.needed, str(self.description)),
+                self._page(map(_short, self._of_tiers(self._actions, FIRST))),
                 self._examples,
-                f"More flags, by topic: {self._asked('TOPIC')}",
-                *textwrap.wrap(names, WIDTH, initial_indent="  ", subsequent_indent="  "),
-                f"All flags: {self.prog} --help-all",
+                f"More flags: {self.prog} --help-all, or by topic: {self._asked('TOPIC')}",
+                "",
+            ]
+        )
+
+    def _tool_screen(self) -> str:
+        rows = [
+            action
+            for action in self._of_tiers(self._actions, COMPAT)
+            if self.abbreviable.intersection(action.option_strings)
+        ]
+        names = sorted(
+            name
+            for name in self.abbreviable - self.not_suggested
+            if self._option_string_actions[name].help == argparse.SUPPRESS
+        )
+        return "\n".join(
+            [
+                *self._head(
+                    f"--compat {self.tool}",
+                    f"These flags are needed only by commands of {self.tool}.",
+                ),
+                self._page(rows),
+                "Also read, with the meaning that the tool gives them:",
+                *wrap(
+                    " ".join(names),
+                    WIDTH,
+                    initial_indent="  ",
+                    subsequent_indent="  ",
+                    break_on_hyphens=False,
+                ),
                 "",
             ]
         )
@@ -110,10 +146,9 @@ class TopicParser(OneLineParser):
                 "",
                 *rows,
                 "",
-                f"To show a topic, or a flag: {self._asked('TOPIC')}, "
-                f"{self._asked(self.main_flags[0])}",
+                f"To show a topic, or a flag: {self._asked('TOPIC')}, {self._asked('--FLAG')}",
                 f"To show the main flags: {self.prog} --help",
-                f"To show all flags: {self.prog} --help-all",
+                f"To show the everyday flags: {self.prog} --help-all",
                 "",
             ]
         )
@@ -129,7 +164,9 @@ class TopicParser(OneLineParser):
         """
         for group in self._topics:
             if word in str(group.title).split():
-                return self._page(group._group_actions, group)
+                return self._page(
+                    self._of_tiers(group._group_actions, FIRST, EVERYDAY, RARE), group
+                )
         action = self._option_string_actions.get("--" + word.lstrip("-").replace("_", "-"))
         if action is None or action.help == argparse.SUPPRESS:
             flag = self._similar_flag(word)
@@ -142,8 +179,35 @@ class TopicParser(OneLineParser):
         return self._page([action])
 
     def format_help(self) -> str:
-        """Return the help of all flags."""
-        return f"{super().format_help()}\n{self._examples}"
+        """Return the help of the main and the everyday flags, by topic."""
+        pages = self._head(self.needed, str(self.description))
+        for group in self._topics:
+            if actions := self._of_tiers(group._group_actions, FIRST, EVERYDAY):
+                pages.append(self._page(actions, group))
+        names = " ".join(self.topic_names)
+        return "\n".join(
+            [
+                *pages,
+                self._examples,
+                "",
+                f"More flags, by topic: {self._asked('TOPIC')}",
+                *wrap(names, WIDTH, initial_indent="  ", subsequent_indent="  "),
+                f"Flags that only commands of another tool need: {self.prog} --compat TOOL --help",
+                "",
+            ]
+        )
+
+    def _of_tiers(self, actions: Iterable[argparse.Action], *tiers: Tier) -> list[argparse.Action]:
+        """Return the flags of these tiers, without hidden ones."""
+        return [
+            action
+            for action in actions
+            if action.help != argparse.SUPPRESS and self.tiers.get(action.dest, EVERYDAY) in tiers
+        ]
+
+    def _head(self, needed: str, description: str) -> list[str]:
+        """Return the first lines of a page: how the command is called, and what it does."""
+        return [" ".join(filter(None, ("usage:", self.prog, needed, "[FLAGS]"))), description, ""]
 
     def _asked(self, words: str) -> str:
         program, _, command = self.prog.partition(" ")
@@ -153,24 +217,21 @@ class TopicParser(OneLineParser):
         self,
         actions: Iterable[argparse.Action],
         group: "argparse._ArgumentGroup | None" = None,
-        *,
-        usage: bool = False,
     ) -> str:
         formatter = self._get_formatter()
-        if usage:
-            formatter.add_usage(self.usage, [], [])
-            formatter.add_text(self.description)
         formatter.start_section(group.title if group else None)
         formatter.add_text(group.description if group else None)
         formatter.add_arguments(actions)
         formatter.end_section()
         return formatter.format_help()
 
-    def _main(self, flag: str) -> argparse.Action:
-        """Return a flag as the first screen shows it: one spelling, and a short help text."""
-        shown = copy.copy(self._option_string_actions[flag])
-        shown.option_strings, shown.help = [flag], _DETAILS.sub("", shown.help or "")
-        return shown
+
+def _short(action: argparse.Action) -> argparse.Action:
+    """Return a flag as the first screen shows it: its shortest spelling, and a short help text."""
+    shown = copy.copy(action)
+    shown.option_strings = [min(action.option_strings, key=len)]
+    shown.help = _DETAILS.sub("", action.help or "")
+    return shown
 
 
 class _Print(argparse.Action):

@@ -3,7 +3,7 @@
 import json
 from typing import Literal
 
-from loadgen.config.option import DATA, option, settings_class
+from loadgen.config.option import COMPAT, DATA, EVERYDAY, FIRST, option, settings_class
 from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_share
 
@@ -43,6 +43,7 @@ class DataSettings:
         "name of a preset, or YAML profile; other flags override it",
         metavar="NAME|FILE",
         instead="write RunSettings.of_workload(NAME), and replace() what differs",
+        tier=EVERYDAY,
     )
     dataset_name: str = option(
         "random",
@@ -51,12 +52,14 @@ class DataSettings:
         "sharegpt, trace, agentic, prose, sonnet, jsonl, csv, text, custom, custom_image, hf, "
         "spec_bench, speed_bench, or one of an installed package",
         metavar="NAME",
+        tier=FIRST,
     )
     dataset_path: str | None = option(
         None,
         DATA,
         "file of the data set; for hf, its name on the Hugging Face hub",
         metavar="FILE|NAME",
+        tier=FIRST,
     )
     dataset_rule: Rule | None = option(
         None,
@@ -76,12 +79,14 @@ class DataSettings:
         "tokens in a random prompt; a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], "
         "lognormal:..., clipped:MEAN:STDEV:MIN:MAX, a list such as 10,20, or @FILE with a list",
         metavar="TOKENS",
+        tier=FIRST,
     )
     random_output_len: int | str = option(
         128,
         DATA,
         "maximum tokens of each answer; in the same forms as --random-input-len",
         metavar="TOKENS",
+        tier=FIRST,
     )
     random_range_ratio: str = option(
         "0.0",
@@ -90,6 +95,7 @@ class DataSettings:
         '"output": r}; unlike the flag '
         "of SGLang, which means [len*r, len]",
         metavar="R",
+        tier=COMPAT,
     )
     random_prefix_len: int = option(
         0,
@@ -97,6 +103,7 @@ class DataSettings:
         "tokens in a prefix that all prompts of random, multi_turn and prefix_repetition share; "
         "prefixes of groups follow it",
         metavar="TOKENS",
+        tier=EVERYDAY,
     )
     random_batch_size: int = option(
         1,
@@ -110,6 +117,7 @@ class DataSettings:
         DATA,
         "with random-rerank: for a model that embeds query and documents separately; each then "
         "has the whole length",
+        tier=COMPAT,
     )
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
@@ -118,7 +126,11 @@ class DataSettings:
         "(raw), or all tokens that the server counts, with its chat template (server)",
     )
     images: int | str = option(
-        1, DATA, "number of images in a prompt of random-mm, or MIN:MAX", metavar="N|MIN:MAX"
+        1,
+        DATA,
+        "number of images in a prompt of random-mm, or MIN:MAX",
+        metavar="N|MIN:MAX",
+        tier=EVERYDAY,
     )
     image_sizes: str = option(
         "256x256,720x1280",
@@ -144,6 +156,7 @@ class DataSettings:
         DATA,
         "maximum tokens of each answer (the length of the recorded answer)",
         metavar="TOKENS",
+        tier=COMPAT,
     )
     sharegpt_input_len: str | None = option(
         None,
@@ -158,6 +171,7 @@ class DataSettings:
         "prefix_repetition, or all of a conversation of sharegpt, jsonl and csv (multi_turn 3, "
         "others 1)",
         metavar="N|MIN:MAX|all",
+        tier=EVERYDAY,
     )
     prefix_buckets: str | None = option(
         None,
@@ -180,6 +194,7 @@ class DataSettings:
         "seconds from the end of an answer to the next turn, or with --users to a user's next "
         "request: a number, MIN:MAX, exp:MEAN, normal:MEAN:STDEV or lognormal:MEAN:STDEV",
         metavar="SECONDS",
+        tier=EVERYDAY,
     )
     history: Literal["real", "recorded"] = option(
         "real",
@@ -232,27 +247,37 @@ class DataSettings:
         metavar="SHARE|MIN:MAX",
     )
     prefix_repetition_prefix_len: int = option(
-        256, DATA, "tokens in each repeated prefix", metavar="TOKENS"
+        256, DATA, "tokens in each repeated prefix", metavar="TOKENS", tier=COMPAT
     )
     prefix_repetition_suffix_len: int | str = option(
         256,
         DATA,
         "tokens after a repeated prefix; in the same forms as --random-input-len",
         metavar="TOKENS",
+        tier=COMPAT,
     )
     prefix_repetition_num_prefixes: int = option(
-        10, DATA, "number of repeated prefixes", metavar="N"
+        10, DATA, "number of repeated prefixes", metavar="N", tier=COMPAT
     )
     prefix_repetition_output_len: int | str = option(
         128,
         DATA,
         "maximum tokens of each answer; in the same forms as --random-input-len",
         metavar="TOKENS",
+        tier=COMPAT,
     )
-    sonnet_input_len: int = option(550, DATA, "tokens in a prompt of prose", metavar="TOKENS")
-    sonnet_output_len: int = option(150, DATA, "maximum tokens of each answer", metavar="TOKENS")
+    sonnet_input_len: int = option(
+        550, DATA, "tokens in a prompt of prose", metavar="TOKENS", tier=COMPAT
+    )
+    sonnet_output_len: int = option(
+        150, DATA, "maximum tokens of each answer", metavar="TOKENS", tier=COMPAT
+    )
     sonnet_prefix_len: int = option(
-        200, DATA, "tokens in a prefix that all prompts of prose share", metavar="TOKENS"
+        200,
+        DATA,
+        "tokens in a prefix that all prompts of prose share",
+        metavar="TOKENS",
+        tier=COMPAT,
     )
     custom_output_len: int = option(
         256,
@@ -260,18 +285,21 @@ class DataSettings:
         "maximum tokens of each answer, for rows of jsonl, csv, text, custom, custom_image and "
         "agents' calls that have no length of their own (256; -1: all must have one)",
         metavar="TOKENS",
+        tier=COMPAT,
     )
     custom_ensure_client_side_data: bool = option(
         False,
         DATA,
         "send the image files of custom_image in the requests; otherwise the server reads them "
         "from their paths",
+        tier=COMPAT,
     )
     no_oversample: bool = option(
         False,
         DATA,
         "send no prompt of a file twice; if it has fewer prompts than --num-prompts, send fewer "
         "requests",
+        tier=COMPAT,
     )
     distinct_prompts: int | None = option(
         None,
@@ -317,6 +345,7 @@ class DataSettings:
         "maximum tokens of each answer (the length of the recorded answer, or the data set's "
         "default)",
         metavar="TOKENS",
+        tier=COMPAT,
     )
     hf_column: tuple[str, ...] = option(
         (),

@@ -6,7 +6,16 @@ import math
 from typing import Literal, get_args
 
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
-from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option, settings_class
+from loadgen.config.option import (
+    COMPAT,
+    CONNECTIONS,
+    EVERYDAY,
+    FIRST,
+    JUDGEMENT,
+    LOAD,
+    option,
+    settings_class,
+)
 from loadgen.core.outcome import Outcome
 from loadgen.errors import setting
 
@@ -52,6 +61,7 @@ class LoadSettings:
         "requests per second; several values, such as 1,2,4, mean one run each (inf: all at once)",
         alias="--rate",
         metavar="RPS",
+        tier=FIRST,
     )
     burstiness: float = option(
         1.0,
@@ -59,6 +69,7 @@ class LoadSettings:
         "shape of the gamma-distributed gaps between requests: 1 is Poisson, below 1 burstier, "
         "inf evenly spaced",
         metavar="SHAPE",
+        tier=EVERYDAY,
     )
     max_concurrency: int | None = option(
         None,
@@ -66,24 +77,28 @@ class LoadSettings:
         "maximum requests in flight; the wait for a slot is measured; several values, such as "
         "1,2,4, mean one run each",
         metavar="N",
+        tier=FIRST,
     )
     num_prompts: int | None = option(
         None,
         LOAD,
-        "number of requests, of sessions all turns together; -1: as many as the data set has "
-        "prompts (1000, or what --duration allows; 100 if no load is given)",
+        "number of requests; of sessions, all turns together; -1: as many as the data set has "
+        "prompts; without, 1000 or what --duration allows, and 100 if no load is given",
         metavar="N",
+        tier=FIRST,
     )
     duration: float | None = option(
-        None, LOAD, "how long to send requests, such as 30s or 5m", metavar="TIME"
+        None, LOAD, "how long to send requests, such as 30s or 5m", metavar="TIME", tier=FIRST
     )
     ramp_up_strategy: Literal["linear", "exponential"] | None = option(
-        None, LOAD, "increase the rate over the run"
+        None, LOAD, "increase the rate over the run", tier=COMPAT
     )
     ramp_up_start_rps: float | None = option(
-        None, LOAD, "rate at the start of the ramp", metavar="RPS"
+        None, LOAD, "rate at the start of the ramp", metavar="RPS", tier=COMPAT
     )
-    ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
+    ramp_up_end_rps: float | None = option(
+        None, LOAD, "rate at the end of the ramp", metavar="RPS", tier=COMPAT
+    )
     rate_profile: str | None = option(
         None,
         LOAD,
@@ -91,6 +106,7 @@ class LoadSettings:
         "a CSV file of seconds and rates",
         metavar="PHASES|FILE",
         listed=True,
+        tier=EVERYDAY,
     )
     concurrency_profile: str | None = option(
         None,
@@ -107,6 +123,7 @@ class LoadSettings:
         "--think-time before the next one",
         alias="--num-users",
         metavar="N",
+        tier=EVERYDAY,
     )
     classes: tuple[str, ...] = option(
         (),
@@ -116,6 +133,7 @@ class LoadSettings:
         "flags of the data set",
         alias="--class",
         metavar="NAME:KEY=VALUE,...",
+        tier=EVERYDAY,
     )
     disconnect: str | None = option(
         None,
@@ -134,7 +152,11 @@ class LoadSettings:
         listed=True,
     )
     num_warmups: int = option(
-        0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N"
+        0,
+        LOAD,
+        "warm-up requests before the clock starts; they are not measured",
+        metavar="N",
+        tier=EVERYDAY,
     )
     warmup_prompt: Literal["other", "first"] = option(
         "other",
@@ -148,6 +170,7 @@ class LoadSettings:
         "probes per second, sent in addition to the load: requests for one token, whose latency "
         "is reported separately",
         metavar="RPS",
+        tier=COMPAT,
     )
     ready_check_timeout_sec: float = option(
         0.0,
@@ -155,7 +178,7 @@ class LoadSettings:
         "seconds to wait for the server and for one successful test request (0: no wait, no test)",
         metavar="TIME",
     )
-    seed: int = option(0, LOAD, "seed of all random choices")
+    seed: int = option(0, LOAD, "seed of all random choices", tier=EVERYDAY)
     seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")
     seed_prompts: int | None = option(
         None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED"
@@ -189,7 +212,11 @@ class LoadSettings:
         metavar="TIME",
     )
     timeout: float = option(
-        21600.0, CONNECTIONS, "seconds for a whole request (21600; 0: no limit)", metavar="TIME"
+        21600.0,
+        CONNECTIONS,
+        "seconds for a whole request (21600; 0: no limit)",
+        metavar="TIME",
+        tier=EVERYDAY,
     )
 
     latency_from: Literal["due", "sent"] = option(
@@ -200,6 +227,7 @@ class LoadSettings:
         JUDGEMENT,
         "limits in ms for a good request: ttft:200 tpot:50 e2el:5000",
         metavar="METRIC:MS",
+        tier=EVERYDAY,
     )
     slo: str | None = option(
         None,
@@ -207,6 +235,7 @@ class LoadSettings:
         'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable',
         metavar="LIMITS",
         listed=True,
+        tier=FIRST,
     )
     stop_when: str | None = option(
         None,
@@ -216,12 +245,14 @@ class LoadSettings:
         "reported, with exit code 9; repeatable",
         metavar="CONDITIONS",
         listed=True,
+        tier=EVERYDAY,
     )
     max_error_rate: float = option(
         0.01,
         JUDGEMENT,
         "exit with code 5 if a larger share of the requests failed, on the server or the client",
         metavar="SHARE",
+        tier=EVERYDAY,
     )
     keep_going: bool = option(
         False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s"
@@ -233,6 +264,7 @@ class LoadSettings:
         False,
         JUDGEMENT,
         "failed notes also make the run SUSPECT; exit with code 4 if it is SUSPECT",
+        tier=EVERYDAY,
     )
 
     @property
@@ -264,6 +296,7 @@ class CacheSettings:
         "state of the server's prefix cache when the clock starts; cold: emptied by a call to the "
         "server; salted: no prompt begins like one of an earlier run; warm: each distinct prefix, "
         "or prompt, was sent once",
+        tier=EVERYDAY,
     )
     cache_block_size: int | None = option(
         None,

@@ -29,6 +29,11 @@ GROUPS = {  # the topics of flags in their order, and what each is about
     JUDGEMENT: "SLO, goodput, and what counts as a failure",
     OUTPUT: "what is printed, and the files that are written",
 }
+# Where the help of a command shows a flag: FIRST on `--help`, those and EVERYDAY on `--help-all`,
+# those and RARE under its topic, and COMPAT, which only command lines of other tools need, with
+# that of `--compat TOOL`.
+Tier = Literal["first", "everyday", "rare", "compat"]
+FIRST, EVERYDAY, RARE, COMPAT = get_args(Tier)
 ABOVE_0 = math.ulp(0.0)  # the smallest number above 0
 BELOW_1, ABOVE_1 = math.nextafter(1.0, 0.0), math.nextafter(1.0, 2.0)
 FINITE = sys.float_info.max  # the largest number
@@ -67,6 +72,7 @@ def option(
     group: str,
     text: str,
     *,
+    tier: Tier = RARE,
     alias: str = "",
     metavar: str = "",
     file: bool = False,
@@ -78,7 +84,8 @@ def option(
     Args:
         default: The value when the flag is not given.
         group: The topic of the flag, a key of GROUPS.
-        text: The help line. The first screen of `--help` shows it up to the first semicolon.
+        text: The help line. `--help` shows it up to the first semicolon.
+        tier: Which pages of help show the flag.
         alias: A second spelling of the flag.
         metavar: The placeholder of the value in `--help`.
         file: Whether the value names a file that a run writes.
@@ -90,6 +97,7 @@ def option(
     meta = {
         "group": group,
         "help": text,
+        "tier": tier,
         "alias": alias,
         "metavar": metavar,
         "file": file,

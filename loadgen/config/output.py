@@ -4,7 +4,16 @@ import re
 from dataclasses import fields
 from typing import Any, Literal
 
-from loadgen.config.option import OUTPUT, option, settings_class
+from loadgen.config.option import (
+    COMPAT,
+    EVERYDAY,
+    FIRST,
+    OUTPUT,
+    RARE,
+    Tier,
+    option,
+    settings_class,
+)
 from loadgen.errors import BadInput, setting
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
@@ -25,9 +34,9 @@ SGLANG_ARGUMENTS = (
 SGLANG_PERCENTILES = (90.0, 95.0, 99.0)
 
 
-def _file(text: str, metavar: str = "FILE") -> Any:
+def _file(text: str, metavar: str = "FILE", *, tier: Tier = RARE) -> Any:
     """Declare a field that names a file that the run writes."""
-    return option(None, OUTPUT, text, metavar=metavar, file=True)
+    return option(None, OUTPUT, text, metavar=metavar, file=True, tier=tier)
 
 
 @settings_class
@@ -40,9 +49,12 @@ class OutputSettings:
         "latencies to report: ttft,tpot,itl,e2el; with --max-concurrency also client_queue_time "
         "and e2el_including_client_queue",
         metavar="LIST",
+        tier=COMPAT,
     )
-    metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
-    save_result: bool = option(False, OUTPUT, "write the result as JSON")
+    metric_percentiles: str = option(
+        "99", OUTPUT, "percentiles to report", metavar="LIST", tier=COMPAT
+    )
+    save_result: bool = option(False, OUTPUT, "write the result as JSON", tier=COMPAT)
     save_detailed: bool = option(
         False, OUTPUT, "write lengths, latencies and text of every request into the result"
     )
@@ -50,13 +62,19 @@ class OutputSettings:
         False, OUTPUT, "append the result to the file, one JSON object per line"
     )
     label: str | None = option(
-        None, OUTPUT, "label in the result, and prefix of its file name (--backend)"
+        None, OUTPUT, "label in the result, and prefix of its file name (--backend)", tier=EVERYDAY
     )
     result_dir: str | None = option(
         None, OUTPUT, "write the result into this folder", metavar="DIR"
     )
     result_filename: str | None = option(
-        None, OUTPUT, "write the result to this file", metavar="FILE", file=True, alias="-o"
+        None,
+        OUTPUT,
+        "write the result to this file",
+        metavar="FILE",
+        file=True,
+        alias="-o",
+        tier=FIRST,
     )
     sglang_result: dict[str, Any] | None = option(
         None,
@@ -64,9 +82,10 @@ class OutputSettings:
         "print SGLang's block, and write its keys into the result; set by --compat sglang, with "
         "the arguments that the result repeats",
         metavar="JSON",
+        tier=COMPAT,
     )
     metadata: tuple[str, ...] = option(
-        (), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
+        (), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE", tier=EVERYDAY
     )
     gpus: int | None = option(
         None,
@@ -80,7 +99,9 @@ class OutputSettings:
         "price of one GPU for one hour, to compute the cost of a million tokens",
         metavar="PRICE",
     )
-    records: str | None = _file("write one JSON line for each request when the run has ended")
+    records: str | None = _file(
+        "write one JSON line for each request when the run has ended", tier=EVERYDAY
+    )
     steady_state_threshold: float = option(
         0.95,
         OUTPUT,
@@ -95,9 +116,11 @@ class OutputSettings:
         metavar="TIME",
     )
     hlog: str | None = _file("write the histograms as an HdrHistogram log")
-    html: str | None = _file("write the report as an HTML page", "FILE.html")
-    markdown: str | None = _file("write a summary as Markdown that GitHub renders")
-    junit: str | None = _file("write the gate as JUnit XML, one test case per limit of --slo")
+    html: str | None = _file("write the report as an HTML page", "FILE.html", tier=FIRST)
+    markdown: str | None = _file("write a summary as Markdown that GitHub renders", tier=EVERYDAY)
+    junit: str | None = _file(
+        "write the gate as JUnit XML, one test case per limit of --slo", tier=EVERYDAY
+    )
     capture: str | None = _file("write the raw responses with their times, for a replay")
     prometheus: str | None = option(
         None,
@@ -105,14 +128,18 @@ class OutputSettings:
         "serve the progress of the run as Prometheus metrics at http://127.0.0.1:PORT/metrics",
         metavar="PORT|HOST:PORT",
         instead="export the progress that on_progress receives",
+        tier=EVERYDAY,
     )
     json: bool = option(
         False,
         OUTPUT,
         "print the result as one JSON object on stdout, everything else on stderr",
         instead="read result.data, or write it with result.save(path)",
+        tier=EVERYDAY,
     )
-    quiet: bool = option(False, OUTPUT, "show no progress, and only the last line of the report")
+    quiet: bool = option(
+        False, OUTPUT, "show no progress, and only the last line of the report", tier=EVERYDAY
+    )
     brief: bool = option(
         False,
         OUTPUT,
@@ -124,8 +151,11 @@ class OutputSettings:
         OUTPUT,
         "print everything that is known about the run",
         instead="write it with result.save(path) for `loadgen report --full`",
+        tier=EVERYDAY,
     )
-    disable_tqdm: bool = option(False, OUTPUT, "show progress as plain lines, without a bar")
+    disable_tqdm: bool = option(
+        False, OUTPUT, "show progress as plain lines, without a bar", tier=COMPAT
+    )
     log_level: Literal["debug", "info", "warning", "error"] = option(
         "warning", OUTPUT, "lowest level of log messages on stderr"
     )

@@ -2,7 +2,7 @@
 
 from loadgen.config.data import DataSettings
 from loadgen.config.load import CacheSettings, LoadSettings
-from loadgen.config.option import SCALE, option, settings_class
+from loadgen.config.option import EVERYDAY, SCALE, option, settings_class
 from loadgen.config.output import OutputSettings
 from loadgen.config.target import ServerCallSettings, TargetSettings
 
@@ -19,6 +19,7 @@ class ScaleSettings:
         SCALE,
         "processes on each machine that share the requests; auto depends on its cores",
         metavar="N|auto",
+        tier=EVERYDAY,
     )
     ray: str | None = option(
         None,

@@ -10,7 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from loadgen.config.option import ENGINE, SAMPLING, TARGET, option, settings_class
+from loadgen.config.option import (
+    ENGINE,
+    EVERYDAY,
+    FIRST,
+    SAMPLING,
+    TARGET,
+    option,
+    settings_class,
+)
 from loadgen.errors import BadInput, setting
 from loadgen.util.redaction import split_header
 
@@ -58,30 +66,37 @@ class TargetSettings:
         "URL of the server, such as http://host:8000; with /v1 or without it, or that of an "
         "endpoint; replaces --host and --port; repeat it to share the load among several servers",
         metavar="URL",
+        tier=FIRST,
     )
     balance: Balance | None = option(
         None, TARGET, "distribution of the requests over several servers (round-robin)"
     )
     host: str | None = option(
-        None, TARGET, "server host; with --engine, the address it listens on (127.0.0.1)"
+        None,
+        TARGET,
+        "server host; with --engine, the address it listens on (127.0.0.1)",
+        tier=EVERYDAY,
     )
-    port: int | None = option(None, TARGET, "server port (8000)")
+    port: int | None = option(None, TARGET, "server port (8000)", tier=EVERYDAY)
     endpoint: str | None = option(
         None,
         TARGET,
         "path of the API, with a query if it needs one (depends on --backend)",
         metavar="PATH",
+        tier=EVERYDAY,
     )
     backend: str | None = option(
         None,
         TARGET,
-        "API of the server: openai (completions; vllm and others mean the same), openai-chat, "
-        "openai-responses, anthropic (/v1/messages), sglang-native (/generate), those for "
-        "embeddings, pooling and rerank, or one that a package adds (openai; for the simulator "
-        "openai-chat)",
+        "API: openai (completions), openai-chat, ...; openai-responses, anthropic, sglang-native "
+        "(/generate), those for embeddings, pooling and rerank, or one that a package adds; "
+        "without, openai, and openai-chat for the simulator",
         metavar="NAME",
+        tier=FIRST,
     )
-    model: str | None = option(None, TARGET, "model name (the first model of the server)")
+    model: str | None = option(
+        None, TARGET, "model name (the first model of the server)", tier=FIRST
+    )
     served_model_name: str | None = option(
         None, TARGET, "model name in requests, if it differs from --model", metavar="NAME"
     )
@@ -101,18 +116,24 @@ class TargetSettings:
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or a hub name (the server's, or --model); built-in: "
-        "loadgen's own, so lengths are approximate; none: only the server counts tokens",
+        "tokenizer.json, its folder, or a hub name; without, the server's, or that of --model; "
+        "built-in: loadgen's own, so lengths are approximate; none: only the server counts tokens",
         metavar="PATH|NAME|none",
+        tier=FIRST,
     )
     header: tuple[str, ...] = option(
         (),
         TARGET,
         "extra request headers, each Name=value, 'Name: value' as for curl, or Name=@FILE",
         metavar="NAME=VALUE|@FILE",
+        tier=EVERYDAY,
     )
     api_key: str | None = option(
-        None, TARGET, "bearer token, or @FILE with the token (OPENAI_API_KEY)", metavar="@FILE|KEY"
+        None,
+        TARGET,
+        "bearer token, or @FILE with it (OPENAI_API_KEY)",
+        metavar="@FILE|KEY",
+        tier=FIRST,
     )
     api_key_header: str | None = option(
         None,
@@ -138,9 +159,13 @@ class TargetSettings:
         "choose a server at the first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
     )
-    insecure: bool = option(False, TARGET, "do not verify TLS certificates")
+    insecure: bool = option(False, TARGET, "do not verify TLS certificates", tier=EVERYDAY)
     ca_cert: str | None = option(
-        None, TARGET, "PEM file of the authorities to trust (those of this machine)", metavar="FILE"
+        None,
+        TARGET,
+        "PEM file of the authorities to trust (those of this machine)",
+        metavar="FILE",
+        tier=EVERYDAY,
     )
     client_cert: str | None = option(
         None, TARGET, "PEM file with a certificate for servers that want one", metavar="FILE"
@@ -166,9 +191,14 @@ class TargetSettings:
         TARGET,
         "server metrics to scrape: URLs, auto (/metrics, if the server has it; the default) or off",
         metavar="URL|auto|off",
+        tier=EVERYDAY,
     )
     extra_body: dict[str, Any] | None = option(
-        None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
+        None,
+        TARGET,
+        "JSON object that is merged into every request body",
+        metavar="JSON",
+        tier=EVERYDAY,
     )
     preflight: bool | None = option(
         None,
@@ -181,12 +211,14 @@ class TargetSettings:
         TARGET,
         "change what the server refuses, and use loadgen's own tokenizer where the model's is "
         "missing; without, both are errors (on, except with --strict or --compat)",
+        tier=EVERYDAY,
     )
     disable_stream: bool = option(
         False,
         TARGET,
         "request each answer in one piece; its tokens then have no times, so only E2EL and rates "
         "are reported",
+        tier=EVERYDAY,
     )
     content_parts: bool = option(
         False,
@@ -204,15 +236,21 @@ class TargetSettings:
         None,
         ENGINE,
         "engine to start for --model, and to stop after the run (`loadgen engines` lists them)",
+        tier=EVERYDAY,
     )
     engine_arg: tuple[str, ...] = option(
         (),
         ENGINE,
         "knobs as NAME=VALUE, or flags of the engine, for example --engine-arg='--dtype half'",
         metavar="ARG",
+        tier=EVERYDAY,
     )
     replicas: int = option(
-        1, ENGINE, "number of servers to start; they share the requests and --devices", metavar="N"
+        1,
+        ENGINE,
+        "number of servers to start; they share the requests and --devices",
+        metavar="N",
+        tier=EVERYDAY,
     )
     devices: str | None = option(
         None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID"
@@ -220,9 +258,9 @@ class TargetSettings:
     engine_timeout: float = option(600.0, ENGINE, "seconds for the engine to start", metavar="TIME")
 
     temperature: float | None = option(
-        None, SAMPLING, "sampling temperature (the server's default)"
+        None, SAMPLING, "sampling temperature (the server's default)", tier=EVERYDAY
     )
-    top_p: float | None = option(None, SAMPLING, "nucleus sampling")
+    top_p: float | None = option(None, SAMPLING, "nucleus sampling", tier=EVERYDAY)
     top_k: int | None = option(None, SAMPLING, "top-k sampling")
     min_p: float | None = option(None, SAMPLING, "min-p sampling")
     frequency_penalty: float | None = option(None, SAMPLING, "frequency penalty")
@@ -232,6 +270,7 @@ class TargetSettings:
         None,
         SAMPLING,
         "ask the server to generate past the end of the answer (on for random prompts)",
+        tier=EVERYDAY,
     )
     no_max_tokens: bool = option(
         False,

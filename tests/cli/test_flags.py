@@ -50,12 +50,13 @@ def test_every_setting_has_its_flag(name):
 
 
 @pytest.fixture(scope="module")
-def help_text():
-    return run_parser().format_help()
+def parser():
+    return run_parser()
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_every_flag_stands_in_the_help_with_its_text(help_text, name):
+def test_every_flag_stands_in_the_help_with_its_text(parser, name):
+    help_text = parser.topic(flag(name))
     assert f"  {flag(name)}" in help_text
     assert " ".join(FIELDS[name].metadata["help"].split()) in " ".join(help_text.split())
 
@@ -75,8 +76,9 @@ def test_only_what_was_given_is_returned():
 
 
 def test_defaults_are_shown_in_the_help():
-    text = " ".join(run_parser().format_help().split())
+    text = " ".join(run_parser().topic("connections").split())
     assert "seconds to open a connection (60)" in text
+    text = " ".join(run_parser().format_help().split())
     assert "or @FILE with a list (1024)" in text
 
 
@@ -93,23 +95,38 @@ def test_underscores_are_read_as_dashes_in_names_and_left_alone_in_values():
     assert parse(["--metadata", "a_b=c_d"]) == {"metadata": ("a_b=c_d",)}
 
 
-@pytest.mark.parametrize(
-    ("argv", "settings"),
-    [
-        (["--random-input", "64"], {"random_input_len": 64}),
-        (["--random_output=16"], {"random_output_len": 16}),
-        (["--num-prompt", "4"], {"num_prompts": 4}),
-        (["--result-file", "x"], {"result_filename": "x"}),
-        (["--max-conc=3"], {"max_concurrency": 3}),
-    ],
-)
-def test_a_flag_of_vllm_may_be_abbreviated_as_argparse_takes_it(argv, settings):
-    assert parse(argv) == settings
+ABBREVIATED = [
+    (["--random-input", "64"], {"random_input_len": 64}),
+    (["--random_output=16"], {"random_output_len": 16}),
+    (["--num-prompt", "4"], {"num_prompts": 4}),
+    (["--result-file", "x"], {"result_filename": "x"}),
+    (["--max-conc=3"], {"max_concurrency": 3}),
+]
 
 
-def test_flags_of_our_own_are_spelled_out():
-    with pytest.raises(BadInput, match="--warmup-prom: unknown"):
-        parse(["--warmup-prom", "first"])
+@pytest.mark.parametrize(("argv", "settings"), ABBREVIATED)
+def test_a_flag_of_a_tool_may_be_abbreviated_with_its_compat_as_argparse_takes_it(argv, settings):
+    given = run_settings(["--compat", "vllm-0.33", *argv])
+    assert given == {"compat": "vllm-0.33"} | settings
+
+
+def test_an_abbreviation_of_several_flags_is_refused():
+    problem = "--random-batch-size, --random-input-len and [0-9]+ more begin with it"
+    with pytest.raises(BadInput, match=problem):
+        run_settings(["--compat", "vllm-0.33", "--random", "3"])
+
+
+@pytest.mark.parametrize("argv", [argv for argv, _ in ABBREVIATED])
+def test_flags_are_spelled_out_without_compat(argv):
+    with pytest.raises(BadInput, match="unknown; did you mean --"):
+        parse(argv)
+
+
+def test_a_file_for_the_result_is_not_taken_for_a_length():
+    with pytest.raises(
+        BadInput, match="--output: unknown; this is a flag of guidellm, --save-result"
+    ):
+        run_settings(["--output", "result.json"])
 
 
 def test_the_last_of_two_equal_flags_counts():
@@ -169,11 +186,7 @@ def test_a_config_file_stands_beside_the_settings():
     [
         (["--speed", "3"], "--speed", "unknown"),
         (["--max-concurency", "3"], "--max-concurency", "did you mean --max-concurrency?"),
-        (
-            ["--random", "3"],
-            "--random",
-            "--random-batch-size, --random-input-len and 9 more begin with it",
-        ),
+        (["--random", "3"], "--random", "did you mean --random-input-len?"),
         (["--use-chat"], "--use-chat", "see `loadgen run --help`"),  # not --skip-chat-template
         (["--bfcl-category", "x"], "--bfcl-category", "see `loadgen run --help`"),
         (["--vus", "10"], "--vus", "see `loadgen run --help`"),

@@ -8,8 +8,8 @@ import pytest
 
 import loadgen
 from loadgen import BadInput, RunSettings
-from loadgen.errors import setting
 from loadgen.config.settings import COMMAND_ALONE
+from loadgen.errors import setting
 from loadgen.library.accepted import accepted, accepted_for_series
 
 

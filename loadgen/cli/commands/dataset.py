@@ -16,7 +16,7 @@ from loadgen.cli.compat.tool_flags import places
 from loadgen.cli.live.progress_line import ProgressLine, preparing_text, time_left
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
-from loadgen.config.option import flag
+from loadgen.config.option import FIRST, flag
 from loadgen.errors import BadInput, written_as
 from loadgen.util import files, terminal_text
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser
@@ -39,14 +39,6 @@ OTHER_FIELDS = (
     *("json", "quiet", "log_level"),
 )
 FIELDS = frozenset((*(field.name for field in dataclasses.fields(DataSettings)), *OTHER_FIELDS))
-MAIN_FLAGS = (
-    "--dataset-name",
-    "--dataset-path",
-    "--num-prompts",
-    "--random-input-len",
-    "--random-output-len",
-    *("--tokenizer", "--export"),
-)
 EXAMPLES = (
     "loadgen dataset --random-input-len normal:500:100",
     "loadgen dataset --dataset-name prose --num-prompts 50 --export prompts.jsonl",
@@ -183,7 +175,8 @@ def parser(tool: str | None = None) -> TopicParser:
     --compat.
     """
     text = "Show the prompts of a `loadgen run` with the same flags. No server is needed."
-    flag_parser = TopicParser("loadgen dataset", text, main_flags=MAIN_FLAGS, examples=EXAMPLES)
+    flag_parser = TopicParser("loadgen dataset", "", text, examples=EXAMPLES)
+    flag_parser.tiers["export"] = FIRST
     flag_parser.add_argument(
         "--export",
         metavar="FILE.jsonl",

@@ -10,22 +10,12 @@ from loadgen.cli.compat.tool_flags import places
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import AXES
+from loadgen.config.option import EVERYDAY, FIRST
 from loadgen.errors import written_as
 from loadgen.util import terminal_text
 
-TEXT = (
-    "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, "
-    "with a series of runs. If no server is named, loadgen's own simulator is measured."
-)
-MAIN_FLAGS = (
-    *("--slo", "--over", "--base-url", "--rate", "--duration"),
-    *("--random-input-len", "--random-output-len", "--html"),
-)
-EXAMPLES = (
-    'loadgen search --base-url http://host:8000 --slo "ttft_p99<500ms"',
-    'loadgen search --base-url http://host:8000 --slo "ttft_p90<1s,tpot_mean<50ms"',
-    'loadgen search --over concurrency --slo "e2el_p95<10s" --html search.html',
-)
+TEXT = "Find the highest request rate, or concurrency, that meets the limits of --slo."
+EXAMPLES = ('loadgen search --base-url http://host:8000 --slo "ttft_p90<1s,tpot_mean<50ms"',)
 # Help texts of flags that mean something else in a search; None: the search sets it itself.
 TEXTS = {
     "plot": "draw the results as SVG",
@@ -70,9 +60,11 @@ def find(flag_values: dict[str, Any]) -> int:
 
 def parser(tool: str | None = None) -> TopicParser:
     """Return a parser for --over, the flags of `loadgen run`, and those of the tool of --compat."""
-    flag_parser = TopicParser("loadgen search", TEXT, main_flags=MAIN_FLAGS, examples=EXAMPLES)
+    needed = "--base-url URL --slo LIMITS"
+    flag_parser = TopicParser("loadgen search", needed, TEXT, examples=EXAMPLES)
     flag_parser.add_argument("--over", choices=AXES, help="what to vary (rate)")
     flags.add_run_flags(flag_parser, tool)
+    flag_parser.tiers |= {"over": FIRST, "num_prompts": EVERYDAY}
     for name, text in TEXTS.items():
         flag_parser.describe(name, text)
     return flag_parser

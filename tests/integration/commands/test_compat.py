@@ -278,7 +278,7 @@ def test_vllm_reads_no_file_for_random_prompts(capsys: pytest.CaptureFixture[str
         ("--dataset", ("evalscope perf", "--compat evalscope")),
         (
             "--parallel 4 --number 9 --dataset",
-            ("a flag of evalscope, --dataset-name here: add --compat evalscope",),
+            ("a flag of evalscope, --max-concurrency here: add --compat evalscope",),
         ),
         ("--vus", ("other tools", "--max-concurrency")),
         ("--bogus", ("see `loadgen run --help`",)),

@@ -166,7 +166,9 @@ async def test_bad_settings_are_refused_while_the_engine_starts(
     assert nothing_is_left()
 
 
-@pytest.mark.parametrize(("given", "field"), [(None, "--model: its tokenizer"), ("t.json", "--tokenizer")])
+@pytest.mark.parametrize(
+    ("given", "field"), [(None, "--model: its tokenizer"), ("t.json", "--tokenizer")]
+)
 async def test_tokenizer_error_names_model_unless_tokenizer_is_given(
     serves: Callable[[Fake], None], given: str | None, field: str
 ) -> None:
