@@ -3,7 +3,19 @@
 import json
 from typing import Literal
 
-from loadgen.config.option import COMPAT, DATA, EVERYDAY, FIRST, option, settings_class
+from loadgen.config.option import (
+    ABOVE_0,
+    COMPAT,
+    DATA,
+    EVERYDAY,
+    FIRST,
+    FROM_0,
+    FROM_1,
+    SECONDS,
+    Range,
+    option,
+    settings_class,
+)
 from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_share
 
@@ -26,6 +38,7 @@ MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
 PREFIX_REPETITION = (
     "prefix_repetition"  # a data set whose prompts, or sessions, begin with one of a few prefixes
 )
+MAX_ZIPF = 100.0  # the first prefix then has all requests
 RANGE_RATIO = setting.random_range_ratio
 RANGE_RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
@@ -80,6 +93,7 @@ class DataSettings:
         "lognormal:..., clipped:MEAN:STDEV:MIN:MAX, a list such as 10,20, or @FILE with a list",
         metavar="TOKENS",
         tier=FIRST,
+        range=FROM_1,
     )
     random_output_len: int | str = option(
         128,
@@ -87,6 +101,7 @@ class DataSettings:
         "maximum tokens of each answer; in the same forms as --random-input-len",
         metavar="TOKENS",
         tier=FIRST,
+        range=FROM_1,
     )
     random_range_ratio: str = option(
         "0.0",
@@ -104,6 +119,7 @@ class DataSettings:
         "prefixes of groups follow it",
         metavar="TOKENS",
         tier=EVERYDAY,
+        range=FROM_0,
     )
     random_batch_size: int = option(
         1,
@@ -111,6 +127,7 @@ class DataSettings:
         "random texts in each request of embeddings, pooling or rerank; --num-prompts then counts "
         "the texts",
         metavar="N",
+        range=FROM_1,
     )
     no_reranker: bool = option(
         False,
@@ -157,6 +174,7 @@ class DataSettings:
         "maximum tokens of each answer (the length of the recorded answer)",
         metavar="TOKENS",
         tier=COMPAT,
+        range=FROM_1,
     )
     sharegpt_input_len: str | None = option(
         None,
@@ -187,6 +205,7 @@ class DataSettings:
         "draw the prefixes of multi_turn and prefix_repetition by Zipf's law: prefix k has a share "
         "proportional to 1/k^ALPHA",
         metavar="ALPHA",
+        range=Range(f"a number above 0, up to {MAX_ZIPF:g}", ABOVE_0, MAX_ZIPF),
     )
     think_time: str = option(
         "0",
@@ -219,10 +238,15 @@ class DataSettings:
         None,
         DATA,
         "unit of the times in the trace, such as 1ms (depends on its format)",
-        metavar="TIME",
+        unit=SECONDS,
+        range=Range("1e-9 to 1,000,000 seconds", 1e-9, 1e6),
     )
     trace_block_size: int = option(
-        512, DATA, "tokens in a block that prompts of the trace share", metavar="TOKENS"
+        512,
+        DATA,
+        "tokens in a block that prompts of the trace share",
+        metavar="TOKENS",
+        range=FROM_1,
     )
     trace_times: Literal["keep", "ignore"] = option(
         "keep", DATA, "send a trace at its own times, or ignore them and use --request-rate"
@@ -232,12 +256,14 @@ class DataSettings:
         DATA,
         "factor that speeds up a trace, and shortens the pauses of agents",
         metavar="FACTOR",
+        range=Range("0.001 to 1,000,000", 1e-3, 1e6),
     )
     max_think_time: float | None = option(
         None,
         DATA,
         "longest pause before a call of an agent; longer ones are cut (as recorded)",
-        metavar="TIME",
+        unit=SECONDS,
+        range=Range("0 to 1,000,000,000 seconds", 0, 1e9),
     )
     trajectory_start: str = option(
         "0",
@@ -247,7 +273,7 @@ class DataSettings:
         metavar="SHARE|MIN:MAX",
     )
     prefix_repetition_prefix_len: int = option(
-        256, DATA, "tokens in each repeated prefix", metavar="TOKENS", tier=COMPAT
+        256, DATA, "tokens in each repeated prefix", metavar="TOKENS", tier=COMPAT, range=FROM_0
     )
     prefix_repetition_suffix_len: int | str = option(
         256,
@@ -255,9 +281,10 @@ class DataSettings:
         "tokens after a repeated prefix; in the same forms as --random-input-len",
         metavar="TOKENS",
         tier=COMPAT,
+        range=FROM_1,
     )
     prefix_repetition_num_prefixes: int = option(
-        10, DATA, "number of repeated prefixes", metavar="N", tier=COMPAT
+        10, DATA, "number of repeated prefixes", metavar="N", tier=COMPAT, range=FROM_1
     )
     prefix_repetition_output_len: int | str = option(
         128,
@@ -265,12 +292,13 @@ class DataSettings:
         "maximum tokens of each answer; in the same forms as --random-input-len",
         metavar="TOKENS",
         tier=COMPAT,
+        range=FROM_1,
     )
     sonnet_input_len: int = option(
-        550, DATA, "tokens in a prompt of prose", metavar="TOKENS", tier=COMPAT
+        550, DATA, "tokens in a prompt of prose", metavar="TOKENS", tier=COMPAT, range=FROM_1
     )
     sonnet_output_len: int = option(
-        150, DATA, "maximum tokens of each answer", metavar="TOKENS", tier=COMPAT
+        150, DATA, "maximum tokens of each answer", metavar="TOKENS", tier=COMPAT, range=FROM_1
     )
     sonnet_prefix_len: int = option(
         200,
@@ -278,6 +306,7 @@ class DataSettings:
         "tokens in a prefix that all prompts of prose share",
         metavar="TOKENS",
         tier=COMPAT,
+        range=FROM_0,
     )
     custom_output_len: int = option(
         256,
@@ -286,6 +315,7 @@ class DataSettings:
         "agents' calls that have no length of their own (256; -1: all must have one)",
         metavar="TOKENS",
         tier=COMPAT,
+        range=Range("1 or more, or -1 if every row has output_tokens", 1, besides=-1),
     )
     custom_ensure_client_side_data: bool = option(
         False,
@@ -307,6 +337,7 @@ class DataSettings:
         "number of distinct prompts, which are sent again and again in their order, so that a "
         "prefix cache hits (as many as requests)",
         metavar="N",
+        range=FROM_1,
     )
     disable_shuffle: bool = option(
         False,
@@ -346,6 +377,7 @@ class DataSettings:
         "default)",
         metavar="TOKENS",
         tier=COMPAT,
+        range=FROM_1,
     )
     hf_column: tuple[str, ...] = option(
         (),
@@ -375,7 +407,7 @@ class DataSettings:
         """Return how many requests so many texts of --num-prompts are."""
         if self.dataset_name not in BATCHED:
             return texts
-        queries = int(self.no_reranker)  # it is one of the texts
+        queries = int(self.no_reranker and self.dataset_name == RERANK)  # it is one of the texts
         return -(-(texts - queries) // (self.random_batch_size - queries))
 
     @property

@@ -5,14 +5,22 @@ result, and prefix cache.
 import math
 from typing import Literal, get_args
 
-from loadgen.config.load_profile import CONCURRENCY, LoadProfile
+from loadgen.config.load_profile import CONCURRENCY, MAX_IN_FLIGHT, MAX_RATE, LoadProfile
 from loadgen.config.option import (
+    ABOVE_0,
     COMPAT,
     CONNECTIONS,
     EVERYDAY,
     FIRST,
+    FROM_0,
+    FROM_1,
     JUDGEMENT,
     LOAD,
+    POSITIVE,
+    SECONDS,
+    SHARE,
+    SHARES,
+    Range,
     option,
     settings_class,
 )
@@ -27,20 +35,16 @@ ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 SWEPT = ("request_rate", "max_concurrency")
 # Fields that name a share of requests that the client itself ends: with which outcome and detail.
 EARLY_ENDS = {"disconnect": (Outcome.DISCONNECTED, "the user left")}
-# What a kind of load excludes, since it says itself when requests are sent, how many, or for how
-# long.
-EXCLUDED = {
-    "rate_profile": (
-        *("request_rate", "ramp_up_strategy", "num_prompts", "users"),
-        *("concurrency_profile", "duration"),
-    ),
-    "concurrency_profile": (
-        *("request_rate", "ramp_up_strategy", "burstiness", "num_prompts"),
-        *("users", "duration", "max_concurrency"),
-    ),
-    "users": ("request_rate", "ramp_up_strategy", "burstiness", "max_concurrency"),
-    "ramp_up_strategy": ("request_rate",),
-}
+SENDS = "says itself when requests are sent"  # what a kind of load does, which excludes others
+MAX_DURATION_S = 30 * 86400.0
+MAX_REQUESTS = 50_000_000
+MAX_WARMUPS = 1_000_000
+MAX_PROBE_RATE = 1e3  # each waits for the one before it
+RATES = Range(
+    f"a number above 0, up to {MAX_RATE:,.0f} requests/s, or inf", ABOVE_0, MAX_RATE, math.inf
+)
+IN_FLIGHT = Range(f"1 to {MAX_IN_FLIGHT:,}", 1, MAX_IN_FLIGHT)
+SEED = Range("0 or more, and less than 2**63", 0, (1 << 63) - 1)
 AxisName = Literal["rate", "concurrency"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)  # their names, as what a sweep or search varies
 CacheProtocol = Literal["as-is", "cold", "salted", "warm"]
@@ -62,6 +66,7 @@ class LoadSettings:
         alias="--rate",
         metavar="RPS",
         tier=FIRST,
+        range=RATES,
     )
     burstiness: float = option(
         1.0,
@@ -70,6 +75,7 @@ class LoadSettings:
         "inf evenly spaced",
         metavar="SHAPE",
         tier=EVERYDAY,
+        range=POSITIVE,
     )
     max_concurrency: int | None = option(
         None,
@@ -78,6 +84,7 @@ class LoadSettings:
         "1,2,4, mean one run each",
         metavar="N",
         tier=FIRST,
+        range=IN_FLIGHT,
     )
     num_prompts: int | None = option(
         None,
@@ -86,18 +93,46 @@ class LoadSettings:
         "prompts; without, 1000 or what --duration allows, and 100 if no load is given",
         metavar="N",
         tier=FIRST,
+        range=Range(
+            f"1 to {MAX_REQUESTS:,}, or -1 for all prompts of a file",
+            1,
+            MAX_REQUESTS,
+            besides=ALL_PROMPTS,
+        ),
     )
     duration: float | None = option(
-        None, LOAD, "how long to send requests, such as 30s or 5m", metavar="TIME", tier=FIRST
+        None,
+        LOAD,
+        "how long to send requests, such as 30s or 5m",
+        unit=SECONDS,
+        tier=FIRST,
+        range=Range(f"a number above 0, up to {MAX_DURATION_S:,.0f} s", ABOVE_0, MAX_DURATION_S),
     )
     ramp_up_strategy: Literal["linear", "exponential"] | None = option(
-        None, LOAD, "increase the rate over the run", tier=COMPAT
+        None,
+        LOAD,
+        "increase the rate over the run",
+        tier=COMPAT,
+        excludes=("request_rate",),
+        why=SENDS,
     )
     ramp_up_start_rps: float | None = option(
-        None, LOAD, "rate at the start of the ramp", metavar="RPS", tier=COMPAT
+        None,
+        LOAD,
+        "rate at the start of the ramp",
+        metavar="RPS",
+        tier=COMPAT,
+        range=FROM_0,
+        needs="ramp_up_strategy",
     )
     ramp_up_end_rps: float | None = option(
-        None, LOAD, "rate at the end of the ramp", metavar="RPS", tier=COMPAT
+        None,
+        LOAD,
+        "rate at the end of the ramp",
+        metavar="RPS",
+        tier=COMPAT,
+        range=Range(f"0 to {MAX_RATE:,.0f} requests/s", 0, MAX_RATE),
+        needs="ramp_up_strategy",
     )
     rate_profile: str | None = option(
         None,
@@ -107,6 +142,15 @@ class LoadSettings:
         metavar="PHASES|FILE",
         listed=True,
         tier=EVERYDAY,
+        excludes=(
+            "request_rate",
+            "ramp_up_strategy",
+            "num_prompts",
+            "users",
+            "concurrency_profile",
+            "duration",
+        ),
+        why=SENDS,
     )
     concurrency_profile: str | None = option(
         None,
@@ -115,6 +159,16 @@ class LoadSettings:
         "and waves as in --rate-profile, or a CSV file of seconds and numbers",
         metavar="PHASES|FILE",
         listed=True,
+        excludes=(
+            "request_rate",
+            "ramp_up_strategy",
+            "burstiness",
+            "num_prompts",
+            "users",
+            "duration",
+            "max_concurrency",
+        ),
+        why=SENDS,
     )
     users: int | None = option(
         None,
@@ -124,6 +178,9 @@ class LoadSettings:
         alias="--num-users",
         metavar="N",
         tier=EVERYDAY,
+        range=IN_FLIGHT,
+        excludes=("request_rate", "ramp_up_strategy", "burstiness", "max_concurrency"),
+        why=SENDS,
     )
     classes: tuple[str, ...] = option(
         (),
@@ -157,6 +214,7 @@ class LoadSettings:
         "warm-up requests before the clock starts; they are not measured",
         metavar="N",
         tier=EVERYDAY,
+        range=Range(f"0 to {MAX_WARMUPS:,}", 0, MAX_WARMUPS),
     )
     warmup_prompt: Literal["other", "first"] = option(
         "other",
@@ -171,20 +229,24 @@ class LoadSettings:
         "is reported separately",
         metavar="RPS",
         tier=COMPAT,
+        range=Range(f"0 to {MAX_PROBE_RATE:g} requests/s", 0, MAX_PROBE_RATE),
     )
     ready_check_timeout_sec: float = option(
         0.0,
         LOAD,
         "seconds to wait for the server and for one successful test request (0: no wait, no test)",
-        metavar="TIME",
+        unit=SECONDS,
+        range=FROM_0,
     )
-    seed: int = option(0, LOAD, "seed of all random choices", tier=EVERYDAY)
-    seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")
+    seed: int = option(0, LOAD, "seed of all random choices", tier=EVERYDAY, range=SEED)
+    seed_arrivals: int | None = option(
+        None, LOAD, "seed of the due times (--seed)", metavar="SEED", range=SEED
+    )
     seed_prompts: int | None = option(
-        None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED"
+        None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED", range=SEED
     )
     seed_order: int | None = option(
-        None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED"
+        None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED", range=SEED
     )
 
     warm_connections: str = option(
@@ -197,26 +259,29 @@ class LoadSettings:
         None, CONNECTIONS, "local addresses that connections use in turn", metavar="A,B"
     )
     connect_timeout: float = option(
-        60.0, CONNECTIONS, "seconds to open a connection", metavar="TIME"
+        60.0, CONNECTIONS, "seconds to open a connection", unit=SECONDS, range=FROM_0
     )
     first_token_timeout: float = option(
         0.0,
         CONNECTIONS,
         "seconds from sending a request to its first token (0: no limit)",
-        metavar="TIME",
+        unit=SECONDS,
+        range=FROM_0,
     )
     stall_timeout: float = option(
         600.0,
         CONNECTIONS,
         "seconds without data after an answer has begun (600; 0: no limit)",
-        metavar="TIME",
+        unit=SECONDS,
+        range=FROM_0,
     )
     timeout: float = option(
         21600.0,
         CONNECTIONS,
         "seconds for a whole request (21600; 0: no limit)",
-        metavar="TIME",
+        unit=SECONDS,
         tier=EVERYDAY,
+        range=FROM_0,
     )
 
     latency_from: Literal["due", "sent"] = option(
@@ -251,8 +316,9 @@ class LoadSettings:
         0.01,
         JUDGEMENT,
         "exit with code 5 if a larger share of the requests failed, on the server or the client",
-        metavar="SHARE",
+        unit=SHARES,
         tier=EVERYDAY,
+        range=SHARE,
     )
     keep_going: bool = option(
         False, JUDGEMENT, "continue the run when the server refuses every connection for 5 s"
@@ -303,4 +369,5 @@ class CacheSettings:
         LOAD,
         "tokens in a block of the prefix cache (from the server's metrics, or else 16)",
         metavar="TOKENS",
+        range=FROM_1,
     )

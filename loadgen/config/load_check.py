@@ -4,17 +4,15 @@ together.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from loadgen.config.load import ALL_PROMPTS, EXCLUDED
-from loadgen.config.load_profile import CONCURRENCY, MAX_RATE, RATE
+from loadgen.config.load import ALL_PROMPTS, MAX_DURATION_S, MAX_REQUESTS, RATES
+from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.request_class import CLASS, LORA_MODULES, RequestClass, total_rate
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import wants_simulator
 from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput, setting
-
-MAX_DURATION_S = 30 * 86400.0
-MAX_REQUESTS = 50_000_000
 
 
 def check(settings: RunFields) -> None:
@@ -28,11 +26,24 @@ def check(settings: RunFields) -> None:
     if settings.keeps_trace_times:
         _check_trace(settings)
     _check_ramp(settings)
-    _check_excluded(settings)
     _check_profile(settings)
     if settings.users is not None:
         ThinkTime.parse(settings.think_time)
     _check_duration(settings)
+
+
+def implied(settings: RunFields) -> dict[str, Any]:
+    """Return the values that the kind of the load implies, by field.
+
+    Raises:
+        BadInput: The profile, or a class, is invalid.
+    """
+    profile = settings.load_profile
+    return {
+        "request_rate": total_rate(settings.classes),
+        "duration": None if profile is None else profile.length_s,
+        "max_concurrency": settings.users if profile is None else profile.highest,
+    }
 
 
 def check_class_data(
@@ -87,6 +98,7 @@ def _check_classes(settings: RunFields) -> None:
 
 
 def _check_class_rates(settings: RunFields, rate: float) -> None:
+    RATES.check(setting.request_rate, rate)
     problem = "given together with classes that have rates of their own"
     for name in ("ramp_up_strategy", "rate_profile", "users", "concurrency_profile"):
         if getattr(settings, name) is not None:
@@ -117,52 +129,20 @@ def _check_trace(settings: RunFields) -> None:
 
 
 def _check_ramp(settings: RunFields) -> None:
+    if settings.ramp_up_strategy is None:
+        return
     start = settings.ramp_up_start_rps
     end = settings.ramp_up_end_rps
-    if settings.ramp_up_strategy is None:
-        if (start, end) != (None, None):
-            raise BadInput(
-                setting.ramp_up_strategy,
-                "missing, although ramp-up rates are given",
-                "give linear or exponential",
-            )
-        return
     if start is None or end is None:
         raise BadInput(
             setting.ramp_up_strategy,
             "given without rates",
             f"give {setting.ramp_up_start_rps} and {setting.ramp_up_end_rps}",
         )
-    if end > MAX_RATE:
-        raise BadInput(
-            setting.ramp_up_end_rps,
-            f"{end:,.10g} requests/s",
-            f"give at most {MAX_RATE:,.0f} requests/s",
-        )
     if not start < end or (settings.ramp_up_strategy == "exponential" and start == 0):
         problem = f"invalid ramp from {start:g} to {end:g} requests/s"
-        raise BadInput(
-            setting.ramp_up_end_rps,
-            problem,
-            "the rate must rise; an exponential ramp starts above 0",
-        )
-
-
-def _check_excluded(settings: RunFields) -> None:
-    profile = settings.load_profile
-    implied = {
-        "duration": None if profile is None else profile.length_s,
-        "max_concurrency": settings.users if profile is None else profile.highest,
-    }
-    for load, names in EXCLUDED.items():
-        if getattr(settings, load) is not None:
-            for name in names:
-                if getattr(settings, name) not in (getattr(RunFields, name), implied.get(name)):
-                    problem = (
-                        f"given together with {setting(load)}, which says itself when requests "
-                        "are sent"
-                    )
-                    raise BadInput(setting(name), problem, "leave it out")
+        remedy = "the rate must rise; an exponential ramp starts above 0"
+        raise BadInput(setting.ramp_up_end_rps, problem, remedy)
 
 
 def _check_profile(settings: RunFields) -> None:
@@ -172,11 +152,11 @@ def _check_profile(settings: RunFields) -> None:
     quantity = RATE if settings.rate_profile is not None else CONCURRENCY
     if profile.length_s > MAX_DURATION_S:
         problem = f"lasts {profile.length_s:,.10g} s"
-        raise BadInput(quantity.flag, problem, f"give at most {MAX_DURATION_S:,.0f} s")
+        raise BadInput(quantity.field, problem, f"give at most {MAX_DURATION_S:,.0f} s")
     requests = profile.mean * profile.length_s
     if quantity is RATE and requests > MAX_REQUESTS:
         raise BadInput(
-            quantity.flag,
+            quantity.field,
             f"{requests:.3g} requests are too many",
             f"keep a run under {MAX_REQUESTS:,} requests",
         )

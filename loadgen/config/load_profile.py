@@ -29,7 +29,7 @@ class Quantity(Struct, frozen=True):
     """What the values of a profile are.
 
     Attributes:
-        flag: The flag that takes the profile.
+        field: The setting that takes the profile, as errors name it.
         name: The quantity, in a word.
         unit: Its unit.
         most: The highest value.
@@ -37,7 +37,7 @@ class Quantity(Struct, frozen=True):
         whole: Whether its values are whole numbers.
     """
 
-    flag: str
+    field: str
     name: str
     unit: str
     most: float
@@ -170,16 +170,16 @@ class LoadProfile(Struct, frozen=True):
         values = [value for phase in profile.phases for value in (phase.first, phase.last)]
         if not any(values):
             raise BadInput(
-                quantity.flag, f"{text!r} has no {quantity.name} above 0", quantity.remedy
+                quantity.field, f"{text!r} has no {quantity.name} above 0", quantity.remedy
             )
         for value in values:
             if value > quantity.most:
                 problem = f"{value:,.10g} {quantity.unit}"
                 raise BadInput(
-                    quantity.flag, problem, f"give at most {quantity.most:,.0f} {quantity.unit}"
+                    quantity.field, problem, f"give at most {quantity.most:,.0f} {quantity.unit}"
                 )
             if quantity.whole and not value.is_integer():
-                raise BadInput(quantity.flag, f"{value:g} {quantity.unit}", "give whole numbers")
+                raise BadInput(quantity.field, f"{value:g} {quantity.unit}", "give whole numbers")
         return profile
 
     def __str__(self) -> str:
@@ -218,13 +218,13 @@ def _phases(text: str, quantity: Quantity) -> Iterator[Phase]:
     for word in text.split(","):
         phase = re.fullmatch(_PHASE, word.strip())
         if phase is None:
-            raise BadInput(quantity.flag, f"invalid phase {word.strip()!r}", quantity.remedy)
+            raise BadInput(quantity.field, f"invalid phase {word.strip()!r}", quantity.remedy)
         first, change, last, period, length = phase.groups()
         if (change == "~") != (period is not None):
             problem = f"{word.strip()!r}: a wave has a period, and nothing else has one"
             name = quantity.name.upper()
             raise BadInput(
-                quantity.flag, problem, f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m"
+                quantity.field, problem, f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m"
             )
         period_s = None if period is None else _seconds(period, quantity)
         yield Phase(float(first), float(last or first), _seconds(length, quantity), period_s)
@@ -235,9 +235,9 @@ def _seconds(text: str, quantity: Quantity) -> float:
     try:
         seconds = parse_seconds(text)
     except ValueError as error:
-        raise BadInput(quantity.flag, str(error), remedy) from error
+        raise BadInput(quantity.field, str(error), remedy) from error
     if not seconds > 0:
-        raise BadInput(quantity.flag, f"{text!r} is not above 0", remedy)
+        raise BadInput(quantity.field, f"{text!r} is not above 0", remedy)
     return seconds
 
 
@@ -245,7 +245,7 @@ def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
     """Read a CSV file; a first row that names the columns is a head."""
     import csv  # 1 ms of CPU time, for few runs
 
-    flag = quantity.flag
+    flag = quantity.field
     try:
         rows = [row for row in csv.reader(path.read_text("utf-8-sig").splitlines()) if row]
     except (OSError, UnicodeDecodeError) as error:

@@ -1,17 +1,21 @@
 """Settings of the output: what is reported of a run, and the files that are written."""
 
 import re
-from dataclasses import fields
 from typing import Any, Literal
 
 from loadgen.config.option import (
     COMPAT,
     EVERYDAY,
     FIRST,
+    FROM_0,
+    FROM_1,
     OUTPUT,
-    RARE,
-    Tier,
+    POSITIVE,
+    SECONDS,
+    SHARE,
+    SHARES,
     option,
+    options,
     settings_class,
 )
 from loadgen.errors import BadInput, setting
@@ -34,9 +38,9 @@ SGLANG_ARGUMENTS = (
 SGLANG_PERCENTILES = (90.0, 95.0, 99.0)
 
 
-def _file(text: str, metavar: str = "FILE", *, tier: Tier = RARE) -> Any:
+def _file(text: str, metavar: str = "FILE", **about: Any) -> Any:
     """Declare a field that names a file that the run writes."""
-    return option(None, OUTPUT, text, metavar=metavar, file=True, tier=tier)
+    return option(None, OUTPUT, text, metavar=metavar, file=True, **about)
 
 
 @settings_class
@@ -92,12 +96,14 @@ class OutputSettings:
         OUTPUT,
         "number of GPUs of the servers, for rates per GPU (as many as NVML finds)",
         metavar="N",
+        range=FROM_1,
     )
     gpu_hour_price: float | None = option(
         None,
         OUTPUT,
         "price of one GPU for one hour, to compute the cost of a million tokens",
         metavar="PRICE",
+        range=POSITIVE,
     )
     records: str | None = _file(
         "write one JSON line for each request when the run has ended", tier=EVERYDAY
@@ -107,13 +113,15 @@ class OutputSettings:
         OUTPUT,
         "a closed loop is in its steady state while at least this share of --max-concurrency is "
         "in flight; 0: report none",
-        metavar="SHARE",
+        unit=SHARES,
+        range=SHARE,
     )
     steady_state_min_window: float | None = option(
         None,
         OUTPUT,
         "warn if the steady state is shorter than this (10 s or a tenth of the run)",
-        metavar="TIME",
+        unit=SECONDS,
+        range=FROM_0,
     )
     hlog: str | None = _file("write the histograms as an HdrHistogram log")
     html: str | None = _file("write the report as an HTML page", "FILE.html", tier=FIRST)
@@ -121,7 +129,11 @@ class OutputSettings:
     junit: str | None = _file(
         "write the gate as JUnit XML, one test case per limit of --slo", tier=EVERYDAY
     )
-    capture: str | None = _file("write the raw responses with their times, for a replay")
+    capture: str | None = _file(
+        "write the raw responses with their times, for a replay",
+        excludes=("ray",),
+        why="needs a single process",
+    )
     prometheus: str | None = option(
         None,
         OUTPUT,
@@ -152,6 +164,7 @@ class OutputSettings:
         "print everything that is known about the run",
         instead="write it with result.save(path) for `loadgen report --full`",
         tier=EVERYDAY,
+        excludes=("brief",),
     )
     disable_tqdm: bool = option(
         False, OUTPUT, "show progress as plain lines, without a bar", tier=COMPAT
@@ -176,7 +189,7 @@ class OutputSettings:
 
 
 # Files that a run writes.
-FILES = tuple(field.name for field in fields(OutputSettings) if field.metadata["file"])
+FILES = tuple(name for name, option in options(OutputSettings).items() if option.file)
 
 
 def parse_percentiles(text: str) -> list[float]:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.load import EXCLUDED
+from loadgen.config.load import LoadSettings
+from loadgen.config.option import options
 from loadgen.errors import BadInput, setting
 
 FLAG = setting.workload
@@ -73,9 +74,9 @@ def merge(name_or_file: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         BadInput: As `resolve`.
     """
     excluded: set[str] = set()
-    for load, names in EXCLUDED.items():
+    for load, option in options(LoadSettings).items():
         if fields.get(load) is not None:
-            excluded.update(names)
+            excluded.update(option.excludes)
     return {
         name: value for name, value in resolve(name_or_file).items() if name not in excluded
     } | dict(fields)

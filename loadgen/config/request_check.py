@@ -1,13 +1,12 @@
 """Checks of what the settings ask of requests and answers."""
 
-from dataclasses import fields
 from typing import Any
 
 from loadgen.config import slo
 from loadgen.config.data import MULTI_TURN, RERANK
-from loadgen.config.option import SAMPLING
+from loadgen.config.option import SAMPLING, options
 from loadgen.config.output import QUEUE_METRICS
-from loadgen.config.request_class import LORA_ASSIGNMENT, LORA_MODULES, parse_skew
+from loadgen.config.request_class import LORA_MODULES, parse_skew
 from loadgen.config.run_fields import RunFields
 from loadgen.config.slo import StopCondition
 from loadgen.config.target import OPTIONAL, TargetSettings
@@ -30,16 +29,9 @@ def check(settings: RunFields) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    if not isinstance(settings.extra_body, dict | None):
-        raise BadInput(
-            setting.extra_body, "not a JSON object", "write for example '{\"min_tokens\": 10}'"
-        )
     check_fields(
         setting.extra_body, settings.extra_body or {}, disable_stream=settings.disable_stream
     )
-    if settings.no_max_tokens and settings.ignore_eos:
-        problem = f"no answer would end with {setting.ignore_eos}"
-        raise BadInput(setting.no_max_tokens, problem, "leave one of both out")
     for name in {*settings.omit} - {*OPTIONAL}:
         problem = f"{name!r} is no field that a request can do without"
         raise BadInput(setting.omit, problem, f"choose from {', '.join(OPTIONAL)}")
@@ -66,7 +58,7 @@ def _check_without_stream(settings: RunFields) -> None:
     excluded = ["continuous_usage", "first_token_timeout"]
     if not settings.generates:
         sampling = [
-            field.name for field in fields(TargetSettings) if field.metadata["group"] == SAMPLING
+            option.name for option in options(TargetSettings).values() if option.group == SAMPLING
         ]
         sampling.remove("ignore_eos")  # vLLM sends it where it is given
         reason = NO_TOKENS
@@ -100,10 +92,6 @@ def _check_without_stream(settings: RunFields) -> None:
 def _check_lora(settings: RunFields) -> None:
     parse_skew(settings.lora_assignment)
     if not settings.lora_modules:
-        if settings.lora_assignment is not None:
-            raise BadInput(
-                LORA_ASSIGNMENT, "given without adapters", f"give {LORA_MODULES}, or leave it out"
-            )
         return
     if not all(settings.lora_modules):
         raise BadInput(

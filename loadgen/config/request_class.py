@@ -11,7 +11,6 @@ LoRA adapters are classes, too: `--lora-assignment` says how requests are shared
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, Self
 
 from msgspec import Struct, field
@@ -19,9 +18,9 @@ from msgspec import Struct, field
 from loadgen.config import slo
 from loadgen.config.data import DataSettings
 from loadgen.config.load_profile import MAX_RATE
-from loadgen.config.option import classes, times
+from loadgen.config.option import ABOVE_0, Range, options
 from loadgen.errors import BadInput, Place, setting, within
-from loadgen.util.number_format import parse_number, parse_seconds, parse_share
+from loadgen.util.number_format import parse_number, parse_share
 from loadgen.util.redaction import HEADER_NAME, MARK, header_name, split_header
 
 CLASS = setting.classes
@@ -35,9 +34,10 @@ MAX_PRIORITY = 999_999_999
 OWN_KEYS = ("share", "rate", "priority", "model", "header", "slo", "goodput")
 # Fields that a class cannot have.
 _OF_RUN = {"workload", "random_batch_size", "no_reranker", "no_oversample"}
-DATA_KEYS = tuple(field.name for field in fields(DataSettings) if field.name not in _OF_RUN)
+DATA_KEYS = tuple(name for name in options(DataSettings) if name not in _OF_RUN)
 KEYS = (*OWN_KEYS, *DATA_KEYS)
-_SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+SHARE_OF_CLASS = Range("a share above 0 and up to 1", ABOVE_0, 1.0)
+RATE = Range(f"requests/s, above 0 and up to {MAX_RATE:,.0f}", ABOVE_0, MAX_RATE)
 _TOLERANCE = 1e-6  # of the sum of shares
 _NAME = r"[\w.@/+-]{1,64}"
 _HEADER = rf"\s*{HEADER_NAME.pattern}="  # with a capital letter: else it is a key
@@ -103,7 +103,9 @@ class RequestClass(Struct, frozen=True):
 
     @classmethod
     def _of(cls, name: str, share: float, values: Values) -> Self:
-        changes = {key: _typed(name, key, values[key]) for key in DATA_KEYS if key in values}
+        given = [key for key in DATA_KEYS if key in values]
+        with within(CLASS, name):
+            changes = {key: _read(key, values[key]) for key in given}
         if "slo" in values:
             changes["slo"] = ",".join(values["slo"])
         if "goodput" in values:
@@ -276,8 +278,8 @@ def _values(text: str) -> Values:
         if not value:
             raise BadInput((CLASS, name), f"{key} is empty", "give a value, or leave it out")
         values.setdefault(key, []).append(value)
-        takes_several = key in ("header", "slo", "goodput") or tuple in classes(DataSettings).get(
-            key, ()
+        takes_several = key in ("header", "slo", "goodput") or (
+            key in DATA_KEYS and tuple in options(DataSettings)[key].classes
         )
         if len(values[key]) > 1 and not takes_several:
             raise BadInput((CLASS, name), f"{key} is given twice", "give it once")
@@ -323,38 +325,19 @@ def _shares(classes: dict[str, Values]) -> dict[str, float]:
 
 def _number(name: str, key: str, values: Values) -> float:
     text = values[key][0]
-    parse, most = (parse_share, 1.0) if key == "share" else (parse_number, MAX_RATE)
+    parse, numbers = (parse_share, SHARE_OF_CLASS) if key == "share" else (parse_number, RATE)
     try:
         number = parse(text)
     except ValueError:
         number = math.nan
-    if not 0 < number <= most:
-        bounds = (
-            "a share above 0 and up to 1"
-            if key == "share"
-            else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
-        )
-        raise BadInput((CLASS, name), f"invalid {key} {text!r}", f"give {bounds}")
+    if not numbers.least <= number <= numbers.most:
+        raise BadInput((CLASS, name), f"invalid {key} {text!r}", f"give {numbers.expected}")
     return number
 
 
-def _typed(name: str, key: str, values: list[str]) -> Any:
-    kinds, text = classes(DataSettings)[key], values[0]
-    if tuple in kinds:
-        return tuple(values)
-    if int in kinds and re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII):
-        return int(text)
-    try:
-        if bool in kinds:
-            return _SWITCHES[text.lower()]
-        if float in kinds:
-            return parse_seconds(text) if key in times(DataSettings) else parse_number(text)
-    except (KeyError, ValueError):
-        pass
-    if {bool, float, int} & set(kinds) and str not in kinds:
-        expected = "true or false" if bool in kinds else "a number"
-        raise BadInput((CLASS, name), f"invalid {key} {text!r}", f"give {expected}")
-    return text
+def _read(key: str, values: list[str]) -> Any:
+    option = options(DataSettings)[key]
+    return tuple(values) if tuple in option.classes else option.read(values[0])
 
 
 def _text(name: str, keys: Any) -> str:

@@ -6,8 +6,6 @@ from loadgen.config.run_fields import RunFields
 from loadgen.config.target import FROM_ENVIRONMENT
 from loadgen.errors import BadInput, setting
 from loadgen.util.route import (
-    CA_CERT,
-    CLIENT_KEY,
     PROXY,
     UNIX_SOCKET,
     Route,
@@ -35,10 +33,6 @@ def check(settings: RunFields) -> None:
     if not is_socket_path(settings.unix_socket):
         problem = f"{settings.unix_socket!r} is no path of a Unix socket: it has 1 to 107 bytes"
         raise BadInput(UNIX_SOCKET, problem, "name one that has")
-    for name in ("proxy", "source_address", "ray"):
-        if getattr(settings, name) is not None:
-            problem = f"given together with {setting(name)}, which is for TCP"
-            raise BadInput(UNIX_SOCKET, problem, f"leave out {UNIX_SOCKET} or {setting(name)}")
     if len(settings.urls) > 1:
         problem = f"given for {len(settings.urls)} servers, and one listens on it"
         raise BadInput(UNIX_SOCKET, problem, f"give one {setting.base_url}")
@@ -51,13 +45,6 @@ def _check_tls(settings: RunFields) -> None:
         problem = "given without a server that has TLS"
         raise BadInput(
             setting(fields[0]), problem, f"give {setting.base_url} https://HOST, or leave it out"
-        )
-    if settings.insecure and settings.ca_cert is not None:
-        problem = f"given together with {setting.insecure}, which trusts every certificate"
-        raise BadInput(CA_CERT, problem, "leave one of the two out")
-    if settings.client_key is not None and settings.client_cert is None:
-        raise BadInput(
-            CLIENT_KEY, "given without its certificate", f"give {setting.client_cert}, too"
         )
     if fields:
         Route(

@@ -2,9 +2,18 @@
 
 from loadgen.config.data import DataSettings
 from loadgen.config.load import CacheSettings, LoadSettings
-from loadgen.config.option import EVERYDAY, SCALE, option, settings_class
+from loadgen.config.option import (
+    EVERYDAY,
+    FROM_1,
+    SCALE,
+    Range,
+    option,
+    settings_class,
+)
 from loadgen.config.output import OutputSettings
 from loadgen.config.target import ServerCallSettings, TargetSettings
+
+WORKERS = Range("auto, or 1 to 256", 1, 256)
 
 
 @settings_class
@@ -20,6 +29,7 @@ class ScaleSettings:
         "processes on each machine that share the requests; auto depends on its cores",
         metavar="N|auto",
         tier=EVERYDAY,
+        range=WORKERS,
     )
     ray: str | None = option(
         None,
@@ -28,7 +38,12 @@ class ScaleSettings:
         metavar="auto|HOST:PORT",
     )
     ray_nodes: int | None = option(
-        None, SCALE, "number of machines of the cluster to use (all)", metavar="N"
+        None,
+        SCALE,
+        "number of machines of the cluster to use (all)",
+        metavar="N",
+        range=FROM_1,
+        needs="ray",
     )
 
 

@@ -7,10 +7,10 @@ from dataclasses import FrozenInstanceError
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from loadgen.config import load_check, server_url, validate
-from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
+from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH, DataSettings
 from loadgen.config.load import SeedPurpose
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
-from loadgen.config.option import check_type, check_types, read_times, settings_class
+from loadgen.config.option import SECONDS, check_options, check_type, options, settings_class
 from loadgen.config.request_class import (
     CLASS,
     RequestClass,
@@ -58,8 +58,8 @@ def _check_names(arguments: dict[str, Any]) -> None:
     Raises:
         BadInput: An argument is no field.
     """
-    names = [field.name for field in dataclasses.fields(RunFields)]
-    for name in arguments.keys() - set(names):
+    names = options(RunSettings)
+    for name in arguments.keys() - names.keys():
         if name in COMMAND_ALONE:
             raise BadInput(setting(name), "is for the command alone", COMMAND_ALONE[name])
         import difflib  # not before: it is slow to import
@@ -89,21 +89,22 @@ class RunSettings(RunFields):
 
     @_with_fields_of(RunFields)
     def __init__(self, **fields: Any) -> None:
-        _check_names(fields)
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        vars(self).update(defaults | fields)
-        self._convert()
+        self._set({option.name: option.default for option in options(RunSettings).values()}, fields)
 
-    def _convert(self) -> None:
-        """Convert values that may be written in several ways, and check the types of all."""
-        if isinstance(self.base_url, list | tuple):
-            # A single URL gives the same settings from a flag, a file and a program.
-            urls = tuple(self.base_url)
-            object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
-        if isinstance(self.classes, dict):  # as a file or a program may give them
-            object.__setattr__(self, "classes", class_texts(self.classes))
-        read_times(self)
-        check_types(self)
+    def _set(self, values: dict[str, Any], changes: dict[str, Any]) -> None:
+        """Take values, changed ones converted and with their types checked, and what they imply."""
+        _check_names(changes)
+        for name, value in changes.items():
+            option = options(RunSettings)[name]
+            if isinstance(value, str) and option.unit is SECONDS:
+                value = option.read(value)
+            elif name == "base_url" and isinstance(value, list):
+                value = tuple(value)
+            elif name == "classes" and isinstance(value, dict):  # as a file or a program gives them
+                value = class_texts(value)
+            option.check_type(value)
+            values[name] = value
+        vars(self).update(values)
         if self.urls:
             urls, endpoint = server_url.read(self.urls, self.endpoint)
             object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
@@ -160,8 +161,9 @@ class RunSettings(RunFields):
         Raises:
             BadInput: There is no such field, or a value has the wrong type.
         """
-        _check_names(changes)
-        return dataclasses.replace(self, **changes)
+        changed = object.__new__(RunSettings)
+        changed._set(dict(vars(self)), changes)
+        return changed
 
     def apart(self) -> "tuple[RunSettings, ...]":
         """Return settings for each target of the run alone."""
@@ -262,15 +264,8 @@ class RunSettings(RunFields):
         Raises:
             BadInput: The first value that cannot be used.
         """
+        check_options(self, {}, DataSettings)
         validate.check_data(self)
-
-    def check_output(self) -> None:
-        """Check the fields of the output alone.
-
-        Raises:
-            BadInput: The first value that cannot be used.
-        """
-        validate.check_output(self)
 
 
 def public(settings: RunSettings) -> dict[str, Any]:

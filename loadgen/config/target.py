@@ -14,8 +14,12 @@ from loadgen.config.option import (
     ENGINE,
     EVERYDAY,
     FIRST,
+    FROM_1,
+    POSITIVE,
     SAMPLING,
+    SECONDS,
     TARGET,
+    Range,
     option,
     settings_class,
 )
@@ -44,6 +48,8 @@ OPTIONAL = (
     *("frequency_penalty", "presence_penalty"),
 )
 
+# Sixteen accelerators, each split into seven, are the most in one machine.
+MAX_REPLICAS = 128
 NO_HEADER = "none"  # value of --session-header
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
@@ -77,7 +83,9 @@ class TargetSettings:
         "server host; with --engine, the address it listens on (127.0.0.1)",
         tier=EVERYDAY,
     )
-    port: int | None = option(None, TARGET, "server port (8000)", tier=EVERYDAY)
+    port: int | None = option(
+        None, TARGET, "server port (8000)", tier=EVERYDAY, range=Range("1 to 65535", 1, 65535)
+    )
     endpoint: str | None = option(
         None,
         TARGET,
@@ -112,6 +120,7 @@ class TargetSettings:
         "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times "
         "as often as the next (random)",
         metavar="RULE",
+        needs="lora_modules",
     )
     tokenizer: str | None = option(
         None,
@@ -159,7 +168,14 @@ class TargetSettings:
         "choose a server at the first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
     )
-    insecure: bool = option(False, TARGET, "do not verify TLS certificates", tier=EVERYDAY)
+    insecure: bool = option(
+        False,
+        TARGET,
+        "do not verify TLS certificates",
+        tier=EVERYDAY,
+        excludes=("ca_cert",),
+        why="trusts every certificate",
+    )
     ca_cert: str | None = option(
         None,
         TARGET,
@@ -171,7 +187,11 @@ class TargetSettings:
         None, TARGET, "PEM file with a certificate for servers that want one", metavar="FILE"
     )
     client_key: str | None = option(
-        None, TARGET, "PEM file with its private key (that in --client-cert)", metavar="FILE"
+        None,
+        TARGET,
+        "PEM file with its private key (that in --client-cert)",
+        metavar="FILE",
+        needs="client_cert",
     )
     server_name: str | None = option(
         None, TARGET, "name that the server's certificate has (the host of its URL)", metavar="NAME"
@@ -184,7 +204,12 @@ class TargetSettings:
         metavar="URL|@FILE|env",
     )
     unix_socket: str | None = option(
-        None, TARGET, "Unix socket on which the server listens", metavar="PATH"
+        None,
+        TARGET,
+        "Unix socket on which the server listens",
+        metavar="PATH",
+        excludes=("proxy", "source_address", "ray"),
+        why="is for a server on this machine",
     )
     server_metrics: tuple[str, ...] = option(
         (),
@@ -237,6 +262,8 @@ class TargetSettings:
         ENGINE,
         "engine to start for --model, and to stop after the run (`loadgen engines` lists them)",
         tier=EVERYDAY,
+        excludes=("base_url", "port", "proxy", "unix_socket"),
+        why="starts its own server",
     )
     engine_arg: tuple[str, ...] = option(
         (),
@@ -244,6 +271,7 @@ class TargetSettings:
         "knobs as NAME=VALUE, or flags of the engine, for example --engine-arg='--dtype half'",
         metavar="ARG",
         tier=EVERYDAY,
+        needs="engine",
     )
     replicas: int = option(
         1,
@@ -251,11 +279,15 @@ class TargetSettings:
         "number of servers to start; they share the requests and --devices",
         metavar="N",
         tier=EVERYDAY,
+        range=Range(f"1 to {MAX_REPLICAS}", 1, MAX_REPLICAS),
+        needs="engine",
     )
     devices: str | None = option(
-        None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID"
+        None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID", needs="engine"
     )
-    engine_timeout: float = option(600.0, ENGINE, "seconds for the engine to start", metavar="TIME")
+    engine_timeout: float = option(
+        600.0, ENGINE, "seconds for the engine to start", unit=SECONDS, range=POSITIVE
+    )
 
     temperature: float | None = option(
         None, SAMPLING, "sampling temperature (the server's default)", tier=EVERYDAY
@@ -277,6 +309,8 @@ class TargetSettings:
         SAMPLING,
         "send no maximum of tokens, so that every answer ends by itself, or at the server's own "
         "limit; the lengths of answers are then not asked",
+        excludes=("ignore_eos",),
+        why="lets answers end by themselves",
     )
 
     omit: tuple[str, ...] = option(
@@ -333,6 +367,7 @@ class ServerCallSettings:
         "JSON object for /start_profile; with num_steps (SGLang) or max_iterations (vLLM) the "
         "profiler stops by itself",
         metavar="JSON",
+        needs="profile",
     )
     profile_url: tuple[str, ...] = option(
         (),
@@ -340,18 +375,23 @@ class ServerCallSettings:
         "servers whose profiler is started, such as the prefill workers behind a router (those of "
         "--base-url)",
         metavar="URL",
+        needs="profile",
     )
     profile_batch_threshold: int | None = option(
         None,
         TARGET,
         "start the profiler when the server runs this many requests at once",
         metavar="N",
+        range=FROM_1,
+        needs="profile",
     )
     profile_duration: float = option(
         PROFILE_S,
         TARGET,
         "with --profile-batch-threshold: seconds until the profiler is stopped",
-        metavar="TIME",
+        unit=SECONDS,
+        range=POSITIVE,
+        needs="profile_batch_threshold",
     )
     call_before: tuple[str, ...] = option(
         (),

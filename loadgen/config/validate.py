@@ -3,17 +3,12 @@
 Nothing is sent or written before it.
 """
 
-import math
 import re
-from collections.abc import Iterable
-from typing import Any
 
 from loadgen.config import load_check, request_check, route_check, server_url, slo
 from loadgen.config.data import NO_TOKENIZER, RERANK, DataSettings, parse_ratios
-from loadgen.config.load import ALL_PROMPTS, CACHE, SALTED, SEED_FIELDS
-from loadgen.config.load_check import MAX_DURATION_S, MAX_REQUESTS
-from loadgen.config.load_profile import MAX_IN_FLIGHT, MAX_RATE
-from loadgen.config.option import ABOVE_0, FINITE, FROM_1, TOKENS, Range, choices, members
+from loadgen.config.load import CACHE, SALTED
+from loadgen.config.option import check_options
 from loadgen.config.output import (
     METRICS,
     NAMING,
@@ -24,8 +19,7 @@ from loadgen.config.output import (
     parse_listen,
     parse_percentiles,
 )
-from loadgen.config.run_fields import RunFields
-from loadgen.config.target import PROFILE_S
+from loadgen.config.run_fields import WORKERS, RunFields
 from loadgen.errors import BadInput, setting
 from loadgen.util import source_address
 from loadgen.util.redaction import HEADER_NAME, header_name, redact_user
@@ -43,91 +37,6 @@ OWN_HEADERS = frozenset(
     )
 )
 SESSION_TOKEN = setting.session_token
-MAX_WARMUPS = 1_000_000
-MAX_PROBE_RATE = 1e3  # each waits for the one before it
-MAX_ZIPF = 100.0  # the first prefix then has all requests
-MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
-MAX_WORKERS = 256
-_TOKENS = (
-    "sharegpt_output_len",
-    "sonnet_input_len",
-    "sonnet_output_len",
-    "hf_output_len",
-    "trace_block_size",
-)
-_LENGTHS = (  # with forms for drawn lengths, which each data set checks
-    "random_input_len",
-    "random_output_len",
-    "prefix_repetition_suffix_len",
-    "prefix_repetition_output_len",
-)
-_RUN_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
-    (
-        (
-            "request_rate",
-            "burstiness",
-            "users",
-            "max_concurrency",
-            "duration",
-            "engine_timeout",
-            "ray_nodes",
-            "profile_batch_threshold",
-            "profile_duration",
-            "gpus",
-            "gpu_hour_price",
-            "cache_block_size",
-        ),
-        Range("a number above 0", ABOVE_0),
-    ),
-    (
-        ("num_prompts",),
-        Range("a number above 0, or -1 for all prompts of a file", 1, besides=ALL_PROMPTS),
-    ),
-    (("replicas",), Range(f"1 to {MAX_REPLICAS}", 1, MAX_REPLICAS)),
-    (
-        (
-            *("ramp_up_start_rps", "ramp_up_end_rps", "ready_check_timeout_sec", "num_warmups"),
-            *("connect_timeout", "first_token_timeout", "stall_timeout", "timeout", *SEED_FIELDS),
-        ),
-        Range("0 or more", 0, FINITE),
-    ),
-    (("num_warmups",), Range(f"at most {MAX_WARMUPS:,}", 0, MAX_WARMUPS)),
-    (SEED_FIELDS, Range("less than 2**63", 0, (1 << 63) - 1)),
-    (("max_error_rate",), Range("a share between 0 and 1", 0, 1)),
-    (("probe_request_rate",), Range(f"0 to {MAX_PROBE_RATE:g} requests/s", 0, MAX_PROBE_RATE)),
-    (("port",), Range("a port between 1 and 65535", 1, 65535)),
-    (
-        ("request_rate",),
-        Range(f"at most {MAX_RATE:,.0f} requests/s, or inf", 0, MAX_RATE, besides=math.inf),
-    ),
-    (("users",), Range(f"at most {MAX_IN_FLIGHT:,} users", 0, MAX_IN_FLIGHT)),
-    (
-        ("max_concurrency",),
-        Range(f"at most {MAX_IN_FLIGHT:,} requests in flight", 0, MAX_IN_FLIGHT),
-    ),
-    (("duration",), Range(f"at most {MAX_DURATION_S:,.0f} s", 0, MAX_DURATION_S)),
-    (("num_prompts",), Range(f"at most {MAX_REQUESTS:,}", ALL_PROMPTS, MAX_REQUESTS)),
-)
-_DATA_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
-    (_TOKENS, TOKENS),
-    (("trace_time_unit",), Range("a number of seconds from 1e-9 to 1,000,000", 1e-9, 1e6)),
-    (("prefix_zipf",), Range(f"a number above 0, up to {MAX_ZIPF:g}", ABOVE_0, MAX_ZIPF)),
-    (("max_think_time",), Range("0 or more seconds, up to 1,000,000,000", 0, 1e9)),
-    (("time_scale",), Range("a number from 0.001 to 1,000,000", 1e-3, 1e6)),
-    (
-        ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
-        Range("0 tokens or more", 0),
-    ),
-    (("prefix_repetition_num_prefixes", "random_batch_size", "distinct_prompts"), FROM_1),
-    (
-        ("custom_output_len",),
-        Range("1 token or more, or -1 if every row has output_tokens", 1, besides=-1),
-    ),
-)
-_OUTPUT_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
-    (("steady_state_threshold",), Range("a share from 0 to 1", 0, 1)),
-    (("steady_state_min_window",), Range("0 s or more", 0)),
-)
 
 
 def check(settings: RunFields) -> None:
@@ -136,8 +45,7 @@ def check(settings: RunFields) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    _check_choices(settings)
-    _check_ranges(settings, _RUN_RANGES)
+    check_options(settings, load_check.implied(settings))
     if settings.warm_connections != "auto" and not settings.warm_connections.isdecimal():
         problem = f"invalid number {settings.warm_connections!r}"
         raise BadInput(setting.warm_connections, problem, "write auto, or a number from 0")
@@ -166,8 +74,6 @@ def check_data(settings: DataSettings) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    fixed = tuple(name for name in _LENGTHS if not isinstance(getattr(settings, name), str))
-    _check_ranges(settings, ((fixed, TOKENS), *_DATA_RANGES))
     parse_ratios(settings.random_range_ratio)
     if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
         problem = f"has no room for a document beside the query, with {setting.no_reranker}"
@@ -188,10 +94,6 @@ def check_output(settings: OutputSettings) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    if settings.brief and settings.full:
-        raise BadInput(
-            setting.full, f"cannot be combined with {setting.brief}", "leave one of the two out"
-        )
     for metric in settings.percentile_metrics.split(","):
         if metric not in (*METRICS, *QUEUE_METRICS):
             remedy = f"choose from {','.join((*METRICS, *QUEUE_METRICS))}"
@@ -213,7 +115,6 @@ def check_output(settings: OutputSettings) -> None:
         if key.strip() in NAMING:
             problem = f"{key.strip()!r} is a key of the result itself, which identifies the run"
             raise BadInput(setting.metadata, problem, "choose another key")
-    _check_ranges(settings, _OUTPUT_RANGES)
     if settings.prometheus is not None:
         parse_listen(settings.prometheus)
 
@@ -265,70 +166,26 @@ def check_server_calls(settings: RunFields) -> None:
             raise BadInput(
                 setting.call_before, f"{path!r} is not a path", "write for example /reset_mm_cache"
             )
-    if not isinstance(settings.profile_body, dict | None):
-        raise BadInput(
-            setting.profile_body, "not a JSON object", "write for example '{\"num_steps\": 5}'"
-        )
     for url in settings.profile_url:
         if not re.fullmatch(r"https?://[!-~]+", url):
             raise BadInput(
                 setting.profile_url, f"{redact_user(url)!r} is not a URL", "write http://HOST:PORT"
             )
-    if not settings.profile:
-        for name in ("profile_body", "profile_url", "profile_batch_threshold"):
-            if getattr(settings, name) != getattr(RunFields, name):
-                problem = "missing, although other flags say what to profile"
-                raise BadInput(setting.profile, problem, "add it, or leave them out")
-    if settings.profile_batch_threshold is None:
-        if settings.profile_duration != PROFILE_S:
-            remedy = (
-                f"add {setting.profile_batch_threshold}; without it the profiler runs until the "
-                "run has ended"
-            )
-            raise BadInput(
-                setting.profile_duration, f"given without {setting.profile_batch_threshold}", remedy
-            )
-    elif settings.server_metrics == ("off",):
+    if settings.profile_batch_threshold is not None and settings.server_metrics == ("off",):
         remedy = f"leave out {setting.server_metrics} off, or the threshold"
         raise BadInput(
             setting.profile_batch_threshold, "needs the server's metrics, which are off", remedy
         )
 
 
-def _check_ranges(settings: Any, ranges: Iterable[tuple[tuple[str, ...], Range]]) -> None:
-    for names, numbers in ranges:
-        for name in names:
-            numbers.check(setting(name), getattr(settings, name))
-
-
-def _check_choices(settings: RunFields) -> None:
-    fields: type = type(settings)
-    for name, kinds in members(fields).items():
-        value = getattr(settings, name)
-        allowed = choices(kinds)
-        if value == "":
-            raise BadInput(setting(name), "is empty", "give a value, or leave it out")
-        if allowed and value is not None and value not in allowed:
-            raise BadInput(
-                setting(name), f"unknown value {value!r}", f"choose from {', '.join(allowed)}"
-            )
-
-
 def _check_scale(settings: RunFields) -> None:
     if settings.workers != "auto":
-        Range(f"auto, or 1 to {MAX_WORKERS}", 1, MAX_WORKERS).check(
-            setting.workers, settings.workers
-        )
+        WORKERS.check(setting.workers, settings.workers)
         check_share(settings.max_concurrency, int(settings.workers), settings.ray_nodes or 1)
-    if settings.capture is not None and (
-        settings.ray is not None or settings.workers not in (1, "auto")
-    ):
-        other = setting.workers if settings.ray is None else setting.ray
-        problem = f"given together with {other}: only a single process can capture responses"
-        raise BadInput(setting.capture, problem, f"leave out {setting.capture} or {other}")
+    if settings.capture is not None and settings.workers not in (1, "auto"):
+        problem = "given for several processes, and only a single one can capture responses"
+        raise BadInput(setting.capture, problem, f"leave it or {setting.workers} out")
     if settings.ray is None:
-        if settings.ray_nodes is not None:
-            raise BadInput(setting.ray_nodes, "given without a cluster", f"give {setting.ray}")
         return
     if settings.ray.startswith("ray://"):
         remedy = "run loadgen on a machine of the cluster, and give HOST:PORT of its head, or auto"
@@ -344,16 +201,7 @@ def _check_scale(settings: RunFields) -> None:
 
 def _check_engine(settings: RunFields) -> None:
     if settings.engine is None:
-        for name in ("engine_arg", "replicas", "devices"):
-            if getattr(settings, name) != getattr(RunFields, name):
-                raise BadInput(
-                    setting(name), "given without an engine to start", f"give {setting.engine}"
-                )
         return
-    for name in ("base_url", "port", "proxy", "unix_socket"):
-        if getattr(settings, name) is not None:
-            problem = f"given together with {setting.engine}, which starts its own server"
-            raise BadInput(setting(name), problem, f"leave out {setting(name)} or {setting.engine}")
     if settings.model is None and settings.engine != "sim":
         raise BadInput(
             setting.model,
@@ -412,10 +260,6 @@ def _check_sglang_result(settings: OutputSettings) -> None:
     arguments = settings.sglang_result
     if arguments is None:
         return
-    if not isinstance(arguments, dict):
-        raise BadInput(
-            setting.sglang_result, "not a JSON object", 'write for example \'{"tag": "nightly"}\''
-        )
     for name in arguments.keys() - {*SGLANG_ARGUMENTS}:
         raise BadInput(
             setting.sglang_result,

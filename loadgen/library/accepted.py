@@ -2,11 +2,10 @@
 sent.
 """
 
-from dataclasses import fields
 from pathlib import Path
 
 from loadgen.config import output_check, target
-from loadgen.config.option import check_type
+from loadgen.config.option import check_type, options
 from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, setting
@@ -24,10 +23,9 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     if settings is None:
         settings = RunSettings()
     check_type("settings", settings, RunSettings, "give a RunSettings")
-    for field in fields(RunSettings):
-        if field.metadata["instead"] and getattr(settings, field.name) != field.default:
-            instead = field.metadata["instead"]
-            raise BadInput(setting(field.name), "is for the command alone", instead)
+    for name, option in options(RunSettings).items():
+        if option.instead and getattr(settings, name) != option.default:
+            raise BadInput(setting(name), "is for the command alone", option.instead)
     fields_of_secrets = ("api_key", "header", "proxy")
     secrets = target.read_credential_files(
         {name: getattr(settings, name) for name in fields_of_secrets}

@@ -27,7 +27,7 @@ from typing import Protocol, Self
 import numpy as np
 from msgspec import Struct
 
-from loadgen.config.load_check import MAX_REQUESTS
+from loadgen.config.load import MAX_REQUESTS
 from loadgen.config.load_profile import LoadProfile
 from loadgen.config.request_class import rate_place
 from loadgen.config.settings import RunSettings

@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.config.load_profile import CONCURRENCY, RATE, LoadProfile, Phase, Quantity
 from loadgen.config.settings import RunSettings, is_bounded_by_time
-from loadgen.errors import BadInput
+from loadgen.errors import FLAGS, BadInput
 
 
 def test_phases_are_constant_rates_changes_and_waves() -> None:
@@ -96,7 +96,10 @@ def test_a_value_beyond_the_highest_is_refused_with_it(
 ) -> None:
     with pytest.raises(BadInput) as refused:
         LoadProfile.parse(text, quantity)
-    assert (refused.value.field, refused.value.remedy) == (quantity.flag, f"give at most {limit}")
+    assert (refused.value.field, refused.value.remedy) == (
+        FLAGS.text(quantity.field),
+        f"give at most {limit}",
+    )
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,10 @@ def test_series_write_no_files(changes: dict[str, Any]) -> None:
 
 
 def test_flags_in_an_error_become_fields_and_other_words_stay() -> None:
-    remedy = "add --request-rate or --rate, or give the engine --dtype half"
+    remedy = f"add {setting.request_rate}, or give the engine --dtype half"
     with pytest.raises(BadInput) as caught:
         raise BadInput(setting.fail_if, f"given with {setting.max_concurrency}", remedy)
     assert str(caught.value) == (
-        "fail_if: given with max_concurrency; add request_rate or request_rate, or give the "
-        "engine --dtype half"
+        "fail_if: given with max_concurrency; add request_rate, or give the engine --dtype half"
     )
     assert caught.value.field == "fail_if"

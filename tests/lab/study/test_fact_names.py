@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.lab.study.execute.facts import GROUNDS, fact_name
 from loadgen.errors import Place
+from loadgen.lab.study.execute.facts import GROUNDS, fact_name
 
 
 @pytest.mark.parametrize(

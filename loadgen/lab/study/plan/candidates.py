@@ -223,5 +223,5 @@ def _combinations(stage: Grid, at: Place, arm: ArmSpec, study: Study) -> Iterato
             if condition is None or condition.holds(variables | combination):
                 yield combination
         except BadInput as error:
-            place = (*at[:-1], "where", _name_of(combination))
-            raise AtFault(place, *error.texts) from error
+            problem = f"{error.problem} in {_name_of(combination)}"
+            raise AtFault((*at[:-1], "where"), problem, error.remedy) from error

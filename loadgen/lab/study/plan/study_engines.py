@@ -189,11 +189,10 @@ def check_devices(study: Study, spec: ArmSpec) -> None:
 
 def engine_refusal(study: Study, spec: ArmSpec, error: BadInput) -> AtFault:
     """Return an engine's error with the place in the study file that caused it."""
-    field, *rest = map(str, error.path)
-    name, *parts = field.split(".")
+    name = error.field.partition(".")[0]
     place = _place(study, spec, name)
-    inner = parts if place[-1] == name else [field]
-    return AtFault((*place, *inner, *rest), *error.texts)
+    part = "" if place[-1] == name == error.field else error.field
+    return AtFault(place, f"{part}: {error.problem}" if part else error.problem, error.remedy)
 
 
 def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[str]]) -> None:

@@ -49,6 +49,11 @@ _LIMITS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
 class AtFault(BadInput):
     """An error in a study file, whose path is the place there."""
 
+    @property
+    def field(self) -> str:
+        """The place, as keys with dots."""
+        return ".".join(self.spelled(str(part)) for part in self.path)
+
 
 class UnknownKey(AtFault):
     """A key that its mapping does not have."""
@@ -147,6 +152,8 @@ class _Reader:
         except AtFault as fault:
             fault.path = fault.path or at  # a check knows no place
             self.faults.append(fault)
+        except BadInput as error:  # of a limit
+            self.faults.append(AtFault(at, *error.texts))
         return None
 
     def _converted(self, data: Any, kind: Any, at: Place) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.config import gpustack_profile, presets, serialize
-from loadgen.config.option import CONNECTIONS, DATA, LOAD, SAMPLING
+from loadgen.config.option import CONNECTIONS, DATA, LOAD, SAMPLING, options
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Place, setting
 from loadgen.lab.study.spec.strict_model import AtFault, suggestion
@@ -22,9 +22,9 @@ TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usa
 REPORTED = {"percentile_metrics", "metric_percentiles"}
 ALLOWED = (
     {
-        field.name
-        for field in dataclasses.fields(RunSettings)
-        if field.metadata["group"] in (SAMPLING, LOAD, DATA, CONNECTIONS)
+        option.name
+        for option in options(RunSettings).values()
+        if option.group in (SAMPLING, LOAD, DATA, CONNECTIONS)
     }
     | TARGET_KEYS
     | REPORTED
@@ -66,7 +66,10 @@ def _settings(at: Place, workload: Any, shared: Mapping[str, Any]) -> RunSetting
         raise
     except BadInput as error:
         first, *rest = error.path or ("",)
-        raise AtFault((*places.get(first, (*at, first)), *rest), *error.texts) from error
+        place = places.get(first, (*at, first))
+        problem, remedy = error.texts
+        shown = f"{problem} (workload {at[-1]})" if place[0] == EVERY else problem
+        raise AtFault((*place, *rest), shown, remedy) from error
 
 
 def _fields(at: Place, workload: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
