@@ -8,7 +8,7 @@ ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycach
 # Where tests are marked slow or real_data: to collect all others too takes each worker longer than most of these tests.
 MARKED = $(sort $(shell grep -rlE 'real_data|mark\.slow' --include='test_*.py' tests/integration $(filter-out tests/workload/,$(ROOMS)))) tests/workload/
 # What is measured or tried by hand before a release: never by `make test` or `make test-all`.
-RELEASE := accuracy or browser or engines or rehearsal
+RELEASE := accuracy or browser or engines or rehearsal or release
 BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
 
 # Tests that run servers and commands mostly wait for them, so more of them than there are cores go on at once. Their files
@@ -43,7 +43,7 @@ qa: $(VENV)/.all  ## checks of a release that take minutes; it names the other t
 	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
-	$(BIN)/zensical build --strict
+	$(BIN)/python -m deploy.site
 
 # Else each worker of `make test` compiles all of it at the same time.
 bytecode: $(VENV)/.check  ## compile what the tests import, before their first run

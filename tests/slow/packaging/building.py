@@ -88,3 +88,11 @@ def called(*command: str, cwd: Path | None = None) -> str:
     if done.returncode:
         raise Failed(done.stdout)
     return done.stdout
+
+
+def linted(program: str, *arguments: str) -> None:
+    """Let a linter of this environment look at files; the test fails with what it finds."""
+    try:
+        called(str(Path(sys.executable).parent / program), *arguments, cwd=ROOT)
+    except Failed as error:
+        raise AssertionError(str(error)) from error

@@ -1,0 +1,1 @@
+"""How loadgen is given to its users: wheels, images, files for Kubernetes, the site."""

@@ -1,0 +1,53 @@
+"""The files of the project that people and programs look for in its root."""
+
+import re
+import tomllib
+
+import pytest
+import yaml
+
+from deploy import site
+from loadgen.version import __version__
+from tests.helpers.source import ROOT
+from tests.slow.packaging.building import linted
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_citation_has_the_form_that_github_reads() -> None:
+    schema = "vendor.citation-file-format"
+    linted("check-jsonschema", "--builtin-schema", schema, str(ROOT / "CITATION.cff"))
+
+
+def test_the_citation_names_this_version_and_license() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (cited["version"], cited["license"]) == (__version__, PROJECT["license"])
+
+
+@pytest.mark.parametrize("page", ["AGENTS.md", "SECURITY.md", "deploy/README.md"])
+def test_links_and_modules_of_a_page_exist(page: str) -> None:
+    text = (ROOT / page).read_text()
+    folder = (ROOT / page).parent
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (folder / link).exists(), link
+    for module in re.findall(r"`((?:tests|deploy|bench)(?:\.\w+)+)`", text):
+        assert ROOT.joinpath(*module.split(".")).with_suffix(".py").is_file(), module
+    for target in re.findall(r"`make ([\w-]+)", text):
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
+
+
+def test_places_to_fill_are_listed_for_whoever_releases() -> None:
+    """No address of the project is known yet: neither its repository nor its index page."""
+    listed = (ROOT / "deploy/README.md").read_text()
+    assert "urls" not in PROJECT
+    assert "[project.urls]" in listed
+    for file in ("action.yml", "examples/github-action.yml", "docs/ci.md", "CITATION.cff"):
+        if "OWNER" in (ROOT / file).read_text():
+            assert f"`{file}`" in listed, file
+
+
+def test_pages_are_listed_once_for_language_models() -> None:
+    index = "# A\n\nWhat it\nis.\n\nOther.\n\n## Pages\n\n- [B](b.md): one\n  two\n\n## C\n\nNo.\n"
+    assert site.llms_txt(index) == (
+        f"# A\n\n> What it is.\n\n## Pages\n\n- [B]({site.VERSION}/b.md): one two\n"
+    )
