@@ -95,7 +95,7 @@ def run_settings(
         )
         if remedy is None:
             raise
-        raise BadInput(error.field, "takes no value" if extra else error.problem, remedy) from error
+        raise BadInput(error.path, "takes no value" if extra else error.problem, remedy) from error
 
 
 def _translated(tool: str, words: Sequence[str]) -> list[str]:

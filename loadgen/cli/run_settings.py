@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.cli import compat
 from loadgen.cli.compat.vllm_rs import NUM_PROMPTS_FACTOR, NUM_RUNS
-from loadgen.config import presets, serialize, target
+from loadgen.config import credential_files, presets, serialize
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.settings import RunSettings, seed_of
@@ -59,7 +59,7 @@ def swept(flag_values: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     fields = compat.apply(flag_values.get("compat"), fields)
     count, factor = fields.pop(NUM_RUNS, 1), fields.pop(NUM_PROMPTS_FACTOR, None)
     lists = {name: fields.pop(name) for name in SWEPT if isinstance(fields.get(name), tuple)}
-    first = RunSettings(**target.read_credential_files(fields))
+    first = RunSettings(**credential_files.read_credential_files(fields))
     if count > 1:
         if lists:
             raise BadInput(

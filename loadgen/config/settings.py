@@ -148,9 +148,10 @@ class RunSettings(RunFields):
         return hash(tuple(vars(self).values()))
 
     def __repr__(self) -> str:
-        default = public(RunSettings())
         shown = (
-            f"{name}={value!r}" for name, value in public(self).items() if value != default[name]
+            f"{name}={value!r}"
+            for name, value in public(self).items()
+            if getattr(self, name) != options(RunSettings)[name].default
         )
         return f"RunSettings({', '.join(shown)})"
 
@@ -161,6 +162,8 @@ class RunSettings(RunFields):
         Raises:
             BadInput: There is no such field, or a value has the wrong type.
         """
+        if all(getattr(self, name, self) is value for name, value in changes.items()):
+            return self
         changed = object.__new__(RunSettings)
         changed._set(dict(vars(self)), changes)
         return changed

@@ -4,7 +4,7 @@ sent.
 
 from pathlib import Path
 
-from loadgen.config import output_check, target
+from loadgen.config import credential_files, output_check
 from loadgen.config.option import check_type, options
 from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
@@ -27,7 +27,7 @@ def accepted(settings: RunSettings | None) -> RunSettings:
         if option.instead and getattr(settings, name) != option.default:
             raise BadInput(setting(name), "is for the command alone", option.instead)
     fields_of_secrets = ("api_key", "header", "proxy")
-    secrets = target.read_credential_files(
+    secrets = credential_files.read_credential_files(
         {name: getattr(settings, name) for name in fields_of_secrets}
     )
     checked = endpoints.checked(settings.replace(**secrets))

@@ -13,6 +13,7 @@ from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
 from loadgen.config.request_class import CLASS
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.target import wants_engine
+from loadgen.config.validate import check_share
 from loadgen.engines.launch import ports
 from loadgen.errors import setting, within
 from loadgen.metrics.progress import OnProgress, Progress
@@ -27,7 +28,7 @@ from loadgen.runner.preparer import PrepareOrder, Preparer, check, prepare
 from loadgen.runner.server import Server, probe, request_targets
 from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import files
-from loadgen.workload import datasets, endpoints, request_store
+from loadgen.workload import datasets, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.datasets.prompt_count import with_known_count
 from loadgen.workload.due_times import DueTimes
@@ -57,8 +58,8 @@ async def run(
     `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do, checked; by default, and with no server named, the built-in simulator
+            is measured.
         server: The server, if it serves already, with the settings of this run as they are for it.
         dataset: Prompts of the caller, instead of those that the settings name.
         on_progress: Called a few times a second.
@@ -76,7 +77,7 @@ async def run(
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
-    requested = endpoints.checked(settings or RunSettings())
+    requested = settings or RunSettings()
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files.scratch_folder())
         if server is None:
@@ -88,7 +89,8 @@ async def run(
             participant = await stack.enter_async_context(
                 open_participant(requested, own_loop=True)
             )
-        settings = server.settings.implied().replace(workers=participant.workers).checked()
+        settings = server.settings.replace(workers=participant.workers).implied()
+        check_share(settings.max_concurrency, participant.workers, settings.ray_nodes or 1)
         settings = with_known_count(settings, dataset)
         find = scrape_order if scraper is None else scraper.scrape_order
         scraping = await find(

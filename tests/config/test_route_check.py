@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import trustme
 
+from loadgen.config.credential_files import read_credential_files
 from loadgen.config.settings import RunSettings, public
-from loadgen.config.target import read_credential_files
 from loadgen.errors import BadInput
 from loadgen.util.route import Route, proxy_of_environment
 from loadgen.workload import target

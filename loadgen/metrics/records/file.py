@@ -105,7 +105,6 @@ class RecordFile:
 
     Attributes:
         path: As the argument.
-        inode: The number of the file that was read.
         is_journal: Whether it is a journal.
         header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
@@ -128,8 +127,7 @@ class RecordFile:
                 self._begin = self._position = file.tell()
                 end, last = last_line(file)
                 self._size = file.seek(0, os.SEEK_END)
-                self.inode = os.fstat(file.fileno()).st_ino
-                self._identity = self.inode, self._size
+                self._identity = os.fstat(file.fileno()).st_ino, self._size
             first = self._first
             self.is_journal = "loadgen_journal" in first
             if not self.is_journal and first["loadgen_records"] != LINES["loadgen_records"]:
@@ -362,10 +360,9 @@ def write_trailer(
             return None
         if begun[0] != path:
             begun[0].replace(path)
-        journal = RecordFile(path)
-        with open(path, "ab") as file:
-            # else `loadgen report` has just replaced it by lines
-            if journal.is_journal and os.fstat(file.fileno()).st_ino == journal.inode:
+        with open(path, "a+b") as file:
+            file.seek(0)
+            if b'"loadgen_journal"' in file.readline():  # else `loadgen report` has made it lines
                 file.write(b"\n" + _trailer_line(trailer, totals))
         if lines is not None:
             RecordFile(path).write_lines(Path(lines), trailer, totals)

@@ -22,6 +22,7 @@ from loadgen.config.data import (
     TRACE,
     DataSettings,
 )
+from loadgen.config.run_fields import RunFields
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import NO_HEADER
 from loadgen.errors import BadInput, setting
@@ -152,9 +153,8 @@ def check_sessions(settings: RunSettings, datasets: Sequence[RunSettings]) -> No
     """
     if any(dataset.dataset_name not in BUILT_IN or dataset.timed_by_data for dataset in datasets):
         return
-    defaults = type(settings)()
     for field in OF_SESSIONS:
-        if getattr(settings, field) not in (getattr(defaults, field), NO_HEADER):
+        if getattr(settings, field) not in (getattr(RunFields, field), NO_HEADER):
             remedy = (
                 f"leave it out, or give {setting.turns}, or {setting.dataset_name} {MULTI_TURN} "
                 f"or {AGENTIC}"

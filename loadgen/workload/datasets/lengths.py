@@ -227,7 +227,7 @@ class Lengths(Struct, frozen=True):
         try:
             return cls._of_list(flag, words)
         except BadInput as error:
-            raise BadInput(flag, f"{path}: {error.problem}", remedy) from error
+            raise BadInput((flag, str(path)), error.texts[0], remedy) from error
 
     @classmethod
     def _of_list(cls, flag: str, words: list[str]) -> "Lengths":

@@ -203,10 +203,10 @@ class LazyTokenizer:
                 self._loaded = tokenizer_of(self._settings)
             except BadInput as error:
                 remedy = (
-                    f"{error.remedy}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
+                    f"{error.texts[1]}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
                     "then counts tokens"
                 )
-                raise BadInput(error.field, error.problem, remedy) from error
+                raise BadInput(error.path, error.texts[0], remedy) from error
         return self._loaded
 
     def provenance(self) -> dict[str, Any]:
