@@ -343,7 +343,8 @@ def check_options(
             continue
         if implied is None or value != implied.get(name):
             option.check(value)
-            given[name] = option
+            if value is not False:  # what is off conflicts with nothing
+                given[name] = option
     for name, option in given.items():
         if option.needs and option.needs not in given:
             needed = setting(option.needs)

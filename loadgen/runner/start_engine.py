@@ -8,6 +8,7 @@ import logging
 import shlex
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from loadgen.config.data import AGENTIC, TRACE
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
-from loadgen.errors import EngineError, LoadgenError, Place, placed, setting, written_as
+from loadgen.errors import BadInput, EngineError, LoadgenError, Place, placed, setting, written_as
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.server import Server, probe
 from loadgen.util import accelerators
@@ -81,6 +82,9 @@ async def start_engine_server(
             )
 
     def check_process(process: Any) -> None:
+        model = str(settings.model)
+        if settings.tokenizer is None and model.endswith(".gguf") and not Path(model).exists():
+            raise BadInput(setting.model, f"file {model} not found", "give the path of the model")
         with written_as(_tokenizer_of_model(settings)):
             check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 

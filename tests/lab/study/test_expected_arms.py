@@ -34,9 +34,9 @@ def test_values_that_a_grid_expects_may_be_in_any_order() -> None:
 
 
 def test_place_of_an_expected_arm_is_written_as_in_the_file() -> None:
-    with pytest.raises(AtFault, match=r"^stages: 0: expect: unknown arm 'max_seqs=1'"):
+    with pytest.raises(AtFault, match=r"^stages.0.expect: unknown arm 'max_seqs=1'"):
         planned(SEQS | {"expect": "max_seqs=1"})
-    with pytest.raises(AtFault, match=r"^stages: 0: expect: 1: unknown arm 'max_seqs=1'"):
+    with pytest.raises(AtFault, match=r"^stages.0.expect.1: unknown arm 'max_seqs=1'"):
         planned(SEQS | {"expect": ["max_seqs=64", "max_seqs=1"]}, keep=2)
 
 
