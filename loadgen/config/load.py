@@ -137,8 +137,8 @@ class LoadSettings:
     rate_profile: str | None = option(
         None,
         LOAD,
-        "a rate that changes: phases such as 10@60s,10-50@30s,50@60s or 10~50/60s@5m (a wave), or "
-        "a CSV file of seconds and rates",
+        "a rate that changes: phases such as 10@60s,10-50@30s,50@60s, 10~50/60s@5m (a wave) or "
+        "50/5s+10s@5m (on and off), or a CSV file of seconds and rates",
         metavar="PHASES|FILE",
         listed=True,
         tier=EVERYDAY,

@@ -1,14 +1,15 @@
 """`LoadProfile`: a load that changes over a run, such as `10@60s,10-50@30s,50@60s`.
 
 Its values are rates in requests/s, or numbers of requests in flight. A phase is `VALUE@TIME`, a
-constant load; `VALUE-VALUE@TIME`, a linear change from one value to another; or
-`VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first.
+constant load; `VALUE-VALUE@TIME`, a linear change from one value to another;
+`VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first; or
+`VALUE/ON+OFF@TIME`, which is read as constant phases of the value and of 0 in turn.
 """
 
 import math
 import re
 from collections.abc import Iterator
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, count, cycle, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -21,8 +22,9 @@ MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what o
 MAX_IN_FLIGHT = (
     1_000_000  # Linux lets a process open as many files, and so connections (fs.nr_open)
 )
+MAX_PIECES = 1000  # of a load that is on and off: the report has a row for each
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
-_PHASE = rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)"
+_PHASE = rf"{_NUMBER}(?:(-|~){_NUMBER})?(?:/([^@]+))?@(.+)"
 
 
 class Quantity(Struct, frozen=True):
@@ -220,14 +222,32 @@ def _phases(text: str, quantity: Quantity) -> Iterator[Phase]:
         if phase is None:
             raise BadInput(quantity.field, f"invalid phase {word.strip()!r}", quantity.remedy)
         first, change, last, period, length = phase.groups()
+        if change is None and period is not None and "+" in period:
+            yield from _on_and_off(float(first), period, _seconds(length, quantity), quantity)
+            continue
         if (change == "~") != (period is not None):
             problem = f"{word.strip()!r}: a wave has a period, and nothing else has one"
             name = quantity.name.upper()
-            raise BadInput(
-                quantity.field, problem, f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m"
+            remedy = (
+                f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m; or "
+                f"{name}/ON+OFF@TIME, such as 50/5s+10s@5m"
             )
+            raise BadInput(quantity.field, problem, remedy)
         period_s = None if period is None else _seconds(period, quantity)
         yield Phase(float(first), float(last or first), _seconds(length, quantity), period_s)
+
+
+def _on_and_off(value: float, period: str, length_s: float, quantity: Quantity) -> Iterator[Phase]:
+    on_s, off_s = (_seconds(part, quantity) for part in period.split("+", 1))
+    if length_s / (on_s + off_s) > MAX_PIECES / 2:
+        problem = f"{length_s:g} s are more than {MAX_PIECES:,} times on or off"
+        raise BadInput(quantity.field, problem, "give a shorter time, or longer ones on and off")
+    start_s = 0.0
+    for phase_value, phase_s in cycle(((value, on_s), (0.0, off_s))):
+        if start_s >= length_s:
+            return
+        yield Phase(phase_value, phase_value, min(phase_s, length_s - start_s))
+        start_s += phase_s
 
 
 def _seconds(text: str, quantity: Quantity) -> float:
