@@ -17,20 +17,15 @@ from loadgen.config.option import (
     argument,
     check_options,
     flag,
-    option,
     options,
+    options_about,
 )
 from loadgen.engines.sim.deployment import COSTS, PROFILES, profile_settings
 from loadgen.engines.sim.scheduler import Limits, StepCosts
 from loadgen.errors import FLAGS, BadInput, spelled
 from loadgen.util.argument_parser import OneLineParser
 
-
-def sim_option(default: Any, text: str, **about: Any) -> Any:
-    """Declare a field that is a flag."""
-    return option(default, "", text, **about)
-
-
+sim_option = options_about("")
 cost = partial(sim_option, range=FROM_0)  # a time that a step or a request takes
 
 
@@ -121,8 +116,7 @@ class SimSettings:
     )
     max_num_seqs: int = sim_option(4096, "maximum sequences running at once", range=FROM_1)
     scheduling_policy: Literal["fcfs", "priority"] = sim_option(
-        "fcfs",
-        "order of waiting requests: fcfs, or by the field priority, a lower number earlier",
+        "fcfs", "order of waiting requests: fcfs, or by the field priority, a lower number earlier"
     )
     max_num_batched_tokens: int = sim_option(
         32768, "maximum tokens computed in one step", range=FROM_1

@@ -291,6 +291,15 @@ def option(default: Any, group: str, text: str, **about: Any) -> Any:
     return field(default=default, metadata={"option": Option(group=group, help=text, **about)})
 
 
+def options_about(group: str) -> Callable[..., Any]:
+    """Return what declares the options of a topic: `option` without its group."""
+
+    def declared(default: Any, text: str, **about: Any) -> Any:
+        return option(default, group, text, **about)
+
+    return declared
+
+
 @functools.cache
 def options(settings: type) -> dict[str, Option]:
     """Return the options of a settings class by name."""

@@ -7,13 +7,14 @@ from loadgen.config.option import (
     FROM_1,
     SCALE,
     Range,
-    option,
+    options_about,
     settings_class,
 )
 from loadgen.config.output import OutputSettings
 from loadgen.config.target import ServerCallSettings, TargetSettings
 
 WORKERS = Range("auto, or 1 to 256", 1, 256)
+scale_option = options_about(SCALE)
 
 
 @settings_class
@@ -23,23 +24,18 @@ class ScaleSettings:
     By default one process measures, or in the library the running event loop.
     """
 
-    workers: int | str = option(
+    workers: int | str = scale_option(
         1,
-        SCALE,
         "processes on each machine that share the requests; auto depends on its cores",
         metavar="N|auto",
         tier=EVERYDAY,
         range=WORKERS,
     )
-    ray: str | None = option(
-        None,
-        SCALE,
-        "measure from a Ray cluster: HOST:PORT of its head, or auto",
-        metavar="auto|HOST:PORT",
+    ray: str | None = scale_option(
+        None, "measure from a Ray cluster: HOST:PORT of its head, or auto", metavar="auto|HOST:PORT"
     )
-    ray_nodes: int | None = option(
+    ray_nodes: int | None = scale_option(
         None,
-        SCALE,
         "number of machines of the cluster to use (all)",
         metavar="N",
         range=FROM_1,
