@@ -24,7 +24,7 @@ REPORT_LIES = (
     ),
     Mutant(
         "quote a figure of the line without its mark",
-        (Edit(SUMMARY, "{INEXACT if is_inexact(name, column, result) else ''}", ""),),
+        (Edit(SUMMARY, "{INEXACT if large_client_errors(name, result, (column,)) else ''}", ""),),
         Test(f"{STATES}test_a_mark_of_the_table_is_in_the_line_that_quotes_the_figure[1,000]"),
     ),
     Mutant(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from loadgen.document.blocks import (
+from loadgen.document import (
     Cell,
     Code,
     Document,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
-from loadgen.document.blocks import (
+from loadgen.document import (
     Badge,
     Block,
     Cell,
@@ -151,13 +151,8 @@ def _row(cells: Sequence[tuple[Sequence[str], int, bool]]) -> Iterator[str]:
         for cell, width, has_numbers in cells
     ]
     for parts in zip_longest(*columns, fillvalue=""):
-        aligned = (
-            _aligned(part, width, has_numbers=has_numbers)
-            for part, (_, width, has_numbers) in zip(parts, cells, strict=True)
-        )
+        aligned = []
+        for part, (_, width, has_numbers) in zip(parts, cells, strict=True):
+            room = " " * (width - display_width(part))
+            aligned.append(room + part if has_numbers else part + room)
         yield GAP.join(aligned).rstrip()
-
-
-def _aligned(text: str, width: int, *, has_numbers: bool) -> str:
-    room = " " * (width - display_width(text))
-    return room + text if has_numbers else text + room

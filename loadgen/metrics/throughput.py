@@ -22,6 +22,14 @@ def wall_ns(snapshot: Snapshot) -> int:
     return int(snapshot.closed.max() - snapshot.sent[was_sent].min())
 
 
+def per_second(count: float | None, snapshot: Snapshot) -> float | None:
+    """Divide a count by the duration of a run, from the first send to the end of the last request;
+    None where it is unknown, or nothing was sent.
+    """
+    seconds = wall_ns(snapshot) / 1e9
+    return count / seconds if seconds and count is not None else None
+
+
 def answer_rate(snapshot: Snapshot) -> float | None:
     """Return the ok answers per second from the end of the first to the end of the last, without
     ramp and tail.

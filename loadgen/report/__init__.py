@@ -2,8 +2,18 @@
 
 from loadgen.report import series
 from loadgen.report.console import render, render_series
-from loadgen.report.files import opener_for, save, save_junit, save_markdown, save_page, series_path
-from loadgen.report.json_file import from_dict, load, to_json, write_json
+from loadgen.report.files import (
+    from_dict,
+    load,
+    opener_for,
+    save,
+    save_junit,
+    save_markdown,
+    save_page,
+    series_path,
+    to_json,
+    write_json,
+)
 from loadgen.report.result import RunResult
 from loadgen.report.sections.verdict import describe_misses
 from loadgen.report.series import is_series

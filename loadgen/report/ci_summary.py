@@ -108,7 +108,7 @@ def figures(result: RunResult) -> Iterator[Block]:
             values = result.latency_ms.named(name)
             requests = latencies.request_count(name, result)
             cells = [
-                in_table(values.statistic_ms(column)) + latencies.few_mark(column, requests)
+                in_table(values[column]) + latencies.few_mark(column, requests)
                 for column in columns
             ]
             errors = latencies.client_errors(name, result)

@@ -41,7 +41,8 @@ def render(
     blocks = list(_full(result) if form == "full" else _short(result, form))
     gap = [""] if isinstance(blocks[0], terminal_writer.APART) else []
     rows = terminal_writer.lines(blocks, width(screen))
-    return "\n".join([first, *gap, *rows, *map(_saved, saved), last]) + "\n"
+    files = (f"Saved: {printable(path)}" for path in saved)
+    return "\n".join([first, *gap, *rows, *files, last]) + "\n"
 
 
 def render_series(
@@ -59,7 +60,8 @@ def render_series(
 
     rows = terminal_writer.lines(list(series.short(runs, is_brief=is_brief)), width(screen))
     answer = join_parts(series_answer.parts(runs), screen)
-    return "\n".join([*rows, *map(_saved, saved), answer]) + "\n"
+    files = (f"Saved: {printable(path)}" for path in saved)
+    return "\n".join([*rows, *files, answer]) + "\n"
 
 
 def width(screen: Screen) -> int:
@@ -87,19 +89,15 @@ def _short(result: RunResult, form: Form) -> Iterator[Block]:
         yield from _items(_why_failed(result))
     if form != "brief":
         yield tool_block(result)
-    named = _table_rows(result)
+    # Of the latencies on the clock of the result.
+    names = {slo.distribution(metric, result.latency_from) for metric in TABLE}
+    named = [row for row in latencies.distributions(result) if row[0] in names]
     yield latencies.table(result, named)
     yield from map(Paragraph.of, latencies.marks(result, named))
     yield from groups.blocks(result, groups.MAX_TURNS)
     limits = map(line, verdict.slo_lines(result))
     yield from _items(chain(interruptions, limits, verdict.failed(result)))
     yield Paragraph.of(f"Load: {load_line.full_text(result)}")
-
-
-def _table_rows(result: RunResult) -> list[tuple[str, str]]:
-    """List the latencies on the clock of the result."""
-    names = {slo.distribution(metric, result.latency_from) for metric in TABLE}
-    return [(name, title) for name, title in latencies.distributions(result) if name in names]
 
 
 def _items(items: Iterable[Line | Cell]) -> Iterator[Items]:
@@ -118,7 +116,3 @@ def _why_failed(result: RunResult) -> Iterator[Cell]:
     advice = [run_state.advice_on(name) for name, _ in examples]
     for (_, example), text, following in zip(examples, advice, [*advice[1:], ""], strict=False):
         yield (example, verdict.advice_line(text)) if text and text != following else (example,)
-
-
-def _saved(path: str) -> str:
-    return f"Saved: {printable(path)}"

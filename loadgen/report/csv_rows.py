@@ -98,13 +98,9 @@ def run_rows(path: str, results: Iterable[RunResult | Series]) -> list[dict[str,
     rows: list[dict[str, Value]] = []
     for result in results:
         if isinstance(result, Series):
-            rows += [
-                {"file": path, **_brief(point.result), **_judged(point.result)}
-                for point in result.points
-            ]
+            rows += [{"file": path, **_brief(point.result)} for point in result.points]
         else:
-            brief = RunBrief.of(result)
-            rows.append({"file": path, **_brief(brief), **_whole(result), **_judged(brief)})
+            rows.append({"file": path, **_brief(RunBrief.of(result)), **_whole(result)})
     return rows
 
 
@@ -167,12 +163,18 @@ def _cell(value: Value) -> str | float:
 
 def _brief(run: RunBrief) -> dict[str, Value]:
     """Make the columns that a series has of its runs too; the others are empty."""
-    metadata = {*run.findings.metadata} - {*VLLM_COLUMNS}
+    findings = run.findings
+    metadata = {*findings.metadata} - {*VLLM_COLUMNS}
     flat = {name: value for name, value in run.numbers.to_dict().items() if name not in NESTED}
     row: dict[str, Value] = {
         f"metadata.{name}" if name in metadata else name: value for name, value in flat.items()
     }
-    return row | {name: getattr(run.findings, name, None) for name in LOADGEN_COLUMNS}
+    row |= {name: getattr(findings, name, None) for name in LOADGEN_COLUMNS}
+    return row | {
+        "reasons": "; ".join(findings.reasons),
+        "prompts_sha256": findings.prompts_sha256,
+        "slo_met": all_met(findings.slo) if findings.slo else None,
+    }
 
 
 def _whole(result: RunResult) -> dict[str, Value]:
@@ -184,17 +186,5 @@ def _whole(result: RunResult) -> dict[str, Value]:
     }
     for name in DISTRIBUTIONS:
         distribution = result.latency_ms.named(name)
-        row |= {
-            f"{name}_{statistic}_ms": distribution.statistic_ms(statistic)
-            for statistic in STATISTICS
-        }
+        row |= {f"{name}_{statistic}_ms": distribution[statistic] for statistic in STATISTICS}
     return row
-
-
-def _judged(run: RunBrief) -> dict[str, Value]:
-    findings = run.findings
-    return {
-        "reasons": "; ".join(findings.reasons),
-        "prompts_sha256": findings.prompts_sha256,
-        "slo_met": all_met(findings.slo) if findings.slo else None,
-    }

@@ -14,13 +14,15 @@ from loadgen.report.result.series import Point, Series
 from loadgen.report.run_state import MAX_NAMED, Colour
 from loadgen.report.series import (
     TOO_FEW,
+    Row,
+    has_tokens,
     is_highest_level,
     knee_candidate,
     level_of,
     level_text,
     level_with_unit,
+    rows,
 )
-from loadgen.report.series_rows import Row, has_tokens, rows
 from loadgen.report.summary_line import VERDICT_COLOURS, Part, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, value_range
 

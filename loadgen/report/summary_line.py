@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from loadgen.config import slo
+from loadgen.document import Badge, NoteKind, Span, Tone, line
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
@@ -21,12 +23,12 @@ from loadgen.report.run_state import (
     state_of,
     state_text,
 )
-from loadgen.report.sections import user_behavior
+from loadgen.report.sections import outcomes
 from loadgen.report.sections.latencies import (
     INEXACT,
     client_errors,
     few_mark,
-    is_inexact,
+    large_client_errors,
     request_count,
 )
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
@@ -35,9 +37,12 @@ from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, 
 SEPARATOR = " | "  # between two parts
 LINE_END = " |"  # after the last part of a line
 # The latencies of the line.
-FIGURES: dict[str, tuple[str, ...]] = {"ttft": ("p50", "p99"), "tpot": ("p50",)}
+FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}
+WHOLE_FIGURES = {"e2el": ("p50", "p99")}  # where answers have no tokens
 # The least severe verdict first.
 VERDICT_COLOURS = {"VALID": Colour.GREEN, "SUSPECT": Colour.YELLOW, "INVALID": Colour.RED}
+# The kinds of badges, the worst first.
+KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
 Part = tuple[str, Colour]
 
 
@@ -47,8 +52,12 @@ def worst_verdict(verdicts: Iterable[str]) -> str:
 
 
 def summary_line(result: RunResult, screen: Screen = PLAIN) -> str:
-    """Write the state, the outcomes and the main figures of a run."""
-    return join_parts(parts(result), screen)
+    """Write the state of a run, its outcomes, its main figures, and what limits their meaning."""
+    parts = list(state_parts(result))
+    if rate := _rate(result):
+        parts.append((rate, Colour.NONE))
+    parts += ((text, Colour.NONE) for text in _figure_texts(result))
+    return join_parts(chain(parts, belief_parts(result)), screen)
 
 
 def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
@@ -74,15 +83,6 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
     return shown
 
 
-def parts(result: RunResult) -> Iterator[Part]:
-    """List the parts of the line: the state, the figures, and what limits their meaning."""
-    yield from state_parts(result)
-    if rate := _rate(result):
-        yield rate, Colour.NONE
-    yield from ((text, Colour.NONE) for text in _figure_texts(result))
-    yield from belief_parts(result)
-
-
 def state_parts(result: RunResult) -> Iterator[Part]:
     """List what a run came to: its state, outcomes and SLO."""
     state = state_of(result)
@@ -93,7 +93,8 @@ def state_parts(result: RunResult) -> Iterator[Part]:
             yield failures_text(result), Colour.YELLOW
         else:
             yield f"{result.numbers.completed}/{failures.of} ok", Colour.NONE
-    yield from users_who_left(result)
+    if left := outcomes.users_left(result):  # their requests are among no answers
+        yield f"{plural(left, 'user')} left", Colour.NONE
     met = all_met(result.slo)
     if (
         result.slo
@@ -111,10 +112,13 @@ def belief_parts(result: RunResult) -> Iterator[Part]:
     """
     state = state_of(result)
     if result.numbers.completed:
-        error = client_error_ms(result)
+        errors: list[float] = []
+        for _, name, shown in _figures(result):
+            of_metric = map(client_errors(name, result).get, shown)
+            errors += [error for error in of_metric if error is not None]
         bound = NO_BOUND if result.tokens.unbounded_events else ""
-        if not bound and error is not None:
-            bound = f"client error of these figures at most {rounded_up(error)} ms"
+        if not bound and errors:
+            bound = f"client error of these figures at most {rounded_up(max(errors))} ms"
         if state in (State.SUSPECT, State.INVALID):
             if bound:
                 yield bound, Colour.NONE
@@ -125,31 +129,29 @@ def belief_parts(result: RunResult) -> Iterator[Part]:
     yield from caveats(result)
 
 
-def users_who_left(result: RunResult) -> Iterator[Part]:
-    """Say how many users left, whose requests are among no answers; nothing where none did."""
-    if left := user_behavior.users_left(result):
-        yield f"{plural(left, 'user')} left", Colour.NONE
-
-
-def figures(result: RunResult) -> dict[str, tuple[str, ...]]:
-    """Name the latencies of the line: E2EL where answers have no tokens."""
-    return FIGURES if result.streams else {"e2el": ("p50", "p99")}
+def _figures(result: RunResult) -> Iterator[tuple[str, str, list[str]]]:
+    """List the latencies of the line, E2EL where answers have no tokens: the metric, its
+    distribution, and the statistics that have enough requests; the mean where none has.
+    """
+    for metric, statistics in (FIGURES if result.streams else WHOLE_FIGURES).items():
+        name = slo.distribution(metric, result.latency_from)
+        requests = request_count(name, result)
+        shown = [column for column in statistics if not few_mark(column, requests)]
+        yield metric, name, shown or ["mean"]
 
 
 def _figure_texts(result: RunResult) -> Iterator[str]:
     """Write the latencies: the percentiles that have enough requests, the mean where none has, each
     with the mark of the table where the client may have moved it: "TTFT p50 26 p99 ~34 ms".
     """
-    for metric, statistics in figures(result).items():
-        distribution = result.latency(metric)
+    for metric, name, shown in _figures(result):
+        distribution = result.latency_ms.named(name)
         if not distribution.count:
             continue
-        name = slo.distribution(metric, result.latency_from)
-        shown = _shown(name, statistics, result)
-        values = [distribution.statistic_ms(column) for column in shown]
+        values = [distribution[column] for column in shown]
         size, unit = latency_unit(*values)
         texts = [
-            f"{column} {INEXACT if is_inexact(name, column, result) else ''}"
+            f"{column} {INEXACT if large_client_errors(name, result, (column,)) else ''}"
             f"{three_digits(None if ms is None else ms / size)}"
             for column, ms in zip(shown, values, strict=True)
         ]
@@ -193,20 +195,17 @@ def _rate(result: RunResult) -> str:
     return f"{three_digits(result.numbers.request_throughput)} req/s"
 
 
-def client_error_ms(result: RunResult) -> float | None:
-    """Find the largest error that the client may have added to a figure of the line, ms; None:
-    unknown.
+def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
+    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else
+    green.
+
+    Args:
+        parts: One at least.
+        simulated: Whether loadgen's own simulator was measured.
+        answer: The colour of the answer itself, which is the title of the page.
     """
-    errors: list[float] = []
-    for metric, statistics in figures(result).items():
-        name = slo.distribution(metric, result.latency_from)
-        by_statistic = client_errors(name, result)
-        of_metric = (by_statistic.get(column) for column in _shown(name, statistics, result))
-        errors += [error for error in of_metric if error is not None]
-    return max(errors, default=None)
-
-
-def _shown(name: str, statistics: Iterable[str], result: RunResult) -> list[str]:
-    """List the statistics of a latency that have enough requests; the mean where none has."""
-    requests = request_count(name, result)
-    return [column for column in statistics if not few_mark(column, requests)] or ["mean"]
+    (first, colour), *others = parts
+    text = line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {other}" for other, _ in others))
+    colours = {colour, answer, *(other for _, other in others)}
+    usual: NoteKind = "info" if simulated else "tip"
+    return Badge(next((kind for worst, kind in KINDS.items() if worst in colours), usual), text)

@@ -37,6 +37,24 @@ class Noise:
         return cls.from_squares(float(np.sum(residuals**2)), len(values) - 1)
 
     @classmethod
+    def of_layout(cls, values: Floats) -> Self:
+        """Estimate the noise of a two-way layout: a value is the sum of its treatment's level, its
+        block's level, and noise. Levels are fitted by least squares.
+
+        Args:
+            values: Shape (treatments, blocks); NaN where a treatment has no value.
+        """
+        present = ~np.isnan(values)
+        treatment, block = np.nonzero(present)
+        rows = np.arange(len(treatment))
+        design = np.zeros((len(treatment), sum(present.shape)))
+        design[rows, treatment] = design[rows, present.shape[0] + block] = 1.0
+        observed: Floats = values[present]
+        levels, _, rank, _ = np.linalg.lstsq(design, observed, rcond=None)
+        residuals = observed - design @ levels
+        return cls.from_squares(float(residuals @ residuals), len(observed) - int(rank))
+
+    @classmethod
     def pooled(cls, estimates: Sequence["Noise"]) -> Self | None:
         """Pool estimates of the same noise; None if none has a degree of freedom."""
         usable = [noise for noise in estimates if noise.df]

@@ -8,7 +8,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.features.probe import FIRST, Probe
 from loadgen.report.result import RunResult
-from loadgen.report.vllm_block import block
+from loadgen.report.tool_block import vllm_block
 from tests.helpers.run_facts import MS, result, steady
 
 PROBES = {"probe_e2el_ns": (10 * MS, 20 * MS, 30 * MS), "probes_failed": 1}
@@ -22,7 +22,7 @@ Max probe E2EL (ms):                     30.00"""
 
 
 def test_the_block_has_vllms_rows() -> None:
-    lines = [line.rstrip() for line in block(result([steady()], facts=PROBES), [], [])]
+    lines = [line.rstrip() for line in vllm_block(result([steady()], facts=PROBES), [], [])]
     start = next(number for number, line in enumerate(lines) if "Probe Requests" in line)
     assert "\n".join(lines[start:-1]) == ROWS
 
@@ -47,7 +47,7 @@ def test_probes_of_which_all_failed_are_counted() -> None:
         2,
         None,
     )
-    rows = block(data, [], [])
+    rows = vllm_block(data, [], [])
     assert any(line.split() == ["Probe", "requests", "failed:", "2"] for line in rows)
     assert not any("probe E2EL" in line for line in rows)
 

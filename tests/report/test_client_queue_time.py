@@ -4,7 +4,7 @@ it.
 
 from loadgen.config.settings import RunSettings
 from loadgen.report.result import RunResult
-from loadgen.report.vllm_block import block
+from loadgen.report.tool_block import vllm_block
 from tests.helpers.run_facts import result, steady
 
 ASKED = "client_queue_time,e2el_including_client_queue"
@@ -26,14 +26,14 @@ def test_they_are_the_wait_for_a_slot_and_e2el_from_due():
     assert len(found) == 8
     assert found["p99_client_queue_time_ms"] == latency["pool_wait"]["p99"]
     assert found["mean_e2el_including_client_queue_ms"] == latency["e2el_due"]["mean"]
-    lines = list(block(data, ASKED.split(","), [99.0]))
+    lines = list(vllm_block(data, ASKED.split(","), [99.0]))
     assert "---------------Client-side Queueing---------------" in lines
     assert any(line.startswith("P99 E2EL incl. Client Queue (ms):") for line in lines)
 
 
 def test_without_a_cap_there_is_no_queue():
     assert queue_keys(flat(request_rate=10.0)) == {}
-    assert not any("Queue" in line for line in block(flat(), ASKED.split(","), [99.0]))
+    assert not any("Queue" in line for line in vllm_block(flat(), ASKED.split(","), [99.0]))
 
 
 def test_in_a_closed_loop_a_request_is_due_when_a_slot_is_free():

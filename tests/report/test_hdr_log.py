@@ -6,7 +6,7 @@ from hdrh.log import HistogramLogReader
 
 from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.errors import BadInput
-from loadgen.report.tool_formats import write_hlog
+from loadgen.report.files import write_hlog
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.document.charts.chart import Band, Chart, Curve, Dots, Heat, Limit, Panel, Scatter
 from loadgen.document.charts.scale import Linear, Log
-from loadgen.report.run_page.over_time import TimeColumns
+from loadgen.report.run_page.charts import TimeColumns
 from loadgen.util.accelerators import QUANTITIES
 from tests.helpers.run_page_parts import charts, curves, texts
 from tests.helpers.saved_results import big, ran

@@ -8,9 +8,8 @@ import pytest
 from loadgen.checks import Check
 from loadgen.report import render_series
 from loadgen.report.result.series import Series
-from loadgen.report.series import REPEATED, TOO_FEW
+from loadgen.report.series import REPEATED, TOO_FEW, rows, table
 from loadgen.report.series_answer import parts, slo_text
-from loadgen.report.series_rows import rows, table
 from loadgen.report.summary_line import Colour
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json

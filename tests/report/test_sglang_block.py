@@ -11,7 +11,7 @@ from loadgen.config.slo import parse_goodput
 from loadgen.document import Code, Note
 from loadgen.report.result import RunResult
 from loadgen.report.result.sglang_numbers import KEYS
-from loadgen.report.sglang_block import block
+from loadgen.report.tool_block import sglang_block
 from tests.helpers.result_schema import problems
 from tests.helpers.run_facts import answered, measured, per_event, result, steady
 from tests.helpers.run_page_parts import blocks
@@ -41,7 +41,7 @@ def a_run(settings: RunSettings = SETTINGS) -> dict[str, Any]:
 
 
 def test_the_block_is_that_of_sglang() -> None:
-    lines = block(THEIRS, 26.3)
+    lines = sglang_block(THEIRS, 26.3)
     told = (GOLDEN / "sglang-block.txt").read_text().splitlines()
     assert [line.rstrip() for line in lines if "Max ITL" not in line] == [
         line.rstrip() for line in told if "Max ITL" not in line

@@ -2,7 +2,7 @@
 
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.result import RunResult
-from loadgen.report.vllm_block import block
+from loadgen.report.tool_block import vllm_block
 from tests.helpers.run_facts import result, steady
 from tests.helpers.server_scrapes import telemetry
 
@@ -27,7 +27,7 @@ Per-position acceptance (%):
 
 
 def rows(said: Telemetry) -> str:
-    lines = list(block(result([steady()], telemetry=said), [], []))
+    lines = list(vllm_block(result([steady()], telemetry=said), [], []))
     start = next(
         (number for number, line in enumerate(lines) if "Speculative" in line), len(lines) - 1
     )

@@ -16,6 +16,29 @@ def test_groups_are_pooled_around_their_own_means() -> None:
     assert Noise.pooled(groups[2:]) is None
 
 
+def test_levels_of_treatments_and_blocks_are_no_noise() -> None:
+    noise = Noise.of_layout(np.add.outer([1.0, 2.0, 4.0], [0.1, -0.2, 0.3, 0.0]))
+    assert noise.sd == pytest.approx(0.0, abs=1e-9)
+    assert noise.df == 2 * 3
+
+
+def test_noise_of_two_treatments_is_that_of_their_differences() -> None:
+    values = np.random.default_rng(2).normal(size=(2, 6))
+    noise = Noise.of_layout(values)
+    assert noise.sd == pytest.approx(np.std(values[0] - values[1], ddof=1) / math.sqrt(2))
+    assert noise.df == 5
+
+
+def test_missing_values_reduce_the_df_of_a_layout() -> None:
+    values = np.random.default_rng(3).normal(size=(3, 5))
+    values[2, 2:] = math.nan
+    assert Noise.of_layout(values).df == 12 - (3 + 5 - 1)
+
+
+def test_a_single_block_has_no_df() -> None:
+    assert Noise.of_layout(np.array([[1.0], [2.0]])).df == 0
+
+
 def test_expected_noise_is_pooled() -> None:
     assert Noise(0.02, 1).with_prior(Noise(0.01, 3)) == Noise(
         pytest.approx(math.sqrt((0.02**2 + 3 * 0.01**2) / 4)), 4

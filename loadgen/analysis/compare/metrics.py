@@ -156,7 +156,7 @@ class Metric:
             "p50" if self.statistic == "median" else self.statistic,
         )
         error_ms = result.client_error_ms.named(name).get(column)
-        value_ms = None if error_ms is None else result.latency_ms.named(name).statistic_ms(column)
+        value_ms = None if error_ms is None else result.latency_ms.named(name)[column]
         return error_ms / value_ms if error_ms is not None and value_ms else None
 
 

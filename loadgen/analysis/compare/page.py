@@ -33,10 +33,9 @@ from loadgen.document import (
 )
 from loadgen.document.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
 from loadgen.document.charts.scale import Linear, Names
-from loadgen.report.answer_badge import answer_badge
 from loadgen.report.console import width
 from loadgen.report.run_page import run
-from loadgen.report.summary_line import join_parts
+from loadgen.report.summary_line import answer_badge, join_parts
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import PLAIN, Screen
 

@@ -19,7 +19,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.lab.tools import tool_result
 from loadgen.lab.tools.tool_result import DETAILS, ToolRequests, ToolResult
 from loadgen.report.result.numbers import PERCENTILE_KEY
-from loadgen.report.vllm_block import HEADERS, block
+from loadgen.report.tool_block import VLLM_LATENCIES, vllm_block
 from loadgen.util.arrays import Floats
 from loadgen.util.terminal_text import printable, wrap
 
@@ -71,7 +71,7 @@ def render(result: ToolResult) -> str:
     percentiles = dict.fromkeys(
         name.partition("_")[0] for name in result.flat if PERCENTILE_KEY.match(name)
     )
-    metrics = [metric for metric in HEADERS if f"mean_{metric}_ms" in result.flat]
+    metrics = [metric for metric in VLLM_LATENCIES if f"mean_{metric}_ms" in result.flat]
     shown: dict[str, Any] = {}
     for name in percentiles:
         shown |= {f"{name}_{metric}_ms": None for metric in metrics}
@@ -79,7 +79,7 @@ def render(result: ToolResult) -> str:
     finite = isinstance(rate, int | float) and rate < float("inf")
     shown |= numbers | {"request_rate": rate if finite else "inf"}
     lines = [
-        *block(shown, metrics, [float(p[1:]) for p in percentiles]),
+        *vllm_block(shown, metrics, [float(p[1:]) for p in percentiles]),
         "",
         *wrap(f"{result.where} is {result.about}.", WIDTH, "    "),
         *wrap(result.audit, WIDTH, "    "),

@@ -16,7 +16,7 @@ from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import client_error_ms
 from loadgen.stats.block_bootstrap import block_length, percentile_bounds
-from loadgen.util.arrays import Floats, Int64s
+from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile, to_ms
 
 if TYPE_CHECKING:
@@ -24,43 +24,38 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Clock = Literal["due", "sent"]
+SCALARS = ("mean", "std", "min", "max")
 Bounds = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
 Errors = dict[Annotated[str, msgspec.Meta(pattern=r"^(mean|p[0-9.e-]+)$")], float | None]
 Intervals = dict[Annotated[str, msgspec.Meta(pattern=r"^p[0-9.e-]+$")], Bounds]
 
 
-class Distribution:
-    """Summary of a distribution, ms; None where nothing was measured.
+class _Statistic:
+    """An attribute of a `Distribution` that is its value of a name."""
 
-    Args:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, distribution: Distribution, kind: type | None = None) -> float | None:
+        return distribution[self.name]
+
+
+class Distribution(dict[str, float | None]):
+    """Summary of a distribution, ms: its statistics by their names in JSON; None where nothing was
+    measured.
+
+    Attributes:
         count: How many values there are.
         mean_ms: Their mean.
         std_ms: Their standard deviation.
         min_ms: The exact minimum.
         max_ms: The exact maximum.
-        percentiles_ms: By names such as p99 and p99.9, ascending. p50, p90 and p99 are always among
-            them.
+        p50_ms, p90_ms, p99_ms: The percentiles that are always among them.
+        percentiles_ms: All percentiles, by names such as p99 and p99.9, ascending.
     """
 
-    __slots__ = ("count", "max_ms", "mean_ms", "min_ms", "percentiles_ms", "std_ms")
-
-    def __init__(
-        self,
-        count: int,
-        mean_ms: float | None,
-        std_ms: float | None,
-        min_ms: float | None,
-        max_ms: float | None,
-        percentiles_ms: Mapping[str, float | None],
-    ) -> None:
-        self.count, self.mean_ms, self.std_ms, self.min_ms, self.max_ms = (
-            count,
-            mean_ms,
-            std_ms,
-            min_ms,
-            max_ms,
-        )
-        self.percentiles_ms = percentiles_ms
+    mean_ms, std_ms, min_ms, max_ms = map(_Statistic, ("mean", "std", "min", "max"))
+    p50_ms, p90_ms, p99_ms = map(_Statistic, ("p50", "p90", "p99"))
 
     @classmethod
     def of(cls, histogram: Histogram, percentiles: Iterable[float]) -> Self:
@@ -70,61 +65,32 @@ class Distribution:
             histogram: The values.
             percentiles: The requested percentiles, ascending, 0 to 100.
         """
-        return cls(
-            histogram.count,
-            to_ms(histogram.mean),
-            to_ms(histogram.std),
-            to_ms(histogram.min),
-            to_ms(histogram.max),
-            {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles},
-        )
+        scalars = {name: to_ms(getattr(histogram, name)) for name in SCALARS}
+        of_p = {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles}
+        return cls({"count": histogram.count, **scalars, **of_p})
 
     @property
-    def p50_ms(self) -> float | None:
-        """The median, ms."""
-        return self.percentiles_ms["p50"]
+    def count(self) -> int:
+        """How many values there are."""
+        return int(self["count"] or 0)
 
     @property
-    def p90_ms(self) -> float | None:
-        """The 90th percentile, ms."""
-        return self.percentiles_ms["p90"]
-
-    @property
-    def p99_ms(self) -> float | None:
-        """The 99th percentile, ms."""
-        return self.percentiles_ms["p99"]
-
-    def statistic_ms(self, name: str) -> float | None:
-        """Look up a statistic by its column name: mean, std, min, max, or a percentile such as p99.
-
-        Raises:
-            KeyError: The run did not ask for this percentile.
-        """
-        return self.to_dict()[name]
-
-    def to_dict(self) -> dict[str, float | int | None]:
-        """Convert to JSON."""
-        scalars = {"mean": self.mean_ms, "std": self.std_ms, "min": self.min_ms, "max": self.max_ms}
-        return {"count": self.count, **scalars, **self.percentiles_ms}
+    def percentiles_ms(self) -> dict[str, float | None]:
+        """All percentiles, by name."""
+        return {name: value for name, value in self.items() if name.startswith("p")}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, float | int | None]) -> Self:
-        """Read the JSON that `to_dict` returns.
+    def from_dict(cls, data: Mapping[str, float | None]) -> Self:
+        """Read the JSON.
 
         Raises:
             KeyError, TypeError: The JSON is something else.
         """
-        percentiles = {name: value for name, value in data.items() if name.startswith("p")}
-        count = int(data["count"] or 0)
-        return cls(count, data["mean"], data["std"], data["min"], data["max"], percentiles)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Distribution) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment] # it holds a dict
+        percentiles = [name for name in data if name.startswith("p")]
+        return cls({name: data[name] for name in ("count", *SCALARS, *percentiles)})
 
     def __repr__(self) -> str:
-        return f"Distribution({self.to_dict()})"
+        return f"Distribution({super().__repr__()})"
 
 
 def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[float | None]:
@@ -147,7 +113,31 @@ def percentiles_by_nines(histogram: Histogram, places: Sequence[float]) -> list[
     return values + [None] * (len(places) - len(values))
 
 
-class Latencies(Struct, frozen=True, kw_only=True):
+class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
+    """What each latency has."""
+
+    ttft_due: Annotated[T, "Of `ttft_due`."]
+    ttft_sent: Annotated[T, "Of `ttft_sent`."]
+    ttfo_due: Annotated[T, "Of `ttfo_due`."]
+    ttfo_sent: Annotated[T, "Of `ttfo_sent`."]
+    tpot: Annotated[T, "Of `tpot`."]
+    tpot_n1: Annotated[T, "Of `tpot_n1`."]
+    itl: Annotated[T, "Of `itl`."]
+    icl: Annotated[T, "Of `icl`."]
+    e2el_due: Annotated[T, "Of `e2el_due`."]
+    e2el_sent: Annotated[T, "Of `e2el_sent`."]
+
+    def named(self, name: str) -> T:
+        """Look up what a latency has by its name.
+
+        Raises:
+            AttributeError: No latency has this name.
+        """
+        part: T = getattr(self, name)
+        return part
+
+
+class Latencies(EachLatency[Distribution], frozen=True, kw_only=True):
     """Summary of each latency of ok requests, ms."""
 
     ttft_due: Annotated[Distribution, "To the first token of any kind, from due."]
@@ -183,15 +173,6 @@ class Latencies(Struct, frozen=True, kw_only=True):
                 for name in cls.__struct_fields__
             }
         )
-
-    def named(self, name: str) -> Distribution:
-        """Look up a distribution by its name.
-
-        Raises:
-            AttributeError: No distribution has this name.
-        """
-        distribution: Distribution = getattr(self, name)
-        return distribution
 
     def latency(self, metric: str, clock: str) -> Distribution:
         """Look up a latency by its metric: ttft, ttfo, tpot, itl, icl or e2el.
@@ -247,20 +228,25 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         order = np.argsort(snapshot.index, kind="stable")
         ttft, tpot = f"ttft_{clock}", "tpot"
         columns = {ttft: snapshot.ttft, f"e2el_{clock}": snapshot.e2el, tpot: snapshot.tpot}
-        in_flight = _in_flight(snapshot)
-        bounds = {
-            name: _bounds(column[order].astype(float), percentiles, in_flight)
-            for name, column in columns.items()
-        }
+        was_sent = snapshot.sent >= 0
+        sent, closed = snapshot.sent[was_sent], snapshot.closed[was_sent]
+        wall_ns = int(closed.max() - sent.min()) if len(sent) else 0
+        in_flight = float((closed - sent).sum()) / wall_ns if wall_ns > 0 else 0.0  # on average
+        unknown: list[tuple[float, float] | None] = [None] * len(percentiles)
+        bounds = dict.fromkeys(cls.__struct_fields__, unknown)  # between which percentiles each is
+        for name, column in columns.items():
+            values = column[order].astype(float)
+            if len(values := values[values >= 0]):
+                length = block_length(len(values), in_flight, values)
+                bounds[name] = [percentile_bounds(values, p, length) for p in percentiles]
         bounds["tpot_n1"] = bounds[tpot]
         if not snapshot.counters["reasoning_events"]:
             bounds[f"ttfo_{clock}"] = bounds[ttft]
-        unknown: list[tuple[float, float] | None] = [None] * len(percentiles)
         return cls(
             **{
                 name: {
                     percentile(p): _between(of_p, snapshot.histograms[name])
-                    for p, of_p in zip(percentiles, bounds.get(name, unknown), strict=True)
+                    for p, of_p in zip(percentiles, bounds[name], strict=True)
                 }
                 for name in cls.__struct_fields__
             }
@@ -272,55 +258,12 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         return intervals
 
 
-def _bounds(
-    column: Floats, percentiles: Iterable[float], in_flight: float
-) -> list[tuple[float, float] | None]:
-    """Between which percentiles each of these truly lies; None: unknown."""
-    values = column[column >= 0]
-    if not len(values):
-        return [None for _ in percentiles]
-    length = block_length(len(values), in_flight, values)
-    return [percentile_bounds(values, p, length) for p in percentiles]
-
-
 def _between(bounds: tuple[float, float] | None, histogram: Histogram) -> list[float | None]:
     """The values at two percentiles, ms; None for one that is beyond the sample."""
     return [
         to_ms(histogram.percentile(bound)) if 0 < bound < 100 else None
         for bound in bounds or (0, 100)
     ]
-
-
-def _in_flight(snapshot: Snapshot) -> float:
-    """Requests in flight, on average from the first one that was sent to the last end."""
-    was_sent = snapshot.sent >= 0
-    sent, closed = snapshot.sent[was_sent], snapshot.closed[was_sent]
-    wall_ns = int(closed.max() - sent.min()) if len(sent) else 0
-    return float((closed - sent).sum()) / wall_ns if wall_ns > 0 else 0.0
-
-
-class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
-    """What each latency has."""
-
-    ttft_due: Annotated[T, "Of `ttft_due`."]
-    ttft_sent: Annotated[T, "Of `ttft_sent`."]
-    ttfo_due: Annotated[T, "Of `ttfo_due`."]
-    ttfo_sent: Annotated[T, "Of `ttfo_sent`."]
-    tpot: Annotated[T, "Of `tpot`."]
-    tpot_n1: Annotated[T, "Of `tpot_n1`."]
-    itl: Annotated[T, "Of `itl`."]
-    icl: Annotated[T, "Of `icl`."]
-    e2el_due: Annotated[T, "Of `e2el_due`."]
-    e2el_sent: Annotated[T, "Of `e2el_sent`."]
-
-    def named(self, name: str) -> T:
-        """Look up what a latency has by its name.
-
-        Raises:
-            AttributeError: No latency has this name.
-        """
-        part: T = getattr(self, name)
-        return part
 
 
 class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):

@@ -17,10 +17,11 @@ from loadgen.features import probe
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import SpecDecode
+from loadgen.metrics.throughput import per_second, wall_ns
 from loadgen.report.result.latencies import Distributions
-from loadgen.report.result.rates import PerSecond, RateChange, SteadyState, rate_changes
-from loadgen.report.result.sglang_numbers import SglangNumbers
+from loadgen.report.result.rates import RateChange, SteadyState, rate_changes
 from loadgen.report.result.timeline import RequestColumns
+from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import percentile
 
 # vLLM's latencies -> the distributions with their meaning: from sent, a gap per event, and TPOT as
@@ -228,12 +229,14 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         snapshot = run.snapshot
         header = run.header
         counters = snapshot.counters
-        rates = PerSecond.of(snapshot)
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
         outputs = counters["output_tokens"]
-        pairs = [pair.partition("=") for pair in settings.metadata]
+        total = None if inputs is None else inputs + outputs
+        results = None if settings.generates else counters["results"]
+        good = counters["good_sent"] if run.goodput_metrics else None
         metadata: dict[str, Any] = {}
-        for key, _, value in pairs:
+        for pair in settings.metadata:
+            key, _, value = pair.partition("=")
             metadata.setdefault(key.strip(), value.strip())
         return cls(
             date=header.date,
@@ -247,20 +250,18 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             request_rate="inf" if math.isinf(settings.request_rate) else settings.request_rate,
             burstiness=settings.burstiness if math.isfinite(settings.burstiness) else "inf",
             max_concurrency=settings.max_concurrency,
-            duration=rates.duration_s,
+            duration=wall_ns(snapshot) / NS_PER_S,
             completed=snapshot.ok,
             failed=snapshot.not_ok,
             total_input_tokens=inputs,
             total_output_tokens=outputs,
-            total_input_sequences=None if settings.generates else counters["results"],
-            input_sequence_throughput=None
-            if settings.generates
-            else rates.rate(counters["results"]),
-            request_throughput=rates.rate(snapshot.ok),
-            request_goodput=rates.rate(counters["good_sent"]) if run.goodput_metrics else None,
-            input_throughput=None if inputs is None else rates.rate(inputs),
-            output_throughput=rates.rate(outputs) if settings.generates else None,
-            total_token_throughput=None if inputs is None else rates.rate(inputs + outputs),
+            total_input_sequences=results,
+            input_sequence_throughput=per_second(results, snapshot),
+            request_throughput=per_second(snapshot.ok, snapshot),
+            request_goodput=per_second(good, snapshot),
+            input_throughput=per_second(inputs, snapshot),
+            output_throughput=per_second(outputs, snapshot) if settings.generates else None,
+            total_token_throughput=per_second(total, snapshot),
             max_output_tokens_per_s=None
             if settings.disable_stream
             else throughput.peak_output_rate(snapshot),
@@ -277,37 +278,22 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         Args:
             columns: What --save-detailed keeps; its keys stand among the others.
         """
-        scalars = {name: value for name in SCALARS if (value := getattr(self, name)) is not UNSET}
-        flat = {name: scalars.pop(name) for name in NAMING}
-        flat = flat | {name: value for name, value in self.metadata.items() if name not in flat}
-        peaks = {
-            name: msgspec.to_builtins(scalars.pop(name))
-            for name in AFTER_COLUMNS
-            if name in scalars
-        }
-        flat |= scalars
-        if columns is not None:
-            flat |= msgspec.to_builtins(columns)
-        flat |= peaks
+        values = msgspec.to_builtins(self)
+        percentiles, metadata = values.pop("percentiles_ms"), values.pop("metadata")
+        kept = {} if columns is None else msgspec.to_builtins(columns)
+        latencies = list[str]()
         for metric in METRICS if self.generates else ("e2el",):
-            flat |= {
-                f"{statistic}_{metric}_ms": getattr(self, f"{statistic}_{metric}_ms")
-                for statistic in STATISTICS
-            }
-            flat |= {
-                key: value
-                for key, value in self.percentiles_ms.items()
-                if key.endswith(f"_{metric}_ms")
-            }
-        flat |= self.percentiles_ms
-        flat |= {
-            name: value
-            for name in (*probe.ROWS, *SPEC_DECODE)
-            if (value := getattr(self, name)) is not UNSET
-        }
-        flat |= {"steady_state": msgspec.to_builtins(self.steady_state)}
+            latencies += (f"{statistic}_{metric}_ms" for statistic in STATISTICS)
+            latencies += (key for key in percentiles if key.endswith(f"_{metric}_ms"))
+        scalars = (name for name in SCALARS if name not in AFTER_COLUMNS)
+        order = (*NAMING, *metadata, *scalars, *kept, *AFTER_COLUMNS, *latencies, *percentiles)
+        values = metadata | values | kept | percentiles
         absent = SEQUENCE_KEYS if self.generates else TOKEN_KEYS
-        return {name: value for name, value in flat.items() if name not in absent}
+        return {
+            name: values[name]
+            for name in (*order, *probe.ROWS, *SPEC_DECODE, "steady_state")
+            if name in values and name not in absent
+        }
 
     @classmethod
     def from_dict(cls, flat: Mapping[str, Any]) -> Self:
@@ -317,10 +303,8 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             ValueError: A key is missing, or has a value of another type.
         """
         percentiles = {key: value for key, value in flat.items() if PERCENTILE_KEY.match(key)}
-        others = (*RequestColumns.__struct_fields__, *SglangNumbers.__struct_fields__, "loadgen")
-        names = {*cls.__struct_fields__, *percentiles, *others}
-        metadata = {key: value for key, value in flat.items() if key not in names}
         fields = {name: flat[name] for name in cls.__struct_fields__ if name in flat}
+        metadata = {key: flat[key] for key in flat if key not in {*fields, *percentiles, "loadgen"}}
         if "total_input_sequences" in flat:
             fields = TOKEN_KEYS | fields
         try:
@@ -339,15 +323,11 @@ def _of_some_runs(run: RunData) -> dict[str, Any]:
         fields |= {name: getattr(settings, name) for name in RAMP}
         fields["rps_change_events"] = rate_changes(run)
     fields |= probe.numbers(run)
-    decode = SpecDecode.of(run.telemetry)
-    if decode is not None:
+    if (decode := SpecDecode.of(run.telemetry)) is not None:
+        rate = None if decode.rate is None else decode.rate * 100
         drafts = (decode.drafts, decode.drafted, decode.accepted)
-        values = (
-            None if decode.rate is None else decode.rate * 100,
-            decode.length,
-            *(None if count is None else round(count) for count in drafts),
-            list(decode.per_position),
-        )
+        counts = (None if count is None else round(count) for count in drafts)
+        values = (rate, decode.length, *counts, list(decode.per_position))
         fields |= zip(SPEC_DECODE, values, strict=True)
     return fields
 
@@ -364,29 +344,23 @@ def _latencies(settings: RunSettings, latencies: Distributions) -> dict[str, Any
     """
     fields: dict[str, Any] = {}
     percentiles_ms: dict[str, float | None] = {}
-    names = [percentile(p) for p in parse_percentiles(settings.metric_percentiles)]
-    for metric in METRICS:
-        latency = latencies.named(meaning(settings)[metric])
-        fields[f"mean_{metric}_ms"] = latency.mean_ms
-        fields[f"median_{metric}_ms"] = latency.p50_ms
-        fields[f"std_{metric}_ms"] = latency.std_ms
+    requested = [percentile(p) for p in parse_percentiles(settings.metric_percentiles)]
+    for metric, name in meaning(settings).items():
+        latency = latencies.named(name)
+        fields |= {f"{title}_{metric}_ms": latency[of] for title, of in STATISTICS.items()}
         if settings.generates or metric == "e2el":
-            percentiles_ms |= {
-                f"{name}_{metric}_ms": latency.percentiles_ms[name]
-                for name in dict.fromkeys((*names, "p90"))
-            }
+            percentiles_ms |= {f"{p}_{metric}_ms": latency[p] for p in (*requested, "p90")}
     selected = (
         settings.percentile_metrics.split(",") if settings.max_concurrency is not None else []
     )
-    for metric, distribution in QUEUE_MEANING.items():
+    is_known = not is_closed_loop(settings)  # there a request is due only when a slot is free
+    for metric, name in QUEUE_MEANING.items():
         if metric not in selected:
             continue
-        latency = latencies.named(distribution)
-        values = {"mean": latency.mean_ms, "median": latency.p50_ms, "std": latency.std_ms}
-        values |= {name: latency.percentiles_ms[name] for name in names}
-        is_known = not is_closed_loop(settings)  # there a request is due only when a slot is free
+        latency = latencies.named(name)
+        names = STATISTICS | dict(zip(requested, requested, strict=True))
         percentiles_ms |= {
-            f"{name}_{metric}_ms": values[name] if is_known else None for name in values
+            f"{title}_{metric}_ms": latency[of] if is_known else None for title, of in names.items()
         }
     return fields | {"percentiles_ms": percentiles_ms}
 
@@ -395,7 +369,7 @@ RAMP = tuple(name for name in RunNumbers.__struct_fields__ if name.startswith("r
 SPEC_DECODE = tuple(
     name for name in RunNumbers.__struct_fields__ if name.startswith("spec_decode_")
 )
-STATISTICS = ("mean", "median", "std")
+STATISTICS = {"mean": "mean", "median": "p50", "std": "std"}  # vLLM's names -> ours
 # Keys of streams of tokens alone, with their values where there are no tokens; and keys of
 # embeddings and scores alone.
 TOKEN_KEYS: dict[str, Any] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -241,8 +241,3 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
     def prompts(self) -> Prompts:
         """Where the prompts come from."""
         return from_json_values(self.saved_prompts, Prompts)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the JSON of a header."""
-        return from_json_values(data, cls)

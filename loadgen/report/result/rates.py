@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 from msgspec import Struct
 
@@ -20,7 +20,7 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Gpu
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.metrics.streamed_tokens import Comparison
-from loadgen.metrics.throughput import wall_ns
+from loadgen.metrics.throughput import per_second, wall_ns
 from loadgen.report.result.latencies import GroupLatency, percentile_ms
 from loadgen.util.clock import NS_PER_S
 
@@ -28,25 +28,6 @@ from loadgen.util.clock import NS_PER_S
 MIN_WINDOW_S, MIN_SHARE = (10.0, 0.1)
 MAX_GAP_S = 5.0  # between two readings of the power; a longer gap is not covered
 S_PER_HOUR, MILLION = 3600, 1e6
-
-
-class PerSecond(NamedTuple):
-    """Divides counts by the duration of the run.
-
-    Attributes:
-        duration_s: From the first send until the last request has ended, s.
-    """
-
-    duration_s: float
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Self:
-        """Take the duration of a run."""
-        return cls(throughput.wall_ns(snapshot) / 1e9)
-
-    def rate(self, count: float) -> float | None:
-        """Divide; None where nothing was sent."""
-        return count / self.duration_s if self.duration_s else None
 
 
 def is_goodput_known(limited: Collection[str], snapshot: Snapshot) -> bool:
@@ -94,7 +75,7 @@ class Rates(Struct, frozen=True, kw_only=True):
     def of(cls, run: RunData) -> Self:
         """Compute them."""
         snapshot = run.snapshot
-        counters, per_second = snapshot.counters, PerSecond.of(snapshot)
+        counters = snapshot.counters
         stayed = snapshot.scheduled - ended_by(snapshot.outcomes, Cause.USER)
         is_judged = is_goodput_known(run.goodput_metrics, snapshot)
         uncached = counters["input_tokens"] - counters["cached_tokens"]
@@ -103,10 +84,10 @@ class Rates(Struct, frozen=True, kw_only=True):
             steady_output_tokens_per_s=throughput.steady_output_rate(snapshot)
             if run.settings.streams
             else None,
-            uncached_input_tokens_per_s=per_second.rate(uncached)
+            uncached_input_tokens_per_s=per_second(uncached, snapshot)
             if counters["cached_counted"]
             else None,
-            goodput_requests_per_s=per_second.rate(counters["good"]) if is_judged else None,
+            goodput_requests_per_s=per_second(counters["good"], snapshot) if is_judged else None,
             good_share=counters["good"] / stayed if is_judged and stayed else None,
         )
 
@@ -230,13 +211,10 @@ class SteadyState(Struct, frozen=True, kw_only=True):
         tokens, outputs = snapshot.input[began], throughput.output_rate(snapshot, *window)
         inputs = None if (tokens < 0).any() else int(tokens.sum()) / seconds
         ttfts, e2els = snapshot.ttft[began], snapshot.e2el[began]
-        ttft, tpot = (
-            GroupLatency.of(ttfts),
-            GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)]),
-        )
-        e2el = GroupLatency.of(e2els)
+        ttft, e2el = GroupLatency.of(ttfts), GroupLatency.of(e2els)
+        tpot = GroupLatency.of(snapshot.tpot[began & (snapshot.tpot >= 0)])
         percentiles = parse_percentiles(run.settings.metric_percentiles)
-        first_ns, run_s = int(snapshot.sent[was_sent].min()), throughput.wall_ns(snapshot) / 1e9
+        first_ns, run_s = int(snapshot.sent[was_sent].min()), wall_ns(snapshot) / 1e9
         least_s = run.settings.steady_state_min_window
         if least_s is None:
             least_s = max(MIN_WINDOW_S, MIN_SHARE * run_s)
@@ -309,35 +287,23 @@ class Efficiency(Struct, frozen=True, kw_only=True):
     def of(cls, run: RunData) -> Self | None:
         """Compute it; None where answers have no tokens, or none came."""
         snapshot, settings = run.snapshot, run.settings
-        seconds, output = (
-            throughput.wall_ns(snapshot) / NS_PER_S,
-            snapshot.counters["output_tokens"],
-        )
+        seconds = wall_ns(snapshot) / NS_PER_S
+        output = snapshot.counters["output_tokens"]
         if not settings.generates or not seconds or not output:
             return None
         total = output + snapshot.counters["input_tokens"]
-        tpot = (
-            snapshot.histograms["tpot"].percentile(50)
-            if snapshot.histograms["tpot"].count
-            else None
-        )
+        tpot = snapshot.histograms["tpot"].percentile(50)
         gpus = settings.gpus or len(run.telemetry.gpus) or None
         first_s = int(snapshot.sent[snapshot.sent >= 0].min()) / NS_PER_S
         energies = [energy(gpu, first_s, first_s + seconds) for gpu in run.telemetry.gpus]
         readings = [reading for reading in energies if reading is not None]
-        joules = (
-            sum(reading for reading, _ in readings)
-            if readings and len(readings) == len(energies)
-            else None
-        )
-        cost = gpu_seconds = None
+        joules = cost = gpu_seconds = None
+        if readings and len(readings) == len(energies):
+            joules = sum(reading for reading, _ in readings)
         if gpus is not None:
             gpu_seconds = seconds * gpus
-            cost = (
-                None
-                if settings.gpu_hour_price is None
-                else settings.gpu_hour_price * gpu_seconds / S_PER_HOUR
-            )
+            if settings.gpu_hour_price is not None:
+                cost = settings.gpu_hour_price * gpu_seconds / S_PER_HOUR
         return cls(
             output_tokens_per_s_per_user=NS_PER_S / tpot if tpot else None,
             gpus=gpus,

@@ -22,7 +22,7 @@ from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result.latencies import GroupLatency, Latencies
 from loadgen.report.result.outcomes import LimitResult, Outcomes, judge_limits
-from loadgen.report.result.rates import PerSecond, is_goodput_known
+from loadgen.report.result.rates import is_goodput_known
 from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
 
@@ -327,7 +327,7 @@ class ClassResult(Struct, frozen=True, kw_only=True):
                     model=request_class.model,
                     left=left,
                     error_rate=part.failures.server_rate,
-                    goodput_requests_per_s=PerSecond.of(run.snapshot).rate(good)
+                    goodput_requests_per_s=throughput.per_second(good, run.snapshot)
                     if is_judged
                     else None,
                     good_share=good / stayed if is_judged and stayed else None,
@@ -348,15 +348,15 @@ def _part_fields(run: RunData, part: Snapshot) -> dict[str, Any]:
     fields.
     """
     # Rates are over the time of the whole run, so that they add up.
-    per_second, tokens = PerSecond.of(run.snapshot), part.counters["output_tokens"]
+    tokens = part.counters["output_tokens"]
     return {
         "requests": part.ended,
         "ok": part.ok,
         "failed": part.not_ok,
         "outcomes": part.outcomes,
         "output_tokens": tokens,
-        "request_throughput": per_second.rate(part.ok),
-        "output_throughput": per_second.rate(tokens),
+        "request_throughput": throughput.per_second(part.ok, run.snapshot),
+        "output_throughput": throughput.per_second(tokens, run.snapshot),
         "max_concurrent_requests": throughput.peak_concurrency(part),
         "latency_ms": Latencies.of(part, run.percentiles),
     }

@@ -29,9 +29,11 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.outcomes import (
     AnswerEnds,
     Cancelled,
+    Departures,
     Example,
     LimitResult,
     Outcomes,
+    Retries,
     Silence,
     SilentStreams,
     Stop,
@@ -52,7 +54,6 @@ from loadgen.report.result.server import PrefixCache, ServerCallResult, ServerMe
 from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.timeline import RequestColumns, RequestSample, Timeline
 from loadgen.report.result.tokens import Tokens
-from loadgen.report.result.user_behavior import Departures, Retries
 from loadgen.util.number_format import to_ms
 
 if TYPE_CHECKING:
@@ -336,11 +337,12 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
-        classes = ClassResult.each(run)
+        classes, decoded = ClassResult.each(run), counters["decode_tokens"]
         is_steady = next((check.ok for check in checks if check.name == PILE_UP), None)
+        numbers = RunNumbers.of(run, latencies)
         return cls(
-            numbers=RunNumbers.of(run, latencies),
-            sglang=SglangNumbers.of(run, latencies.e2el_sent),
+            numbers=numbers,
+            sglang=SglangNumbers.of(run, numbers, latencies.e2el_sent),
             columns=RequestColumns.of(
                 snapshot, streams=settings.streams, generates=settings.generates
             ),
@@ -356,14 +358,14 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             scheduled=snapshot.scheduled,
             repeated_prompts=repeated_prompts(run),
             outcomes=snapshot.outcomes,
-            examples={
-                name: [Example(**example) for example in examples]
-                for name, examples in snapshot.examples.items()
-            },
+            examples=from_json_values(snapshot.examples, dict[str, list[Example]]),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
             answer_ends=AnswerEnds.of(snapshot),
-            unread=Unread.each(snapshot),
+            unread={
+                name: Unread(count=count, example=example)
+                for name, (count, example) in snapshot.unread.items()
+            },
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
             no_answer_since_s=run.trailer.no_answer_since_s,
@@ -373,7 +375,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             cancelled=Cancelled(never_sent=snapshot.never_sent, in_flight=snapshot.cut_off),
             silent_streams=SilentStreams(
                 count=counters["silent_streams"],
-                examples=[Silence(**silence) for silence in snapshot.silences],
+                examples=from_json_values(snapshot.silences, list[Silence]),
             ),
             never_due=counters["never_due"],
             departures=Departures.of(run),
@@ -387,11 +389,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             intervals_ms=LatencyIntervals.of(snapshot, percentiles, settings.latency_from),
             client_error_ms=ClientErrors.of(snapshot, percentiles),
             unfinished=Unfinished.of(run),
-            tpot_token_weighted_ms=to_ms(
-                counters["decode_ns"] / counters["decode_tokens"]
-                if counters["decode_tokens"]
-                else None
-            ),
+            tpot_token_weighted_ms=to_ms(counters["decode_ns"] / decoded if decoded else None),
             tokens=Tokens.of(run),
             rates=Rates.of(run),
             structured_output=StructuredOutput.of(run),
@@ -403,9 +401,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             client=ClientTotals.of(run),
             workers=from_json_values(run.workers, list[Worker]),
             server=ServerMetrics.of(run),
-            server_calls=[ServerCallResult(**structs.asdict(call)) for call in run.trailer.calls],
+            server_calls=from_json_values(run.trailer.calls, list[ServerCallResult]),
             prefix_cache=PrefixCache.of(run),
-            provenance=Provenance.from_dict(run.header.provenance),
+            provenance=from_json_values(run.header.provenance, Provenance),
             histograms=Histograms.of(snapshot),
             **more,
         )
@@ -438,8 +436,9 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         Raises:
             KeyError, TypeError, ValueError: It is no result, or not a whole one.
         """
-        findings = from_json_values(data["loadgen"], RunFindings)
-        fields = {name: getattr(findings, name) for name in RunFindings.__struct_fields__}
+        findings = structs.asdict(from_json_values(data["loadgen"], RunFindings))
         columns = from_json_values(data, RequestColumns) if "input_lens" in data else None
         sglang = from_json_values(data, SglangNumbers) if "total_throughput" in data else None
-        return cls(**fields, numbers=RunNumbers.from_dict(data), sglang=sglang, columns=columns)
+        others = {*RequestColumns.__struct_fields__, *SglangNumbers.__struct_fields__}
+        numbers = RunNumbers.from_dict({key: data[key] for key in data if key not in others})
+        return cls(**findings, numbers=numbers, sglang=sglang, columns=columns)

@@ -179,15 +179,12 @@ class TtftComparison(Struct, frozen=True, kw_only=True):
         buckets, measured = run.telemetry.ttft, run.snapshot.histograms["ttft_sent"]
         if buckets is None or buckets.mean is None:
             return None
-
-        def bounds(p: float) -> Bounds | None:
-            between = buckets.interval(p)
-            return between and [None if bound is None else bound * 1e3 for bound in between]
-
+        p50, p99 = (
+            [None if bound is None else bound * 1e3 for bound in between] if between else None
+            for between in map(buckets.interval, (50, 99))
+        )
         return cls(
-            server=ServerTtft(
-                count=buckets.count, mean=buckets.mean * 1e3, p50=bounds(50), p99=bounds(99)
-            ),
+            server=ServerTtft(count=buckets.count, mean=buckets.mean * 1e3, p50=p50, p99=p99),
             ours=MeasuredTtft(
                 count=measured.count,
                 mean=to_ms(measured.mean),

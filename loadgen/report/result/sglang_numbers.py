@@ -14,9 +14,9 @@ from msgspec import UNSET, Struct, UnsetType
 from loadgen.config import slo
 from loadgen.config.output import SGLANG_PERCENTILES
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.server.telemetry import SpecDecode
+from loadgen.metrics.throughput import per_second
 from loadgen.report.result.latencies import Distribution
-from loadgen.report.result.rates import PerSecond
+from loadgen.report.result.numbers import RunNumbers
 from loadgen.util.number_format import to_ms
 
 LATENCIES = ("e2e_latency", "ttft", "tpot", "itl")
@@ -24,25 +24,14 @@ PERCENTILES = tuple(f"p{percentile:g}" for percentile in SGLANG_PERCENTILES)
 STATISTICS = ("mean", "median", "std", *PERCENTILES)
 # The keys of its result, in its order.
 KEYS = (
-    *("tag", "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"),
-    "random_input_len",
-    "random_output_len",
-    "random_range_ratio",
-    "server_info",
-    "duration",
-    "completed",
-    "total_input_tokens",
-    "total_input_text_tokens",
-    "total_input_vision_tokens",
-    "total_output_tokens",
-    "total_output_tokens_retokenized",
-    "request_throughput",
-    "input_throughput",
-    "output_throughput",
-    "total_throughput",
+    *["tag", "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"],
+    *["random_input_len", "random_output_len", "random_range_ratio", "server_info", "duration"],
+    *["completed", "total_input_tokens", "total_input_text_tokens", "total_input_vision_tokens"],
+    *["total_output_tokens", "total_output_tokens_retokenized", "request_throughput"],
+    *["input_throughput", "output_throughput", "total_throughput"],
     *(f"{statistic}_{latency}_ms" for latency, statistic in product(LATENCIES, STATISTICS)),
-    *("concurrency", "accept_length", "max_output_tokens_per_s", "max_concurrent_requests"),
-    *("goodput_slos_ms", "slo_attainment", "slo_attainment_by_metric"),
+    *["concurrency", "accept_length", "max_output_tokens_per_s", "max_concurrent_requests"],
+    *["goodput_slos_ms", "slo_attainment", "slo_attainment_by_metric"],
 )
 GOODPUT = {"ttft": "ttft_sent", "tpot": "tpot_n1", "e2el": "e2el_sent"}
 
@@ -92,38 +81,30 @@ class SglangNumbers(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
     @classmethod
-    def of(cls, run: RunData, e2el: Distribution) -> Self | None:
+    def of(cls, run: RunData, numbers: RunNumbers, e2el: Distribution) -> Self | None:
         """Compute them; None if the settings do not ask for SGLang's result.
 
         Args:
             run: The data of the run.
+            numbers: Those that `vllm bench serve` has, too.
             e2el: Its end-to-end latency, from sent.
         """
-        settings = run.settings
-        snapshot = run.snapshot
-        if settings.sglang_result is None:
+        arguments = run.settings.sglang_result
+        if arguments is None:
             return None
-        rates = PerSecond.of(snapshot)
-        counters = snapshot.counters
-        inputs = None if counters["unknown_input"] else counters["input_tokens"]
-        outputs = counters["output_tokens"]
-        arguments: dict[str, Any] = {
-            name: settings.sglang_result.get(name) for name in cls.__struct_fields__[:6]
-        }
-        drafts = SpecDecode.of(run.telemetry)
-        percentiles: dict[str, Any] = {
-            f"{name}_e2e_latency_ms": e2el.percentiles_ms[name] for name in PERCENTILES
-        }
+        given: dict[str, Any] = {name: arguments.get(name) for name in cls.__struct_fields__[:6]}
+        of_e2el: dict[str, Any] = {f"{p}_e2e_latency_ms": e2el[p] for p in PERCENTILES}
+        snapshot, length = run.snapshot, numbers.spec_decode_acceptance_length
         return cls(
-            **arguments,
-            total_input_text_tokens=inputs,
-            total_throughput=None if inputs is None else rates.rate(inputs + outputs),
+            **given,
+            total_input_text_tokens=numbers.total_input_tokens,
+            total_throughput=numbers.total_token_throughput,
             mean_e2e_latency_ms=e2el.mean_ms,
             median_e2e_latency_ms=e2el.p50_ms,
             std_e2e_latency_ms=e2el.std_ms,
-            **percentiles,
-            accept_length=None if drafts is None else drafts.length,
-            concurrency=rates.rate(snapshot.histograms["e2el_sent"].total / 1e9),
+            **of_e2el,
+            accept_length=None if length is UNSET else length,
+            concurrency=per_second(snapshot.histograms["e2el_sent"].total / 1e9, snapshot),
             **_attainment(run),
         )
 

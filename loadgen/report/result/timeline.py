@@ -92,8 +92,6 @@ class Timeline(Struct, frozen=True, kw_only=True):
             return counts_per_column
 
         icl_counts = _dense(counts.icl, columns)
-        ttft = _percentiles(_dense(counts.ttft, columns))
-        icl = _percentiles(icl_counts)
         rows, gaps = _heat_map(icl_counts)
         bins_per_column = counts.width_ns // BIN_NS
         bins = np.zeros(columns * bins_per_column, dtype=np.int64)
@@ -107,8 +105,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
                 snapshot.sent[was_sent], snapshot.closed[was_sent], edges
             ).tolist(),
             output_tokens=bins.reshape(columns, bins_per_column).sum(axis=1).tolist(),
-            ttft_ms=PercentileCourse(p50=ttft[0], p99=ttft[1]),
-            icl_ms=HeatMap(p50=icl[0], p99=icl[1], edges=rows, counts=gaps),
+            ttft_ms=PercentileCourse(**_percentiles(_dense(counts.ttft, columns))),
+            icl_ms=HeatMap(**_percentiles(icl_counts), edges=rows, counts=gaps),
         )
 
 
@@ -120,14 +118,12 @@ def _dense(cells: sketch.Cells, columns: int) -> Int64s:
     return counts
 
 
-def _percentiles(counts: Int64s) -> tuple[list[float | None], list[float | None]]:
+def _percentiles(counts: Int64s) -> dict[str, list[float | None]]:
     sketches = [
         Sketch({coarse_lowest(row): int(column[row]) for row in map(int, np.flatnonzero(column))})
         for column in counts
     ]
-    return [sketch.percentile_ms(50) for sketch in sketches], [
-        sketch.percentile_ms(99) for sketch in sketches
-    ]
+    return {f"p{p}": [sketch.percentile_ms(p) for sketch in sketches] for p in (50, 99)}
 
 
 def _heat_map(counts: Int64s) -> tuple[list[float], list[list[int]]]:

@@ -169,6 +169,8 @@ class Tokens(Struct, frozen=True, kw_only=True):
         is_predicted = counters["input_predicted"] == snapshot.ok > 0  # of every request
         if not is_predicted:
             counts["predicted_server_input_tokens"] = None
+        sources = [source for source, name in COUNTED_BY.items() if counters[name]]
+        of_events = [source for source, name in COUNTED_PER_EVENT_BY.items() if counters[name]]
         prediction = run.header.provenance["prompts"].get("server_tokens")
         sample = Comparison.of(snapshot)
         tpot_over = WITHOUT_HIDDEN if counters["hidden_tokens"] else TOKENS_COUNTED
@@ -176,13 +178,9 @@ class Tokens(Struct, frozen=True, kw_only=True):
             tpot_over = OVER_SAMPLE
         return cls(
             **counts,
-            output_counted_by=_sources(counters, COUNTED_BY) or UNKNOWN,
-            itl_counted_by=_sources(counters, COUNTED_PER_EVENT_BY) or "events",
+            output_counted_by=" and ".join(sources) or UNKNOWN,
+            itl_counted_by=" and ".join(of_events) or "events",
             predicted_from=None if prediction is None else from_json_values(prediction, Prediction),
             tpot_over=tpot_over,
             text_sample=None if sample is None else from_json_values(sample, TextSample),
         )
-
-
-def _sources(counters: dict[str, int], names: dict[str, str]) -> str:
-    return " and ".join(source for source, name in names.items() if counters[name])

@@ -15,13 +15,14 @@ from loadgen.config import slo
 from loadgen.document.charts.chart import Chart, Curve, Dots, Limit, Look, Mark, Panel, Whiskers
 from loadgen.document.charts.scale import Linear, Log, Scale, fitting_scale
 from loadgen.report.result.series import Series
-from loadgen.report.series import UNITS, level_text
-from loadgen.report.series_rows import (
+from loadgen.report.series import (
     INTERVAL,
     SWEEP_LATENCIES,
+    UNITS,
     WHOLE_LATENCIES,
     Row,
     heading,
+    level_text,
     rows,
     streams,
 )

@@ -24,16 +24,15 @@ from loadgen.document import (
 )
 from loadgen.metrics.failures import lost_text
 from loadgen.report import load_line
-from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.provenance import Provenance
-from loadgen.report.run_page import latency_charts, over_time
+from loadgen.report.run_page import charts
 from loadgen.report.run_state import answer_rate
 from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
 from loadgen.report.sections.glossary import term
-from loadgen.report.summary_line import belief_parts, state_parts
+from loadgen.report.summary_line import answer_badge, belief_parts, state_parts
 from loadgen.report.tool_block import tool_block
 from loadgen.util.number_format import latency_unit, three_digits
 from loadgen.util.redaction import KEY_VARIABLE, MARK
@@ -88,8 +87,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
     yield from map(Paragraph.of, verdict.slo_lines(result, answer))
     yield _headline(result)
     for drawing in (
-        over_time.in_flight_drawing(result),
-        latency_charts.percentile_drawing(result),
+        charts.in_flight_drawing(result),
+        charts.percentile_drawing(result),
     ):
         if drawing is not None:
             yield drawing
@@ -120,7 +119,7 @@ def sections(
     yield from verdict.reasons(result, kind)
     yield fold("Latencies: mean, percentiles and maximum", *latencies.blocks(result))
     if has_charts:
-        yield fold("Over time: requests, latencies, tokens and gaps", *over_time.blocks(result))
+        yield fold("Over time: requests, latencies, tokens and gaps", *charts.blocks(result))
     yield from groups.blocks(result)
     yield fold("Requests: how they ended", *outcomes.blocks(result))
     yield fold("Tokens: counts, rates and efficiency", *tokens.blocks(result))

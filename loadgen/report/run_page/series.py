@@ -21,26 +21,27 @@ from loadgen.document import (
     line,
     prose,
 )
-from loadgen.report.answer_badge import answer_badge
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
 from loadgen.report.run_state import Colour
 from loadgen.report.sections import verdict
 from loadgen.report.sections.latencies import FEW
-from loadgen.report.series import level_of, level_text
-from loadgen.report.series_answer import is_simulated, load, parts, remarks
-from loadgen.report.series_answer import title as kind_of
-from loadgen.report.series_rows import (
+from loadgen.report.series import (
     FEW_VALUES,
     INTERVAL,
     few_mark,
     has_tokens,
     heading,
+    level_of,
+    level_text,
     sweep_latencies,
     table,
     word,
 )
+from loadgen.report.series_answer import is_simulated, load, parts, remarks
+from loadgen.report.series_answer import title as kind_of
+from loadgen.report.summary_line import answer_badge
 from loadgen.util.number_format import fixed, in_table, percent, plural
 
 RATES = {

@@ -24,7 +24,15 @@ def _remarks(result: RunResult) -> Iterator[str]:
             "Closed loop: each request was due when a slot was free; no wait in front of the "
             "server is measured"
         )
-    yield f"Client: {_loop_and_connections(result)}"
+    workers, late = len(result.workers), plural(client.late_connections, "request")
+    loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
+    # How busy a killed process was, and what it had opened, is unknown.
+    busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
+    opened, waited = "", f"{late} waited for a connection"
+    if client.warm_connections is not None:
+        opened = f"{plural(client.warm_connections, 'connection')} opened before the clock, "
+        waited = f"{late} waited for one"
+    yield f"Client: {busy}{opened}{waited}"
     tokens = result.tokens
     if tokens.unbounded_events:
         why = ": the server compresses its answers" if client.by_reader else ""
@@ -34,9 +42,9 @@ def _remarks(result: RunResult) -> Iterator[str]:
         by_kernel = percent(1 - tokens.user_stamped_events / events, 1)
         exact = percent(1 - tokens.inexact_events / events, 1)
         yield f"Arrival times: {by_kernel} of the {what} stamped by the kernel, {exact} exact"
-        if late := tokens.reordered_events:
+        if reordered := tokens.reordered_events:
             yield (
-                f"The network lost or reordered segments: {percent(late / events, 1)} of the "
+                f"The network lost or reordered segments: {percent(reordered / events, 1)} of the "
                 f"{what} waited for them"
             )
     engine = result.provenance.saved_engine
@@ -60,22 +68,6 @@ def _remarks(result: RunResult) -> Iterator[str]:
             yield f"The capture is not complete: {capture.error}"
 
 
-def _loop_and_connections(result: RunResult) -> str:
-    """Write the known facts: how busy a killed process was, and what it had opened, is unknown."""
-    client = result.client
-    workers = len(result.workers)
-    ahead = client.warm_connections
-    late = client.late_connections
-    loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
-    busy = "" if client.busy_share is None else f"{loop} {percent(client.busy_share)} busy, "
-    if ahead is None:
-        return f"{busy}{plural(late, 'request')} waited for a connection"
-    return (
-        f"{busy}{plural(ahead, 'connection')} opened before the clock, {plural(late, 'request')} "
-        "waited for one"
-    )
-
-
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the resource use and the disturbances that are known, then each worker if there were
     several.
@@ -88,14 +80,11 @@ def blocks(result: RunResult) -> Iterator[Block]:
         ("time of the cores that the host gave to others", percent(client.stolen_share, 1)),
         ("held back by a CPU limit for", fixed(client.throttled_s, 1, "s")),
     ]
-    for name, title in (
-        ("loop_stall", "loop stall"),
-        ("gc_pause", "pause of the garbage collector"),
-    ):
+    pauses = {"loop_stall": "loop stall", "gc_pause": "pause of the garbage collector"}
+    for name, title in pauses.items():
         distribution = result.latency_ms.named(name)
         if distribution.count:
-            p99 = in_table(distribution.p99_ms, "ms")
-            highest = in_table(distribution.max_ms, "ms")
+            p99, highest = (in_table(distribution[of], "ms") for of in ("p99", "max"))
             facts.append((term(name, title), f"p99 {p99}, max {highest}"))
     if rows := [(what, value) for what, value in facts if value != UNKNOWN]:
         yield Table.of(("", ""), rows)

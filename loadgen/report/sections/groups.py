@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from loadgen.document import Block, Items, Note, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Latencies
-from loadgen.report.result.request_groups import PhaseResult, RequestGroup
+from loadgen.report.result.request_groups import ClassResult, PhaseResult, RequestGroup, Target
 from loadgen.report.sections.latencies import few_mark
 from loadgen.util.number_format import UNKNOWN, duration, fixed, in_table, percent
 
@@ -32,26 +32,25 @@ def blocks(result: RunResult, most_turns: int | None = None) -> Iterator[Block]:
     if result.classes:
         yield _note("Classes", classes(result), (), result)
     if result.phases:
-        yield _note("Phases of the load", phases(result), list(_recoveries(result)), result)
+        named = [(phase.load, phase) for phase in result.phases]
+        yield _note(
+            "Phases of the load", _groups("phase", named, result), list(_recoveries(result)), result
+        )
     if result.turns:
+        numbered = [(str(turn.turn), turn) for turn in result.turns[:most_turns]]
         about = list(filter(None, [_sessions_text(result)]))
         if most_turns is not None and len(result.turns) > most_turns:
             left_out = len(result.turns) - most_turns
             about.append(f"and {left_out} more turns in the JSON (loadgen.turns)")
-        yield _note("Turns of sessions", turns(result, most_turns), about, result)
+        yield _note("Turns of sessions", _groups("turn", numbered, result), about, result)
 
 
 def targets(result: RunResult) -> Table:
     """Make a row for each target."""
     rows: list[Row] = []
     for target in result.targets:
-        cells = {
-            "requests": target.requests,
-            "ok": target.ok,
-            "failed": target.failed,
-            "tok/s": fixed(target.output_throughput, 2),
-            "peak": target.max_concurrent_requests,
-        }
+        throughput = fixed(target.output_throughput, 2)
+        cells = _counts(target) | {"tok/s": throughput, "peak": target.max_concurrent_requests}
         rows.append((target.base_url, cells, _distributions(target.latency_ms, result)))
     return _table("target", rows, result)
 
@@ -63,27 +62,11 @@ def classes(result: RunResult) -> Table:
     rows: list[Row] = []
     left = any(part.left for part in result.classes)
     for part in result.classes:
-        cells = {
-            "share": percent(part.share, 1),
-            "requests": part.requests,
-            "ok": part.ok,
-            "failed": part.failed,
-            "tok/s": fixed(part.output_throughput, 2),
-            "left": part.left if left else None,
-            "good": _share(part.good_share),
-        }
+        cells = {"share": percent(part.share, 1)} | _counts(part)
+        cells |= {"tok/s": fixed(part.output_throughput, 2), "left": part.left if left else None}
+        cells["good"] = _share(part.good_share)
         rows.append((part.name, cells, _distributions(part.latency_ms, result)))
     return _table("class", rows, result)
-
-
-def phases(result: RunResult) -> Table:
-    """Make a row for each phase of a load profile."""
-    return _groups("phase", [(phase.load, phase) for phase in result.phases], result)
-
-
-def turns(result: RunResult, most: int | None = None) -> Table:
-    """Make a row for each of the first turns of sessions, `most` of them."""
-    return _groups("turn", [(str(turn.turn), turn) for turn in result.turns[:most]], result)
 
 
 def metrics(result: RunResult) -> tuple[str, ...]:
@@ -103,13 +86,8 @@ def _groups(head: str, groups: Sequence[tuple[str, RequestGroup]], result: RunRe
     rows: list[Row] = []
     left = any(group.left for _, group in groups)
     for name, group in groups:
-        cells: dict[str, object] = {
-            "requests": group.requests,
-            "ok": group.ok,
-            "failed": group.failed,
-            "left": group.left if left else None,
-            "cached": _share(group.cached_share),
-        }
+        cells = _counts(group) | {"left": group.left if left else None}
+        cells["cached"] = _share(group.cached_share)
         if isinstance(group, PhaseResult):
             cells["ok/s"] = fixed(group.answers_per_s, 2)
             cells["tok/s"] = fixed(group.output_throughput, 1)
@@ -117,6 +95,10 @@ def _groups(head: str, groups: Sequence[tuple[str, RequestGroup]], result: RunRe
         texts = [_percentiles(latency.p50, latency.p99, latency.count) for latency in latencies]
         rows.append((name, cells, texts))
     return _table(head, rows, result)
+
+
+def _counts(part: Target | ClassResult | RequestGroup) -> dict[str, object]:
+    return {"requests": part.requests, "ok": part.ok, "failed": part.failed}
 
 
 def _table(head: str, rows: Sequence[Row], result: RunResult) -> Table:

@@ -55,10 +55,7 @@ def table(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Table:
     for name, title in named or distributions(result):
         distribution = result.latency_ms.named(name)
         requests = request_count(name, result)
-        cells = [
-            in_table(distribution.statistic_ms(column)) + few_mark(column, requests)
-            for column in columns
-        ]
+        cells = [in_table(distribution[column]) + few_mark(column, requests) for column in columns]
         counts = [] if named else [str(distribution.count)]
         moved = f" {INEXACT}" if large_client_errors(name, result, columns) else ""
         rows.append([term(name, title + moved), *cells, *counts])
@@ -157,14 +154,9 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
         f"{four_digits(error)} at {statistic}"
         for statistic in statistics
         if (error := errors.get(statistic)) is not None
-        and error > allowed_ms(values.statistic_ms(statistic) or 0.0)
+        and error > allowed_ms(values[statistic] or 0.0)
     ]
     return f"client error at most {', '.join(beyond)}" if beyond else ""
-
-
-def is_inexact(name: str, statistic: str, result: RunResult) -> bool:
-    """Whether the client may have moved a statistic of a latency by more than allowed."""
-    return bool(large_client_errors(name, result, (statistic,)))
 
 
 def request_count(name: str, result: RunResult) -> int:

@@ -1,12 +1,13 @@
-"""Outcomes: how the requests ended, and what of their bodies makes figures differ."""
+"""Outcomes: how the requests ended, who left or came again, and what of their bodies makes figures
+differ.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from loadgen.core.outcome import Outcome
-from loadgen.document import Block, Cell, Items, Line, Paragraph, Span, Table, Tone, line
+from loadgen.document import Block, Cell, Items, Line, Paragraph, Span, Table, Tone, cell, line
 from loadgen.report.result import RunResult
-from loadgen.report.result.outcomes import Example
-from loadgen.report.sections import user_behavior
+from loadgen.report.result.outcomes import Example, Retries, ServerStop
 from loadgen.util.number_format import fixed, percent, plural
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.generation import CHAT
@@ -57,7 +58,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph.of("No request has ended.")
     items: list[Line | Cell] = [example for _, example in examples(result)]
     items += map(line, _notes(result))
-    items += user_behavior.items(result)
+    items += _users(result)
     if items:
         yield Items(tuple(items))
 
@@ -72,13 +73,15 @@ def _notes(result: RunResult) -> Iterator[str]:
             "it again"
         )
     if result.finish_reasons:
-        reasons = ", ".join(
-            f"{name or 'none'} {count}" for name, count in result.finish_reasons.items()
-        )
-        yield f"Finish reasons of those that are ok: {reasons}"
+        reasons = {name or "none": count for name, count in result.finish_reasons.items()}
+        yield f"Finish reasons of those that are ok: {_counts(reasons)}"
     if result.early_stops:
-        reasons = ", ".join(f"{name} {count}" for name, count in result.early_stops.items())
-        yield f"Of the requests with fewer output tokens than requested: {reasons}"
+        early = _counts(result.early_stops)
+        yield f"Of the requests with fewer output tokens than requested: {early}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _example_text(example: Example, result: RunResult) -> str:
@@ -88,3 +91,68 @@ def _example_text(example: Example, result: RunResult) -> str:
     if len(detail) > MAX_DETAIL:
         detail = f"{detail[: MAX_DETAIL - 3]}..."
     return f"request {example.index}{to}, {example.phase}: {detail or '(no text)'}"
+
+
+def users_left(result: RunResult) -> int | None:
+    """Return how many requests their users ended; None: no user was to end any."""
+    return None if result.departures is None else result.departures.disconnected
+
+
+def _users(result: RunResult) -> Iterator[Cell]:
+    """Write who left and who came again after a refusal; nothing where no user was to do either."""
+    if (departures := result.departures) is not None:
+        left, before = departures.disconnected, departures.drawn - departures.disconnected
+        text = f"Users who left (--disconnect {departures.asked}): {left}, in no latency and no "
+        text += "error rate"
+        if before:
+            text += f"; of {departures.drawn} drawn, {before} ended before that"
+        if departures.never_sent:
+            text += f"; {plural(departures.never_sent, 'further turn')} not sent"
+        stop = f"Did the server stop for them? {_stop(departures.server, left)}"
+        yield cell(text, stop) if left else cell(text)
+    if result.retries is not None:
+        yield cell(*_retries(result, result.retries))
+
+
+def _stop(server: ServerStop, left: int) -> str:
+    findings = []
+    if server.aborted:
+        findings.append(f"it counts {server.aborted:.0f} aborted requests")
+    if server.finished:
+        findings.append(f"it generated {server.finished:.0f} answers of {left} to the end")
+    elif server.finished is not None:
+        findings.append("it counts no answers as complete beyond those that were read")
+    if server.unread_tokens is not None:
+        findings.append(
+            f"it generated {plural(round(server.unread_tokens), 'token')} that nobody read"
+        )
+    if server.unfinished is not None and server.scraped_after_s is not None:
+        unfinished = f"{plural(round(server.unfinished), 'request')} unfinished"
+        busy = unfinished if server.unfinished else "it was idle"
+        findings.append(f"{busy} {server.scraped_after_s:.1f} s after the last request ended")
+    answer = {True: "Yes", False: "No", None: "Not known"}[server.stopped]
+    if server.stopped is None and not server.aborted:
+        findings.insert(0, "its metrics do not count requests that were given up")
+    return f"{answer}: {', '.join(findings)}"
+
+
+def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
+    text = f"Sent again (--retry {retries.asked}): {plural(retries.requests, 'request')}"
+    if retries.requests:
+        text += f" ({_counts(retries.first_refusals)}), {retries.ok} ok in the end, "
+        text += f"{retries.failed} failed"
+    if others := retries.requests - retries.ok - retries.failed:
+        text += f", {others} left or cut off"
+    most = retries.most_attempts
+    yield f"{text}; {retries.attempts} attempts in all, at most {most} of one request"
+    if not retries.requests:
+        return
+    rows = [("first attempts refused, sent to refusal", retries.first_refusal_ms)]
+    if result.streams:
+        rows.append((f"TTFT of first attempts, from {result.latency_from}", retries.first_ttft_ms))
+        rows.append(("TTFT after a retry, from due", retries.retried_ttft_ms))
+    rows.append((f"E2EL of first attempts, from {result.latency_from}", retries.first_e2el_ms))
+    rows.append(("E2EL after a retry, from due", retries.retried_e2el_ms))
+    for name, latency in rows:
+        percentiles = f"p50 {fixed(latency.p50, 1)}, p99 {fixed(latency.p99, 1)} ms"
+        yield f"{name}: {percentiles} of {latency.count}"

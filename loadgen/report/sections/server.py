@@ -7,7 +7,7 @@ from loadgen.config.load import AS_IS, COLD, SALTED
 from loadgen.document import Block, Items, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
-from loadgen.report.sections import user_behavior
+from loadgen.report.sections import outcomes
 from loadgen.util.number_format import UNKNOWN, in_table, percent, plural
 
 HEADINGS = ("server", "loadgen")
@@ -32,23 +32,17 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         rows.append(("TTFT mean, ms from sent", in_table(theirs.mean), in_table(ours.mean)))
         rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), in_table(ours.p50)))
         rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), in_table(ours.p99)))
-    never_sent = result.cancelled.never_sent + result.never_due + user_behavior.never_sent(result)
-    ended = sum(result.outcomes.values()) - never_sent
-    # A server counts each input as a request.
-    has_batches = tokens.results > result.numbers.completed
+    ended = sum(result.outcomes.values()) - result.cancelled.never_sent - result.never_due
+    ended -= result.departures.never_sent if result.departures else 0
+    unit = "requests"
+    if tokens.results > result.numbers.completed:  # a server counts each input as a request
+        unit, ended = "inputs", tokens.results
+    output = counts.generation_tokens if result.generates else None
     for what, count, measured in (
-        (
-            "inputs ended" if has_batches else "requests ended",
-            counts.requests,
-            tokens.results if has_batches else ended,
-        ),
-        ("requests aborted", counts.aborted or None, user_behavior.users_left(result)),
+        (f"{unit} ended", counts.requests, ended),
+        ("requests aborted", counts.aborted or None, outcomes.users_left(result)),
         ("input tokens", counts.prompt_tokens, tokens.input_tokens),
-        (
-            "output tokens",
-            counts.generation_tokens if result.generates else None,
-            tokens.output_tokens,
-        ),
+        ("output tokens", output, tokens.output_tokens),
         ("preemptions", counts.preemptions, None),
     ):
         if count is not None:
@@ -106,7 +100,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph.of(NO_METRICS if result.client.wall_s is not None else UNKNOWN_METRICS)
         return
     if metrics.missing:
-        yield Paragraph.of(_missing_servers(metrics.missing))
+        others = "the metrics of the other servers do not cover the whole run"
+        yield Paragraph.of(f"No server metrics from {', '.join(metrics.missing)}: {others}.")
     if metrics.sources:
         yield Paragraph.of(_heading(metrics.sources))
         yield Table.of(("", *HEADINGS), table(result, metrics), text_columns=1)
@@ -114,22 +109,13 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph.of(_gpu_summary(metrics.gpu_levels))
 
 
-def _missing_servers(missing: list[str]) -> str:
-    """Name the servers without metrics, where others have some."""
-    return (
-        f"No server metrics from {', '.join(missing)}: the metrics of the other servers do not "
-        "cover the whole run."
-    )
-
-
 def _heading(sources: list[MetricsSource]) -> str:
     """Name the sources, and how often they were scraped."""
     scrapes = sum(len(source.failed) for source in sources)
     failed = sum(why is not None for source in sources for why in source.failed)
     where = sources[0].url if len(sources) == 1 else f"{len(sources)} sources"
-    return f"Server metrics ({where}; {plural(scrapes, 'scrape')}" + (
-        f", {failed} failed):" if failed else "):"
-    )
+    wrong = f", {failed} failed" if failed else ""
+    return f"Server metrics ({where}; {plural(scrapes, 'scrape')}{wrong}):"
 
 
 def _bucket(ends: list[float | None] | None) -> str:
@@ -167,26 +153,17 @@ def _cache_state(cache: PrefixCache) -> str:
         return "cold, emptied before the clock started"
     if cache.protocol == SALTED:
         return f"salted ({cache.salt})"
-    prompts = {"prefix": "distinct prefixes", "prompt": "distinct prompts"}[
-        cache.warmed_by or "prompt"
-    ]
-    return (
-        f"warm, {cache.warm_requests or 0} {prompts} sent before, "
-        f"{plural(cache.warmed or 0, 'request')} ok"
-    )
+    prompts = "prefixes" if cache.warmed_by == "prefix" else "prompts"
+    ok = plural(cache.warmed or 0, "request")
+    return f"warm, {cache.warm_requests or 0} distinct {prompts} sent before, {ok} ok"
 
 
 def _best_hits(cache: PrefixCache) -> str:
     if cache.best_hit_rate is None:
         return f"at best: unknown, since {cache.best_unknown}"
-    size = plural(cache.block_size or 0, "token")
-    template = ""
-    if cache.unpredicted_share:
-        template = (
-            f", without the {percent(cache.unpredicted_share, 1)} of the input that its "
-            "chat template added"
-        )
-    return (
-        f"at best: {percent(cache.best_hit_rate, 1)} in blocks of {size} "
-        f"({cache.block_size_from}){template}"
-    )
+    blocks = f"blocks of {plural(cache.block_size or 0, 'token')} ({cache.block_size_from})"
+    best = f"at best: {percent(cache.best_hit_rate, 1)} in {blocks}"
+    if not cache.unpredicted_share:
+        return best
+    added = percent(cache.unpredicted_share, 1)
+    return f"{best}, without the {added} of the input that its chat template added"

@@ -50,7 +50,7 @@ def test_an_arm_that_is_alike_is_not_adopted_and_the_baseline_stays() -> None:
 def test_an_arm_that_is_worse_is_called_so_and_started_no_more() -> None:
     found = walked(study(SEQS, **REPEATS), levels(**{"max_seqs=64": 500.0, "max_seqs=128": 1010.0}))
     assert verdicts(found, "seqs")["max_seqs=64"] == "worse"
-    assert len(arm(found, "seqs", "max_seqs=64").trials) == 2
+    assert len(arm(found, "seqs", "max_seqs=64").trials) == 3
     assert len(arm(found, "seqs", "max_seqs=128").trials) == 4
 
 
@@ -104,7 +104,7 @@ def test_stage_ends_when_its_winner_is_known() -> None:
     truth = levels(**{"max_seqs=64": 1200.0, "max_seqs=128": 1015.0, "max_seqs=256": 1014.0})
     found = walked(study(many, **REPEATS), truth)
     late = arm(found, "seqs", "max_seqs=128")
-    assert (late.verdict, len(late.trials)) == (Verdict.NOT_SIGNIFICANT, 2)
+    assert (late.verdict, len(late.trials)) == (Verdict.NOT_SIGNIFICANT, 3)
     assert late.why.endswith("; max_seqs=64 is better")
 
 

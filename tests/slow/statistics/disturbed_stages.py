@@ -1,112 +1,149 @@
-"""Simulated stages on a machine that other processes use: how often they adopt an arm; makes a
-table of the docs.
+"""Simulated stages on a machine that other processes use: what they decide; makes a table of the
+docs.
 
 `python -m tests.slow.statistics.disturbed_stages` writes the table into bench/results/studies.md.
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from loadgen.lab.study.plan.plan import NOISE_STARTS
-from loadgen.stats.group_sequential import Decision, Plan, compare
+from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
 from tests.helpers.documents import between, table
 from tests.slow.statistics.stages import DOCUMENT, DRIFT, SIGMA
 
-STAGES = 10_000
-LOST_CORES = 0.3, 1.2  # that a disturbed start could not use, evenly
-LASTS = 2, 3, 7  # starts of each arm at most
+STAGES = 4_000
 BEGIN = "<!-- disturbed stages: made by python -m tests.slow.statistics.disturbed_stages -->"
 END = "<!-- end of disturbed stages -->"
+# What a start loses, and what is seen of it, as a multiple of the limit; shape (2, blocks).
+Draw = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+
+
+def _quiet(generator: np.random.Generator, blocks: int) -> tuple[Floats, Floats]:
+    return np.zeros((2, blocks)), np.zeros((2, blocks))
+
+
+def _noisy_arm(generator: np.random.Generator, blocks: int) -> tuple[Floats, Floats]:
+    lost = np.zeros((2, blocks))
+    lost[1] = generator.normal(scale=5 * SIGMA, size=blocks)
+    return lost, np.zeros((2, blocks))
+
+
+def _linear(generator: np.random.Generator, blocks: int) -> tuple[Floats, Floats]:
+    """Half of the starts lose 3 to 12 %, by the cores that others use."""
+    lost = generator.uniform(0.03, 0.12, (2, blocks)) * (generator.random((2, blocks)) < 0.5)
+    return lost, lost / 0.03
+
+
+def _heavy(generator: np.random.Generator, blocks: int) -> tuple[Floats, Floats]:
+    """Two neighbours, always: starts are noisier, and one in twenty is slow; all look alike."""
+    slow = generator.uniform(0.25, 0.45, (2, blocks)) * (generator.random((2, blocks)) < 0.05)
+    return slow + generator.normal(scale=SIGMA / 2, size=(2, blocks)), np.full((2, blocks), 7.0)
+
+
+def _bursts(generator: np.random.Generator, blocks: int) -> tuple[Floats, Floats]:
+    """One burst that lasts one to four starts, in a random order of the arms in each block."""
+    starts = np.zeros(2 * blocks)
+    first = int(generator.integers(0, 2 * blocks))
+    starts[first : first + int(generator.integers(1, 5))] = generator.uniform(0.1, 0.4)
+    lost = generator.permuted(starts.reshape(blocks, 2), axis=1).T
+    return lost, np.where(lost > 0, 5.0, 0.0)
+
+
+def _against(row: int) -> Draw:
+    """Disturbances that are more frequent in one arm's starts: they lose 6 to 24 %."""
+
+    def draw(generator: np.random.Generator, blocks: int) -> tuple[Floats, Floats]:
+        share = np.full((2, 1), 0.1)
+        share[row] = 0.6
+        lost = generator.uniform(0.06, 0.24, (2, blocks)) * (generator.random((2, blocks)) < share)
+        return lost, lost / 0.03
+
+    return draw
+
+
+KINDS: Mapping[str, Draw] = MappingProxyType(
+    {
+        "quiet": _quiet,
+        "an arm five times as noisy": _noisy_arm,
+        "half of the starts lose 3 to 12 %": _linear,
+        "always busy, one start in twenty loses a third": _heavy,
+        "one burst of 1 to 4 starts": _bursts,
+        "the reference is disturbed more often": _against(0),
+        "the arm is disturbed more often": _against(1),
+    }
+)
 
 
 @dataclass(frozen=True)
 class DisturbedStage:
-    """Stages with one rival in which other processes disturb some starts.
+    """Stages with one rival.
 
     Attributes:
-        disturbed: Share of the starts that are disturbed.
-        losses: What a lost core costs the reference and the rival, as logarithms.
+        kind: What disturbs them, a key of KINDS.
         effect: The rival's true effect.
+        labelled: Whether the stage knows which starts were disturbed.
         last: Blocks at most.
-        busy_before: Whether the starts that showed the noise were disturbed as often; else none of
-            them was.
     """
 
-    disturbed: float
-    losses: tuple[float, float]
+    kind: str
     effect: float = Plan().least_effect
+    labelled: bool = True
     last: int = 7
-    busy_before: bool = True
 
-    def starts(
-        self, generator: np.random.Generator, shape: tuple[int, int], losses: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return the logarithms of the values of starts, and the cores that each of them lost."""
-        is_disturbed = generator.random(shape) < self.disturbed
-        lost: Floats = np.where(is_disturbed, generator.uniform(*LOST_CORES, shape), 0.0)
-        return generator.normal(scale=SIGMA, size=shape) - losses[:, None] * lost, lost
+    def comparisons(self, stages: int = STAGES) -> list[Comparison]:
+        """Return the rival's comparison in each of so many stages."""
+        seed = [list(KINDS).index(self.kind), self.last, int(1e4 * (1 + self.effect))]
+        generator = np.random.default_rng(seed)
+        return [self._comparison(generator) for _ in range(stages)]
 
-    def prior(self, generator: np.random.Generator) -> Noise:
-        """Noise of the reference's starts before the stage, of the undisturbed ones if two are
-        left.
-        """
-        if not self.busy_before:
-            return Noise.of_replicates(generator.normal(scale=SIGMA, size=NOISE_STARTS))
-        values, lost = self.starts(generator, (1, NOISE_STARTS), np.array(self.losses[:1]))
-        undisturbed = values[lost == 0]
-        return Noise.of_replicates(undisturbed if len(undisturbed) >= 2 else values[0])
-
-    def adopts(self, generator: np.random.Generator, *, adjusted: bool = True) -> bool:
-        """Return whether one stage adopts the rival.
-
-        Args:
-            generator: Random numbers.
-            adjusted: Whether it knows which starts were disturbed.
-        """
-        values, lost = self.starts(generator, (2, self.last), np.array(self.losses))
-        values += generator.normal(scale=DRIFT, size=self.last)
-        values[1] += math.log1p(self.effect)
-        runs = dict(zip(("base", "arm"), np.exp(values).tolist(), strict=True))
-        disturbances = dict(zip(runs, lost.tolist(), strict=True)) if adjusted else None
-        found = compare(runs, "base", Plan(last=self.last), self.prior(generator), disturbances)
-        return found["arm"].decision is Decision.BETTER
-
-    def adopting(self, stages: int = STAGES, *, adjusted: bool = True) -> float:
-        """Return the share of stages that adopt the rival."""
-        generator = np.random.default_rng(
-            [self.last, int(100 * self.disturbed), int(100 * self.effect)]
-        )
-        return sum(self.adopts(generator, adjusted=adjusted) for _ in range(stages)) / stages
+    def _comparison(self, generator: np.random.Generator) -> Comparison:
+        lost, seen = KINDS[self.kind](generator, self.last)
+        logs = generator.normal(scale=SIGMA, size=(2, self.last)) - lost
+        logs += generator.normal(scale=DRIFT, size=self.last)
+        logs[1] += math.log1p(self.effect)
+        runs = dict(zip(("base", "arm"), np.exp(logs).tolist(), strict=True))
+        disturbances = dict(zip(runs, seen.tolist(), strict=True)) if self.labelled else None
+        prior = Noise.of_replicates(generator.normal(scale=SIGMA, size=NOISE_STARTS))
+        return compare(runs, "base", Plan(last=self.last), prior, disturbances)["arm"]
 
 
-ROWS = {
-    "3 of 10 starts disturbed, a lost core costs only the reference (40 %)": DisturbedStage(
-        0.3, (0.5, 0.0)
-    ),
-    "the same, it costs both arms alike": DisturbedStage(0.3, (0.5, 0.5)),
-    "7 of 10 starts disturbed, both arms alike": DisturbedStage(0.7, (0.5, 0.5)),
-    "each start disturbed, both arms alike": DisturbedStage(1.0, (0.5, 0.5)),
-    "the same, after a quiet noise step": DisturbedStage(1.0, (0.5, 0.5), busy_before=False),
-    "3 of 10 starts disturbed, a lost core costs both arms 3 %, gain of 35 %": DisturbedStage(
-        0.3, (0.03, 0.03), 0.35
-    ),
-    "7 of 10, the same": DisturbedStage(0.7, (0.03, 0.03), 0.35),
-    "each start, the same": DisturbedStage(1.0, (0.03, 0.03), 0.35),
-}
+def better(comparisons: list[Comparison]) -> float:
+    """Return the share of stages that adopt the rival."""
+    adopted = [part for part in comparisons if part.decision is Decision.BETTER]
+    return len(adopted) / len(comparisons)
+
+
+def worse(comparisons: list[Comparison]) -> float:
+    """Return the share of stages that call the rival worse."""
+    return len([part for part in comparisons if part.high < 0]) / len(comparisons)
 
 
 def main() -> None:
     """Simulate, and write the table."""
     rows = []
-    for name, stage in ROWS.items():
-        shares = [replace(stage, last=last).adopting() for last in LASTS]
-        rows.append((name, *(f"{share:.1%}" for share in shares)))
+    for kind in KINDS:
+        shares = [
+            better(DisturbedStage(kind).comparisons()),
+            worse(DisturbedStage(kind, 0.0).comparisons()),
+            better(DisturbedStage(kind, 0.12).comparisons()),
+            worse(DisturbedStage(kind, -0.07).comparisons()),
+        ]
+        rows.append((kind, *(f"{share:.1%}" for share in shares)))
         print(*rows[-1], sep=" | ", flush=True)
-    head = ["adopted in", *(f"2 to {last} starts" if last > 2 else "2 starts" for last in LASTS)]
+    head = [
+        "",
+        "better by just `min_effect`: adopted",
+        "equal: called worse",
+        "+12 %: adopted",
+        "-7 %: called worse",
+    ]
     between(DOCUMENT, BEGIN, table(head, rows), END)
 
 

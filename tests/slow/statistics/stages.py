@@ -12,7 +12,6 @@ import numpy as np
 
 from loadgen.lab.study.plan.plan import NOISE_STARTS
 from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare
-from loadgen.stats.layouts import TwoWayLayout
 from loadgen.stats.variance import Noise
 from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
@@ -102,7 +101,7 @@ def confirmed(stage: Stage, stages: int = STAGES) -> float:
         runs, prior = stage.runs(generator), stage.prior(generator)
         one = compare(runs, "base", stage.plan, prior)["0"]
         if one.decision is Decision.BETTER:
-            own = TwoWayLayout.fit(np.log([values[: one.blocks] for values in runs.values()])).noise
+            own = Noise.of_layout(np.log([values[: one.blocks] for values in runs.values()]))
             known = Noise.pooled([each for each in (prior, own) if each is not None])
             count += (
                 compare(stage.runs(generator), "base", stage.plan, known)["0"].decision

@@ -70,7 +70,7 @@ class Reading:
 
 def client_error(result: RunResult) -> float | None:
     """Return the share of the mean E2EL that the client may have added; None if it is unknown."""
-    value = result.latency_ms.e2el_sent.statistic_ms("mean")
+    value = result.latency_ms.e2el_sent["mean"]
     error = None if result.client_error_ms is None else result.client_error_ms.e2el_sent.get("mean")
     return error / value if error is not None and value else None
 

@@ -21,7 +21,6 @@ from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Comparison, Decision
-from loadgen.stats.layouts import DisturbedLayout, TwoWayLayout
 from loadgen.stats.variance import Noise
 from loadgen.util.number_format import percent
 
@@ -230,9 +229,8 @@ class StepRun:
         gains = {
             arm.name: [gain(value, self._study) for value in arm.values[:blocks]] for arm in rows
         }
-        lost = self._lost_cores(rows, blocks)
         comparisons = group_sequential.compare(
-            gains, self._base, self._plan, self._noise_before, lost
+            gains, self._base, self._plan, self._noise_before, self._disturbances(rows, blocks)
         )
         for name, comparison in comparisons.items():
             self._update(name, comparison=comparison)
@@ -262,20 +260,22 @@ class StepRun:
             reason = f"a gain of {least} is ruled out"
         else:
             reason = f"a gain of {least} is neither shown nor ruled out"
+            if comparison.disturbed:
+                reason = f"{reason}: the machine was too busy"
         self._update(
             name, verdict=Verdict.NOT_SIGNIFICANT, reason=f"{reason}; {why}" if why else reason
         )
 
-    def _lost_cores(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]]:
-        """Return how many cores each disturbed start that counts could not use; 0 if it was not
-        disturbed.
+    def _disturbances(self, arms: Iterable[ArmResult], blocks: int) -> dict[str, list[float]]:
+        """Return how much each start that counts was disturbed, as a multiple of the limit; 0 if
+        it was not.
         """
-        lost: dict[str, list[float]] = {}
+        excesses: dict[str, list[float]] = {}
         for arm in arms:
             trials = arm.counted[: min(len(arm.values), blocks)]
             parts = [disturbance(trial, self._study.objective.workload) for trial in trials]
-            lost[arm.name] = [part.lost_cores if part.disturbed else 0.0 for part in parts]
-        return lost
+            excesses[arm.name] = [part.excess if part.disturbed else 0.0 for part in parts]
+        return excesses
 
     def _decided(self, blocks: int) -> bool:
         if self.broken:
@@ -335,10 +335,8 @@ class StepRun:
             pairs = zip(arms[0].values, arms[0].counted, strict=False)
             quiet = [value for value, trial in pairs if not disturbance(trial, workload).disturbed]
             return Noise.of_replicates(np.log(quiet if len(quiet) >= 2 else arms[0].values))
-        blocks = max(len(arm.values) for arm in arms)
-        lost = group_sequential.table(self._lost_cores(arms, blocks))
         values = group_sequential.table({arm.name: arm.values for arm in arms})
-        return DisturbedLayout(np.log(values), lost).noise
+        return Noise.of_layout(np.log(values))
 
     def _round_noise(self) -> Noise | None:
         blocks: dict[int, list[list[float]]] = {}
@@ -352,7 +350,7 @@ class StepRun:
         tables = [np.array(rows) for rows in blocks.values()]
         return Noise.pooled(
             [
-                TwoWayLayout.fit(rows).noise if len(rows) > 1 else Noise.of_replicates(rows[0])
+                Noise.of_layout(rows) if len(rows) > 1 else Noise.of_replicates(rows[0])
                 for rows in tables
             ]
         )

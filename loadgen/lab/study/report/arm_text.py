@@ -17,7 +17,7 @@ from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict,
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.vllm_block import HEADERS, block
+from loadgen.report.tool_block import VLLM_LATENCIES, vllm_block
 from loadgen.util.number_format import first_of, fixed, signed
 from loadgen.util.redaction import redact_command, redact_variables
 
@@ -80,7 +80,7 @@ def parameters(planned: PlannedArm) -> Code:
 def result_block(run: WorkloadRun) -> Code:
     """Return the result of a run as `vllm bench serve` prints it."""
     summary = run.summary
-    metrics = [metric for metric in HEADERS if summary.get(f"mean_{metric}_ms") is not None]
+    metrics = [metric for metric in VLLM_LATENCIES if summary.get(f"mean_{metric}_ms") is not None]
     percentiles = sorted(
         float(match[1]) for name in summary if (match := PERCENTILE.fullmatch(name))
     )
@@ -88,7 +88,7 @@ def result_block(run: WorkloadRun) -> Code:
     values = defaultdict(lambda: None, {"request_rate": "inf"} | dict(summary))
     if run.findings.published and "failed" not in run.findings.published:
         values["failed"] = None
-    return Code("\n".join(row.rstrip() for row in block(values, metrics, percentiles)))
+    return Code("\n".join(row.rstrip() for row in vllm_block(values, metrics, percentiles)))
 
 
 def profile(settings: RunSettings) -> Code:
@@ -191,7 +191,7 @@ def other_command(arm: ArmResult, workload: str) -> Line | None:
 def row_name(key: str) -> str:
     """Return the name that a number has in a result block; its key if no block has it."""
     if match := LATENCY.fullmatch(key):
-        metric = HEADERS[match[2]][0] if match[2] in HEADERS else match[2].upper()
+        metric = VLLM_LATENCIES[match[2]][0] if match[2] in VLLM_LATENCIES else match[2].upper()
         return f"{match[1].capitalize()} {metric} (ms)"
     return ROWS.get(key, key)
 

@@ -25,21 +25,12 @@ from loadgen.report.console import USUAL_WIDTH
 from loadgen.report.sections.verdict import SIMULATED
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
-from loadgen.stats.layouts import Adjustment
 from loadgen.stats.variance import Noise
 from loadgen.util.machine import MAX_STOLEN_SHARE, max_others_cores
 from loadgen.util.number_format import brief, duration, fixed, percent, plural, value_range
 
 TWICE = " (twice min_effect: no arm has gained more than min_effect so far)"
 MEASURED = " (the largest so far)"
-# What was done about disturbed starts in the comparison of an arm with the reference.
-TEXTS: Mapping[Adjustment, str] = {
-    Adjustment.NONE: "only undisturbed starts are compared",
-    Adjustment.SLOPES: "their loss is estimated for each arm and taken out",
-    Adjustment.LEFT_OUT: "they are left out",
-    Adjustment.OPEN_BOUNDS: "they count as they are; a gain has only one bound if its arm and the "
-    "reference were disturbed unequally often",
-}
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author chose"
 REMEDIES = {
     NOT_YET: "`loadgen tune run` resumes",
@@ -289,22 +280,11 @@ def disturbance_text(step: StepResult, workload: str) -> str:
         f"other programs disturbed {disturbed} of {plural(len(starts), 'start')}, "
         "which were not repeated"
     )
-    adjusted: dict[Adjustment, list[str]] = {}  # names of compared arms
-    for arm in step.arms:
-        if arm.comparison is not None and arm.comparison.blocks:
-            adjusted.setdefault(arm.comparison.adjustment, []).append(arm.name)
-    if not adjusted and step.open:
-        return count
-    if not adjusted:
-        # The noise of the only arm may be of fewer starts than it has.
-        is_left_out = (
-            step.step.kind == NOISE and step.noise and step.noise.df + 1 < len(step.arms[0].values)
+    if step.step.kind == NOISE and step.noise and step.noise.df + 1 < len(step.arms[0].values):
+        return f"{count}; the noise is that of the others"
+    if any(arm.comparison is not None and arm.comparison.disturbed for arm in step.arms):
+        return (
+            f"{count}; they count as they are, so bounds are wider, and one is missing where an "
+            "arm and the reference were disturbed unequally often"
         )
-        action = TEXTS[Adjustment.LEFT_OUT] if is_left_out else "they count as they are"
-    elif len(adjusted) == 1:
-        action = TEXTS[next(iter(adjusted))]
-    else:
-        action = "; ".join(
-            f"{', '.join(names)}: {TEXTS[adjustment]}" for adjustment, names in adjusted.items()
-        )
-    return f"{count}; {action}"
+    return count

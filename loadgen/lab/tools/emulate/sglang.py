@@ -15,7 +15,13 @@ from loadgen.lab.tools.emulate import tool
 from loadgen.lab.tools.emulate.bench_script import Answers
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import event_selection
-from loadgen.report.sglang_block import CAP, LATENCIES, MAX_ITL, RATE, TOTALS
+from loadgen.report.tool_block import (
+    SGLANG_CAP,
+    SGLANG_LATENCIES,
+    SGLANG_MAX_ITL,
+    SGLANG_RATE,
+    SGLANG_TOTALS,
+)
 
 LAST_LINE = tool.Rule(
     "last_line",
@@ -77,9 +83,9 @@ def _totals(view: tool.View) -> list[tool.Row]:
     total_in, input_notes = answers.token_sum(answers.input, tool.UNPLANNED)
     total_out, _ = answers.token_sum(answers.output, tool.RETOKENIZED)
     rate = settings.request_rate
-    traffic = tool.Row(RATE, rate, "request_rate") if math.isfinite(rate) else None
+    traffic = tool.Row(SGLANG_RATE, rate, "request_rate") if math.isfinite(rate) else None
     cap = (
-        tool.Row(CAP, settings.max_concurrency, "max_concurrency", 0)
+        tool.Row(SGLANG_CAP, settings.max_concurrency, "max_concurrency", 0)
         if settings.max_concurrency is not None
         else None
     )
@@ -121,23 +127,25 @@ def _total(
         notes: Remarks on it.
         ours: The name of loadgen's number; empty: the same; None: there is none.
     """
-    label, digits = TOTALS[key]
+    label, digits = SGLANG_TOTALS[key]
     return tool.Row(label, value, key if ours == "" else ours, digits, notes=notes)
 
 
 def _latency(metric: str, view: tool.View) -> list[tool.Row]:
     name = "e2el" if metric == "e2e_latency" else metric
     values: Distribution = getattr(_answers(view), name)
-    rows = view.percentile_rows(f"{LATENCIES[metric][0]} (ms)", name, values, SGLANG_PERCENTILES)
+    rows = view.percentile_rows(
+        f"{SGLANG_LATENCIES[metric][0]} (ms)", name, values, SGLANG_PERCENTILES
+    )
     if metric == "itl":
-        rows.append(view.latency_row(MAX_ITL, "itl max", values.max))
+        rows.append(view.latency_row(SGLANG_MAX_ITL, "itl max", values.max))
     return rows
 
 
 SGLANG = tool.Tool(
     "sglang bench_serving 0.5.23",
     RULES,
-    (_totals, *(partial(_latency, metric) for metric in LATENCIES)),
+    (_totals, *(partial(_latency, metric) for metric in SGLANG_LATENCIES)),
     (
         "without speculative decoding, for which it would have tokenized each chunk of text to "
         "divide its gap",

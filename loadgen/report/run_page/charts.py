@@ -1,21 +1,41 @@
-"""Charts over time: requests in flight with TTFT, rates, latencies, tokens, gaps, and the
-metrics of the server.
+"""Charts of a run: over time, requests in flight with TTFT, rates, latencies, tokens, gaps, and the
+metrics of the server; latencies by percentile, on the axis on which HdrHistogram plots them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import Self
+from statistics import median
+from typing import Literal, Self
 
+from loadgen.config import slo
 from loadgen.config.load_profile import LoadProfile
 from loadgen.document import Block, Drawing, Paragraph
-from loadgen.document.charts.chart import Chart, Curve, Dots, Heat, Mark, Panel
-from loadgen.document.charts.scale import Linear, Log
+from loadgen.document.charts.chart import (
+    Band,
+    Chart,
+    Curve,
+    Dots,
+    Heat,
+    Limit,
+    Mark,
+    Panel,
+    Scatter,
+)
+from loadgen.document.charts.scale import Linear, Log, Nines, Scale
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.result import RunResult
-from loadgen.report.result.timeline import HeatMap, Timeline
-from loadgen.report.run_page import latency_charts
-from loadgen.util.number_format import percent
+from loadgen.report.result.latencies import percentiles_by_nines
+from loadgen.report.result.timeline import HeatMap, RequestSample, Timeline
+from loadgen.report.sections.latencies import TITLES, client_errors, measured
+from loadgen.util.number_format import four_digits, percent
 
+# times the greatest value: a limit beyond would press all values to the bottom of a linear axis
+FAR_LIMIT = 3
+LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing
+A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
+LOG_ABOVE = 20  # times the median: where a latency is further above it, the axis is logarithmic
+SCATTER_HEIGHT = 120
 ALONG = "seconds since the start of the run"
 MIN_REQUESTS = 10  # of a column, on average: the rate of fewer is a comb
 Numbers = Sequence[float | None]
@@ -113,25 +133,17 @@ def blocks(result: RunResult) -> Iterator[Block]:
         marks = (columns.steps("in flight", values, 1), *planned)
         panels.append(Panel("Requests in flight", scale, marks))
     if result.request_sample is not None:
-        e2el = latency_charts.scatter_panel("e2el", result.request_sample, result, columns.reach)
+        e2el = scatter_panel("e2el", result.request_sample, result, columns.reach)
         panels += [e2el] if e2el else []
     if result.streams:
         tokens = columns.rates(timeline.output_tokens)
-        panels.append(
-            Panel(
-                "Output tokens/s",
-                Linear.over("/s", tokens),
-                (columns.steps("output tokens", tokens, 1),),
-            )
-        )
+        marks = (columns.steps("output tokens", tokens, 1),)
+        panels.append(Panel("Output tokens/s", Linear.over("/s", tokens), marks))
     panels += _server(telemetry, columns.ends[-1])
     about = "Over the seconds of the run: requests sent, ended and failed, E2EL"
     about += ", output tokens" if result.streams else ""
-    about += (
-        ", and the metrics of the server and its GPUs"
-        if telemetry.sources or telemetry.gpus
-        else ""
-    )
+    if telemetry.sources or telemetry.gpus:
+        about += ", and the metrics of the server and its GPUs"
     chart = Chart("The run over time", about, ALONG, columns.scale, tuple(panels), columns.middles)
     yield Drawing("course", chart)
     if any(map(sum, timeline.icl_ms.counts)):
@@ -180,18 +192,18 @@ def _ttft(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel 
         values = list(chain.from_iterable(curve.ys for curve in curves))
         if all(value is None for value in values):
             return None
-        limits, far = latency_charts.limits_in_panel("ttft", result, values)
-        scale = latency_charts.scale_for([*values, *(limit.y for limit in limits)])
-        title = f"TTFT, {latency_charts.unit(scale)}{far}"
-        return Panel(title, scale, (*limits, *curves), latency_charts.SCATTER_HEIGHT)
+        limits, far = limits_in_panel("ttft", result, values)
+        scale = scale_for([*values, *(limit.y for limit in limits)])
+        title = f"TTFT, {unit(scale)}{far}"
+        return Panel(title, scale, (*limits, *curves), SCATTER_HEIGHT)
     if len(sample.sent_s) == sample.requests:
-        return latency_charts.scatter_panel("ttft", sample, result, columns.reach)
+        return scatter_panel("ttft", sample, result, columns.reach)
     curves = []
     for p, colour in (("p50", 6), ("p99", 2)):
         pairs = zip(course.percentile(p), timeline.ended, strict=True)
         values = [value if count >= NEEDED[p] else None for value, count in pairs]
         curves.append(columns.points(f"TTFT {p}", values, colour))
-    return latency_charts.scatter_panel("ttft", sample, result, columns.reach, *curves)
+    return scatter_panel("ttft", sample, result, columns.reach, *curves)
 
 
 def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Panel:
@@ -205,11 +217,8 @@ def _requests(result: RunResult, timeline: Timeline, columns: TimeColumns) -> Pa
         (at, count) for at, count in zip(columns.middles, timeline.failed, strict=True) if count
     ]:
         places, counts = zip(*failed, strict=True)
-        marks.append(
-            Dots(
-                "failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))
-            )
-        )
+        tops, texts = [scale.high] * len(places), list(map(str, counts))
+        marks.append(Dots("failed", places, tops, "missed", texts=texts))
     return Panel("Requests/s", scale, tuple(marks))
 
 
@@ -274,19 +283,141 @@ def _gaps(icl: HeatMap, columns: TimeColumns, result: RunResult) -> Chart:
     )
     edges = icl.edges[first:]
     heat = Heat("gaps", 0.0, columns.ends[-1], edges, [column[first:] for column in icl.counts])
-    limits, far = latency_charts.limits_in_panel("icl", result, edges)
+    limits, far = limits_in_panel("icl", result, edges)
     curves = [
         columns.points(f"ICL {p}", icl.percentile(p), colour)
         for p, colour in (("p50", 6), ("p99", 2))
     ]
     scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in limits)))
-    left_out = (
-        f", without the {percent(below[first - 1] / below[-1], 1)} below {edges[0]:.2g} ms"
-        if first
-        else ""
-    )
+    left_out = ""
+    if first:
+        share = percent(below[first - 1] / below[-1], 1)
+        left_out = f", without the {share} below {edges[0]:.2g} ms"
     about = f"Gaps between events with tokens, counted by time and by length in ms{left_out}"
     panel = Panel(f"ICL, ms{left_out}{far}", scale, (heat, *limits, *curves), height=200)
-    return Chart(
-        "Gaps between tokens over time", about, ALONG, columns.scale, (panel,), columns.middles
+    title = "Gaps between tokens over time"
+    return Chart(title, about, ALONG, columns.scale, (panel,), columns.middles)
+
+
+def percentile_drawing(result: RunResult) -> Drawing | None:
+    """Draw a panel for each latency, on the clock of --latency-from; None where nothing was
+    measured.
+    """
+    histograms = {name: result.histograms.named(name).recorded() for name, _ in measured(result)}
+    if not histograms:
+        return None
+    most = max(1.0, math.log10(max(histogram.count for histogram in histograms.values())))
+    places = [LOWEST, *(number / A_DECADE for number in range(1, math.ceil(most * A_DECADE))), most]
+    panels = []
+    for name, histogram in histograms.items():
+        metric = name.partition("_")[0]
+        curve = Curve(TITLES[metric], places, percentiles_by_nines(histogram, places))
+        band = _band(curve, client_errors(name, result))
+        limits, far = limits_in_panel(metric, result, curve.ys)
+        scale = Linear.over("ms", [*curve.ys, *(limit.y for limit in limits)])
+        marks: tuple[Mark, ...] = (*band, *limits, curve)
+        panels.append(Panel(f"{curve.name}, ms{far}", scale, marks, height=60))
+    title = "Latency by percentile"
+    about = (
+        "The percentiles of each latency, from 2 to the highest of which there is a value, in ms"
     )
+    chart = Chart(title, about, "percentile", Nines(most), tuple(panels), places)
+    return Drawing("distributions", chart)
+
+
+def scatter_panel(
+    metric: Literal["ttft", "e2el"],
+    sample: RequestSample,
+    result: RunResult,
+    reach: float,
+    *curves: Curve,
+) -> Panel | None:
+    """Draw a dot for each ok request, a cross where a failed one ended, and the SLO; None where no
+    request was ok.
+
+    Args:
+        metric: TTFT or E2EL, over when the request was sent.
+        sample: The requests.
+        result: The result that they are of.
+        reach: Half the distance between two places of the readout, s.
+        curves: What is drawn over them.
+    """
+    values = sample.ttft_ms if metric == "ttft" else sample.e2el_ms
+    rows = list(zip(sample.sent_s, sample.ttft_ms, values, sample.e2el_ms, strict=True))
+    ok = [(at, value) for at, ttft, value, _ in rows if ttft is not None and value is not None]
+    failed = [(at, took) for at, ttft, _, took in rows if ttft is None]
+    if not ok:
+        return None
+    lines, far = limits_in_panel(metric, result, (value for _, value in ok))
+    marks: list[Mark] = [*lines, _scatter(metric.upper(), ok, reach), *curves]
+    if failed:
+        marks.append(_scatter("failed, by the time it took", failed, reach, failed=True))
+    scale = scale_for([*(value for _, value in ok), *(limit.y for limit in lines)])
+    shown, requests = len(sample.sent_s), "each request"
+    if shown != sample.requests:
+        requests = f"{shown} of {sample.requests} requests"
+    title = f"{metric.upper()} of {requests}, {unit(scale)}{far}"
+    return Panel(title, scale, tuple(marks), SCATTER_HEIGHT)
+
+
+def limits_in_panel(
+    metric: str, result: RunResult, values: Iterable[float | None]
+) -> tuple[list[Limit], str]:
+    """Select the limits of a latency that its panel shows.
+
+    Args:
+        metric: The latency: ttft, tpot, ...
+        result: The result, with its SLO.
+        values: What else is in the panel, ms.
+
+    Returns:
+        The lines, and what the title of the panel says of limits far above all values; empty if
+        there are none.
+    """
+    text = result.provenance.settings.slo
+    limits = [limit for limit in slo.parse(text) if limit.metric == metric] if text else []
+    most = max((value for value in values if value is not None), default=0.0)
+    near = [limit for limit in limits if limit.threshold <= FAR_LIMIT * most]
+    far = len(near) < len(limits)
+    lines = [Limit(f"SLO: {limit.text}", limit.threshold) for limit in near]
+    return lines, " (limit off the scale)" if far else ""
+
+
+def scale_for(values: Iterable[float | None]) -> Scale:
+    """Choose a linear axis, or a logarithmic one where some latencies are far above most."""
+    latencies = [value for value in values if value is not None]
+    far = bool(latencies) and min(latencies) > 0 and max(latencies) > LOG_ABOVE * median(latencies)
+    return Log.over("ms", latencies) if far else Linear.over("ms", latencies)
+
+
+def unit(scale: Scale) -> str:
+    """Name the unit of an axis, and that it is logarithmic."""
+    return f"{scale.unit}, logarithmic" if isinstance(scale, Log) else scale.unit
+
+
+def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
+    errors_at = sorted(
+        (-math.log10(1 - float(name[1:]) / 100), error)
+        for name, error in errors.items()
+        if name.startswith("p") and name != "p100" and error is not None
+    )
+    points = []
+    for at, value in zip(curve.xs, curve.ys, strict=True):
+        # The greater of the known errors next below and next above the place counts.
+        below = [error for place, error in errors_at if place <= at][-1:]
+        above = [error for place, error in errors_at if place >= at][:1]
+        if value is not None and below and above:
+            points.append((at, value, max(*below, *above)))
+    if points:
+        name = f"client error, at most {four_digits(max(error for _, _, error in points))} ms"
+        xs, lows, highs = zip(
+            *((at, value - error, value + error) for at, value, error in points), strict=True
+        )
+        yield Band(name, xs, lows, highs)
+
+
+def _scatter(
+    name: str, points: list[tuple[float, float]], reach: float, *, failed: bool = False
+) -> Scatter:
+    xs, ys = zip(*points, strict=True)
+    return Scatter(name, xs, ys, reach, failed)
