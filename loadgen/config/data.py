@@ -9,9 +9,10 @@ from loadgen.config.option import (
     DATA,
     EVERYDAY,
     FIRST,
-    FROM_0,
     FROM_1,
     SECONDS,
+    TOKENS,
+    TOKENS_FROM_0,
     Range,
     options_about,
     settings_class,
@@ -86,14 +87,14 @@ class DataSettings:
         "lognormal:..., clipped:MEAN:STDEV:MIN:MAX, a list such as 10,20, or @FILE with a list",
         metavar="TOKENS",
         tier=FIRST,
-        range=FROM_1,
+        range=TOKENS,
     )
     random_output_len: int | str = data_option(
         128,
         "maximum tokens of each answer; in the same forms as --random-input-len",
         metavar="TOKENS",
         tier=FIRST,
-        range=FROM_1,
+        range=TOKENS,
     )
     random_range_ratio: str = data_option(
         "0.0",
@@ -109,7 +110,7 @@ class DataSettings:
         "prefixes of groups follow it",
         metavar="TOKENS",
         tier=EVERYDAY,
-        range=FROM_0,
+        range=TOKENS_FROM_0,
     )
     random_batch_size: int = data_option(
         1,
@@ -157,7 +158,7 @@ class DataSettings:
         "maximum tokens of each answer (the length of the recorded answer)",
         metavar="TOKENS",
         tier=COMPAT,
-        range=FROM_1,
+        range=TOKENS,
     )
     sharegpt_input_len: str | None = data_option(
         None,
@@ -216,7 +217,7 @@ class DataSettings:
         range=Range("1e-9 to 1,000,000 seconds", 1e-9, 1e6),
     )
     trace_block_size: int = data_option(
-        512, "tokens in a block that prompts of the trace share", metavar="TOKENS", range=FROM_1
+        512, "tokens in a block that prompts of the trace share", metavar="TOKENS", range=TOKENS
     )
     trace_times: Literal["keep", "ignore"] = data_option(
         "keep", "send a trace at its own times, or ignore them and use --request-rate"
@@ -240,14 +241,14 @@ class DataSettings:
         metavar="SHARE|MIN:MAX",
     )
     prefix_repetition_prefix_len: int = data_option(
-        256, "tokens in each repeated prefix", metavar="TOKENS", tier=COMPAT, range=FROM_0
+        256, "tokens in each repeated prefix", metavar="TOKENS", tier=COMPAT, range=TOKENS_FROM_0
     )
     prefix_repetition_suffix_len: int | str = data_option(
         256,
         "tokens after a repeated prefix; in the same forms as --random-input-len",
         metavar="TOKENS",
         tier=COMPAT,
-        range=FROM_1,
+        range=TOKENS,
     )
     prefix_repetition_num_prefixes: int = data_option(
         10, "number of repeated prefixes", metavar="N", tier=COMPAT, range=FROM_1
@@ -257,20 +258,20 @@ class DataSettings:
         "maximum tokens of each answer; in the same forms as --random-input-len",
         metavar="TOKENS",
         tier=COMPAT,
-        range=FROM_1,
+        range=TOKENS,
     )
     sonnet_input_len: int = data_option(
-        550, "tokens in a prompt of prose", metavar="TOKENS", tier=COMPAT, range=FROM_1
+        550, "tokens in a prompt of prose", metavar="TOKENS", tier=COMPAT, range=TOKENS
     )
     sonnet_output_len: int = data_option(
-        150, "maximum tokens of each answer", metavar="TOKENS", tier=COMPAT, range=FROM_1
+        150, "maximum tokens of each answer", metavar="TOKENS", tier=COMPAT, range=TOKENS
     )
     sonnet_prefix_len: int = data_option(
         200,
         "tokens in a prefix that all prompts of prose share",
         metavar="TOKENS",
         tier=COMPAT,
-        range=FROM_0,
+        range=TOKENS_FROM_0,
     )
     custom_output_len: int = data_option(
         256,
@@ -278,7 +279,7 @@ class DataSettings:
         "agents' calls that have no length of their own (256; -1: all must have one)",
         metavar="TOKENS",
         tier=COMPAT,
-        range=Range("1 or more, or -1 if every row has output_tokens", 1, besides=-1),
+        range=Range("1 token or more, or -1 if every row has output_tokens", 1, besides=-1),
     )
     custom_ensure_client_side_data: bool = data_option(
         False,
@@ -331,7 +332,7 @@ class DataSettings:
         "default)",
         metavar="TOKENS",
         tier=COMPAT,
-        range=FROM_1,
+        range=TOKENS,
     )
     hf_column: tuple[str, ...] = data_option(
         (),

@@ -125,6 +125,7 @@ class Range(Struct, frozen=True):
 
 
 FROM_0, FROM_1 = Range("0 or more", 0, FINITE), Range("1 or more", 1, FINITE)
+TOKENS_FROM_0, TOKENS = Range("0 tokens or more", 0), Range("1 token or more", 1)
 POSITIVE = Range("a number above 0", ABOVE_0)
 SHARE = Range("a number from 0 to 1", 0, 1)
 

@@ -119,8 +119,6 @@ class OutputSettings:
     )
     capture: str | None = _file(
         "write the raw responses with their times, for a replay",
-        excludes=("ray",),
-        why="needs a single process",
     )
     prometheus: str | None = output_option(
         None,

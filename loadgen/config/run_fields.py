@@ -32,7 +32,11 @@ class ScaleSettings:
         range=WORKERS,
     )
     ray: str | None = scale_option(
-        None, "measure from a Ray cluster: HOST:PORT of its head, or auto", metavar="auto|HOST:PORT"
+        None,
+        "measure from a Ray cluster: HOST:PORT of its head, or auto",
+        metavar="auto|HOST:PORT",
+        excludes=("capture",),
+        why="measures in several processes",
     )
     ray_nodes: int | None = scale_option(
         None,

@@ -263,13 +263,13 @@ class TargetSettings:
         None,
         "ask the server to generate past the end of the answer (on for random prompts)",
         tier=EVERYDAY,
+        excludes=("no_max_tokens",),
+        why="lets no answer end by itself",
     )
     no_max_tokens: bool = sampling_option(
         False,
         "send no maximum of tokens, so that every answer ends by itself, or at the server's own "
         "limit; the lengths of answers are then not asked",
-        excludes=("ignore_eos",),
-        why="lets answers end by themselves",
     )
 
     omit: tuple[str, ...] = sampling_option(
