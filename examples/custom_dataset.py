@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import loadgen
 from loadgen.config.settings import seed_of
-from loadgen.errors import setting
 
 
 class Sums:
@@ -27,7 +26,7 @@ class Sums:
         """For `--dataset-name sums`, with options such as `--dataset-arg digits=3`."""
         digits = settings.dataset_options.get("digits", "6")
         if not digits.isdecimal():
-            raise loadgen.BadInput(setting.dataset_arg, f"digits={digits}", "give a whole number")
+            raise loadgen.BadInput("--dataset-arg", f"digits={digits}", "give a whole number")
         return cls(seed_of(settings, "prompts"), int(digits))
 
     def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
