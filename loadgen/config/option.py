@@ -244,6 +244,8 @@ class Option(Struct, frozen=True, kw_only=True):
             return (value,)
         if type(value) in (int, float) and str in classes and int not in classes:
             return str(value)
+        if type(value) is int and value in (0, 1) and classes[0] is bool:
+            return bool(value)
         return float(value) if type(value) is int and float in classes else value
 
     def check_type(self, value: Any) -> None:

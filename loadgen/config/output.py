@@ -7,13 +7,13 @@ from loadgen.config.option import (
     COMPAT,
     EVERYDAY,
     FIRST,
-    FROM_0,
     FROM_1,
     OUTPUT,
     POSITIVE,
     SECONDS,
     SHARE,
     SHARES,
+    Range,
     option,
     options,
     options_about,
@@ -109,7 +109,7 @@ class OutputSettings:
         None,
         "warn if the steady state is shorter than this (10 s or a tenth of the run)",
         unit=SECONDS,
-        range=FROM_0,
+        range=Range("0 s or more", 0),
     )
     hlog: str | None = _file("write the histograms as an HdrHistogram log")
     html: str | None = _file("write the report as an HTML page", "FILE.html", tier=FIRST)

@@ -78,6 +78,7 @@ def test_a_word_of_another_kind_is_refused(name: str, word: str, text: str) -> N
         ("names", "ann", ("ann",)),
         ("names", ["ann", 3], ("ann", "3")),
         ("lemon", "on", True),
+        ("lemon", 0, False),
     ],
 )
 def test_a_file_may_write_a_value_in_another_type(name: str, value: Any, becomes: Any) -> None:

@@ -1,14 +1,8 @@
 """What the tests of the library share."""
 
-from collections.abc import Iterator
-
 import pytest
-
-from loadgen.errors import Spelling, spelled
 
 
 @pytest.fixture(autouse=True)
-def arguments_in_errors() -> Iterator[None]:
-    """Errors name settings as arguments, as those of a program do."""
-    with spelled(Spelling()):
-        yield
+def _spelling(arguments_in_errors: None) -> None:
+    """A program calls the library."""
