@@ -28,7 +28,7 @@ STALLS = (
         "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    def stop(self",
     ),
 )
-SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
+SHORT = "--engine sim --rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
 
 LIES = (
     Mutant(
@@ -89,8 +89,8 @@ LIES = (
                 "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
             ),
         ),
-        Check("gaps off schedule", "--rate 500 --num-prompts 1000 --random-input-len 16 "
-                                   "--random-output-len 2"),
+        Check("gaps off schedule", "--engine sim --rate 500 --num-prompts 1000 "
+                                   "--random-input-len 16 --random-output-len 2"),
     ),
     Mutant(
         "connector limit 100",

@@ -11,7 +11,7 @@ from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.output import say
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import SWEPT
-from loadgen.config.option import GROUPS, argument, flag, options
+from loadgen.config.option import DATA, GROUPS, argument, flag, options
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN
@@ -152,7 +152,7 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
         topics[option.group].add_argument(
             *names, dest=option.name, help=_help(option.help, option.default), **form
         )
-    add_flags(parser, meanings.flags)
+    add_flags(parser, topics[DATA], meanings.flags)
     if tool is not None:
         parser.tool, parser.abbreviable = tool, meanings.names
 

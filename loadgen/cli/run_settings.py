@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.cli import compat
 from loadgen.cli.compat.vllm_rs import NUM_PROMPTS_FACTOR, NUM_RUNS
-from loadgen.config import credential_files, presets, serialize
+from loadgen.config import credential_files, presets, serialize, target
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.settings import RunSettings, seed_of
@@ -97,13 +97,18 @@ def chosen(flag_values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings from flags and the config file, without those of the workload.
 
     Raises:
-        BadInput: As `settings`.
+        BadInput: As `settings`; or several servers are named, and not how they share the load.
     """
     path = flag_values.get("config")
     fields = {
         name: value for name, value in flag_values.items() if name not in ("config", "compat")
     }
-    return (_read(path) if path else {}) | fields
+    chosen = (_read(path) if path else {}) | fields
+    urls = fields.get("base_url")
+    if isinstance(urls, tuple) and len(urls) > 1 and "balance" not in chosen:
+        remedy = f"give one, or add --balance {target.BALANCE}: they then share the load"
+        raise BadInput(setting.base_url, f"given {len(urls)} times", remedy)
+    return chosen
 
 
 def warn_of_visible(flag_values: dict[str, Any]) -> None:

@@ -98,6 +98,11 @@ class Transport(Connections):
         self._limits.start()
         self._is_open = True
 
+    def use(self, target: Target) -> None:
+        """Send the next requests with the credentials of this target, which else is the same."""
+        self.target = target
+        self.encoder.use(target)
+
     @property
     def reuses(self) -> bool:
         """Whether the server lets a connection carry more than one request, as far as it has

@@ -33,6 +33,7 @@ SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 # A command takes several values of these, for one run each.
 SWEPT = ("request_rate", "max_concurrency")
+WARMUP_PROMPTS = 256  # are sent in turn for the time of --warmup
 # Fields that name a share of requests that the client itself ends: with which outcome and detail.
 EARLY_ENDS = {"disconnect": (Outcome.DISCONNECTED, "the user left")}
 SENDS = "says itself when requests are sent"  # what a kind of load does, which excludes others
@@ -88,8 +89,8 @@ class LoadSettings:
     )
     num_prompts: int | None = load_option(
         None,
-        "number of requests; of sessions, all turns together; -1: as many as the data set has "
-        "prompts; without, 1000 or what --duration allows, and 100 if no load is given",
+        "number of requests; of sessions, all turns together; -1: all prompts of the data set; "
+        "without, 1000 or what --duration allows, and 100 if no load is given",
         metavar="N",
         tier=FIRST,
         range=Range(
@@ -195,10 +196,18 @@ class LoadSettings:
     )
     num_warmups: int = load_option(
         0,
-        "warm-up requests before the clock starts; they are not measured",
+        "warm-up requests before the clock starts; not measured",
         metavar="N",
         tier=EVERYDAY,
         range=Range(f"0 to {MAX_WARMUPS:,}", 0, MAX_WARMUPS),
+        excludes=("warmup",),
+    )
+    warmup: float | None = load_option(
+        None,
+        "send the load for this time before the clock starts; not measured",
+        unit=SECONDS,
+        tier=EVERYDAY,
+        range=Range(f"a time above 0, up to {MAX_DURATION_S:,.0f} s", ABOVE_0, MAX_DURATION_S),
     )
     warmup_prompt: Literal["other", "first"] = load_option(
         "other",
@@ -302,6 +311,13 @@ class LoadSettings:
         "failed notes also make the run SUSPECT; exit with code 4 if it is SUSPECT",
         tier=EVERYDAY,
     )
+
+    @property
+    def warmup_requests(self) -> int:
+        """How many different requests warm the server up."""
+        if self.warmup is None:
+            return self.num_warmups
+        return math.ceil(min(self.request_rate * self.warmup, WARMUP_PROMPTS))
 
     @property
     def rate_changes(self) -> bool:

@@ -81,7 +81,7 @@ class OutputSettings:
         tier=COMPAT,
     )
     metadata: tuple[str, ...] = output_option(
-        (), "KEY=VALUE pairs for the result", metavar="KEY=VALUE", tier=EVERYDAY
+        (), "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
     )
     gpus: int | None = output_option(
         None,

@@ -11,9 +11,8 @@ from loadgen.config.data import FULL_ANSWERS
 from loadgen.config.load import SWEPT
 from loadgen.config.option import flag, options
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput, setting, written_as
-
-SECRET = ("api_key", "header", "proxy")
 
 
 def fields(mapping: Mapping[Any, Any]) -> dict[str, Any]:
@@ -49,7 +48,7 @@ def _field(key: Any) -> str:
     if name not in declared:
         import difflib  # not before: it is slow to import
 
-        remedy = "see `loadgen run --help-all` for the names"
+        remedy = "see `loadgen help run` for the names"
         for near in difflib.get_close_matches(name, declared, 1):
             meant = near.replace("_", "-") if "-" in str(key) else near
             remedy = f"did you mean {meant!r}?"
@@ -87,6 +86,8 @@ def restored(shown: Mapping[str, Any]) -> RunSettings:
 
 def flags(settings: RunSettings) -> list[str]:
     """Write the settings as flags of `loadgen run`."""
+    if len(settings.urls) > 1:
+        settings = settings.replace(balance=settings.balance or BALANCE)
     url_first = sorted(explicit(settings).items(), key=lambda item: item[0] != "base_url")
     return [word for name, value in url_first for word in _flag(flag(name), value)]
 

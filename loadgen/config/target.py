@@ -19,6 +19,7 @@ from loadgen.config.option import (
     options_about,
     settings_class,
 )
+from loadgen.errors import BadInput, setting
 
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
@@ -48,7 +49,10 @@ NO_HEADER = "none"  # value of --session-header
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
 FROM_ENVIRONMENT = "env"  # value of --proxy
-_SERVER_SETTINGS = ("base_url", "host", "port", "unix_socket", "model", "backend", "endpoint")
+_SERVER_SETTINGS = (
+    *("base_url", "host", "port", "unix_socket", "engine"),
+    *("model", "backend", "endpoint"),  # of the server at vLLM's own address
+)
 PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
 engine_option = options_about(ENGINE)
 sampling_option = options_about(SAMPLING)
@@ -65,12 +69,12 @@ class TargetSettings:
     base_url: str | tuple[str, ...] | None = target_option(
         None,
         "URL of the server, such as http://host:8000; with /v1 or without it, or that of an "
-        "endpoint; replaces --host and --port; repeat it to share the load among several servers",
+        "endpoint; replaces --host and --port; several, with --balance, share the load",
         metavar="URL",
         tier=FIRST,
     )
     balance: Balance | None = target_option(
-        None, "distribution of the requests over several servers (round-robin)"
+        None, "how several --base-url share the requests (round-robin)"
     )
     host: str | None = target_option(
         None, "server host; with --engine, the address it listens on (127.0.0.1)", tier=EVERYDAY
@@ -124,7 +128,16 @@ class TargetSettings:
         tier=EVERYDAY,
     )
     api_key: str | None = target_option(
-        None, "bearer token, or @FILE with it (OPENAI_API_KEY)", metavar="@FILE|KEY", tier=FIRST
+        None,
+        "bearer token, or @FILE with it (OPENAI_API_KEY)",
+        metavar="@FILE|KEY",
+        tier=FIRST,
+        excludes=("api_key_command",),
+    )
+    api_key_command: str | None = target_option(
+        None,
+        "command that prints the bearer token; it runs again when the token ends, or at status 401",
+        metavar="CMD",
     )
     api_key_header: str | None = target_option(
         None,
@@ -239,7 +252,6 @@ class TargetSettings:
         1,
         "number of servers to start; they share the requests and --devices",
         metavar="N",
-        tier=EVERYDAY,
         range=Range(f"1 to {MAX_REPLICAS}", 1, MAX_REPLICAS),
         needs="engine",
     )
@@ -354,15 +366,16 @@ class ServerCallSettings:
     )
 
 
-def wants_engine(settings: TargetSettings) -> bool:
-    """Return whether a run starts an engine: the settings name one, or no server at all."""
-    return settings.engine is not None or all(
-        getattr(settings, name) is None for name in _SERVER_SETTINGS
-    )
+def check_server(settings: TargetSettings) -> None:
+    """Check that a run has a server: its address, what only a server has, or an engine to start.
 
-
-def wants_simulator(settings: TargetSettings) -> bool:
-    """Return whether a run starts the simulator: the settings name it, or neither an engine nor
-    a server.
+    Raises:
+        BadInput: It has none.
     """
-    return wants_engine(settings) and settings.engine in (None, SIMULATOR)
+    if all(getattr(settings, name) is None for name in _SERVER_SETTINGS):
+        raise BadInput(
+            setting.base_url,
+            "no server is named",
+            f"give its URL; {setting.engine} sim measures loadgen's own simulator, as "
+            "`loadgen demo` does",
+        )

@@ -4,7 +4,7 @@ sent.
 
 from pathlib import Path
 
-from loadgen.config import credential_files, output_check
+from loadgen.config import credential_files, output_check, target
 from loadgen.config.option import check_type, options
 from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
@@ -13,15 +13,13 @@ from loadgen.workload import endpoints
 from loadgen.workload.prompt import Dataset
 
 
-def accepted(settings: RunSettings | None) -> RunSettings:
+def accepted(settings: RunSettings) -> RunSettings:
     """Check the settings of a run and return them, with the credentials that `@FILE` names.
 
     Raises:
-        BadInput: A value cannot be used, a file cannot be written, or the library cannot do what a
-            setting asks.
+        BadInput: A value cannot be used, a file cannot be written, no server is named, or the
+            library cannot do what a setting asks.
     """
-    if settings is None:
-        settings = RunSettings()
     check_type("settings", settings, RunSettings, "give a RunSettings")
     for name, option in options(RunSettings).items():
         if option.instead and getattr(settings, name) != option.default:
@@ -32,6 +30,7 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     )
     checked = endpoints.checked(settings.replace(**secrets))
     output_check.check_writable(checked)
+    target.check_server(checked)
     return checked
 
 

@@ -308,11 +308,9 @@ def to_json(data: dict[str, Any]) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     c = match.group()
-    return (
-        c
-        if c.isprintable()
-        else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
-    )
+    if c.isprintable():
+        return c
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
 
 
 def write_hlog(

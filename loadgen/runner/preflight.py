@@ -226,10 +226,11 @@ class Preflight:
             is_over = time.monotonic() - self._begun >= limit_s
             self.requests += 1
             try:
+                data = orjson.dumps(body)
                 reply = await http_client.send_json(
                     target.url,
-                    orjson.dumps(body),
-                    headers=target.headers,
+                    data,
+                    headers=target.headers | target.signature(data),
                     route=target.route,
                     timeout_s=min(ANSWER_S, *(each_s or math.inf for each_s in limits_s)),
                 )
@@ -305,7 +306,7 @@ class Preflight:
         """Raise that the run would fail, by the flag that can change it."""
         problem = f"the server at {self._base} answers {refusal}"
         if refusal.status in NO_KEY and not refusal.is_of_account:
-            raise_no_key(self._base, refusal, target.headers)
+            raise_no_key(self.settings, refusal, target.headers)
         if refusal.is_of_account:
             raise BadInput(setting.api_key, problem, f"see the plan of its account; {ANYWAY}")
         if refusal.is_of_model:
@@ -335,18 +336,19 @@ def choice_of_models(listed: Sequence[str]) -> str:
     )
 
 
-def raise_no_key(base: str, refusal: Refusal, headers: dict[str, str]) -> NoReturn:
+def raise_no_key(settings: RunSettings, refusal: Refusal, headers: dict[str, str]) -> NoReturn:
     """Raise that a server refuses a key, or wants one.
 
     Args:
-        base: The URL of the server.
+        settings: Of the one server.
         refusal: What it answers.
         headers: The headers of the request.
     """
     remedy = "give its key, or set OPENAI_API_KEY"
     if secrets(headers):
         remedy = "a key was sent: see whether it is one of this server, and for this model"
-    raise BadInput(setting.api_key, f"the server at {base} answers {refusal}", remedy)
+    field = setting.api_key if settings.api_key_command is None else setting.api_key_command
+    raise BadInput(field, f"the server at {base_url(settings)} answers {refusal}", remedy)
 
 
 def _body(target: Target) -> dict[str, Any] | None:

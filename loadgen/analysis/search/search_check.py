@@ -7,6 +7,7 @@ from typing import Any
 from loadgen.config.data import TRACE
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import check_server
 from loadgen.errors import BadInput, setting
 from loadgen.workload import endpoints
 
@@ -50,7 +51,7 @@ def check_requested(requested: RunSettings) -> None:
     check_several(requested)
     # A --duration needs a finite rate.
     rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0
-    endpoints.checked(requested.replace(request_rate=rate))
+    check_server(endpoints.checked(requested.replace(request_rate=rate)))
 
 
 def check_several(requested: RunSettings) -> None:

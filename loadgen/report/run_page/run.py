@@ -30,8 +30,16 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.run_page import charts
 from loadgen.report.run_state import answer_rate
-from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
-from loadgen.report.sections.glossary import term
+from loadgen.report.sections import (
+    client,
+    groups,
+    latencies,
+    outcomes,
+    server,
+    term,
+    tokens,
+    verdict,
+)
 from loadgen.report.summary_line import answer_badge, belief_parts, state_parts
 from loadgen.report.tool_block import tool_block
 from loadgen.util.number_format import latency_unit, three_digits
@@ -140,15 +148,16 @@ def command(changes: Mapping[str, Any]) -> str:
         for name, option in options(RunSettings).items()
         if option.group == OUTPUT and name not in KEPT_OUTPUT_SETTINGS
     }
+    unnamed |= {"api_key": None, "api_key_command": None}
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
-    return shlex.join(
-        ["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))]
-    )
+    return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, header=headers))])
 
 
 def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
     if changes.get("api_key"):
         yield f"# {KEY_VARIABLE} must hold the API key."
+    if changes.get("api_key_command"):
+        yield f"# Add {flag('api_key_command')} with the command that prints the API key."
     if changes.get("header"):
         yield f"# FILE must contain the value of {flag('header')}: one file for each header."
     if any(

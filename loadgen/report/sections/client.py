@@ -6,7 +6,7 @@ from loadgen.document import Block, Items, Span, Table
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage
-from loadgen.report.sections.glossary import term
+from loadgen.report.sections import term
 from loadgen.util.number_format import UNKNOWN, fixed, in_table, percent, plural
 
 
