@@ -61,7 +61,7 @@ def tokenizer_json(name: str) -> bytes:
 
 
 def _converted(name: str) -> bytes:
-    require("--tokenizer", f"{TIKTOKEN}{name}", "tiktoken")
+    require(setting.tokenizer, f"{TIKTOKEN}{name}", "tiktoken")
     import tiktoken
 
     if name not in (names := tiktoken.list_encoding_names()):
