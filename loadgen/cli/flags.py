@@ -13,7 +13,7 @@ from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.output import say
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import SWEPT
-from loadgen.config.option import GROUPS, choices, flag, lists, members, shares, times
+from loadgen.config.option import DATA, GROUPS, choices, flag, lists, members, shares, times
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
@@ -164,7 +164,7 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
         topics[title].add_argument(
             *names, dest=field.name, help=_help(meta["help"], field.default), **options
         )
-    add_flags(parser, meanings.flags)
+    add_flags(parser, topics[DATA], meanings.flags)
     if tool is not None:
         parser.tool, parser.abbreviable = tool, meanings.names
 

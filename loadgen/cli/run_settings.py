@@ -98,13 +98,18 @@ def chosen(flag_values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings from flags and the config file, without those of the workload.
 
     Raises:
-        BadInput: As `settings`.
+        BadInput: As `settings`; or several servers are named, and not how they share the load.
     """
     path = flag_values.get("config")
     fields = {
         name: value for name, value in flag_values.items() if name not in ("config", "compat")
     }
-    return (_read(path) if path else {}) | fields
+    chosen = (_read(path) if path else {}) | fields
+    urls = fields.get("base_url")
+    if isinstance(urls, tuple) and len(urls) > 1 and "balance" not in chosen:
+        remedy = f"give one, or add --balance {target.BALANCE}: they then share the load"
+        raise BadInput("--base-url", f"given {len(urls)} times", remedy)
+    return chosen
 
 
 def warn_of_visible(flag_values: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ NO_TOKENIZER = (
     "none"  # value of --tokenizer: prompts are sent as they are, and only the server counts tokens
 )
 BUILT_IN_TOKENIZER = "built-in"  # value of --tokenizer: loadgen's own, so lengths are approximate
+TIKTOKEN = "tiktoken:"  # before the name of an encoding, in a value of --tokenizer
 RERANK = "random-rerank"  # a data set of a query with documents
 BATCHED = ("random", RERANK)  # data sets of which a request may have several texts
 RANDOM_IMAGES = "random-mm"  # a data set of texts with images

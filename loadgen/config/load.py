@@ -24,6 +24,7 @@ SEED_FIELDS = ("seed", *(f"seed_{purpose}" for purpose in SEEDS))
 ALL_PROMPTS = -1  # value of --num-prompts: as many as the data set has
 # A command takes several values of these, for one run each.
 SWEPT = ("request_rate", "max_concurrency")
+WARMUP_PROMPTS = 256  # are sent in turn for the time of --warmup
 # Fields that name a share of requests that the client itself ends: with which outcome and detail.
 EARLY_ENDS = {"disconnect": (Outcome.DISCONNECTED, "the user left")}
 # What a kind of load excludes, since it says itself when requests are sent, how many, or for how
@@ -81,8 +82,8 @@ class LoadSettings:
     num_prompts: int | None = option(
         None,
         LOAD,
-        "number of requests; of sessions, all turns together; -1: as many as the data set has "
-        "prompts; without, 1000 or what --duration allows, and 100 if no load is given",
+        "number of requests; of sessions, all turns together; -1: all prompts of the data set; "
+        "without, 1000 or what --duration allows, and 100 if no load is given",
         metavar="N",
         tier=FIRST,
     )
@@ -153,8 +154,15 @@ class LoadSettings:
     num_warmups: int = option(
         0,
         LOAD,
-        "warm-up requests before the clock starts; they are not measured",
+        "warm-up requests before the clock starts; not measured",
         metavar="N",
+        tier=EVERYDAY,
+    )
+    warmup: float | None = option(
+        None,
+        LOAD,
+        "send the load for this time before the clock starts; not measured",
+        metavar="TIME",
         tier=EVERYDAY,
     )
     warmup_prompt: Literal["other", "first"] = option(
@@ -265,6 +273,13 @@ class LoadSettings:
         "failed notes also make the run SUSPECT; exit with code 4 if it is SUSPECT",
         tier=EVERYDAY,
     )
+
+    @property
+    def warmup_requests(self) -> int:
+        """How many different requests warm the server up."""
+        if self.warmup is None:
+            return self.num_warmups
+        return math.ceil(min(self.request_rate * self.warmup, WARMUP_PROMPTS))
 
     @property
     def rate_changes(self) -> bool:

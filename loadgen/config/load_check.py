@@ -10,7 +10,7 @@ from loadgen.config.load_profile import CONCURRENCY, MAX_RATE, RATE
 from loadgen.config.option import flag
 from loadgen.config.request_class import CLASS, LORA_MODULES, RequestClass, total_rate
 from loadgen.config.run_fields import RunFields
-from loadgen.config.target import wants_simulator
+from loadgen.config.target import SIMULATOR
 from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput
 
@@ -34,6 +34,18 @@ def check(settings: RunFields) -> None:
     if settings.users is not None:
         ThinkTime.parse(settings.think_time)
     _check_duration(settings)
+    _check_warmup(settings)
+
+
+def _check_warmup(settings: RunFields) -> None:
+    if settings.warmup is None:
+        return
+    if settings.num_warmups:
+        raise BadInput("--warmup", "given together with --num-warmups", "leave one of the two out")
+    paced = math.isfinite(settings.request_rate) or settings.max_concurrency is not None
+    if not paced or settings.keeps_trace_times:
+        problem = "given without a rate or a concurrency that the whole run has"
+        raise BadInput("--warmup", problem, "give --rate or --max-concurrency, or --num-warmups")
 
 
 def check_class_data(
@@ -191,7 +203,7 @@ def _check_duration(settings: RunFields) -> None:
     if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
         has_cap = settings.max_concurrency is not None
         # The simulator's runs get a cap where no number of requests limits them.
-        if not has_cap and (settings.num_prompts is not None or not wants_simulator(settings)):
+        if not has_cap and (settings.num_prompts is not None or settings.engine != SIMULATOR):
             problem = "a duration does not limit requests that are all sent at once"
             remedy = "add --request-rate or --max-concurrency, or give --num-prompts instead"
             raise BadInput("--duration", problem, remedy)

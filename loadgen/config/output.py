@@ -85,7 +85,7 @@ class OutputSettings:
         tier=COMPAT,
     )
     metadata: tuple[str, ...] = option(
-        (), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE", tier=EVERYDAY
+        (), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
     )
     gpus: int | None = option(
         None,

@@ -22,11 +22,12 @@ from loadgen.config.option import (
     types,
 )
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput
 from loadgen.util.number_format import parse_number, parse_seconds, parse_share
 
-SECRET = ("api_key", "header", "proxy")
-REMEDY = "see `loadgen run --help-all`"
+SECRET = ("api_key", "api_key_command", "header", "proxy")
+REMEDY = "see `loadgen help run`"
 IN_FILES: dict[Any, str] = EXPECTED | {
     bool: "true or false",
     tuple: "a list of texts",
@@ -68,7 +69,7 @@ def _field(key: Any) -> str:
     if name not in names:
         import difflib  # not before: it is slow to import
 
-        remedy = "see `loadgen run --help-all` for the names"
+        remedy = "see `loadgen help run` for the names"
         for near in difflib.get_close_matches(name, names, 1):
             meant = near.replace("_", "-") if "-" in str(key) else near
             remedy = f"did you mean {meant!r}?"
@@ -141,6 +142,8 @@ def restored(shown: Mapping[str, Any]) -> RunSettings:
 
 def flags(settings: RunSettings) -> list[str]:
     """Write the settings as flags of `loadgen run`."""
+    if len(settings.urls) > 1:
+        settings = settings.replace(balance=settings.balance or BALANCE)
     url_first = sorted(explicit(settings).items(), key=lambda item: item[0] != "base_url")
     return [word for name, value in url_first for word in _flag(flag(name), value)]
 

@@ -20,7 +20,7 @@ from loadgen.config.request_class import (
     total_rate,
 )
 from loadgen.config.run_fields import RunFields, python_names
-from loadgen.config.target import IGNORE_EOS, wants_engine
+from loadgen.config.target import IGNORE_EOS
 from loadgen.errors import BadInput
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
@@ -233,7 +233,7 @@ class RunSettings(RunFields):
             or self.ray is not None
             or any(getattr(self, name) is not None for name in GIVES_LOAD)
         )
-        if is_given or self.adapt is False or wants_engine(self):
+        if is_given or self.adapt is False or self.engine is not None:
             return self
         workers = self.workers if isinstance(self.workers, int) else 1
         return self.replace(
@@ -285,7 +285,8 @@ def public(settings: RunSettings) -> dict[str, Any]:
             value = str(value)
         values[field.name] = list(value) if isinstance(value, tuple) else value
     values["classes"] = list(map(redacted_class, settings.classes))
-    values["api_key"] = MARK if settings.api_key else None
+    for name in ("api_key", "api_key_command"):
+        values[name] = MARK if getattr(settings, name) else None
     values["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
     values["proxy"] = settings.proxy and redact_user(settings.proxy)
     values["engine_arg"] = [redact_flags(word) for word in settings.engine_arg]

@@ -22,6 +22,7 @@ from loadgen.config.option import (
 from loadgen.errors import BadInput
 from loadgen.util.redaction import split_header
 
+Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
@@ -45,10 +46,14 @@ OPTIONAL = (
 )
 
 NO_HEADER = "none"  # value of --session-header
+AIOHTTP: Transport = "aiohttp"
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
 FROM_ENVIRONMENT = "env"  # value of --proxy
-_SERVER_SETTINGS = ("base_url", "host", "port", "unix_socket", "model", "backend", "endpoint")
+_SERVER_SETTINGS = (
+    *("base_url", "host", "port", "unix_socket", "engine"),
+    *("model", "backend", "endpoint"),  # of the server at vLLM's own address
+)
 PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
 MAX_CREDENTIAL_LENGTH = 65536  # characters; no header may be longer
 
@@ -64,12 +69,12 @@ class TargetSettings:
         None,
         TARGET,
         "URL of the server, such as http://host:8000; with /v1 or without it, or that of an "
-        "endpoint; replaces --host and --port; repeat it to share the load among several servers",
+        "endpoint; replaces --host and --port; several, with --balance, share the load",
         metavar="URL",
         tier=FIRST,
     )
     balance: Balance | None = option(
-        None, TARGET, "distribution of the requests over several servers (round-robin)"
+        None, TARGET, "how several --base-url share the requests (round-robin)"
     )
     host: str | None = option(
         None,
@@ -135,6 +140,12 @@ class TargetSettings:
         metavar="@FILE|KEY",
         tier=FIRST,
     )
+    api_key_command: str | None = option(
+        None,
+        TARGET,
+        "command that prints the bearer token; it runs again when the token ends, or at status 401",
+        metavar="CMD",
+    )
     api_key_header: str | None = option(
         None,
         TARGET,
@@ -185,6 +196,12 @@ class TargetSettings:
     )
     unix_socket: str | None = option(
         None, TARGET, "Unix socket on which the server listens", metavar="PATH"
+    )
+    transport: Transport = option(
+        "compiled",
+        TARGET,
+        "what sends and reads: compiled, with the kernel's times, or aiohttp, with times of "
+        "reading, which also reads compressed answers and needs no CONNECT of a proxy",
     )
     server_metrics: tuple[str, ...] = option(
         (),
@@ -250,7 +267,6 @@ class TargetSettings:
         ENGINE,
         "number of servers to start; they share the requests and --devices",
         metavar="N",
-        tier=EVERYDAY,
     )
     devices: str | None = option(
         None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID"
@@ -362,18 +378,18 @@ class ServerCallSettings:
     )
 
 
-def wants_engine(settings: TargetSettings) -> bool:
-    """Return whether a run starts an engine: the settings name one, or no server at all."""
-    return settings.engine is not None or all(
-        getattr(settings, name) is None for name in _SERVER_SETTINGS
-    )
+def check_server(settings: TargetSettings) -> None:
+    """Check that a run has a server: its address, what only a server has, or an engine to start.
 
-
-def wants_simulator(settings: TargetSettings) -> bool:
-    """Return whether a run starts the simulator: the settings name it, or neither an engine nor
-    a server.
+    Raises:
+        BadInput: It has none.
     """
-    return wants_engine(settings) and settings.engine in (None, SIMULATOR)
+    if all(getattr(settings, name) is None for name in _SERVER_SETTINGS):
+        raise BadInput(
+            "--base-url",
+            "no server is named",
+            "give its URL; --engine sim measures loadgen's own simulator, as `loadgen demo` does",
+        )
 
 
 def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:

@@ -91,6 +91,7 @@ _RUN_RANGES: tuple[tuple[tuple[str, ...], Range], ...] = (
         ),
         Range("0 or more", 0, FINITE),
     ),
+    (("warmup",), Range("a time above 0", ABOVE_0, MAX_DURATION_S)),
     (("num_warmups",), Range(f"at most {MAX_WARMUPS:,}", 0, MAX_WARMUPS)),
     (SEED_FIELDS, Range("less than 2**63", 0, (1 << 63) - 1)),
     (("max_error_rate",), Range("a share between 0 and 1", 0, 1)),
@@ -377,6 +378,8 @@ def _check_target(settings: RunFields) -> None:
         "--session-header", settings.session_header, "give a name such as X-Session-ID, or none"
     )
     _check_session_token(settings)
+    if settings.api_key is not None and settings.api_key_command is not None:
+        raise BadInput("--api-key-command", "given together with --api-key", "leave one out")
     if settings.api_key_header is not None:
         _check_header_name(
             "--api-key-header", settings.api_key_header, "give a name such as api-key"

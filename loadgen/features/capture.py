@@ -136,11 +136,8 @@ class Capture:
         self._file = file
         self._compressed = compressed
         self._model = targets[0].model
-        secret_patterns: dict[re.Pattern[bytes], None] = {}
-        for target in targets:
-            for request_class in target.each_class:
-                secret_patterns.update(dict.fromkeys(patterns(request_class.headers)))
-        self._secrets = list(secret_patterns)
+        self._secrets: dict[re.Pattern[bytes], None] = {}
+        self.hide(targets)
         self._room = limit_bytes
         self._full = self._closed = False
         self._begun = 0
@@ -167,6 +164,12 @@ class Capture:
             yield capture
         finally:
             capture.close()
+
+    def hide(self, targets: Sequence[Target]) -> None:
+        """Write no secret of the headers of these targets, besides those of the ones before."""
+        for target in targets:
+            for request_class in target.each_class:
+                self._secrets.update(dict.fromkeys(patterns(request_class.headers)))
 
     def sent(self, record: Record) -> None:
         """Begin the response of a request that was sent."""

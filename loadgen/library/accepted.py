@@ -14,15 +14,13 @@ from loadgen.workload import endpoints
 from loadgen.workload.prompt import Dataset
 
 
-def accepted(settings: RunSettings | None) -> RunSettings:
+def accepted(settings: RunSettings) -> RunSettings:
     """Check the settings of a run and return them, with the credentials that `@FILE` names.
 
     Raises:
-        BadInput: A value cannot be used, a file cannot be written, or the library cannot do what a
-            setting asks.
+        BadInput: A value cannot be used, a file cannot be written, no server is named, or the
+            library cannot do what a setting asks.
     """
-    if settings is None:
-        settings = RunSettings()
     check_type("settings", settings, RunSettings, "give a RunSettings")
     for field in fields(RunSettings):
         if field.metadata["instead"] and getattr(settings, field.name) != field.default:
@@ -33,6 +31,7 @@ def accepted(settings: RunSettings | None) -> RunSettings:
     )
     checked = endpoints.checked(settings.replace(**secrets))
     output_check.check_writable(checked)
+    target.check_server(checked)
     return checked
 
 

@@ -84,7 +84,7 @@ def synchronous(
 
 
 async def run(
-    settings: RunSettings | None = None,
+    settings: RunSettings,
     *,
     dataset: Dataset | None = None,
     on_progress: OnProgress = ignore,
@@ -95,8 +95,7 @@ async def run(
     `settings.records` names a file, `from_records` makes a partial result of it.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do; they name a server, or `engine="sim"`, loadgen's own simulator.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
 
@@ -259,7 +258,7 @@ class Watched:
 
 @contextlib.asynccontextmanager
 async def watch(
-    settings: RunSettings | None = None, *, every_s: float = 1.0, dataset: Dataset | None = None
+    settings: RunSettings, *, every_s: float = 1.0, dataset: Dataset | None = None
 ) -> AsyncIterator[Watched]:
     """Start a run that goes on while the block does; leaving the block early ends it at once.
 
@@ -267,8 +266,7 @@ async def watch(
     partial result.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do; they name a server, or `engine="sim"`, loadgen's own simulator.
         every_s: Seconds from one progress to the next.
         dataset: Prompts of your own, instead of the ones the settings name.
 

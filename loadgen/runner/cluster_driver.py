@@ -24,7 +24,7 @@ from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.run_data import Measurement
 from loadgen.runner import cluster_node
 from loadgen.runner.job import Job
-from loadgen.runner.participant import PROGRESS_S, Group, Proxy, Step
+from loadgen.runner.participant import PROGRESS_S, Command, Group, Proxy, Step
 from loadgen.runner.workers import auto_workers
 from loadgen.util import files
 from loadgen.util.clock import now_ns
@@ -110,9 +110,9 @@ class NodeProxy(Proxy):
         """Have a step taken there."""
         return await self._ask("call", step, *arguments)
 
-    def send(self, command: str, reason: str) -> None:
+    def send(self, command: Command, argument: Any) -> None:
         """Send a command, and do not wait for it."""
-        self._handle.send.remote(command, reason)
+        self._handle.send.remote(command, argument)
 
     async def write(self, name: str, chunk: Any, *, begins: bool) -> None:
         """Write a piece of a file of the requests there; the first one replaces the file."""

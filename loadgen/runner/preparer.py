@@ -19,7 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from loadgen.config.data import BUILT_IN_TOKENIZER
+from loadgen.config.data import BUILT_IN_TOKENIZER, TIKTOKEN
 from loadgen.config.load import SALTED
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput, LoadgenError
@@ -230,7 +230,13 @@ def prepare(
         source = prompts_of_run(
             settings, order.target, order.count, order.template_tokens, salt=salt
         )
-        if settings.tokenizer == BUILT_IN_TOKENIZER and source.ends is not None:
+        tokenizer = settings.tokenizer or ""
+        if tokenizer.startswith(TIKTOKEN) and source.ends is not None:
+            logger.warning(
+                "prompts are made with the encoding %s of tiktoken; the server counts their tokens",
+                tokenizer.removeprefix(TIKTOKEN),
+            )
+        if tokenizer == BUILT_IN_TOKENIZER and source.ends is not None:
             logger.warning(
                 "lengths of prompts are approximate: loadgen's own tokenizer makes them (that of "
                 "%s is not to be had); --tokenizer names another",

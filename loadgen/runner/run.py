@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
-from loadgen.config.target import wants_engine
 from loadgen.engines.launch import ports
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
+from loadgen.runner import key_renewal
 from loadgen.runner.coordinator import coordinate, open_participant
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper import ScraperProcess
 from loadgen.runner.metrics_scraper_main import scrape_order
 from loadgen.runner.participant import Participant
 from loadgen.runner.preparer import PrepareOrder, Preparer, check, prepare
-from loadgen.runner.server import Server, probe, request_targets
+from loadgen.runner.server import Server, probe
 from loadgen.runner.start_engine import start_engine_server
-from loadgen.util import files
+from loadgen.util import files, key_command
 from loadgen.workload import datasets, endpoints, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.datasets.prompt_count import with_known_count
 from loadgen.workload.due_times import DueTimes
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 from loadgen.workload.prompt import Dataset
-from loadgen.workload.target import Target
+from loadgen.workload.target import Target, request_targets
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 async def run(
-    settings: RunSettings | None = None,
+    settings: RunSettings,
     *,
     server: Server | None = None,
     dataset: Dataset | None = None,
@@ -55,8 +55,7 @@ async def run(
     `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do.
         server: The server, if it serves already, with the settings of this run as they are for it.
         dataset: Prompts of the caller, instead of those that the settings name.
         on_progress: Called a few times a second.
@@ -74,7 +73,7 @@ async def run(
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
-    requested = endpoints.checked(settings or RunSettings())
+    requested = endpoints.checked(settings)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files.scratch_folder())
         if server is None:
@@ -82,6 +81,7 @@ async def run(
                 serving(requested, on_progress, own_data=dataset is not None)
             )
             server = opened.for_first_run()
+        await key_renewal.ensure(requested.api_key_command)
         if participant is None:
             participant = await stack.enter_async_context(
                 open_participant(requested, own_loop=True)
@@ -179,8 +179,10 @@ async def serving(
     """
     if not own_data:
         _check_data(settings)
-    if wants_engine(settings):
-        early_check = check if settings.engine and not own_data else lambda settings: None
+    if settings.api_key_command is not None:
+        await key_command.renew(settings.api_key_command)
+    if settings.engine is not None:
+        early_check = (lambda settings: None) if own_data else check
         async with start_engine_server(settings, early_check, on_progress) as server:
             yield server
     else:

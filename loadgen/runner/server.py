@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import BALANCE, IGNORE_EOS
+from loadgen.config.target import AIOHTTP, BALANCE, IGNORE_EOS
 from loadgen.errors import BadInput, EngineError, Unreachable
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.preflight import (
@@ -83,16 +83,6 @@ class Server(Struct, frozen=True):
         return errors
 
 
-def request_targets(settings: RunSettings, model: str) -> tuple[target.Target, ...]:
-    """Return the target of each server that the settings name.
-
-    Args:
-        settings: The settings of the run.
-        model: The model's name in requests.
-    """
-    return tuple(target.Target.from_settings(server, model) for server in settings.apart())
-
-
 async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress: None) -> Server:
     """Probe every server that the settings name: all of them must answer, and have the model.
 
@@ -145,12 +135,12 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     named = settings.served_model_name or settings.model or target.deployment(settings)
     url = target.models_url(settings)
     reply = NO_LIST if url is None else await _first_answer(url, settings, on_progress)
-    headers = target.headers(settings)
+    headers = target.headers_of_get(settings, url or base)
     redacted = Redaction(headers)
     asks_first = settings.preflight is not False
     if reply.status in NO_KEY and not (named and secrets(headers) and asks_first):
         # A key may be for models alone: the preflight then shows whether it is accepted.
-        raise_no_key(base, Refusal.of(reply, redacted) or Refusal(reply.status, ""), headers)
+        raise_no_key(settings, Refusal.of(reply, redacted) or Refusal(reply.status, ""), headers)
     answer = reply.json()
     rows = _rows(answer) if reply.status == 200 else {}
     listed = list(rows)
@@ -218,13 +208,16 @@ def _rows(answer: Any) -> dict[str, dict[str, Any]]:
 
 
 async def _with_tokenizer(settings: RunSettings) -> RunSettings:
-    """Return settings with loadgen's own tokenizer, if that of the model is not to be had."""
+    """Return settings with tiktoken's encoding of the model, or loadgen's own tokenizer, if that
+    of the model is not to be had.
+    """
     name = settings.tokenizer
     if name is None or not settings.adapts:
         return settings
     if await asyncio.to_thread(tokenizers.is_available, name):
         return settings
-    return settings.replace(tokenizer=BUILT_IN_TOKENIZER)
+    encoding = await asyncio.to_thread(tokenizers.of_openai, settings.model or name)
+    return settings.replace(tokenizer=encoding or BUILT_IN_TOKENIZER)
 
 
 def _is_anthropic(answer: Any) -> bool:
@@ -255,7 +248,7 @@ async def _first_answer(
         is_over = time.monotonic() - begun >= limit_s
         try:
             reply = await http_client.get(
-                url, headers=target.headers(settings), route=target.route(settings)
+                url, headers=target.headers_of_get(settings, url), route=target.route(settings)
             )
         except Unreachable as error:
             if is_over and error.advises:
@@ -337,10 +330,12 @@ def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:
         problem = f"the servers have different APIs: {_listed(backends)}"
         raise BadInput("--backend", problem, "name one that all of them have")
     omit = tuple(dict.fromkeys(name for server in servers for name in server.settings.omit))
+    compressed = any(server.settings.transport == AIOHTTP for server in servers)
     resolved = servers[0].settings.replace(
         base_url=settings.base_url,
         balance=settings.balance or BALANCE,
         continuous_usage=continuous_usage,
+        transport=AIOHTTP if compressed else settings.transport,
         omit=omit,
         ignore_eos=False if IGNORE_EOS in omit else servers[0].settings.ignore_eos,
     )

@@ -63,7 +63,8 @@ async def start_engine_server(
         BadInput: The engine is unknown or cannot be started like this, or `check` raises it.
         EngineError: A replica does not become ready, or is not stopped completely.
     """
-    name = settings.engine or SIMULATOR
+    name = settings.engine
+    assert name is not None
     engine = find("engines", name)
     launcher = find("launchers", "local")()
     served_name = (

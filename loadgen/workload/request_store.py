@@ -224,11 +224,11 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
 
 
 def warmup_count(settings: RunSettings) -> int:
-    """Return how many warm-up and test requests are sent before the clock starts, without
-    retries.
+    """Return how many different requests warm the server up and test it before the clock
+    starts.
     """
     tests = 1 if settings.ready_check_timeout_sec > 0 else 0
-    return settings.num_warmups + tests
+    return settings.warmup_requests + tests
 
 
 def write_about(folder: Path, facts: dict[str, Any]) -> None:

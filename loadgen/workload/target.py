@@ -1,6 +1,5 @@
 """`Target`: an endpoint of a server, with the heads and bodies of the requests to it."""
 
-import os
 import re
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -12,14 +11,15 @@ from loadgen.config import server_url
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import (
+    AIOHTTP,
     FROM_ENVIRONMENT,
     MAX_COMPLETION_TOKENS,
     MAX_TOKENS,
     NO_HEADER,
 )
 from loadgen.errors import BadInput
+from loadgen.util import key_command
 from loadgen.util.redaction import (
-    KEY_VARIABLE,
     WithCredentials,
     redact_user,
     split_header,
@@ -161,18 +161,14 @@ class Target(WithCredentials, frozen=True):
             body.pop(name, None)
         return orjson.dumps(body, image.to_json, orjson.OPT_PASSTHROUGH_DATACLASS)
 
+    def signature(self, body: bytes) -> dict[str, str]:
+        """Return the headers that a request with this body alone has, as its API signs it."""
+        return {} if self.api.sign is None else {**self.api.sign("POST", self.url, body)}
+
     @property
     def chat(self) -> bool:
         """Whether it takes the messages of a chat."""
         return self.api.takes_messages
-
-    @property
-    def may_be_compressed(self) -> bool:
-        """Whether a header of the user's lets the server compress its responses."""
-        headers = (header for target in self.each_class for header in target.headers.items())
-        return any(
-            name.lower() == "accept-encoding" and value != "identity" for name, value in headers
-        )
 
     def head(self, run: str = "") -> bytes:
         """Return the head of the requests up to the number of each, which is followed by its
@@ -206,6 +202,16 @@ class Target(WithCredentials, frozen=True):
         ):
             return None
         return f"{self.session_header}: {run}".encode("latin-1")
+
+
+def request_targets(settings: RunSettings, model: str) -> tuple[Target, ...]:
+    """Return the target of each server that the settings name.
+
+    Args:
+        settings: The settings of the run.
+        model: The model's name in requests.
+    """
+    return tuple(Target.from_settings(server, model) for server in settings.apart())
 
 
 def _body(extra: dict[str, Any] | None) -> dict[str, Any]:
@@ -304,19 +310,20 @@ def route(settings: RunSettings, url: str | None = None) -> Route:
         client_key=settings.client_key,
         server_name=settings.server_name if is_server else None,
         proxy=proxy,
+        tunnels=settings.transport != AIOHTTP,
         unix_socket=settings.unix_socket if is_server else None,
     )
 
 
 def headers(settings: RunSettings) -> dict[str, str]:
-    """Return the extra request headers: --header over --api-key over a user in the first URL
-    over OPENAI_API_KEY.
+    """Return the extra request headers: --header over --api-key, or the latest key of
+    --api-key-command, over a user in the first URL over OPENAI_API_KEY.
     """
     api = endpoints.find(settings)
     fields = dict(api.headers)
     user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
-    if settings.api_key or not user:
-        key = settings.api_key or os.environ.get(KEY_VARIABLE)
+    if settings.api_key or settings.api_key_command or not user:
+        key = settings.api_key or key_command.in_process(settings.api_key_command)
         key_header = settings.api_key_header
         if key_header is None and settings.urls and deployment(settings) is not None:
             key_header = AZURE_KEY
@@ -348,6 +355,12 @@ def headers(settings: RunSettings) -> dict[str, str]:
             )
         _put(fields, name, _clean("--header", value))
     return fields
+
+
+def headers_of_get(settings: RunSettings, url: str) -> dict[str, str]:
+    """Return the headers of a GET of a URL of the server, signed where its API signs requests."""
+    sign = endpoints.find(settings).sign
+    return headers(settings) | ({} if sign is None else {**sign("GET", url, b"")})
 
 
 def _base_parts(url: str) -> SplitResult:

@@ -148,6 +148,7 @@ def test_all_flags_of_help_are_the_main_and_the_everyday_ones():
     rows = rows_of(parser.format_help())
     assert set(rows) > set(rows_of(parser.first_screen())) - {"--rate", "-o"}
     assert 55 <= len(rows) <= 65
+    assert "--output-len" in rows, "the flag of vLLM that is one for all data sets"
     assert {"--rate-profile", "--warm-connections", "--sonnet-input-len"}.intersection(rows) == {
         "--rate-profile"
     }

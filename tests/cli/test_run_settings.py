@@ -139,7 +139,7 @@ def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, 
     [
         ("num_promts: 3", "did you mean 'num_prompts'?"),
         ("--max-concurency: 3", "did you mean 'max-concurrency'?"),
-        ("zzz: 3", "see `loadgen run --help-all`"),
+        ("zzz: 3", "see `loadgen help run`"),
         ("config: other.yaml", "config: unknown setting"),
         ("1: 2", "1: unknown setting"),
         ("rate: 1e400", "rate: '1e400' is too large"),

@@ -35,6 +35,9 @@ BAD = [
     ({"users": 5, "rate_profile": "4@5s"}, "--users"),
     ({"rate_profile": "4@721h"}, "--rate-profile"),
     ({"num_warmups": 1_000_001}, "--num-warmups"),
+    ({"warmup": 0.0, "request_rate": 1.0}, "--warmup"),
+    ({"warmup": 3.0}, "--warmup"),
+    ({"warmup": 3.0, "request_rate": 1.0, "num_warmups": 3}, "--warmup"),
     ({"users": 5, "burstiness": 2.0}, "--burstiness"),
     ({"concurrency_profile": "4@5s", "burstiness": 2.0}, "--burstiness"),
     ({"num_prompts": 0}, "--num-prompts"),
@@ -394,8 +397,21 @@ def test_a_load_that_is_given_stays(given):
     assert settings.gentle() == settings
 
 
+@pytest.mark.parametrize(
+    ("load", "count"),
+    [
+        ({"num_warmups": 3}, 3),
+        ({"warmup": 1.5, "request_rate": 3.0}, 5),
+        ({"warmup": 60.0, "request_rate": 100.0}, 256),
+        ({"warmup": 60.0, "max_concurrency": 2}, 256),
+    ],
+)
+def test_a_warm_up_by_time_has_as_many_prompts_as_it_may_need(load, count):
+    assert RunSettings(**load).warmup_requests == count
+
+
 def test_a_server_that_is_started_for_the_run_may_have_any_load():
-    for settings in (RunSettings(), RunSettings(engine="vllm", model="m")):
+    for settings in (RunSettings(engine="sim"), RunSettings(engine="vllm", model="m")):
         assert settings.gentle() == settings
 
 

@@ -25,7 +25,7 @@ ALWAYS_COMPARED = (
     "max_concurrency",
     "concurrency_profile",
     "users",
-    "num_warmups",
+    *("num_warmups", "warmup"),
     "think_time",
     "history",
     *("latency_from", "goodput", "cache"),

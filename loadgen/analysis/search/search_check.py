@@ -8,6 +8,7 @@ from loadgen.config.data import TRACE
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import check_server
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
 
@@ -48,7 +49,7 @@ def check_requested(requested: RunSettings) -> None:
     check_several(requested)
     # A --duration needs a finite rate.
     rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0
-    endpoints.checked(requested.replace(request_rate=rate))
+    check_server(endpoints.checked(requested.replace(request_rate=rate)))
 
 
 def check_several(requested: RunSettings) -> None:

@@ -14,7 +14,7 @@ from loadgen.cli.import_guard import single_threaded
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.serialize import differences
 from loadgen.config.settings import NO_LOAD, RunSettings
-from loadgen.config.target import wants_engine
+from loadgen.config.target import check_server
 from loadgen.errors import INTERRUPTED, BadInput
 from loadgen.metrics.progress import PHASES
 from loadgen.util import terminal_text
@@ -48,7 +48,7 @@ def measure(flag_values: dict[str, Any]) -> int:
     plot = flag_values.pop("plot", None)
     swept, runs = run_settings.swept(flag_values)
     for settings in runs:
-        endpoints.checked(settings)
+        check_server(endpoints.checked(settings))
     terminal_text.log_to_stderr(runs[0].log_level)
     if (warning := burstiness_warning(flag_values, runs)) is not None:
         logging.warning(warning)
@@ -167,7 +167,9 @@ def burst_warning(flag_values: dict[str, Any], settings: RunSettings) -> str | N
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
     count = settings.requests_of(settings.num_prompts or DEFAULT_COUNT)
-    intended = "request_rate" in flag_values or "config" in flag_values or wants_engine(settings)
+    intended = (
+        "request_rate" in flag_values or "config" in flag_values or settings.engine is not None
+    )
     bounded = (
         settings.max_concurrency is not None or settings.rate_changes or settings.timed_by_data
     )

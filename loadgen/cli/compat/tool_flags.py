@@ -34,6 +34,7 @@ class ToolFlag(Struct, frozen=True):
             none.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
         becomes: The settings that it becomes later, once all flags are known.
+        text: Its help line, if help lists it among loadgen's own flags of data sets.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ToolFlag(Struct, frozen=True):
     no_op_value: Any = None
     command: str = ""
     becomes: tuple[str, ...] = ()
+    text: str = argparse.SUPPRESS
 
     def fields(self, value: Any, settings: Settings) -> dict[str, Any]:
         """Convert a value of the flag into settings.
@@ -169,17 +171,21 @@ def with_fields(settings: dict[str, Any], fields: dict[str, Any]) -> dict[str, A
     return settings | {"extra_body": fields | (settings.get("extra_body") or {})}
 
 
-def add_flags(parser: OneLineParser, flags: Sequence[ToolFlag]) -> None:
-    """Add the flags to a parser; its help does not list them, and it suggests none that is
-    refused.
+def add_flags(
+    parser: OneLineParser, group: "argparse._ArgumentGroup", flags: Sequence[ToolFlag]
+) -> None:
+    """Add the flags to a group of a parser; its help lists few of them, and it suggests none that
+    is refused.
     """
     parser.not_suggested = frozenset(flag.name for flag in flags if flag.convert is None)
     for flag in flags:
         options: dict[str, Any] = {} if flag.values == NONE else {"type": flag.type_}
         if flag.values != ONE:
             options["nargs"] = 0 if flag.values == NONE else "*"
-        parser.add_argument(
-            flag.name, action=_AppendFlag, const=flag, dest=DEST, help=argparse.SUPPRESS, **options
+        if flag.text != argparse.SUPPRESS:
+            options["metavar"] = "TOKENS"
+        group.add_argument(
+            flag.name, action=_AppendFlag, const=flag, dest=DEST, help=flag.text, **options
         )
 
 

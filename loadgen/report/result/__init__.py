@@ -160,7 +160,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     client_error_ms: Annotated[
         ClientErrors | None,
         "How far each mean and percentile can be from the truth because of the client, ms; null: "
-        "unknown, as of compressed answers.",
+        "unknown.",
     ] = None
     unfinished: Unfinished
     tpot_token_weighted_ms: Annotated[
@@ -188,6 +188,9 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     client: ClientTotals
     workers: Annotated[list[Worker], "How each worker ended."] = []
     server: Annotated[ServerMetrics | None, "Server metrics; null: there are none."] = None
+    key_renewals: Annotated[
+        int, "How often --api-key-command has printed another key while the run went on."
+    ] = 0
     server_calls: Annotated[
         list[ServerCallResult],
         "Calls to the servers that are not part of the load (--profile, --call-before), in order.",
@@ -399,6 +402,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             client=ClientTotals.of(run),
             workers=from_json_values(run.workers, list[Worker]),
             server=ServerMetrics.of(run),
+            key_renewals=run.trailer.facts.get("key_renewals", 0),
             server_calls=from_json_values(run.trailer.calls, list[ServerCallResult]),
             prefix_cache=PrefixCache.of(run),
             provenance=from_json_values(run.header.provenance, Provenance),

@@ -152,15 +152,16 @@ def command(changes: Mapping[str, Any]) -> str:
     unnamed: dict[str, Any] = {
         field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS
     }
+    unnamed |= {"api_key": None, "api_key_command": None}
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
-    return shlex.join(
-        ["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))]
-    )
+    return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, header=headers))])
 
 
 def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
     if changes.get("api_key"):
         yield f"# {KEY_VARIABLE} must hold the API key."
+    if changes.get("api_key_command"):
+        yield f"# Add {flag('api_key_command')} with the command that prints the API key."
     if changes.get("header"):
         yield f"# FILE must contain the value of {flag('header')}: one file for each header."
     if any(

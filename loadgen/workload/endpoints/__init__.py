@@ -4,7 +4,7 @@ An API is an `Api`. The built-in ones are listed here; other packages add theirs
 entry-point group `loadgen.endpoints`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,29 @@ NOT_MEASURED = {  # backends of vLLM that loadgen does not have, and what their 
         ("openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings-clip"),
         "embeddings of images",
     ),
+}
+MEANT = {  # what vLLM, SGLang, guidellm, AIPerf and others call these APIs, with - for _
+    **dict.fromkeys(
+        (
+            *("chat", "chat-completions", "openai-chat-completions", "openai-http", "tgi"),
+            *("vllm-chat", "sglang-oai-chat", "lmdeploy-chat", "tensorrt-llm", "trt"),
+        ),
+        "openai-chat",
+    ),
+    **dict.fromkeys(
+        ("completion", "completions", "text-completions", "openai-completions", "sglang-oai"),
+        "openai",
+    ),
+    **dict.fromkeys(("embeddings", "nim-embeddings", "sglang-embedding"), "openai-embeddings"),
+    **dict.fromkeys(
+        ("rerank", "rankings", "cohere-rankings", "nim-rankings", "hf-tei-rankings"),
+        "vllm-rerank",
+    ),
+    "chat-embeddings": "openai-embeddings-chat",
+    "responses": "openai-responses",
+    "messages": "anthropic",
+    "generate": "sglang-native",
+    "pooling": "vllm-pooling",
 }
 COMPLETIONS = "loadgen.workload.endpoints.generation:COMPLETIONS"
 BUILT_IN = {
@@ -111,6 +134,15 @@ def _endings() -> Iterator[tuple[str, str]]:
     return ((name, ending) for name in BUILT_IN if (ending := named(name).ending))
 
 
+def _remedy(name: str, known: Sequence[str]) -> str:
+    """Return what to give instead of an unknown backend, of these that are known."""
+    import difflib  # not before: it is slow to import
+
+    spelled = name.lower().replace("_", "-")
+    near = [MEANT[spelled]] if spelled in MEANT else difflib.get_close_matches(spelled, known, 1)
+    return f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
+
+
 @cache
 def named(name: str) -> Api:
     """Find an API by the name of its backend.
@@ -126,8 +158,8 @@ def named(name: str) -> Api:
         raise BadInput("--backend", problem, "use vLLM's own tool for it")
     installed = packages.installed(GROUP)
     if name not in installed.names:
-        remedy = f"choose from {', '.join(dict.fromkeys([*BUILT_IN, *sorted(installed.names)]))}"
-        raise BadInput("--backend", f"unknown value {name!r}", remedy)
+        known = [*BUILT_IN, *sorted(installed.names)]
+        raise BadInput("--backend", f"unknown value {name!r}", _remedy(name, known))
     api = packages.load("--backend", installed[name])
     if not isinstance(api, Api):
         raise BadInput("--backend", f"{name!r} is not an Api", "repair the package that adds it")

@@ -61,6 +61,8 @@ class Api(Struct, frozen=True):
         takes_token_ids: Whether a prompt may be token ids in place of a text.
         key_header: The header with the API key, beside the bearer token; None: there is none.
         adapter_field: The field of a body that names a LoRA adapter.
+        sign: Makes the headers that each request alone has, such as a signature, when it is sent,
+            of its method, URL and body; None: there are none.
     """
 
     path: str
@@ -77,6 +79,7 @@ class Api(Struct, frozen=True):
     takes_images: bool = False
     takes_token_ids: bool = False
     adapter_field: str = "model"
+    sign: Callable[[str, str, bytes], Mapping[str, str]] | None = None
 
 
 def messages_of(prompt: Prompt) -> list[Fields]:

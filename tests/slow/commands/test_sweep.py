@@ -32,7 +32,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_settings_that_cannot_be_swept_are_refused(flags: list[str], field: str) -> None:
-    done = loadgen("run", *flags)
+    done = loadgen("run", "--engine", "sim", *flags)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"loadgen run: {field}")
     assert done.stderr.count("\n") == 1
