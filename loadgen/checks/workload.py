@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.checks import prefix_cache
 from loadgen.checks.check import Bound, Check, inapplicable
 from loadgen.checks.token_counts import streamed_tokens
-from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
+from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER, TIKTOKEN
 from loadgen.config.settings import is_bounded_by_time
 from loadgen.config.target import IGNORE_EOS, MAX_COMPLETION_TOKENS
 from loadgen.core.finish_reasons import is_cut
@@ -75,8 +75,11 @@ def _input(run: RunData) -> Check:
         f"of prompts have the {'predicted' if predicted else 'planned'} length "
         f"({four_digits(abs(more))} tokens {word} by the server's mean)"
     )
-    if run.settings.tokenizer == BUILT_IN_TOKENIZER:
+    tokenizer = run.settings.tokenizer or ""
+    if tokenizer == BUILT_IN_TOKENIZER or tokenizer.startswith(TIKTOKEN):
         advice = "lengths are approximate: name the model's tokenizer with --tokenizer"
+        if tokenizer != BUILT_IN_TOKENIZER:
+            advice = "tiktoken does not count what the server adds to a prompt: plan for it"
         return MIN_AS_PLANNED.check(name, share, about, advice, run.settings.strict)
     advice = _advice_on_input(run, predicted)
     return MIN_AS_PLANNED.check(name, share, about, advice, run.relied_on)

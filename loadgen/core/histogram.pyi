@@ -128,7 +128,7 @@ class Histogram:
         """Return an `hdrh.histogram.HdrHistogram` with the same counts, minimum and maximum.
 
         Raises:
-            BadInput: The package hdrhistogram is not installed.
+            OverflowError: There are 2**62 values or more.
         """
     def encode(self) -> str:
         """Return the counts in HdrHistogram's V2 compressed base64 encoding, which its ports and

@@ -7,6 +7,8 @@ from loadgen.core.record cimport Record
 
 @cython.final
 cdef class RequestEncoder:
+    cdef str _run
     cdef list _heads
+    cdef object _sign
     cdef bint _generates, _streams
     cpdef bytes encode(self, Record record, bytes body)

@@ -29,12 +29,17 @@ cdef class RequestEncoder:
     """
 
     def __init__(self, target):
-        run = f"{secrets.token_hex(8)}-"
+        self._run = f"{secrets.token_hex(8)}-"
+        self.use(target)
+
+    def use(self, target):
+        """Take the heads of this target from now on: the same one with other credentials."""
         self._heads = [
-            (kind.head(run), kind.session_line(run), Redaction(kind.headers))
+            (kind.head(self._run), kind.session_line(self._run), Redaction(kind.headers))
             for kind in target.each_class
         ]
         self._generates, self._streams = target.generates, target.streams
+        self._sign = None if target.api.sign is None else target.signature
 
     @cython.boundscheck(True)
     cpdef bytes encode(self, Record record, bytes body):
@@ -51,6 +56,9 @@ cdef class RequestEncoder:
             lines = b"%b%d\r\n" % (session_line, record.index - record.turn)
         if record.session_token is not None:
             lines += record.session_token
+        if self._sign is not None:
+            for name, value in self._sign(body).items():
+                lines += f"{name}: {value}\r\n".encode("latin-1")
         cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
         cdef char[PLACES + 1] number
         cdef char[PLACES] length

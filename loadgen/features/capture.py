@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util import files
 from loadgen.util.redaction import secrets, spellings
 from loadgen.version import __version__
@@ -136,11 +136,8 @@ class Capture:
         self._file = file
         self._compressed = compressed
         self._model = targets[0].model
-        secret_patterns: dict[re.Pattern[bytes], None] = {}
-        for target in targets:
-            for request_class in target.each_class:
-                secret_patterns.update(dict.fromkeys(patterns(request_class.headers)))
-        self._secrets = list(secret_patterns)
+        self._secrets: dict[re.Pattern[bytes], None] = {}
+        self.hide(targets)
         self._room = limit_bytes
         self._full = self._closed = False
         self._begun = 0
@@ -161,12 +158,18 @@ class Capture:
             yield None
             return
         capture = cls(
-            files.create_private("--capture", path), targets, compressed=path.endswith(".gz")
+            files.create_private(setting.capture, path), targets, compressed=path.endswith(".gz")
         )
         try:
             yield capture
         finally:
             capture.close()
+
+    def hide(self, targets: Sequence[Target]) -> None:
+        """Write no secret of the headers of these targets, besides those of the ones before."""
+        for target in targets:
+            for request_class in target.each_class:
+                self._secrets.update(dict.fromkeys(patterns(request_class.headers)))
 
     def sent(self, record: Record) -> None:
         """Begin the response of a request that was sent."""
@@ -302,7 +305,7 @@ def load(path: str) -> Recording:
             lines = file.read().splitlines()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise BadInput("FILE", f"{path}: {reason}", remedy) from error
+        raise BadInput((), f"{path}: {reason}", remedy) from error
     number = 1
     try:
         about = orjson.loads(lines[0])
@@ -319,7 +322,7 @@ def load(path: str) -> Recording:
         )
     except (LookupError, TypeError, ValueError) as error:
         what = f"without {error}" if isinstance(error, KeyError) else str(error)
-        raise BadInput("FILE", f"{path}, line {number}: {what}", remedy) from error
+        raise BadInput((), f"{path}, line {number}: {what}", remedy) from error
 
 
 def _from_json(line: dict[str, Any]) -> CapturedResponse:

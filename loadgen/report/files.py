@@ -7,6 +7,7 @@ this module while the run goes on.
 """
 
 import contextlib
+import io
 import os
 import re
 import time
@@ -21,7 +22,7 @@ from msgspec import Struct
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, public
 from loadgen.core.histogram import Histogram
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import SCHEMA, RunResult
 from loadgen.report.result.numbers import RunNumbers
@@ -35,13 +36,6 @@ NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
 MAX_PROFILE = 40  # characters of a profile
 MAX_BYTES = 80  # of the label and of the model: most file systems allow 255 in all
 NS_PER_MS = 1e6
-HLOG_HEAD = """\
-#[Logged by loadgen]
-#[Histogram log format version 1.2]
-#[StartTime: {start_s:.3f} (seconds since epoch)]
-#[BaseTime: {start_s:.3f} (seconds since epoch)]
-"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
-"""
 SEPARATORS = frozenset(", \t\r\n")
 TIMES = ("ttft", "tpot", "itl")
 PYTORCH_VARIABLE = "SAVE_TO_PYTORCH_BENCHMARK_FORMAT"
@@ -245,7 +239,7 @@ def load(path: str) -> list[dict[str, Any]]:
         text = Path(path).read_bytes()
     except OSError as error:
         raise BadInput(
-            "FILE",
+            (),
             f"{path}: {error.strerror}",
             "name a result that `loadgen run --save-result` wrote",
         ) from error
@@ -265,7 +259,7 @@ def load(path: str) -> list[dict[str, Any]]:
             is_complete = False
         if not is_complete:
             raise BadInput(
-                "FILE",
+                (),
                 f"{where} is not a loadgen result, or not a whole one",
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
@@ -303,7 +297,7 @@ def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False)
         write_atomic(Path(path), to_json(data) + "\n", files.private_opener if private else None)
     except OSError as error:
         raise BadInput(
-            "FILE", f"{path} cannot be written ({error.strerror})", "name another"
+            (), f"{path} cannot be written ({error.strerror})", "name another"
         ) from error
 
 
@@ -314,11 +308,9 @@ def to_json(data: dict[str, Any]) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     c = match.group()
-    return (
-        c
-        if c.isprintable()
-        else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
-    )
+    if c.isprintable():
+        return c
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
 
 
 def write_hlog(
@@ -330,7 +322,9 @@ def write_hlog(
     A log has named histograms in one text file that every port of HdrHistogram and its plotters
     read. The format is that of `HistogramLogWriter` in HdrHistogram for Java: one line per
     histogram with its tag, start and length in seconds, maximum in milliseconds, and the counts in
-    V2 encoding.
+    V2 encoding. The package hdrhistogram writes the head of the file and encodes the counts. Its
+    writer has no tags and cuts the maximum to whole milliseconds, so the other fields of a line are
+    written here.
 
     Args:
         path: The file to write; its folder must exist.
@@ -342,15 +336,25 @@ def write_hlog(
         BadInput: A tag is empty or has a comma or white space, which end it in the format.
         OSError: The file cannot be written.
     """
-    lines = HLOG_HEAD.format(start_s=start_s).splitlines()
+    from hdrh.log import HistogramLogWriter
+
+    log = io.StringIO()
+    writer = HistogramLogWriter(log)
+    writer.output_comment("[Logged by loadgen]")
+    writer.output_log_format_version()
+    for name in ("StartTime", "BaseTime"):
+        writer.output_comment(f"[{name}: {start_s:.3f} (seconds since epoch)]")
+    writer.output_legend()
     for tag, histogram in histograms.items():
         if not tag or SEPARATORS.intersection(tag):
             raise BadInput(
-                "--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space"
+                setting.hlog,
+                f"{tag!r} cannot be a tag",
+                "use a name without commas and white space",
             )
         max_ms = (histogram.max or 0) / NS_PER_MS
-        lines.append(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}")
-    write_atomic(Path(path), "\n".join([*lines, ""]))
+        log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
+    write_atomic(Path(path), log.getvalue())
 
 
 def pytorch_records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.run_data import Measurement
 from loadgen.runner.job import Job
-from loadgen.runner.participant import Step
+from loadgen.runner.participant import Command, Step
 from loadgen.runner.workers import open_workers
 from loadgen.util import files
 from loadgen.util.clock import now_ns
@@ -84,10 +84,9 @@ class Node:
         """Return how far the workers are."""
         return self._workers.progress()
 
-    async def send(self, command: str, reason: str) -> None:
-        """Pass a command, `stop` or `abort`, on to the workers."""
-        assert command in ("stop", "abort")
-        getattr(self._workers, command)(reason)
+    async def send(self, command: Command, argument: Any) -> None:
+        """Pass a command on to the workers."""
+        getattr(self._workers, command)(argument)
 
     async def close(self) -> None:
         """Stop the workers, and remove all files."""

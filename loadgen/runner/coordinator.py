@@ -26,12 +26,14 @@ from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
+from loadgen.runner.key_renewal import KeyRenewal
 from loadgen.runner.metrics_scraper import MetricsScraper, ScraperProcess
 from loadgen.runner.participant import PROGRESS_S, Participant
 from loadgen.runner.server_calls import ServerCalls
 from loadgen.runner.workers import open_workers, worker_count
 from loadgen.util.clock import now_ns
 from loadgen.util.tasks import background_tasks, repeat
+from loadgen.workload import target
 
 # From the time at which all participants are ready to the start of the clock: each must hear of it
 # before.
@@ -123,12 +125,20 @@ async def coordinate(
         ):
             participant.abort(f"no answer from {gone.refused_s:.1f} s on: {gone.why}")
 
+    def use_key() -> None:
+        settings = job.settings
+        participant.use(target.request_targets(settings, job.header.model))
+        if job.scraping is not None:
+            headers = {target.base_url(alone): target.headers(alone) for alone in settings.apart()}
+            scraper.use(job.scraping.with_headers(headers))
+
+    renewal = KeyRenewal(job.settings.api_key_command, participant.progress, use_key)
     async with MetricsScraper(job.scraping, scraper_process) as scraper:
         await participant.begin(job)
         await prepared
         calls = ServerCalls(job.settings, running if has_sources else None)
         watch()
-        async with background_tasks(repeat(PROGRESS_S, watch)):
+        async with background_tasks(repeat(PROGRESS_S, watch), renewal.keep()):
             # Before anything is sent, since a server may have no call for it.
             await calls.empty_caches()
             await participant.take("check_ready")
@@ -167,6 +177,7 @@ async def coordinate(
         trailer,
         telemetry=telemetry,
         calls=tuple(calls.made),
+        facts=trailer.facts | ({"key_renewals": renewal.count} if renewal.count else {}),
         no_answer_since_s=None if gone is None else gone.refused_s,
         stopped=stopped,
     )

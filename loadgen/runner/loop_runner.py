@@ -11,6 +11,7 @@ from loadgen.runner.job import Job
 from loadgen.runner.loop_stages import Opened, Prepared, Ready
 from loadgen.runner.participant import Participant, Step
 from loadgen.runner.running_loop import RunningLoop
+from loadgen.workload.target import Target
 
 
 class LoopRunner(Participant):
@@ -92,6 +93,13 @@ class LoopRunner(Participant):
         self.stop(reason)
         if self.opened is not None:
             self.opened.abandon(reason)
+
+    def use(self, targets: tuple[Target, ...]) -> None:
+        """As `Participant.use`."""
+        if self.opened is not None:
+            self.opened.use(targets)
+        if self._prepared is not None and self._prepared.capture is not None:
+            self._prepared.capture.hide(targets)
 
     def progress(self) -> Progress:
         """As `Participant.progress`."""

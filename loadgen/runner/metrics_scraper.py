@@ -5,7 +5,6 @@ Light to import, so that a command can start that process first and import the r
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import OnProgress, Progress
-from loadgen.util import forked_child
+from loadgen.util import forked_child, key_command
 from loadgen.util.child_process import ChildProcess
-from loadgen.util.redaction import KEY_VARIABLE, WithCredentials
+from loadgen.util.redaction import WithCredentials
 
 if TYPE_CHECKING:
-    from loadgen.metrics.server.series import ScrapeOrder
+    from loadgen.metrics.server.series import ScrapeOrder, Source
     from loadgen.runner.server import Server
 
 MODULE = "loadgen.runner.metrics_scraper_main"
@@ -32,7 +31,7 @@ class ProbeOrder(WithCredentials, frozen=True):
 
     Attributes:
         settings: The settings of the run.
-        key: The API key of this process's environment, which the child does not have.
+        key: The API key that this process alone has: of a command, or of its environment.
     """
 
     settings: RunSettings
@@ -46,7 +45,7 @@ class FindOrder(WithCredentials, frozen=True):
         settings: Resolved, with the URL at which the server answers.
         folder: The folder of the run.
         simulated: Whether it is loadgen's simulator, started for the run.
-        key: The API key of this process's environment, which the child does not have.
+        key: As of a ProbeOrder.
     """
 
     settings: RunSettings
@@ -69,7 +68,7 @@ class ScraperProcess(ChildProcess):
     async def probe(self, settings: RunSettings, on_progress: OnProgress) -> "Server":
         """As `server.probe`."""
         server: Server = await self._call(
-            ProbeOrder(settings, os.environ.get(KEY_VARIABLE)), on_progress
+            ProbeOrder(settings, key_command.in_process(settings.api_key_command)), on_progress
         )
         return server
 
@@ -77,7 +76,9 @@ class ScraperProcess(ChildProcess):
         self, settings: RunSettings, folder: Path, *, simulated: bool = False
     ) -> "ScrapeOrder | None":
         """As the function `scrape_order`; where it returns None, the process ends."""
-        order = FindOrder(settings, folder, simulated, os.environ.get(KEY_VARIABLE))
+        order = FindOrder(
+            settings, folder, simulated, key_command.in_process(settings.api_key_command)
+        )
         found: ScrapeOrder | None = await self._call(order, lambda progress: None)
         if found is None:
             await self.stop()
@@ -137,6 +138,11 @@ class MetricsScraper:
         time to.
         """
         await self._command("first")
+
+    def use(self, sources: "tuple[Source, ...]") -> None:
+        """Scrape these from now on, the same with other credentials."""
+        if self._child:
+            self._child.send(sources)
 
     async def scrape_last(self) -> None:
         """Scrape for the last time; returns when all have answered or had the time to."""

@@ -2,9 +2,10 @@
 
 `python -m loadgen.runner.metrics_scraper_main` reads messages. A ProbeOrder is answered with
 progress and a Server, and a FindOrder with a ScrapeOrder or None; or each with an error. A
-ScrapeOrder has the metrics scraped once a second. After it come the lines `first` and `last`; the
-process answers None to each once it is done, and scrapes every second in between. It writes each
-scrape to a file at once, so that scrapes outlive every process.
+ScrapeOrder has the metrics scraped once a second. After it come the messages `first` and `last`;
+the process answers None to each once it is done, and scrapes every second in between: the sources
+that a message between them has, once one came. It writes each scrape to a file at once, so that
+scrapes outlive every process.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from msgspec import structs
 from loadgen.config.settings import RunSettings
 from loadgen.config.user_behavior import EarlyEnd
 from loadgen.engines.sim.prefix_cache import BLOCK
-from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.errors import BadInput, LoadgenError, Unreachable, setting
 from loadgen.metrics.server.parser import (
     CACHE_CONFIG_OF_VLLM,
     Unreadable,
@@ -46,7 +47,7 @@ from loadgen.workload import target
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 PERIOD_S = 1.0
-FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
+FLAG, AUTO, OFF = setting.server_metrics, "auto", "off"
 # The second is TensorRT-LLM's, which has JSON at the first.
 PATHS = ("/metrics", "/prometheus/metrics")
 MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
@@ -162,7 +163,8 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSourc
             raise BadInput(
                 FLAG,
                 f"{redact_user(url)!r} has a user in it",
-                "leave it out: --api-key and --header go to the host and port of --base-url",
+                f"leave it out: {setting.api_key} and {setting.header} go to the host and port of "
+                f"{setting.base_url}",
             )
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)
         usable = (
@@ -209,12 +211,15 @@ class Scraper:
         nvml: This machine's GPUs, if they are to be read.
         file: Where to write each scrape, as a line.
         last_scrapes: As in a `ScrapeOrder`.
+
+    Attributes:
+        sources: The same.
     """
 
     def __init__(
         self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO, last_scrapes: int
     ) -> None:
-        self._sources = sources
+        self.sources = sources
         self._nvml = nvml
         self._file = file
         self._last_scrapes = last_scrapes
@@ -223,7 +228,7 @@ class Scraper:
         """Scrape all sources once, and write the scrapes."""
         asked_ns = now_ns()
         gpus = self._nvml.read() if self._nvml else []
-        scrapes = await asyncio.gather(*(scrape(source, moment) for source in self._sources))
+        scrapes = await asyncio.gather(*(scrape(source, moment) for source in self.sources))
         lines = [sample.to_dict() for sample in scrapes]
         if gpus:
             lines.append({"asked_ns": asked_ns, "gpus": gpus})
@@ -315,7 +320,11 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
         await scraper.scrape(FIRST)
         child_process.answer(None)
         async with background_tasks(scraper.scrape_every_second()):
-            if not await commands.readline():
+            while line := await commands.readline():
+                if (message := child_process.decode(line)) == LAST:
+                    break
+                scraper.sources = message
+            else:
                 return False
         await scraper.scrape_last()
         return True

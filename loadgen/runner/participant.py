@@ -17,9 +17,11 @@ from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
 from loadgen.util.tasks import gather_or_cancel
+from loadgen.workload.target import Target
 
 PROGRESS_S = 0.25
 Step = Literal["check_ready", "warm_up", "connect"]
+Command = Literal["stop", "abort", "use"]
 STEPS = ("check_ready", "warm_up", "connect", "carry_out")  # in their order, after `begin`
 
 
@@ -99,6 +101,13 @@ class Participant(Protocol):
             reason: Why, for the report.
         """
 
+    def use(self, targets: tuple[Target, ...]) -> None:
+        """Send the next requests with the credentials of these targets, which else are the job's.
+
+        Args:
+            targets: As of the job.
+        """
+
     def release(self) -> None:
         """Free the memory of its processes on this machine; it takes no further step."""
         return
@@ -138,8 +147,8 @@ class Proxy(Participant):
         """
 
     @abstractmethod
-    def send(self, command: str, reason: str) -> None:
-        """Send a command, `stop` or `abort`, without waiting."""
+    def send(self, command: Command, argument: Any) -> None:
+        """Send a command with its argument, without waiting."""
 
     async def begin(self, job: Job) -> None:
         """Hand the job over, as `Participant.begin`; the server metrics of a whole run are read
@@ -179,6 +188,10 @@ class Proxy(Participant):
     def abort(self, reason: str) -> None:
         """As `Participant.abort`."""
         self.send("abort", reason)
+
+    def use(self, targets: tuple[Target, ...]) -> None:
+        """As `Participant.use`."""
+        self.send("use", targets)
 
 
 class Group(Participant):
@@ -249,6 +262,11 @@ class Group(Participant):
         """Abort all."""
         for participant in self._participants:
             participant.abort(reason)
+
+    def use(self, targets: tuple[Target, ...]) -> None:
+        """Have all use them."""
+        for participant in self._participants:
+            participant.use(targets)
 
     def release(self) -> None:
         """Release all."""

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import BALANCE, IGNORE_EOS
-from loadgen.errors import BadInput, EngineError, Unreachable
+from loadgen.config.target import AIOHTTP, BALANCE, IGNORE_EOS
+from loadgen.errors import BadInput, EngineError, Unreachable, setting
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.preflight import (
     NO_KEY,
@@ -83,16 +83,6 @@ class Server(Struct, frozen=True):
         return errors
 
 
-def request_targets(settings: RunSettings, model: str) -> tuple[target.Target, ...]:
-    """Return the target of each server that the settings name.
-
-    Args:
-        settings: The settings of the run.
-        model: The model's name in requests.
-    """
-    return tuple(target.Target.from_settings(server, model) for server in settings.apart())
-
-
 async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress: None) -> Server:
     """Probe every server that the settings name: all of them must answer, and have the model.
 
@@ -118,7 +108,7 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
         url = target.base_url(single)
         place = target.origin(url), urlsplit(url).path
         if place in places:
-            raise BadInput("--base-url", f"{url} is given twice", "name each server once")
+            raise BadInput(setting.base_url, f"{url} is given twice", "name each server once")
         places.add(place)
     probes = (_probe_one(single, on_progress) for single in server_settings)
     outcomes = await asyncio.gather(*probes, return_exceptions=True)
@@ -130,7 +120,7 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
     urls = _urls_by([server.model for server in servers], servers)
     if len(urls) > 1:
         problem = f"the servers have different ones first: {_listed(urls)}"
-        raise BadInput("--model", problem, "name one that all of them have")
+        raise BadInput(setting.model, problem, "name one that all of them have")
     return _as_one(settings, servers)
 
 
@@ -145,23 +135,23 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     named = settings.served_model_name or settings.model or target.deployment(settings)
     url = target.models_url(settings)
     reply = NO_LIST if url is None else await _first_answer(url, settings, on_progress)
-    headers = target.headers(settings)
+    headers = target.headers_of_get(settings, url or base)
     redacted = Redaction(headers)
     asks_first = settings.preflight is not False
     if reply.status in NO_KEY and not (named and secrets(headers) and asks_first):
         # A key may be for models alone: the preflight then shows whether it is accepted.
-        raise_no_key(base, Refusal.of(reply, redacted) or Refusal(reply.status, ""), headers)
+        raise_no_key(settings, Refusal.of(reply, redacted) or Refusal(reply.status, ""), headers)
     answer = reply.json()
     rows = _rows(answer) if reply.status == 200 else {}
     listed = list(rows)
     if named is None and not listed:
         problem = f"{url} lists no model (status {reply.status})"
-        raise BadInput("--model", problem, "name the model, if it is an LLM server")
+        raise BadInput(setting.model, problem, "name the model, if it is an LLM server")
     name = named or listed[0]
     simulated = any(row.get("owned_by") == OWNER for row in rows.values())
     # Not every server lists all its names: the preflight shows whether it has this one.
     if listed and name not in listed and (simulated or not asks_first):
-        field_name = "--served-model-name" if settings.served_model_name else "--model"
+        field_name = setting.served_model_name if settings.served_model_name else setting.model
         problem = f"the server at {base} has no model {name!r}"
         raise BadInput(field_name, problem, choice_of_models(listed))
     _require_models_of_classes(settings, base, listed)
@@ -218,13 +208,16 @@ def _rows(answer: Any) -> dict[str, dict[str, Any]]:
 
 
 async def _with_tokenizer(settings: RunSettings) -> RunSettings:
-    """Return settings with loadgen's own tokenizer, if that of the model is not to be had."""
+    """Return settings with tiktoken's encoding of the model, or loadgen's own tokenizer, if that
+    of the model is not to be had.
+    """
     name = settings.tokenizer
     if name is None or not settings.adapts:
         return settings
     if await asyncio.to_thread(tokenizers.is_available, name):
         return settings
-    return settings.replace(tokenizer=BUILT_IN_TOKENIZER)
+    encoding = await asyncio.to_thread(tokenizers.of_openai, settings.model or name)
+    return settings.replace(tokenizer=encoding or BUILT_IN_TOKENIZER)
 
 
 def _is_anthropic(answer: Any) -> bool:
@@ -255,14 +248,14 @@ async def _first_answer(
         is_over = time.monotonic() - begun >= limit_s
         try:
             reply = await http_client.get(
-                url, headers=target.headers(settings), route=target.route(settings)
+                url, headers=target.headers_of_get(settings, url), route=target.route(settings)
             )
         except Unreachable as error:
             if is_over and error.advises:
                 raise
             if is_over:
                 raise Unreachable(
-                    f"{error}; start the server, or name another with --base-url"
+                    f"{error}; start the server, or name another with {setting.base_url}"
                 ) from error
             note = str(error)
         else:
@@ -284,10 +277,12 @@ def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequenc
         return
     for request_class in settings.request_classes if settings.classes else ():
         if request_class.model is not None and request_class.model not in listed:
-            problem = (
-                f"{request_class.name}: the server at {base} has no model {request_class.model!r}"
+            problem = f"the server at {base} has no model {request_class.model!r}"
+            raise BadInput(
+                (setting.classes, request_class.name),
+                problem,
+                f"choose from {', '.join(map(repr, listed[:10]))}",
             )
-            raise BadInput("--class", problem, f"choose from {', '.join(map(repr, listed[:10]))}")
 
 
 def _usable(root: Any) -> str | None:
@@ -335,12 +330,14 @@ def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:
     backends = _urls_by([server.settings.backend or "" for server in servers], servers)
     if len(backends) > 1:
         problem = f"the servers have different APIs: {_listed(backends)}"
-        raise BadInput("--backend", problem, "name one that all of them have")
+        raise BadInput(setting.backend, problem, "name one that all of them have")
     omit = tuple(dict.fromkeys(name for server in servers for name in server.settings.omit))
+    compressed = any(server.settings.transport == AIOHTTP for server in servers)
     resolved = servers[0].settings.replace(
         base_url=settings.base_url,
         balance=settings.balance or BALANCE,
         continuous_usage=continuous_usage,
+        transport=AIOHTTP if compressed else settings.transport,
         omit=omit,
         ignore_eos=False if IGNORE_EOS in omit else servers[0].settings.ignore_eos,
     )

@@ -12,7 +12,7 @@ import orjson
 
 from loadgen.config.load import CACHE, COLD
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Unreachable, setting
 from loadgen.metrics.records.trailer import Moment, ServerCall
 from loadgen.util import http_client
 from loadgen.util.http_client import Reply
@@ -38,7 +38,7 @@ TIMEOUT_S = 3600.0  # the profiler of a large model writes its traces for many m
 POLL_S = 0.5
 PROFILER_REMEDY = (
     "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or "
-    "leave --profile out"
+    f"leave {setting.profile} out"
 )
 REMEDY = "see the server's log, or leave the call out"
 
@@ -83,10 +83,7 @@ class ServerCalls:
     def __init__(self, settings: RunSettings, running: Callable[[], float | None] | None) -> None:
         self._settings = settings
         self._running = running
-        self._headers = {
-            target.base_url(server): target.headers(server) for server in settings.apart()
-        }
-        self._servers = tuple(self._headers)
+        self._servers = {target.base_url(server): server for server in settings.apart()}
         self._profiled: list[str] = []  # whose profiler is running
         self._waiting: asyncio.Task[None] | None = None
         self._flush = CacheFlush(partial(self._send, "before"))
@@ -103,13 +100,13 @@ class ServerCalls:
         if threshold is not None and self._running is None:
             problem = "no server reports how many requests it runs"
             raise BadInput(
-                "--profile-batch-threshold",
+                setting.profile_batch_threshold,
                 problem,
-                "leave it out, or name metrics with --server-metrics",
+                f"leave it out, or name metrics with {setting.server_metrics}",
             )
         await self.empty_caches()
         for path in self._settings.call_before:
-            _refuse_failed(await self._post("before", self._servers, path))
+            _refuse_failed(await self._post("before", [*self._servers], path))
         if threshold is not None and self._running is not None:
             import aiohttp  # noqa: F401 - before the clock starts, since the first call comes during the load
 
@@ -149,7 +146,7 @@ class ServerCalls:
         await asyncio.shield(asyncio.ensure_future(self._stop_profiler("during")))
 
     async def _start_profiler(self, moment: Moment) -> Sequence[ServerCall]:
-        servers = [url.rstrip("/") for url in self._settings.profile_url] or self._servers
+        servers = [url.rstrip("/") for url in self._settings.profile_url] or [*self._servers]
         body = self._settings.profile_body
         calls = await self._post(
             moment, servers, START, b"" if body is None else orjson.dumps(body)
@@ -180,9 +177,13 @@ class ServerCalls:
     ) -> Answer:
         url = server + path
         begun = time.monotonic()
-        measured = (url for url in self._servers if target.origin(url) == target.origin(server))
         # Credentials go to the measured servers alone.
-        headers = self._headers.get(next(measured, ""), {})
+        measured = (
+            target.headers(alone)
+            for base, alone in self._servers.items()
+            if target.origin(base) == target.origin(server)
+        )
+        headers = next(measured, {})
         reply = None
         error = None
         try:
@@ -287,6 +288,8 @@ def _refuse_failed(calls: Sequence[ServerCall]) -> None:
     for call in calls:
         if call.error is not None:
             field, remedy = (
-                ("--profile", PROFILER_REMEDY) if START in call.url else ("--call-before", REMEDY)
+                (setting.profile, PROFILER_REMEDY)
+                if START in call.url
+                else (setting.call_before, REMEDY)
             )
             raise BadInput(field, f"POST {call.error}", remedy)

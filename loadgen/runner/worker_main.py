@@ -2,7 +2,7 @@
 
 `python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a
 participant, each a name and arguments. Each step is answered with the progress after it, and with
-its result or its error. ("stop", reason) and ("abort", reason) may come at any time and have no
+its result or its error. A `Command` and its argument may come at any time and have no
 answer. In between the process sends its progress several times a second, as long as the other side
 reads it.
 """
@@ -78,10 +78,8 @@ async def handle_commands(
     """
     while line := await commands.readline():
         match child_process.decode(line):
-            case "stop", reason:
-                runner.stop(reason)
-            case "abort", reason:
-                runner.abort(reason)
+            case ("stop" | "abort" | "use") as command, argument:
+                getattr(runner, command)(argument)
             case step if step[0] in STEPS:
                 steps.put_nowait(step)
             case message:

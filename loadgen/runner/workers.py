@@ -9,7 +9,7 @@ from typing import Any
 from loadgen.config.settings import RunSettings
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import Progress
-from loadgen.runner.participant import Group, Participant, Proxy
+from loadgen.runner.participant import Command, Group, Participant, Proxy
 from loadgen.util import machine
 from loadgen.util.child_process import ChildProcess
 
@@ -51,9 +51,9 @@ class WorkerProxy(Proxy):
         )
         raise WorkerDied(name, await self._child.wait_ended())
 
-    def send(self, command: str, reason: str) -> None:
+    def send(self, command: Command, argument: Any) -> None:
         """Send a command; a process that does not end upon `abort` is killed."""
-        self._child.send((command, reason))
+        self._child.send((command, argument))
         if command == "abort":
             asyncio.get_running_loop().call_later(PATIENCE_S, self._child.kill)
 

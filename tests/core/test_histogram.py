@@ -4,7 +4,6 @@ import base64
 import json
 import pickle
 import struct
-import sys
 import zlib
 from array import array
 
@@ -347,13 +346,6 @@ def test_an_empty_histogram_is_empty_in_hdrhistogram():
     assert (hdr.get_total_count(), hdr.get_min_value(), hdr.get_max_value()) == (0, 0, 0)
     assert hdr.record_value(5)
     assert hdr.get_min_value() == 5
-
-
-def test_without_the_package_its_name_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "hdrh.histogram", None)
-    with pytest.raises(BadInput, match=r"histogram\(\): .*; pip install hdrhistogram"):
-        Histogram().to_hdr()
-    assert Histogram.from_dict(histogram_of([5]).to_dict()) == histogram_of([5])
 
 
 def test_a_histogram_that_was_saved_before_is_read():

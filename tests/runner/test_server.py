@@ -145,6 +145,13 @@ async def test_loadgens_own_tokenizer_replaces_one_that_is_not_to_be_had(
     assert await tokenizer(answers, None, **{"adapt": True} | given) == expected
 
 
+async def test_an_encoding_of_tiktoken_goes_before_loadgens_own_tokenizer(answers, monkeypatch):
+    monkeypatch.setattr(server.tokenizers, "is_available", lambda name: False)
+    monkeypatch.setattr(server.tokenizers, "of_openai", "tiktoken:of_{}".format)
+    monkeypatch.setattr(server.asyncio, "to_thread", asyncio.to_thread, raising=False)
+    assert await tokenizer(answers, None, adapt=True) == "tiktoken:of_m"
+
+
 @pytest.mark.parametrize(
     ("owner", "simulated"), [(server.OWNER, True), ("loadgen", False), ("vllm", False)]
 )

@@ -4,14 +4,17 @@ Each tool has a table of its flags, and a function that reads those that mean so
 What is not the same is said: nothing is translated in silence.
 """
 
+import json
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
+from typing import Any
 
 from loadgen.cli.compat import OLD_DATASET, TRANSLATED
 from loadgen.cli.translate import shell_words
 from loadgen.cli.translate.aiperf import AIPERF, GENAI
+from loadgen.cli.translate.engine_scripts import SGLANG, VLLM_OFFLINE, VLLM_SERVING
 from loadgen.cli.translate.evalscope import EVALSCOPE
 from loadgen.cli.translate.flag_table import Given, Tool, apply, read
 from loadgen.cli.translate.guidellm import GUIDELLM
@@ -19,18 +22,17 @@ from loadgen.cli.translate.inference_perf import INFERENCE_PERF
 from loadgen.cli.translate.llmperf import LLMPERF
 from loadgen.cli.translate.shell_words import Operator
 from loadgen.cli.translate.translation import Translation, read_yaml
-from loadgen.cli.translate.vllm_scripts import VLLM_OFFLINE, VLLM_SERVING
 from loadgen.errors import BadInput
 
 TOOLS = dict(
     zip(TRANSLATED, (AIPERF, GENAI, GUIDELLM, INFERENCE_PERF, EVALSCOPE, LLMPERF), strict=True)
 )
-KNOWN = (*TOOLS.values(), VLLM_OFFLINE, VLLM_SERVING)
+KNOWN = (*TOOLS.values(), VLLM_OFFLINE, VLLM_SERVING, SGLANG)
 PROFILES = ("constant", "poisson", "concurrent", "synchronous", "throughput", "sweep")
 OR_TRANSLATE = "or give the whole command to `loadgen translate`"
 REMEDY = (
-    "give a whole command of AIPerf, genai-perf, guidellm, evalscope perf, llmperf or vLLM in "
-    "quotes, or a file of inference-perf or guidellm"
+    "give a whole command of AIPerf, genai-perf, guidellm, evalscope perf, llmperf, vLLM or "
+    "SGLang in quotes, or a file of inference-perf or guidellm"
 )
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
@@ -45,9 +47,11 @@ def translate(text: str) -> Translation:
         BadInput: It is no command or file of a known tool.
     """
     content = _content(text)
-    if (tool := _tool_of_file(content)) is not None:
-        return _of_file(tool, content)
-    words = shell_words.split(content)
+    settings = _settings(content)
+    tool = next((tool for tool in KNOWN if settings.keys() & {*tool.file_keys}), None)
+    if tool is not None:
+        return _of_file(tool, settings)
+    words = _innermost(shell_words.split(content))
     found = _command(words)
     if found is None and (typed := _container(words)):
         return _of_words(GUIDELLM, typed, Translation(GUIDELLM.title, typed))
@@ -129,8 +133,8 @@ def _is_settings(word: str) -> bool:
     return word.endswith((".yaml", ".yml", ".json")) and Path(word).is_file()
 
 
-def _of_file(tool: Tool, text: str) -> Translation:
-    values = {} if tool.in_file is None else tool.in_file(text)
+def _of_file(tool: Tool, settings: dict[str, Any]) -> Translation:
+    values = {} if tool.in_file is None else tool.in_file(json.dumps(settings, default=str))
     return _translated(tool, Given(values), Translation(tool.title, values))
 
 
@@ -154,14 +158,18 @@ def _content(text: str) -> str:
         raise BadInput("command", f"{text}: {error}", "name a readable text file") from error
 
 
-def _tool_of_file(text: str) -> Tool | None:
-    """Return the tool whose settings a YAML file has, or None."""
+def _settings(text: str) -> dict[str, Any]:
+    """Return the settings in a YAML file, also those in a ConfigMap or in the values of a chart;
+    none of another text.
+    """
     if not re.search(r"^\s*\w+:", text, re.MULTILINE) or "\n" not in text:
-        return None
+        return {}
     root = read_yaml(text)
-    if not isinstance(root, dict):
-        return None
-    return next((tool for tool in KNOWN if root.keys() & {*tool.file_keys}), None)
+    if isinstance(root, dict) and root.get("kind") == "ConfigMap":
+        root = next(map(read_yaml, root["data"].values()))
+    if isinstance(root, dict) and isinstance(root.get("config"), dict):
+        root = root["config"]
+    return root if isinstance(root, dict) else {}
 
 
 def _container(words: Sequence[str]) -> list[str]:
@@ -173,6 +181,18 @@ def _container(words: Sequence[str]) -> list[str]:
         if re.match("GUIDELLM_[A-Z]", match[1])
     ]
     return [word for name, value in flags for word in (f"--{name}", value)]
+
+
+def _innermost(words: list[str]) -> list[str]:
+    """Return the words of a command that is one word of these, as in `bash -c '...'` or X='...';
+    else these.
+    """
+    for word in words if _command(words) is None else ():
+        assignment = ASSIGNMENT.fullmatch(word)
+        inner = shell_words.split(assignment[2] if assignment else word)
+        if _command(inner) is not None:
+            return inner
+    return words
 
 
 def _command(words: Sequence[str]) -> tuple[Tool, int, int] | None:

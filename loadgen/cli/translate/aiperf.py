@@ -54,6 +54,10 @@ def finish(given: Given, result: Translation, *, genai_perf: bool = False) -> No
         result.put("--disable-stream")
     if headers := given.all("--header"):
         result.put("--header", *(re.sub(r":\s*", "=", header, count=1) for header in headers))
+    first, *others = result.value("--model").split(",")
+    if others:
+        result.block("several models: one is sent in each request; write a `--class` for each")
+        result.put("--model", first)
     result.body(fields)
     maximum = next((str(fields[name]).removeprefix("\1") for name in LENGTHS if name in fields), "")
     aiperf_data.translate(given, result, api, maximum)
@@ -141,6 +145,9 @@ def _ends(given: Given, result: Translation, slots: str, rate: str, *, genai_per
     if count:  # loadgen counts the texts of requests that have several
         texts = result.value("--random-batch-size") or "1"
         result.put("--num-prompts", count if texts == "1" else product(count, texts))
+    elif "--conversation-num" in given and result.value("--turns") == "all":
+        result.block("--conversation-num counts conversations, whose turns are not known here")
+        result.put("--num-prompts", given.get("--conversation-num"))
     elif "--conversation-num" in given:
         result.put("--num-prompts", product(given.get("--conversation-num"), given.get(TURNS, "1")))
     elif genai_perf and (windows or "--service-kind" in given) and not time:

@@ -150,9 +150,12 @@ def _rows(given: Given, result: Translation, kind: str, path: str, maximum: str)
     if kind not in ("single_turn", "multi_turn"):
         result.block(f"--custom-dataset-type {kind}: convert it to the rows of jsonl")
     answers = _lengths(given, maximum)[1]
+    if ":" in answers:
+        result.block(f"answers of the lengths {answers} to the rows of a file: all have one length")
+        answers = answers.split(":")[1]
     if answers:
         result.put("--custom-output-len", answers)
-    else:
+    elif result.value("--backend") not in POOLING:
         result.unbounded()
 
 

@@ -32,7 +32,9 @@ APIS = {
     "embeddings": "openai-embeddings",
     "/pooling": "vllm-pooling",
 }
+FORMS = {CHAT: "chat_completions", COMPLETIONS: "text_completions"}  # of the body, in 0.3
 CAP = "512"
+COLUMNS = ("text_column", "prompt_column", "prompt")
 TRACES = ("trace_synthetic", "mooncake")
 TRACE_COLUMNS = {
     "time": "timestamp_column",
@@ -65,7 +67,7 @@ def finish(given: Given, result: Translation) -> None:
     if form and str(form) not in APIS:
         result.block(f"requests of {form} are not supported")
     result.serve([str(backend.get("target") or given.get("--target"))], api)
-    _backend(backend, result)
+    _backend(backend, result, api)
     _named(given, result, api, new=new, old=old)
     profile = _fields(given.get("--profile", "sweep"))
     _data(given, result, api)
@@ -96,7 +98,7 @@ def _fields(text: str) -> dict[str, Any]:
     return fields
 
 
-def _backend(fields: Mapping[str, Any], result: Translation) -> None:
+def _backend(fields: Mapping[str, Any], result: Translation, api: str) -> None:
     if "model" in fields:
         result.put("--model", str(fields["model"]))
     if "api_key" in fields:
@@ -112,7 +114,8 @@ def _backend(fields: Mapping[str, Any], result: Translation) -> None:
         result.put("--header", *(f"{name}={value}" for name, value in headers.items()))
     extras = fields.get("extras") or {}
     result.body(extras.get("body", extras) if isinstance(extras, dict) else {})
-    result.body(fields.get("extra_body") or {})
+    body = fields.get("extra_body") or {}
+    result.body(body.get(FORMS.get(api, ""), {}) if body.keys() & {*FORMS.values()} else body)
     if str(fields.get("kind", "openai_http")) not in ("openai_http", "openai"):
         result.put("--engine", "vllm")
         result.block(
@@ -242,7 +245,8 @@ def _file(given: Given, result: Translation, data: Mapping[str, Any]) -> None:
     for key, flag in (("split", "--hf-split"), ("name", "--hf-subset")):
         if key in options:
             result.put(flag, str(options[key]))
-    if column := columns.get("text_column") or columns.get("prompt"):
+    columns = options | columns
+    if column := next((columns[key] for key in COLUMNS if key in columns), None):
         result.put("--hf-column", f"prompt={column}")
     result.unbounded()
     result.differ("output-column", "a row's output_tokens_count is its maximum in guidellm")

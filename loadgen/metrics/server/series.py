@@ -58,6 +58,15 @@ class ScrapeOrder(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     cache_block: CacheBlock | None = None
 
+    def with_headers(self, headers: Mapping[str, dict[str, str]]) -> tuple[Source, ...]:
+        """Return the sources with other headers, by the base URL of the server; those that are sent
+        no credentials stay as they are.
+        """
+        return tuple(
+            structs.replace(source, headers=headers[source.target]) if source.headers else source
+            for source in self.sources
+        )
+
 
 class WithTtft(Struct, frozen=True, kw_only=True):
     """Values with a server's histogram of TTFT, to JSON and back.

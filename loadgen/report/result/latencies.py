@@ -301,7 +301,7 @@ class HistogramCounts(Struct, frozen=True, kw_only=True):
         """Decode the histogram as one of the package hdrhistogram.
 
         Raises:
-            BadInput: The numbers do not agree with each other, or the package is not installed.
+            BadInput: The numbers do not agree with each other.
         """
         return self.recorded().to_hdr()
 

@@ -78,6 +78,12 @@ def call_lines(result: RunResult) -> Iterator[str]:
         yield f"Calls to the server: {', '.join(calls)}"
 
 
+def key_lines(result: RunResult) -> Iterator[str]:
+    """Write how often the key was renewed; nothing where it was not."""
+    if count := result.key_renewals:
+        yield f"API key: renewed {plural(count, 'time')} during the run"
+
+
 def cache_lines(result: RunResult) -> Iterator[str]:
     """Write what was done to the cache, what it gave back, and what it could; nothing where none
     of it is known.
@@ -93,7 +99,7 @@ def cache_lines(result: RunResult) -> Iterator[str]:
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the prefix cache, the calls, then the metrics of the server, or that there are none."""
-    if notes := [*cache_lines(result), *call_lines(result)]:
+    if notes := [*cache_lines(result), *call_lines(result), *key_lines(result)]:
         yield Items.of(notes)
     metrics = result.server
     if metrics is None:

@@ -72,31 +72,31 @@ def rst_together(request: Request, count: int = 100) -> Steps:
 
 @fault
 def connection_close(request: Request) -> Steps:
-    """Answers well, and says that it closes the connection, which it does."""
+    """Says that it closes the connection, which it does."""
     return [*good(request, b"Connection: close"), Step.CLOSE]
 
 
 @fault
 def keep_alive(request: Request, seconds: int = 1) -> Steps:
-    """Answers well, and says that it keeps the connection for NUMBER seconds."""
+    """Says that it keeps the connection for NUMBER seconds."""
     return good(request, b"Keep-Alive: timeout=%d" % seconds)
 
 
 @fault
 def close_after(request: Request) -> Steps:
-    """Answers well, promises to keep the connection, and closes it."""
+    """Promises to keep the connection, and closes it."""
     return [*good(request), Step.CLOSE]
 
 
 @fault
 def close_on_reuse(request: Request) -> Steps:
-    """Answers well, and closes the connection as its next request arrives."""
+    """Closes the connection as its next request arrives."""
     return [*good(request), Step.NEXT_REQUEST, Step.CLOSE]
 
 
 @fault
 def after_end(request: Request) -> Steps:
-    """Answers well, and sends a second, unrequested response with the end of it."""
+    """Sends a second, unrequested response with the end of it."""
     return [
         *good(request)[:-1],
         LAST_CHUNK + b"HTTP/1.1 500 Unrequested\r\nContent-Length: 0\r\n\r\n",

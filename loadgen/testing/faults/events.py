@@ -152,7 +152,7 @@ always("role-only", "Sends role and finish reason, and no token.", *ROLE_ONLY)
 
 @fault
 def reasoning(request: Request) -> Steps:
-    """Answers well, reasoning first: two tokens of it."""
+    """Sends reasoning first: two tokens of it."""
     answer = GoodAnswer.to(request)
     thoughts = [delta(reasoning=" so"), delta(reasoning_content=" then")]
     return streaming(answer.role, *thoughts, *answer.tokens, answer.finish, DONE)
@@ -160,7 +160,7 @@ def reasoning(request: Request) -> Steps:
 
 @fault
 def tool_calls(request: Request) -> Steps:
-    """Answers well, with the arguments of a tool's call instead of text."""
+    """Sends the arguments of a tool's call instead of text."""
     name = delta(
         tool_calls=[{"index": 0, "id": "call", "function": {"name": "find", "arguments": ""}}]
     )
@@ -170,13 +170,13 @@ def tool_calls(request: Request) -> Steps:
 
 @fault
 def usage_end(request: Request) -> Steps:
-    """Answers well, with token counts at the end, requested or not."""
+    """Sends token counts at the end, requested or not."""
     return streaming(*GoodAnswer.to(request).events(with_usage=True))
 
 
 @fault
 def usage_each(request: Request) -> Steps:
-    """Answers well, and tells the counts of tokens so far with each of them."""
+    """Sends the counts of tokens so far with each of them."""
     answer = GoodAnswer.to(request)
     counted = []
     for number in range(request.tokens):
@@ -189,14 +189,14 @@ def usage_each(request: Request) -> Steps:
 
 @fault
 def usage_absent(request: Request) -> Steps:
-    """Answers well, without token counts, requested or not."""
+    """Sends no token counts, requested or not."""
     answer = GoodAnswer.to(request)
     return streaming(answer.role, *answer.tokens, answer.uncounted, answer.done)
 
 
 @fault
 def many_tokens(request: Request, tokens: int = 3) -> Steps:
-    """Answers well, NUMBER tokens in each event."""
+    """Sends NUMBER tokens in each event."""
     answer = GoodAnswer.to(request)
     size = max(1, tokens)
     groups = [min(size, request.tokens - start) for start in range(0, request.tokens, size)]
@@ -211,19 +211,19 @@ def many_tokens(request: Request, tokens: int = 3) -> Steps:
 
 @fault
 def one_segment(request: Request) -> Steps:
-    """Answers well, all of the response in one write."""
+    """Sends all of the response in one write."""
     return [streamed(good_body(request), BLOCK)]
 
 
 @fault
 def byte_by_byte(request: Request) -> Steps:
-    """Answers well, each byte in a write of its own."""
+    """Sends each byte in a write of its own."""
     return (bytes([byte]) for byte in streamed(good_body(request)))
 
 
 @fault
 def split_utf8(request: Request) -> Steps:
-    """Answers well, each write ending inside a character of several bytes."""
+    """Ends each write inside a character of several bytes."""
     data = streamed(
         b"".join([*(delta(content=" é€😀") for _ in range(request.tokens)), delta("stop"), DONE]),
         BLOCK,
@@ -234,44 +234,44 @@ def split_utf8(request: Request) -> Steps:
         data = data[cut:]
 
 
-written("cr", "Answers well, with lines that end in CR.", b"\n", b"\r")
-written("crlf", "Answers well, with lines that end in CRLF.", b"\n", b"\r\n")
+written("cr", "Sends lines that end in CR.", b"\n", b"\r")
+written("crlf", "Sends lines that end in CRLF.", b"\n", b"\r\n")
 
 
 @fault
 def bom(request: Request) -> Steps:
-    """Answers well, after a byte order mark."""
+    """Sends a byte order mark first."""
     return [streamed(b"\xef\xbb\xbf" + good_body(request))]
 
 
 @fault
 def comments(request: Request) -> Steps:
-    """Answers well, with comments and other fields between events."""
+    """Sends comments and other fields between events."""
     events = GoodAnswer.to(request).events(with_usage=True)
     return streaming(*(b": ping\n\nevent: message\nid: 7\nretry: 10\n" + data for data in events))
 
 
-SEVERAL_LINES = "Answers well, with events whose data is spread over several lines."
+SEVERAL_LINES = "Sends events whose data is spread over several lines."
 written("multi-line", SEVERAL_LINES, b',"choices"', b'\ndata: ,"choices"')
-written("no-space", "Answers well, with `data:` and no space after it.", b"data: ", b"data:")
+written("no-space", "Sends `data:` and no space after it.", b"data: ", b"data:")
 
 
 @fault
 def no_blank_line(request: Request) -> Steps:
-    """Answers well, but no blank line ends the last event, which has the finish reason."""
+    """Ends the last event, which has the finish reason, without a blank line."""
     answer = GoodAnswer.to(request)
     return streaming(answer.role, *answer.tokens, answer.finish.removesuffix(b"\n\n"))
 
 
 @fault
 def long_line(request: Request, size: int = 1_000_000) -> Steps:
-    """Answers well, with one line of NUMBER bytes of text."""
+    """Sends one line of NUMBER bytes of text."""
     return [streamed(delta(content="x" * size) + delta("stop") + DONE, BLOCK)]
 
 
 @fault
 def many_events(request: Request, count: int = 100_000) -> Steps:
-    """Answers well, with NUMBER events, many in a write."""
+    """Sends NUMBER events, many in a write."""
     token = delta(content=" a")
     at_once = BLOCK // len(token)
     yield STREAM
@@ -295,7 +295,7 @@ def bad_json(request: Request) -> Steps:
 
 @fault
 def null_delta(request: Request) -> Steps:
-    """Answers well, with an event whose delta is null."""
+    """Sends an event whose delta is null."""
     return with_odd(request, event(choices=[{"index": 0, "delta": None, "finish_reason": None}]))
 
 

@@ -34,14 +34,14 @@ def _begun(request: Request, then: bytes) -> Steps:
 
 @fault
 def length(request: Request) -> Steps:
-    """Answers well, framed by Content-Length."""
+    """Frames its answer by Content-Length."""
     data = good_body(request)
     return [_head_of(len(data)), data]
 
 
 @fault
 def until_close(request: Request) -> Steps:
-    """Answers well, framed by the end of the connection."""
+    """Frames its answer by the end of the connection."""
     return [HEAD + b"\r\n", good_body(request), Step.CLOSE]
 
 
@@ -66,7 +66,7 @@ def long_chunk(request: Request) -> Steps:
 
 @fault
 def cut_chunking(request: Request, size: int = 7) -> Steps:
-    """Answers well, in chunks of NUMBER bytes that fit no event."""
+    """Sends chunks of NUMBER bytes that fit no event."""
     return [streamed(good_body(request), max(1, size))]
 
 
@@ -86,7 +86,7 @@ def long_length(request: Request) -> Steps:
 
 @fault
 def gzip(request: Request) -> Steps:
-    """Answers well, compressed although that was not requested."""
+    """Compresses its answer, although that was not requested."""
     return [GZIP + chunked(gz.compress(good_body(request)), 20)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from loadgen.core.dialect import Dialect
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.prompt import Prompt
 
 # Settings that are fields of every request.
@@ -61,6 +61,8 @@ class Api(Struct, frozen=True):
         takes_token_ids: Whether a prompt may be token ids in place of a text.
         key_header: The header with the API key, beside the bearer token; None: there is none.
         adapter_field: The field of a body that names a LoRA adapter.
+        sign: Makes the headers that each request alone has, such as a signature, when it is sent,
+            of its method, URL and body; None: there are none.
     """
 
     path: str
@@ -77,6 +79,7 @@ class Api(Struct, frozen=True):
     takes_images: bool = False
     takes_token_ids: bool = False
     adapter_field: str = "model"
+    sign: Callable[[str, str, bytes], Mapping[str, str]] | None = None
 
 
 def messages_of(prompt: Prompt) -> list[Fields]:
@@ -97,7 +100,9 @@ def text_of(prompt: Prompt) -> str:
     """
     if prompt.messages:
         problem = "its prompts are chats, and this API takes no messages"
-        raise BadInput("--dataset-name", problem, "use a chat endpoint: --backend openai-chat")
+        raise BadInput(
+            setting.dataset_name, problem, f"use a chat endpoint: {setting.backend} openai-chat"
+        )
     refuse_several(prompt)
     return prompt.text
 
@@ -119,5 +124,5 @@ def refuse_several(prompt: Prompt) -> None:
     """
     if prompt.texts:
         problem = "its prompts are several texts each, and this API takes one"
-        remedy = "use --backend openai-embeddings, or another API that takes them"
-        raise BadInput("--dataset-name", problem, remedy)
+        remedy = f"use {setting.backend} openai-embeddings, or another API that takes them"
+        raise BadInput(setting.dataset_name, problem, remedy)

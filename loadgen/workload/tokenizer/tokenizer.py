@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
+from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER, TIKTOKEN
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput, first_line
+from loadgen.errors import BadInput, first_line, setting
 from loadgen.workload.files import cache, hub
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loadgen.workload.tokenizer.gguf_file import GgufTokenizer
 
-TOKENIZER = "--tokenizer"
+TOKENIZER = setting.tokenizer
 FILE = "tokenizer.json"
 VERSION = 1  # of the cached sizes
 GGUF = ".gguf"
@@ -168,10 +168,12 @@ def tokenizer_of(settings: RunSettings) -> Tokenizer:
         raise BadInput(
             TOKENIZER,
             problem,
-            "give one, or send ready prompts: --dataset-name jsonl, csv or custom",
+            f"give one, or send ready prompts: {setting.dataset_name} jsonl, csv or custom",
         )
     if name is None:
-        raise BadInput(TOKENIZER, "is missing, and so is --model", f"give a {FILE} or a hub name")
+        raise BadInput(
+            TOKENIZER, f"is missing, and so is {setting.model}", f"give a {FILE} or a hub name"
+        )
     return load(name)
 
 
@@ -201,10 +203,10 @@ class LazyTokenizer:
                 self._loaded = tokenizer_of(self._settings)
             except BadInput as error:
                 remedy = (
-                    f"{error.remedy}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
+                    f"{error.texts[1]}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
                     "then counts tokens"
                 )
-                raise BadInput(error.field, error.problem, remedy) from error
+                raise BadInput(error.path, error.texts[0], remedy) from error
         return self._loaded
 
     def provenance(self) -> dict[str, Any]:
@@ -238,7 +240,8 @@ def tokenizer_file(settings: RunSettings) -> Path | None:
 
 
 def load(name: str) -> Tokenizer:
-    """Load a tokenizer from a tokenizer.json, a folder, a .gguf file, or by its name on the hub.
+    """Load a tokenizer from a tokenizer.json, a folder, a .gguf file, by its name on the hub, or
+    an encoding of tiktoken.
 
     A tokenizer.json is read as it is. Only a folder, or a model of the hub, without one needs
     `transformers`, which is slow to import and replaces parts of some tokenizers.
@@ -249,6 +252,8 @@ def load(name: str) -> Tokenizer:
     """
     if name == BUILT_IN_TOKENIZER:
         return _from_file(_built_in(), name)
+    if name.startswith(TIKTOKEN):
+        return _from_tiktoken(name)
     path = checked_path(name)
     if path is None:
         return _from_hub(name)
@@ -275,6 +280,13 @@ def is_available(name: str) -> bool:
         return checked_path(name) is not None or bool(_from_hub(name))
     except BadInput:
         return False
+
+
+def of_openai(model: str) -> str | None:
+    """Return the value of --tokenizer for a model of OpenAI's, as `tiktoken_encoding.of_model`."""
+    from loadgen.workload.tokenizer import tiktoken_encoding
+
+    return tiktoken_encoding.of_model(model)
 
 
 def _built_in() -> Path:
@@ -324,6 +336,15 @@ def _from_file(path: Path, name: str) -> Tokenizer:
             raise BadInput(TOKENIZER, problem, "give that of the served model") from error
 
     return Tokenizer(parse, name, sha256, path.parent)
+
+
+def _from_tiktoken(name: str) -> Tokenizer:
+    from tokenizers import Tokenizer as Core
+
+    from loadgen.workload.tokenizer import tiktoken_encoding
+
+    content = tiktoken_encoding.tokenizer_json(name)
+    return Tokenizer(lambda: Core.from_buffer(content), name, hashlib.sha256(content).hexdigest())
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:

@@ -15,8 +15,8 @@ from loadgen.features import capture
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
-from loadgen.runner.server import request_targets
 from loadgen.testing.faulty import HEADER, Faulty, serving
+from loadgen.workload.target import request_targets
 from tests.helpers.fault_runs import carried_out, job, recorded, run
 from tests.helpers.scripted_server import GOOD, chatting
 from tests.helpers.scripted_server import serving as scripted

@@ -110,6 +110,8 @@ def test_the_wheel_works_where_it_is_installed(wheel: Path, tmp_path: Path) -> N
         "-m",
         "loadgen",
         "run",
+        "--engine",
+        "sim",
         "--num-prompts",
         "5",
         "--max-concurrency",

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.helpers.endpoint_guide import BLOCKS
 from tests.helpers.source import ROOT
 
 DATASET = ROOT / "examples" / "custom_dataset.py"
+SIGV4 = ROOT / "examples" / "sigv4"
 TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
 PROJECT = """
 [build-system]
@@ -62,12 +64,14 @@ def installed(files: dict[str, str], folder: Path) -> str:
     return str(site)
 
 
-def measured(site: str, folder: Path, *flags: str) -> dict[str, Any]:
+def measured(
+    site: str, folder: Path, *flags: str, env: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return the result of `loadgen run` where the package is installed."""
     done = subprocess.run(
         [sys.executable, "-m", "loadgen", "run", "--json", *flags],
         cwd=folder,
-        env=environment() | {"PYTHONPATH": f"{site}:{ROOT}"},
+        env=environment() | {"PYTHONPATH": f"{site}:{ROOT}"} | {**(env or {})},
         capture_output=True,
         text=True,
         timeout=60,
@@ -81,7 +85,7 @@ def measured(site: str, folder: Path, *flags: str) -> dict[str, Any]:
 @pytest.mark.timeout(300)
 def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
     files = {DATASET.name: DATASET.read_text(), "pyproject.toml": PROJECT}
-    flags = "--dataset-name sums --num-prompts 5 --rate 100 --dataset-arg digits=9"
+    flags = "--engine sim --dataset-name sums --num-prompts 5 --rate 100 --dataset-arg digits=9"
     result = measured(installed(files, tmp_path), tmp_path, *flags.split())
     assert result["completed"] == 5
     assert result["loadgen"]["provenance"]["settings"]["dataset_arg"] == ["digits=9"]
@@ -140,3 +144,48 @@ def test_the_api_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
         server.shutdown()
     assert (result["backend"], result["completed"], result["total_output_tokens"]) == ("tgi", 5, 15)
     assert result["loadgen"]["finish_reasons"] == {"length": 5}
+
+
+class Signed(http.server.BaseHTTPRequestHandler):
+    """A server that answers signed requests alone, with one token."""
+
+    protocol_version = "HTTP/1.1"
+    credential = re.compile(
+        r"AWS4-HMAC-SHA256 Credential=id/\d{8}/us-west-2/bedrock/aws4_request, "
+        r"SignedHeaders=host;x-amz-date, Signature=[0-9a-f]{64}"
+    )
+
+    def do_GET(self) -> None:
+        self._reply(b'{"data": [{"id": "m"}]}')
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        choice = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        event = json.dumps({"choices": [choice], "usage": usage})
+        self._reply(f"data: {event}\n\ndata: [DONE]\n\n".encode(), "text/event-stream")
+
+    def log_message(self, *args: Any) -> None:
+        """Keep the test's output free of requests."""
+
+    def _reply(self, body: bytes, kind: str = "application/json") -> None:
+        is_signed = self.credential.fullmatch(self.headers.get("Authorization", ""))
+        self.send_response(200 if is_signed else 403)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.mark.timeout(300)
+def test_the_api_of_the_example_signs_all_requests(tmp_path: Path) -> None:
+    site = installed({path.name: path.read_text() for path in SIGV4.iterdir()}, tmp_path)
+    keys = {"ACCESS_KEY_ID": "id", "SECRET_ACCESS_KEY": "secret", "REGION": "us-west-2"}
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Signed) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        flags = f"--backend aws-chat --base-url {url} --num-prompts 5 --tokenizer built-in".split()
+        env = {f"AWS_{name}": value for name, value in keys.items()}
+        result = measured(site, tmp_path, *flags, env=env)
+        server.shutdown()
+    assert (result["backend"], result["completed"]) == ("aws-chat", 5)

@@ -235,10 +235,11 @@ async def _reply(target: Target, question: Question) -> str:
         "temperature": 0,
         "seed": 0,
     }
+    request = orjson.dumps(body | template_options(target.fields))
     reply = await http_client.send_json(
         target.url,
-        orjson.dumps(body | template_options(target.fields)),
-        headers=target.headers,
+        request,
+        headers=target.headers | target.signature(request),
         route=target.route,
         timeout_s=ANSWER_S,
     )

@@ -1,5 +1,10 @@
-"""vLLM's own scripts: older releases of its benchmark of servers, and the offline ones."""
+"""Scripts of engines: older releases of vLLM's benchmark of servers, the offline ones, and
+SGLang's bench_serving.
+"""
 
+from collections.abc import Iterable
+
+from loadgen.cli import compat
 from loadgen.cli.translate.flag_table import (
     NONE,
     SOME,
@@ -51,6 +56,8 @@ OFFLINE: tuple[Flag, ...] = (
 
 def serving(given: Given, result: Translation) -> None:
     """Translate a command of an older vLLM: today's flags are passed on."""
+    others = [name for name in given if not any(flag.is_named(name) for flag in SERVING)]
+    _pass_on(others, given, result, compat.NO_TOOL)
     for name in given:
         values = given.all(name)
         if name == "--dataset":
@@ -58,7 +65,7 @@ def serving(given: Given, result: Translation) -> None:
             result.put("--dataset-path", *values)
         elif name == "--best-of":
             result.body({"best_of": int(values[-1]) if values[-1].isdigit() else values[-1]})
-        elif name == "--backend" or not any(flag.is_named(name) for flag in SERVING):
+        elif name == "--backend":
             result.put(name, *values)
     if (base := result.value("--base-url")).endswith("/v1"):
         result.put("--base-url", base.removesuffix("/v1"))
@@ -66,6 +73,25 @@ def serving(given: Given, result: Translation) -> None:
     if "bench" not in result.written:
         result.put("--compat", OLDER)
         result.differ("defaults", f"those of {OLDER}; scripts of older releases may differ")
+
+
+def sglang(given: Given, result: Translation) -> None:
+    """Translate a command of SGLang's bench_serving: --compat reads its flags."""
+    _pass_on(given, given, result, compat.TOOLS["sglang"])
+    result.put("--compat", "sglang")
+
+
+def _pass_on(names: Iterable[str], given: Given, result: Translation, tool: compat.Tool) -> None:
+    """Put flags as they are; say which of them `loadgen run` does not know, or refuses."""
+    for name in names:
+        values = given.all(name)
+        flag = next((flag for flag in tool.flags if flag.name.startswith(name)), None)
+        if flag is None and not any(known.startswith(name) for known in tool.names):
+            result.block(f"{name}: not known of {result.title}, maybe of a fork")
+        elif flag is not None and flag.convert is None and values != [str(flag.no_op_value)]:
+            result.block(f"{name}: {flag.reason}; {flag.remedy}")
+        else:
+            result.put(name, *values)
 
 
 def offline(given: Given, result: Translation) -> None:
@@ -93,7 +119,10 @@ def offline(given: Given, result: Translation) -> None:
 
 VLLM_SERVING = Tool(
     "vLLM",
-    ("vllm bench serve", "benchmark_serving.py", "vllm.benchmarks.serve"),
+    (
+        *("vllm bench serve", "benchmark_serving.py", "vllm.benchmarks.serve"),
+        "vllm.entrypoints.cli.main bench serve",
+    ),
     SERVING,
     serving,
     passes_others=True,
@@ -107,4 +136,7 @@ VLLM_OFFLINE = Tool(
     OFFLINE,
     offline,
     passes_others=True,
+)
+SGLANG = Tool(
+    "SGLang", ("sglang.bench_serving", "bench_serving.py"), (), sglang, passes_others=True
 )
