@@ -50,6 +50,8 @@ def main(arguments: list[str]) -> None:
     settings = loadgen.RunSettings(request_rate=100, num_prompts=100)
     if arguments:
         settings = settings.replace(base_url=arguments[0], backend="openai-chat")
+    else:
+        settings = settings.replace(engine="sim")
     result = loadgen.run_sync(settings, dataset=Sums(seed=0))
     prompts = result.provenance.prompts
     print(

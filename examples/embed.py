@@ -27,6 +27,8 @@ async def main(arguments: list[str]) -> None:
         settings = settings.replace(
             base_url=arguments[0], tokenizer=arguments[1], backend="openai-chat"
         )
+    else:
+        settings = settings.replace(engine="sim")
     beats: list[int] = []
     beating = asyncio.create_task(heartbeat(beats))
     result = await loadgen.run(

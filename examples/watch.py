@@ -25,6 +25,8 @@ async def main(arguments: list[str]) -> None:
             settings.replace(base_url=arguments[0], backend="openai-chat"),
             Sums(seed=0),
         )
+    else:
+        settings = settings.replace(engine="sim")
     async with loadgen.watch(settings, every_s=0.5, dataset=dataset) as run:
         async for progress in run:
             so_far = run.snapshot()

@@ -16,6 +16,11 @@ READ_LOOP = "loadgen/core/read_loop.pyx"
 ARRIVALS = "loadgen/core/arrivals.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
+PLAIN = "loadgen/client/aiohttp_transport.py"
+AGREEMENT = (
+    "tests/integration/faults/test_aiohttp_transport.py::"
+    "test_both_transports_agree_where_the_truth_is_known"
+)
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/core/pacer.pyx"
 READING = "tests/qa/accuracy/test_stalls.py"
 STALLS = (
@@ -28,7 +33,7 @@ STALLS = (
         "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    def stop(self",
     ),
 )
-SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
+SHORT = "--engine sim --rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
 
 LIES = (
     Mutant(
@@ -89,8 +94,8 @@ LIES = (
                 "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
             ),
         ),
-        Check("gaps off schedule", "--rate 500 --num-prompts 1000 --random-input-len 16 "
-                                   "--random-output-len 2"),
+        Check("gaps off schedule", "--engine sim --rate 500 --num-prompts 1000 "
+                                   "--random-input-len 16 --random-output-len 2"),
     ),
     Mutant(
         "connector limit 100",
@@ -410,14 +415,20 @@ LIES = (
         Test("tests/checks/test_distortion.py::test_cores_that_others_take_from_a_local_server_are_red"),
     ),
     Mutant(
+        "call times of reading exact",
+        (Edit(PLAIN, "min(max(record.sent, since_ns), at_ns)", "at_ns"),),
+        Test(AGREEMENT),
+    ),
+    Mutant(
+        "read an answer once it has ended",
+        (Edit(PLAIN, "async for data in response.content.iter_any()",
+              "for data in [await response.content.read()]"),),
+        Test(AGREEMENT),
+    ),
+    Mutant(
         "count the children of a server as others",
-        (
-            Edit(
-                "loadgen/metrics/client_cpu_usage.py",
-                "return family(self._server_pids)",
-                "return {*self._server_pids}",
-            ),
-        ),
+        (Edit("loadgen/metrics/client_cpu_usage.py", "return family(self._server_pids)",
+              "return {*self._server_pids}"),),
         Test("tests/integration/library/test_neighbours.py::test_children_of_a_server_are_no_others"),
     ),
     Mutant(
@@ -427,13 +438,8 @@ LIES = (
     ),
     Mutant(
         "read the last line of an event alone",
-        (
-            Edit(
-                "loadgen/core/sse.pyx",
-                "and not self.has_data and not self.at_first_line",
-                "and not self.at_first_line",
-            ),
-        ),
+        (Edit("loadgen/core/sse.pyx", "and not self.has_data and not self.at_first_line",
+              "and not self.at_first_line"),),
         Test("tests/core/test_sse.py::test_event_stream_follows_the_standard"),
     ),
     *COMPARE_LIES,

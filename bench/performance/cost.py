@@ -79,11 +79,12 @@ def measure_startup(found: Findings) -> None:
     """Time what a user waits for."""
     plan, seconds = found.plan, found.startup_s
     print("start-up", file=sys.stderr, flush=True)
-    seconds["first request of `loadgen run --rate 1000`"] = startup.first_send_s("--rate", "1000")
+    load = ("--engine", "sim", "--rate", "1000")
+    seconds[f"first request of `loadgen run {' '.join(load)}`"] = startup.first_send_s(*load)
     if plan.many:
         seconds[f"first request of the same with {plan.many:,} prompts of 128 tokens"] = (
             startup.first_send_s(
-                "--rate", "1000", "--num-prompts", str(plan.many), "--random-input-len", "128"
+                *load, "--num-prompts", str(plan.many), "--random-input-len", "128"
             )
         )
     seconds |= startup.commands_s(plan.repeats)

@@ -236,6 +236,8 @@ def run_one(
         words = shlex.split(command.words.format(**urls))
     except KeyError as name:
         return replace(run, note=f"no --{name.args[0]}")
+    if not {"--base-url", "--engine"}.intersection(words):
+        words = ["--engine", "sim", *words]
     given = [*shlex.split(command.prefix), *loadgen, "run", *words, "--json", "--quiet"]
     own_folders = {"XDG_STATE_HOME": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")}
     watch, result, errors = Watch(), folder / "result.json", folder / "errors.txt"

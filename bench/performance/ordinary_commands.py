@@ -32,7 +32,8 @@ class Command:
     Attributes:
         name: What tables call it.
         group: One of GROUPS.
-        words: What follows `loadgen run`; `{faulty}` and `{llama}` are URLs of servers, files those
+        words: What follows `loadgen run`, or `loadgen run --engine sim` if they name no server;
+            `{faulty}` and `{llama}` are URLs of servers, files those
             of `write_files`.
         times: How often it runs.
         prefix: What stands before the command.

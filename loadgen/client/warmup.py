@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.errors import Unreachable
+from loadgen.errors import Unreachable, setting
 from loadgen.metrics.failures import failure_class
 from loadgen.util.clock import now_ns
 from loadgen.workload.request_store import Requests
@@ -34,7 +34,7 @@ class Warmup:
         self._stopped = stopped
         self._numbers = itertools.count(-1, -1)
         self._records: list[Record] = []
-        self._wanted = 0
+        self._in_flight = 0
         self._ended = asyncio.Event()
         transport.on_end = self._on_end
 
@@ -52,7 +52,7 @@ class Warmup:
             if time.monotonic() >= deadline:
                 why = f"{failure_class(record)} {record.detail or ''}".strip()
                 raise Unreachable(
-                    f"--ready-check-timeout-sec: no success in {limit_s:g} s at "
+                    f"{setting.ready_check_timeout_sec}: no success in {limit_s:g} s at "
                     f"{self._transport.target.url}: {why}"
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
@@ -66,36 +66,77 @@ class Warmup:
         Returns:
             How many succeeded.
         """
-        failed = Counter[str]()
-        count = len(rows)
-        ok = 0
+        ended: list[Record] = []
         while rows and not self._stopped():
-            ended = await self._send(requests, rows[:together])
-            ok += sum(record.outcome is Outcome.OK for record in ended)
-            failed.update(
-                failure_class(record)
-                for record in ended
-                if record.outcome not in (Outcome.OK, Outcome.CANCELLED)
-            )
+            ended += await self._send(requests, rows[:together])
             rows = rows[together or len(rows) :]
-        if failed:
-            how = ", ".join(f"{outcome}: {times}" for outcome, times in failed.items())
-            logger.warning("%d of %d warm-up requests failed (%s)", failed.total(), count, how)
-        return ok
+        return _succeeded(ended)
+
+    async def warm_up_for(
+        self,
+        seconds: float,
+        requests: Requests,
+        rows: Sequence[int],
+        *,
+        gap_s: float,
+        together: int | None,
+    ) -> None:
+        """Send the requests in these rows in turn for so many seconds, and wait until all have
+        ended.
+
+        A warning says how many failed.
+
+        Args:
+            gap_s: The time from one to the next, s; 0: each is sent as soon as it may.
+            together: How many may be in flight at once; None: any number.
+        """
+        self._records = []
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        for number, row in enumerate(itertools.cycle(rows)):
+            await asyncio.sleep(max(0.0, begun_s + number * gap_s - loop.time()))
+            if together is not None:
+                await self._wait(together - 1)
+            if loop.time() - begun_s >= seconds or self._stopped():
+                break
+            self._start(requests, row)
+        await self._wait(0)
+        _succeeded(self._records)
 
     async def _send(self, requests: Requests, rows: Sequence[int]) -> list[Record]:
         self._records = []
-        self._wanted = len(rows)
-        self._ended.clear()
         for row in rows:
-            record = requests.record(row, now_ns())
-            record.index = next(self._numbers)
-            record.ready = record.due
-            self._transport.send(record, requests.body(row))
-        await self._ended.wait()
+            self._start(requests, row)
+        await self._wait(0)
         return self._records
+
+    def _start(self, requests: Requests, row: int) -> None:
+        record = requests.record(row, now_ns())
+        record.index = next(self._numbers)
+        record.ready = record.due
+        self._in_flight += 1
+        self._transport.send(record, requests.body(row))
+
+    async def _wait(self, most: int) -> None:
+        """Wait until at most so many requests are in flight."""
+        while self._in_flight > most:
+            self._ended.clear()
+            await self._ended.wait()
 
     def _on_end(self, record: Record) -> None:
         self._records.append(record)
-        if len(self._records) == self._wanted:
-            self._ended.set()
+        self._in_flight -= 1
+        self._ended.set()
+
+
+def _succeeded(ended: Sequence[Record]) -> int:
+    """Return how many warm-up requests have succeeded; a warning says how many failed."""
+    failed = Counter(
+        failure_class(record)
+        for record in ended
+        if record.outcome not in (Outcome.OK, Outcome.CANCELLED)
+    )
+    if failed:
+        how = ", ".join(f"{outcome}: {times}" for outcome, times in failed.items())
+        logger.warning("%d of %d warm-up requests failed (%s)", failed.total(), len(ended), how)
+    return sum(record.outcome is Outcome.OK for record in ended)

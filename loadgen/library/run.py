@@ -12,7 +12,6 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from loadgen import report
 from loadgen.config.option import check_type
-from loadgen.config.run_fields import python_names
 from loadgen.config.settings import NO_LOAD, RunSettings
 from loadgen.errors import BadInput, GivenUp, LoadgenError
 from loadgen.library.accepted import accepted, check_callback, check_dataset
@@ -84,7 +83,7 @@ def synchronous(
 
 
 async def run(
-    settings: RunSettings | None = None,
+    settings: RunSettings,
     *,
     dataset: Dataset | None = None,
     on_progress: OnProgress = ignore,
@@ -95,8 +94,7 @@ async def run(
     `settings.records` names a file, `from_records` makes a partial result of it.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do; they name a server, or `engine="sim"`, loadgen's own simulator.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
 
@@ -108,8 +106,7 @@ async def run(
     """
     check_dataset(dataset)
     check_callback("on_progress", on_progress)
-    with python_names():
-        return await carry_out(accepted(settings), dataset, on_progress)
+    return await carry_out(accepted(settings), dataset, on_progress)
 
 
 run_sync = synchronous(run, "await loadgen.run(...), or loadgen_run_async in a test")
@@ -250,8 +247,7 @@ class Watched:
             raise GivenUp(UNMEASURED) from None
 
     async def _run(self, settings: RunSettings, dataset: Dataset | None) -> Result:
-        with python_names():
-            return await carry_out(settings, dataset, self._update, self._participant)
+        return await carry_out(settings, dataset, self._update, self._participant)
 
     def _update(self, progress: Progress) -> None:
         self._progress = progress
@@ -259,7 +255,7 @@ class Watched:
 
 @contextlib.asynccontextmanager
 async def watch(
-    settings: RunSettings | None = None, *, every_s: float = 1.0, dataset: Dataset | None = None
+    settings: RunSettings, *, every_s: float = 1.0, dataset: Dataset | None = None
 ) -> AsyncIterator[Watched]:
     """Start a run that goes on while the block does; leaving the block early ends it at once.
 
@@ -267,8 +263,7 @@ async def watch(
     partial result.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do; they name a server, or `engine="sim"`, loadgen's own simulator.
         every_s: Seconds from one progress to the next.
         dataset: Prompts of your own, instead of the ones the settings name.
 
@@ -279,9 +274,8 @@ async def watch(
     check_type("every_s", every_s, int | float, "give seconds")
     if not 0 < every_s < math.inf:
         raise BadInput("every_s", f"{every_s} is out of range", "give seconds above 0")
-    with python_names():
-        checked = accepted(settings)
-        opened = open_participant(checked, own_loop=True)
+    checked = accepted(settings)
+    opened = open_participant(checked, own_loop=True)
     async with opened as participant:
         watched = Watched(checked, dataset, participant, every_s)
         try:

@@ -12,12 +12,24 @@ from loadgen.util.number_format import duration, plural
 
 SAME = 0.01  # a count of tokens that differs by no more from what was asked
 MAX_NAMED = 4  # classes, or phases
+SPACINGS: dict[float | str, str] = {"inf": "evenly spaced", 1.0: "Poisson"}
 MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
 
 
 def text_of_settings(settings: RunSettings) -> str:
     """Describe the load that settings ask for, in a few words."""
     return ", ".join(filter(None, (pace(settings), cap(settings))))
+
+
+def requested(settings: RunSettings) -> str:
+    """Describe the requests that settings ask for, and the load."""
+    lengths = f"{settings.random_input_len} tokens in and {settings.random_output_len} out"
+    parts = (
+        "" if settings.num_prompts is None else plural(settings.num_prompts, "request"),
+        lengths if settings.dataset_name == "random" else f"data set {settings.dataset_name}",
+        text_of_settings(settings),
+    )
+    return ", ".join(filter(None, parts))
 
 
 def full_text(result: RunResult) -> str:
@@ -28,21 +40,16 @@ def full_text(result: RunResult) -> str:
     names = dict.fromkeys(
         settings.of_class(request_class).dataset_name for request_class in classes
     )
-    images = (
-        f"{prompts['images'] / prompts['requests']:.1f} images each"
-        if prompts.get("images")
-        else ""
-    )
+    images = prompts.get("images")
+    data_set = f"data set {next(iter(names), settings.dataset_name)}"
     due_s = result.provenance.schedule.duration_s
     run_s = result.numbers.duration
     says_sending = 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
     parts = [
         _requests(result),
         *_tokens(result),
-        f"data sets {', '.join(names)}"
-        if len(names) > 1
-        else f"data set {next(iter(names), settings.dataset_name)}",
-        images,
+        f"data sets {', '.join(names)}" if len(names) > 1 else data_set,
+        f"{images / prompts['requests']:.1f} images each" if images else "",
         _classes(result),
         _arrivals(result),
         cap(settings),
@@ -55,13 +62,7 @@ def full_text(result: RunResult) -> str:
 
 def spacing(shape: float | str) -> str:
     """Describe the gaps between arrivals by their burstiness, as `RunNumbers` has it."""
-    return (
-        "evenly spaced"
-        if shape == "inf"
-        else "Poisson"
-        if shape == 1
-        else f"gamma-distributed (shape {shape:g})"
-    )
+    return SPACINGS.get(shape) or f"gamma-distributed (shape {shape:g})"
 
 
 def _requests(result: RunResult) -> str:
@@ -103,11 +104,9 @@ def _tokens(result: RunResult) -> Iterator[str]:
     requested = tokens.planned_output_tokens
     asked = not result.provenance.settings.no_max_tokens
     differs = asked and abs(requested - answers) > SAME * requested
-    of_prompts = (
-        ""
-        if prompts is None
-        else f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
-    )
+    of_prompts = ""
+    if prompts is not None:
+        of_prompts = f"{prompts / ok:.0f} tokens in{_range(result, 'input_tokens')} and "
     beside = f" (asked: {requested / ok:.0f})" if differs else ""
     out = f"{answers / ok:.0f}{beside} out{_range(result, 'output_tokens')}"
     yield f"{of_prompts}{out} on average"
@@ -122,15 +121,12 @@ def _classes(result: RunResult) -> str:
     counts = result.provenance.saved_prompts.get("classes")
     if not counts:
         return ""
+    many = f"{len(counts)} classes" if len(counts) > MAX_NAMED else ""
     if _is_open_ended(result):
-        return (
-            f"classes {', '.join(counts)}" if len(counts) <= MAX_NAMED else f"{len(counts)} classes"
-        )
-    if len(counts) > MAX_NAMED:
-        return (
-            f"{len(counts)} classes with {min(counts.values())} to {max(counts.values())} "
-            "requests each"
-        )
+        return many or f"classes {', '.join(counts)}"
+    if many:
+        least, most = min(counts.values()), max(counts.values())
+        return f"{many} with {least} to {most} requests each"
     return f"classes {', '.join(f'{name} ({count})' for name, count in counts.items())}"
 
 

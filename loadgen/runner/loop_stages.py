@@ -2,16 +2,18 @@
 prepared, and all is ready.
 """
 
+import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from loadgen.client.balancer import Balancer
+from loadgen.client.compiled_transport import CompiledTransport
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Warmup
 from loadgen.config.load import WARM
-from loadgen.config.target import BALANCE
+from loadgen.config.target import AIOHTTP, BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.features.capture import Capture
@@ -85,7 +87,13 @@ class Opened:
         settings = self.job.settings
         addresses = source_address.parse(settings.source_address)
         sources = SourceAddresses(addresses, self.job.partition)
-        return Transport(target, Timeouts.from_settings(settings), self.read_loop, sources)
+        arguments = (target, Timeouts.from_settings(settings), self.read_loop, sources)
+        if settings.transport == AIOHTTP:
+            # imports aiohttp, which takes most of the time that a worker needs to start
+            from loadgen.client.aiohttp_transport import AiohttpTransport
+
+            return AiohttpTransport(*arguments)
+        return CompiledTransport(*arguments)
 
 
 class Prepared:
@@ -141,9 +149,18 @@ class Prepared:
         job = self.opened.job
         timeout_s = job.settings.ready_check_timeout_sec
         if job.partition.index == 0 and timeout_s:
-            row = 0 if self._repeats_first else job.settings.num_warmups
+            row = 0 if self._repeats_first else job.settings.warmup_requests
             for warmup in self._warmups:
                 await warmup.check_ready(self._warmup_requests, row, timeout_s)
+
+    def _warmup_rows(self) -> list[Sequence[int]]:
+        """Return which requests warm each target up: this worker's share of them."""
+        partition, targets = self.opened.job.partition, len(self._warmups)
+        every = range(self.opened.job.settings.warmup_requests)
+        rows = [
+            every[number::targets][partition.index :: partition.count] for number in range(targets)
+        ]
+        return [[0] * len(share) if self._repeats_first else share for share in rows]
 
     async def warm_up(self) -> None:
         """Send this worker's share of the warm-up requests, as many to each target, and then of
@@ -152,15 +169,21 @@ class Prepared:
         job = self.opened.job
         settings = job.settings
         partition = job.partition
-        for number, warmup in enumerate(self._warmups if settings.num_warmups else ()):
-            rows = range(number, settings.num_warmups, len(self._warmups))[
-                partition.index :: partition.count
+        cap, targets = job.max_concurrency, len(self._warmups)
+        shares = list(zip(self._warmups, self._warmup_rows(), strict=True))
+        if settings.warmup is None:
+            for warmup, rows in shares:
+                await warmup.warm_up(self._warmup_requests, rows, cap)
+        else:
+            gap_s = partition.count * targets / settings.request_rate
+            together = None if cap is None else -(-cap // targets)
+            timed = [
+                warmup.warm_up_for(
+                    settings.warmup, self._warmup_requests, rows, gap_s=gap_s, together=together
+                )
+                for warmup, rows in shares
             ]
-            await warmup.warm_up(
-                self._warmup_requests,
-                [0] * len(rows) if self._repeats_first else rows,
-                job.max_concurrency,
-            )
+            await asyncio.gather(*timed)
         if settings.cache == WARM:
             concurrency = min(job.max_concurrency or MAX_WARMING, MAX_WARMING)
             with Requests(job.folder, WARM_CACHE_PREFIX) as requests:

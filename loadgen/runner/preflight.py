@@ -16,13 +16,14 @@ from msgspec import Struct
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import (
+    AIOHTTP,
     EXTENSIONS,
     IGNORE_EOS,
     MAX_COMPLETION_TOKENS,
     MAX_TOKENS,
     OPTIONAL,
 )
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Unreachable, setting
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.util import http_client
 from loadgen.util.http_client import Reply
@@ -40,6 +41,7 @@ MAX_WORDS, MAX_PAGE = 160, 2000  # characters of a server's words that are shown
 END_TOKENS = 1  # that some engines count beyond a limit
 MAX_REQUESTS = 4  # to one API: as it is, without extensions, without all, and with the other limit
 ANYWAY = "--no-preflight sends the load all the same"
+IDENTITY = "identity"  # a content coding that changes nothing
 USUAL = ("invalid_request_error", "None")  # types of errors that tell nothing
 TAG = re.compile(r"<(style|script).*?</\1>|<[^>]*>", re.S)
 
@@ -200,6 +202,7 @@ class Preflight:
             answer = await self._answer(target, body)
             if not isinstance(answer, Refusal):
                 self.answered = True
+                self._take_aiohttp(answer)
                 self._limit_by_max_tokens(answer, body)
                 return
             if not answer.lasts:
@@ -243,10 +246,19 @@ class Preflight:
                 return refusal
             if is_over:
                 problem = f"no success in {limit_s:g} s at {target.url}: {refusal}"
-                raise Unreachable(f"--ready-check-timeout-sec: {problem}")
+                raise Unreachable(f"{setting.ready_check_timeout_sec}: {problem}")
             elapsed_s = time.monotonic() - self._begun
             self._on_progress(Progress("waiting", elapsed_s, note=f"{target.url}: {refusal}"))
             await asyncio.sleep(min(1.0, limit_s / 10))
+
+    def _take_aiohttp(self, reply: Reply) -> None:
+        """Have aiohttp read the answers of a server that compresses them."""
+        coding = reply.headers.get("Content-Encoding", IDENTITY)
+        if coding != IDENTITY and self.settings.transport != AIOHTTP:
+            self.settings = self.settings.replace(transport=AIOHTTP)
+            self.changes.append(
+                f"--transport aiohttp: the server compresses its answers ({coding})"
+            )
 
     def _take_chat(self, refusal: Refusal, number: int) -> None:
         """Take chat in place of completions: with OpenAI's fields if the server speaks of chat,
@@ -308,20 +320,22 @@ class Preflight:
         if refusal.status in NO_KEY and not refusal.is_of_account:
             raise_no_key(self.settings, refusal, target.headers)
         if refusal.is_of_account:
-            raise BadInput("--api-key", problem, f"see the plan of its account; {ANYWAY}")
+            raise BadInput(setting.api_key, problem, f"see the plan of its account; {ANYWAY}")
         if refusal.is_of_model:
-            field = "--class" if target.model != self._model else "--model"
-            if field == "--model" and self.settings.served_model_name:
-                field = "--served-model-name"
+            field = setting.classes if target.model != self._model else setting.model
+            if field == setting.model and self.settings.served_model_name:
+                field = setting.served_model_name
             remedy = choice_of_models(self._listed)
             raise BadInput(field, f"{target.model!r}: {problem}", remedy)
         if refusal.status in NO_PATH:
-            field = "--base-url" if self.settings.endpoint is None else "--endpoint"
+            field = setting.base_url if self.settings.endpoint is None else setting.endpoint
             problem = f"{target.url} answers {refusal}"
-            raise BadInput(field, problem, f"check the URL, the path and --backend; {ANYWAY}")
+            raise BadInput(
+                field, problem, f"check the URL, the path and {setting.backend}; {ANYWAY}"
+            )
         names = refusal.named(OPTIONAL)
-        remedy = f"give --omit {' '.join(names)}" if names else "leave out what it refuses"
-        raise BadInput("--backend", problem, f"{remedy}; {ANYWAY}")
+        remedy = f"give {setting.omit} {' '.join(names)}" if names else "leave out what it refuses"
+        raise BadInput(setting.backend, problem, f"{remedy}; {ANYWAY}")
 
 
 def choice_of_models(listed: Sequence[str]) -> str:
@@ -329,8 +343,8 @@ def choice_of_models(listed: Sequence[str]) -> str:
     if not listed:
         return "name a model that the server has"
     return (
-        f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the tokenizer has "
-        "another name)"
+        f"choose from {', '.join(map(repr, listed[:10]))} (with {setting.tokenizer} if the "
+        "tokenizer has another name)"
     )
 
 
@@ -345,7 +359,7 @@ def raise_no_key(settings: RunSettings, refusal: Refusal, headers: dict[str, str
     remedy = "give its key, or set OPENAI_API_KEY"
     if secrets(headers):
         remedy = "a key was sent: see whether it is one of this server, and for this model"
-    field = "--api-key" if settings.api_key_command is None else "--api-key-command"
+    field = setting.api_key if settings.api_key_command is None else setting.api_key_command
     raise BadInput(field, f"the server at {base_url(settings)} answers {refusal}", remedy)
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
+from loadgen.config.request_class import CLASS
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
-from loadgen.config.target import wants_engine
+from loadgen.config.validate import check_share
 from loadgen.engines.launch import ports
+from loadgen.errors import setting, within
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
@@ -26,7 +28,7 @@ from loadgen.runner.preparer import PrepareOrder, Preparer, check, prepare
 from loadgen.runner.server import Server, probe
 from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import files, key_command
-from loadgen.workload import datasets, endpoints, request_store
+from loadgen.workload import datasets, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.datasets.prompt_count import with_known_count
 from loadgen.workload.due_times import DueTimes
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 
 async def run(
-    settings: RunSettings | None = None,
+    settings: RunSettings,
     *,
     server: Server | None = None,
     dataset: Dataset | None = None,
@@ -56,8 +58,7 @@ async def run(
     `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
 
     Args:
-        settings: What to do; by default, and with no server named, the built-in simulator is
-            measured.
+        settings: What to do, checked.
         server: The server, if it serves already, with the settings of this run as they are for it.
         dataset: Prompts of the caller, instead of those that the settings name.
         on_progress: Called a few times a second.
@@ -75,7 +76,7 @@ async def run(
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
-    requested = endpoints.checked(settings or RunSettings())
+    requested = settings
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files.scratch_folder())
         if server is None:
@@ -88,7 +89,8 @@ async def run(
             participant = await stack.enter_async_context(
                 open_participant(requested, own_loop=True)
             )
-        settings = server.settings.implied().replace(workers=participant.workers).checked()
+        settings = server.settings.replace(workers=participant.workers).implied()
+        check_share(settings.max_concurrency, participant.workers, settings.ray_nodes or 1)
         settings = with_known_count(settings, dataset)
         find = scrape_order if scraper is None else scraper.scrape_order
         scraping = await find(
@@ -183,8 +185,8 @@ async def serving(
         _check_data(settings)
     if settings.api_key_command is not None:
         await key_command.renew(settings.api_key_command)
-    if wants_engine(settings):
-        early_check = check if settings.engine and not own_data else lambda settings: None
+    if settings.engine is not None:
+        early_check = (lambda settings: None) if own_data else check
         async with start_engine_server(settings, early_check, on_progress) as server:
             yield server
     else:
@@ -196,7 +198,7 @@ def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBl
     most servers have.
     """
     if settings.cache_block_size is not None:
-        return CacheBlock(settings.cache_block_size, "--cache-block-size")
+        return CacheBlock(settings.cache_block_size, setting.cache_block_size)
     return (scraping.cache_block if scraping else None) or CacheBlock()
 
 
@@ -212,7 +214,7 @@ def _check_data(settings: RunSettings) -> None:
         datasets.check(settings)
     for request_class in classes:
         if request_class.data:
-            with request_class.named_in_errors():
+            with within(CLASS, request_class.name):
                 datasets.check(settings.of_class(request_class))
     datasets.check_sessions(settings, [settings, *map(settings.of_class, classes)])
     if settings.tokenizer not in (None, NO_TOKENIZER, BUILT_IN_TOKENIZER):

@@ -1,7 +1,8 @@
 """Dialer: opens connections to one server by its route, and says why where it cannot.
 
 A name is looked up once. Through a proxy, CONNECT asks for a tunnel to the server, also where the
-server has no TLS: what goes through the tunnel is the same as without a proxy.
+server has no TLS, unless the route says otherwise: what goes through the tunnel is the same as
+without a proxy.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from aiohappyeyeballs import start_connection
 
+from loadgen.errors import FLAGS, setting
 from loadgen.util.route import PROXY, PROXY_FORM, Route, basic_auth
 from loadgen.util.source_address import SourceAddresses
 
@@ -54,12 +56,14 @@ class CannotConnect(Exception):
 
     Attributes:
         kind: The name of the outcome that it makes of a request.
+        reason: The text before it names settings, which `str` names by their flags.
         advises: Whether the text says what to do.
     """
 
     def __init__(self, kind: Kind, reason: str, *, advises: bool = False) -> None:
-        super().__init__(reason)
+        super().__init__(FLAGS.text(reason))
         self.kind = kind
+        self.reason = reason
         self.advises = advises
 
 
@@ -80,6 +84,7 @@ class Dialer:
     Attributes:
         tls: The context of TLS sessions with the server; None: it has no TLS.
         tls_name: The name that its certificate must have.
+        tunnels: Whether its connections are tunnels through a proxy.
         advice: What to do where it closes a connection without a word, from its "; " on.
 
     Raises:
@@ -104,12 +109,13 @@ class Dialer:
         self._look_up: asyncio.Future[Any] | None = None
         self._turn = 0
         self.tls = route.tls_context() if parts.scheme == "https" else None
+        self.tunnels = self._proxy is not None and (route.tunnels or self.tls is not None)
         self.tls_name = route.server_name or host.removesuffix(".")
         self.advice = ""
         if self.tls is not None:
-            self.advice = "; if it wants a client certificate, give --client-cert"
+            self.advice = f"; if it wants a client certificate, give {setting.client_cert}"
             if route.client_cert is not None:
-                self.advice = "; if it refuses the client certificate, see --client-cert"
+                self.advice = f"; if it refuses the client certificate, see {setting.client_cert}"
 
     async def open(self, begin: Callable[[socket.socket, int], Awaitable[Begun]]) -> Begun:
         """Open a connection.
@@ -135,7 +141,7 @@ class Dialer:
                     step = CONNECTING
                     connection = await _connect_unix(self._socket_path)
                 bytes_read = 0
-                if self._proxy is not None:
+                if self.tunnels and self._proxy is not None:
                     step = TUNNELLING
                     bytes_read = await self._tunnel(connection, self._proxy)
                 step = TLS_HANDSHAKE
@@ -282,11 +288,11 @@ def cannot_connect(error: Exception, address: str, step: str, advice: str = "") 
         case TimeoutError():
             kind = "connect_timeout"
             # The system has a limit, too.
-            how_long = "in time" if error.errno else "within --connect-timeout"
+            how_long = "in time" if error.errno else f"within {setting.connect_timeout}"
             reason = {
                 LOOKING_UP: f"no address of {address} {how_long}",
                 TUNNELLING: f"no tunnel of {address} {how_long}",
-                TLS_HANDSHAKE: "the TLS handshake took longer than --connect-timeout",
+                TLS_HANDSHAKE: f"the TLS handshake took longer than {setting.connect_timeout}",
             }.get(step, f"no connection to {address} {how_long}")
             advice = "" if step == TLS_HANDSHAKE else advice
         case OSError() if numbers:
@@ -307,11 +313,11 @@ def tls_problem(error: ssl.SSLError, address: str) -> str:
     reason = getattr(error, "reason", None) or ""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = getattr(error, "verify_message", "") or str(error)
-        flag = "--server-name" if "mismatch" in why else "--ca-cert"
-        return f"the certificate is not trusted ({why}; see {flag} and --insecure)"
+        flag = setting.server_name if "mismatch" in why else setting.ca_cert
+        return f"the certificate is not trusted ({why}; see {flag} and {setting.insecure})"
     remedy = "if the server has no TLS, write http://"
     if reason.endswith("_ALERT_HANDSHAKE_FAILURE"):
-        remedy = "if the server wants a client certificate, give --client-cert"
+        remedy = f"if the server wants a client certificate, give {setting.client_cert}"
     return client_problem(error) or f"no TLS with {address} ({reason or error}; {remedy})"
 
 
@@ -320,9 +326,9 @@ def client_problem(error: ssl.SSLError) -> str | None:
     reason = getattr(error, "reason", None) or ""
     words = reason.partition("_ALERT_")[2].replace("_", " ").lower()
     if reason.endswith("_CERTIFICATE_REQUIRED"):
-        return f"the server wants a client certificate ({words}; give --client-cert)"
+        return f"the server wants a client certificate ({words}; give {setting.client_cert})"
     if words and reason.endswith(REFUSED_CERTIFICATE):
-        return f"the server refuses the client certificate ({words}; see --client-cert)"
+        return f"the server refuses the client certificate ({words}; see {setting.client_cert})"
     return None
 
 
@@ -331,7 +337,7 @@ def _refusal(status: re.Match[bytes], place: str, has_user: bool) -> tuple[str, 
     phrase = (status[2] or b"").decode("latin-1").strip()[:80]
     text = f"answers {status[1].decode()}{f' ({phrase})' if phrase else ''}"
     if status[1] != b"407":
-        return f"{text} when asked to connect to {place}", f"see {PROXY} and --base-url"
+        return f"{text} when asked to connect to {place}", f"see {PROXY} and {setting.base_url}"
     if has_user:
         return f"{text}: it does not accept the user and password", f"correct those of {PROXY}"
     return f"{text}: it wants a user and a password", f"write {PROXY} {PROXY_FORM}"

@@ -161,7 +161,7 @@ async def _exchange(
 
     advice = ""
     try:
-        connector = RouteConnector(url, route)
+        connector = RouteConnector(url, route, force_close=True)
         advice = connector.advice
         place = URL(url, encoded=True)
         user = place.raw_authority.rpartition("@")[0]
@@ -169,10 +169,11 @@ async def _exchange(
         async with (
             aiohttp.ClientSession(
                 connector=connector,
+                proxy=connector.proxy,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
                 skip_auto_headers=("User-Agent", "Content-Type"),
                 # compression would cost the server CPU time
-                headers={"Accept-Encoding": "identity"},
+                headers={"Accept-Encoding": "identity"} | connector.headers,
             ) as session,
             session.request(
                 method,
@@ -192,7 +193,7 @@ async def _exchange(
     except TimeoutError as error:
         raise Unreachable(f"{url}: no response in {timeout_s:g} s") from error
     except CannotConnect as error:
-        raise Unreachable(f"{url}: {error}", advises=error.advises) from error
+        raise Unreachable(f"{url}: {error.reason}", advises=error.advises) from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
         reason, advice = _reason(error, advice)
         raise Unreachable(f"{url}: {reason}{advice}", advises=bool(advice)) from error

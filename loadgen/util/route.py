@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.redaction import WithCredentials, redact_user
 
 if TYPE_CHECKING:  # slow to import: flags need it not
     import ssl
 
-CA_CERT, CLIENT_CERT, CLIENT_KEY = "--ca-cert", "--client-cert", "--client-key"
-PROXY, UNIX_SOCKET = "--proxy", "--unix-socket"
+CA_CERT, CLIENT_CERT, CLIENT_KEY = setting.ca_cert, setting.client_cert, setting.client_key
+PROXY, UNIX_SOCKET = setting.proxy, setting.unix_socket
 PROXY_FORM = "http://HOST:PORT, with USER:PASSWORD@ before HOST if it wants them"
 AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables that name those of this machine
 MAX_CONTEXTS = 16
@@ -36,6 +36,8 @@ class Route(WithCredentials, frozen=True):
         client_key: A PEM file with its key; None: it is in `client_cert`.
         server_name: The name to ask for in TLS, and to verify; None: the host of the URL.
         proxy: The URL of an HTTP proxy that connects to the server; None: none.
+        tunnels: Whether that is asked for a tunnel to a server without TLS, too; else it is asked
+            for the whole URL, and forwards the request.
         unix_socket: The path of the server's Unix socket; None: it is reached over TCP.
     """
 
@@ -45,6 +47,7 @@ class Route(WithCredentials, frozen=True):
     client_key: str | None = None
     server_name: str | None = None
     proxy: str | None = None
+    tunnels: bool = True
     unix_socket: str | None = None
 
     def tls_context(self) -> "ssl.SSLContext":

@@ -25,7 +25,7 @@ import orjson
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.core.request_table import RequestTable
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.endpoints.pooling import count_texts
 from loadgen.workload.image import estimated_bytes, images
@@ -167,7 +167,7 @@ def write(
         )
         problem = f"the data set has {available} {what}, and {count} are needed"
         raise BadInput(
-            "--num-prompts", problem, "give the number that it has, or correct the data set"
+            setting.num_prompts, problem, "give the number that it has, or correct the data set"
         )
     facts = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
     held = {
@@ -224,11 +224,11 @@ def next_block(waiting: Iterator[Prompt]) -> list[Prompt]:
 
 
 def warmup_count(settings: RunSettings) -> int:
-    """Return how many warm-up and test requests are sent before the clock starts, without
-    retries.
+    """Return how many different requests warm the server up and test it before the clock
+    starts.
     """
     tests = 1 if settings.ready_check_timeout_sec > 0 else 0
-    return settings.num_warmups + tests
+    return settings.warmup_requests + tests
 
 
 def write_about(folder: Path, facts: dict[str, Any]) -> None:

@@ -148,6 +148,7 @@ def test_all_flags_of_help_are_the_main_and_the_everyday_ones():
     rows = rows_of(parser.format_help())
     assert set(rows) > set(rows_of(parser.first_screen())) - {"--rate", "-o"}
     assert 55 <= len(rows) <= 65
+    assert "--output-len" in rows, "the flag of vLLM that is one for all data sets"
     assert {"--rate-profile", "--warm-connections", "--sonnet-input-len"}.intersection(rows) == {
         "--rate-profile"
     }
@@ -155,7 +156,9 @@ def test_all_flags_of_help_are_the_main_and_the_everyday_ones():
 
 def test_a_flag_that_only_another_tool_needs_is_shown_with_that_tool_and_by_its_name():
     fields = {
-        field.name for field in dataclasses.fields(RunSettings) if field.metadata["tier"] == COMPAT
+        field.name
+        for field in dataclasses.fields(RunSettings)
+        if field.metadata["option"].tier == COMPAT
     }
     for name in compat.TOOLS:
         parser = flags.run_parser(name)

@@ -17,7 +17,7 @@ def test_default_burst_is_warned_of():
 @pytest.mark.parametrize(
     "given",
     [
-        {},  # the simulator
+        {"engine": "sim"},
         {"engine": "vllm", "model": "m"},
         {"base_url": SERVER, "request_rate": float("inf")},
         {"base_url": SERVER, "request_rate": 10.0},

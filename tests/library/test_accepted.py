@@ -8,9 +8,17 @@ import pytest
 
 import loadgen
 from loadgen import BadInput, RunSettings
-from loadgen.config.run_fields import python_names
 from loadgen.config.settings import COMMAND_ALONE
+from loadgen.errors import setting
 from loadgen.library.accepted import accepted, accepted_for_series
+
+SIMULATED = RunSettings(engine="sim")
+
+
+def test_a_run_without_a_server_is_refused() -> None:
+    for run in (loadgen.run_sync, loadgen.search_sync):
+        with pytest.raises(BadInput, match=r"^base_url: no server is named; .*engine sim"):
+            run(RunSettings(slo="ttft_p99<1s", request_rate=3.0))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +34,7 @@ from loadgen.library.accepted import accepted, accepted_for_series
     ],
 )
 def test_setting_is_refused_by_its_field(changes: dict[str, Any], remedy: str) -> None:
-    with pytest.raises(BadInput) as caught, python_names():
+    with pytest.raises(BadInput) as caught:
         accepted(RunSettings(**changes))
     assert caught.value.field == next(iter(changes))
     assert remedy in caught.value.remedy
@@ -55,10 +63,10 @@ def not_run(call: Callable[[], Any]) -> str:
 @pytest.mark.parametrize("wrong", [3, "text", {"request_rate": 3}])
 def test_argument_of_another_type_is_refused_by_its_name(wrong: Any) -> None:
     assert not_run(lambda: loadgen.run_sync(wrong)) == "settings"
-    assert not_run(lambda: loadgen.run_sync(dataset=wrong)) == "dataset"
-    assert not_run(lambda: loadgen.run_sync(on_progress=wrong)) == "on_progress"
+    assert not_run(lambda: loadgen.run_sync(SIMULATED, dataset=wrong)) == "dataset"
+    assert not_run(lambda: loadgen.run_sync(SIMULATED, on_progress=wrong)) == "on_progress"
     assert not_run(lambda: loadgen.search_sync(wrong)) == "settings"
-    assert not_run(lambda: loadgen.search_sync(RunSettings(), on_point=wrong)) == "on_point"
+    assert not_run(lambda: loadgen.search_sync(SIMULATED, on_point=wrong)) == "on_point"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_path_of_another_type_is_refused(function: Callable[[Any], object]) -> N
 def test_api_key_and_header_are_read_from_files(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("secret\n")
     asked = accepted(
-        RunSettings(api_key=f"@{tmp_path / 'key'}", header=(f"X-Team=@{tmp_path / 'key'}",))
+        SIMULATED.replace(api_key=f"@{tmp_path / 'key'}", header=(f"X-Team=@{tmp_path / 'key'}",))
     )
     assert (asked.api_key, asked.header) == ("secret", ("X-Team=secret",))
 
@@ -85,11 +93,10 @@ def test_series_write_no_files(changes: dict[str, Any]) -> None:
 
 
 def test_flags_in_an_error_become_fields_and_other_words_stay() -> None:
-    remedy = "add --request-rate or --rate, or give the engine --dtype half"
-    with pytest.raises(BadInput) as caught, python_names("fail_if"):
-        raise BadInput("--fail-if", "given with --max-concurrency", remedy)
+    remedy = f"add {setting.request_rate}, or give the engine --dtype half"
+    with pytest.raises(BadInput) as caught:
+        raise BadInput(setting.fail_if, f"given with {setting.max_concurrency}", remedy)
     assert str(caught.value) == (
-        "fail_if: given with max_concurrency; add request_rate or request_rate, or give the "
-        "engine --dtype half"
+        "fail_if: given with max_concurrency; add request_rate, or give the engine --dtype half"
     )
     assert caught.value.field == "fail_if"

@@ -47,9 +47,16 @@ def test_without_a_url_there_is_one_target_all_the_same():
 
 def test_a_flag_is_given_again_for_each_and_a_file_lists_them(tmp_path):
     (tmp_path / "run.yaml").write_text(f"base-url: [{A}, {B}]\n")
-    assert run_settings.settings(flags.parse(["--base-url", A, "--base-url", B])) == BOTH
+    both = flags.parse(["--base-url", A, "--base-url", B, "--balance", "round-robin"])
+    assert run_settings.settings(both) == BOTH.replace(balance="round-robin")
     assert run_settings.settings({"config": str(tmp_path / "run.yaml")}) == BOTH
     assert run_settings.settings(flags.parse(["--base-url", A])).base_url == A
+
+
+def test_a_second_url_is_refused_unless_a_flag_says_how_they_share_the_load():
+    remedy = "give one, or add --balance round-robin: they then share the load"
+    with pytest.raises(BadInput, match=f"^--base-url: given 2 times; {remedy}$"):
+        run_settings.settings(flags.parse(["--base-url", A, "--base-url", B]))
 
 
 def test_targets_are_read_back_from_a_records_header():

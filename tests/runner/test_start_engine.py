@@ -24,5 +24,7 @@ SERVED = SimpleNamespace(model="sim", base_url="http://127.0.0.1:1", tokenizer=N
     ],
 )
 def test_runs_of_the_simulator_have_a_limit(asked, duration, cap):
-    settings = settings_for_engine([SERVED], RunSettings(**asked).checked(), simulated=True)
+    settings = settings_for_engine(
+        [SERVED], RunSettings(engine="sim", **asked).checked(), simulated=True
+    )
     assert (settings.duration, settings.max_concurrency) == (duration, cap)

@@ -108,12 +108,31 @@ def test_settings_that_an_api_cannot_send_are_refused(given: dict[str, Any], fie
     assert caught.value.field == field
 
 
-def test_an_unknown_backend_is_refused_with_those_there_are() -> None:
-    with pytest.raises(
-        BadInput,
-        match=r"^--backend: unknown value 'openai_chat'; choose from openai-chat, openai-resp",
-    ):
-        endpoints.checked(RunSettings(backend="openai_chat"))
+@pytest.mark.parametrize(
+    ("backend", "remedy"),
+    [
+        ("openai_chat", "did you mean openai-chat?"),
+        ("chat", "did you mean openai-chat?"),
+        ("vllm-chat", "did you mean openai-chat?"),
+        ("chat_completions", "did you mean openai-chat?"),
+        ("completions", "did you mean openai?"),
+        ("openai-completions", "did you mean openai?"),
+        ("sglang-oai", "did you mean openai?"),
+        ("nim_rankings", "did you mean vllm-rerank?"),
+        ("gopher", "choose from openai-chat, openai-responses,"),
+    ],
+)
+def test_an_unknown_backend_is_refused_with_the_one_that_is_meant(
+    backend: str, remedy: str
+) -> None:
+    with pytest.raises(BadInput, match=r"^--backend: unknown value") as caught:
+        endpoints.checked(RunSettings(backend=backend))
+    assert caught.value.remedy.startswith(remedy)
+
+
+def test_every_name_that_other_tools_have_means_a_backend() -> None:
+    assert set(endpoints.MEANT.values()) <= endpoints.BUILT_IN.keys()
+    assert not endpoints.MEANT.keys() & endpoints.BUILT_IN.keys()
 
 
 MINE = structs.replace(COMPLETIONS, path="/mine")

@@ -54,7 +54,7 @@ DATASETS: dict[str, dict[str, Any]] = {
     "longbench_v2": {"dataset_name": "hf", "hf_name": LONGBENCH_V2},
 }
 # Settings whose flags mean something else in SGLang, and are replaced by those below.
-REPLACED = ("backend", "dataset_name", "random_range_ratio", "image_format")
+REPLACED = ("backend", "dataset_name", "random_range_ratio", "image_format", "warmup")
 DEFAULTS: dict[str, Any] = {
     "backend": "sglang-native",
     "dataset_name": "sharegpt",

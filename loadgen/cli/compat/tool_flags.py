@@ -1,14 +1,13 @@
 """A flag of another tool's command line, and its translation into settings."""
 
 import argparse
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from loadgen.config.option import flag as spelled
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Place, setting
 from loadgen.util.argument_parser import OneLineParser, integer, number
 
 Settings = Mapping[str, Any]
@@ -34,6 +33,7 @@ class ToolFlag(Struct, frozen=True):
             none.
         command: The command of loadgen that `loadgen run` carries out in its place; "" for none.
         becomes: The settings that it becomes later, once all flags are known.
+        text: Its help line, if help lists it among loadgen's own flags of data sets.
     """
 
     name: str
@@ -45,6 +45,7 @@ class ToolFlag(Struct, frozen=True):
     no_op_value: Any = None
     command: str = ""
     becomes: tuple[str, ...] = ()
+    text: str = argparse.SUPPRESS
 
     def fields(self, value: Any, settings: Settings) -> dict[str, Any]:
         """Convert a value of the flag into settings.
@@ -58,12 +59,12 @@ class ToolFlag(Struct, frozen=True):
             raise BadInput(self.name, self.reason, self.remedy)
         return self.convert(value, settings)
 
-    def sets(self, field: str, value: Any) -> bool:
-        """Tell whether the flag with this value sets a field, by the name that errors give it."""
+    def settings(self, value: Any) -> tuple[str, ...]:
+        """Return the names of the settings that the flag with this value sets."""
         try:
-            return field in map(spelled, (*self.becomes, *self.fields(value, {})))
+            return (*self.becomes, *self.fields(value, {}))
         except BadInput:  # it is refused, or the value itself is wrong
-            return field in map(spelled, self.becomes)
+            return self.becomes
 
 
 def switch(
@@ -169,17 +170,21 @@ def with_fields(settings: dict[str, Any], fields: dict[str, Any]) -> dict[str, A
     return settings | {"extra_body": fields | (settings.get("extra_body") or {})}
 
 
-def add_flags(parser: OneLineParser, flags: Sequence[ToolFlag]) -> None:
-    """Add the flags to a parser; its help does not list them, and it suggests none that is
-    refused.
+def add_flags(
+    parser: OneLineParser, group: "argparse._ArgumentGroup", flags: Sequence[ToolFlag]
+) -> None:
+    """Add the flags to a group of a parser; its help lists few of them, and it suggests none that
+    is refused.
     """
     parser.not_suggested = frozenset(flag.name for flag in flags if flag.convert is None)
     for flag in flags:
         options: dict[str, Any] = {} if flag.values == NONE else {"type": flag.type_}
         if flag.values != ONE:
             options["nargs"] = 0 if flag.values == NONE else "*"
-        parser.add_argument(
-            flag.name, action=_AppendFlag, const=flag, dest=DEST, help=argparse.SUPPRESS, **options
+        if flag.text != argparse.SUPPRESS:
+            options["metavar"] = "TOKENS"
+        group.add_argument(
+            flag.name, action=_AppendFlag, const=flag, dest=DEST, help=flag.text, **options
         )
 
 
@@ -196,24 +201,19 @@ def translated(settings: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-@contextlib.contextmanager
-def flags_as_written(settings: Settings) -> Iterator[None]:
-    """Name, in errors of the block, the flag of another tool that the user wrote, not the setting
-    that it became.
+def places(settings: Settings) -> dict[str, Place]:
+    """Return, for `written_as`, the flag of another tool that the user wrote for each setting, if
+    it is not that of loadgen.
 
     Args:
         settings: The settings from flags and files, with the flags of the tool as they are.
     """
-    try:
-        yield
-    except BadInput as error:
-        flags = settings.get(DEST, ())
-        written = next(
-            (flag for flag, value in reversed(flags) if flag.sets(error.field, value)), None
-        )
-        if written is None or error.field in (flag.name for flag, _ in flags):
-            raise
-        raise BadInput(written.name, error.problem, error.remedy) from error
+    written = settings.get(DEST, ())
+    names = {flag.name for flag, _ in written}
+    by_setting = {name: flag.name for flag, value in written for name in flag.settings(value)}
+    return {
+        setting(name): (flag,) for name, flag in by_setting.items() if spelled(name) not in names
+    }
 
 
 class _AppendFlag(argparse.Action):

@@ -257,7 +257,12 @@ NO_EFFECT = (
 FLAGS = (
     renamed("--endpoint-type", "backend", _backend),
     renamed("--input-len", "random_input_len", integer),
-    ToolFlag("--output-len", _output_len, type_=integer),
+    ToolFlag(
+        "--output-len",
+        _output_len,
+        type_=integer,
+        text="maximum tokens of each answer, of any data set",
+    ),
     ToolFlag("--logprobs", _logprobs, type_=integer),
     ToolFlag("--tokenizer-mode", _tokenizer_mode),
     *(

@@ -14,7 +14,7 @@ from loadgen.cli.live.history import History, bars
 from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.cli.live.verdict_so_far import LimitSoFar, State, slo_so_far, verdict_so_far
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import wants_simulator
+from loadgen.config.target import SIMULATOR
 from loadgen.core.outcome import Cause, ended_by, is_failure
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
@@ -115,7 +115,7 @@ def load_text(settings: RunSettings, progress: Progress) -> str:
         out = f", {settings.random_output_len} out" if settings.streams else ""
         data = f"random {settings.random_input_len} in{out}"
     parts = (
-        "SIMULATED ENGINE" if wants_simulator(settings) else None,
+        "SIMULATED ENGINE" if settings.engine == SIMULATOR else None,
         settings.model and (settings.served_model_name or settings.model),
         load_line.pace(settings) + spacing,
         load_line.cap(settings),

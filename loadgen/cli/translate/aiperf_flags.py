@@ -24,6 +24,7 @@ FLAGS: tuple[Flag, ...] = (
     same("--seed", "--random-seed"),
     same("--timeout", "--request-timeout-seconds"),
     same("--num-warmups", "--warmup-request-count --num-warmup-requests"),
+    same("--warmup", "--warmup-duration"),
     same("--continuous-usage", "--per-chunk-usage", NONE),
     same("--time-scale", "--replay-speedup --synthesis-speedup-ratio"),
     same("--max-think-time", "--inter-turn-delay-cap-seconds"),
@@ -202,7 +203,6 @@ FLAGS: tuple[Flag, ...] = (
         NONE,
     ),
     # What is not the same, in the same load.
-    differs("warm-up-by-time", WARM_UP, "--warmup-duration"),
     differs("warm-up-by-time", WARM_UP, "--num-warmup-sessions --warmup-*"),
     differs(
         "no-cooldown",

@@ -7,6 +7,7 @@ from typing import Any
 
 from loadgen.cli.translate import shell_words
 from loadgen.cli.translate.shell_words import number, quoted
+from loadgen.config.target import BALANCE
 
 # Fields of a request's body that are flags of loadgen.
 BODY_FLAGS = {
@@ -27,7 +28,7 @@ PATHS = {
     "vllm-rerank": "/v1/rerank",
 }
 LONGEST = "10000000"  # tokens of a length without a maximum
-FIXED = {"--base-url": 0, "--engine": 0, "--model": 1, "--tokenizer": 2, "--backend": 3}
+FIRST = ("--base-url", "--balance", "--engine", "--model", "--tokenizer", "--backend")
 
 
 class Translation:
@@ -96,7 +97,7 @@ class Translation:
         flags = dict(self._flags)
         if self._body:
             flags["--extra-body"] = (_without_marks(json.dumps(self._body)),)
-        ordered = sorted(flags.items(), key=lambda item: FIXED.get(item[0], len(FIXED)))
+        ordered = sorted(flags.items(), key=lambda item: [*FIRST, item[0]].index(item[0]))
         words = [word for flag, values in ordered for word in _written(flag, values)]
         return words + (self.own or [])
 
@@ -126,6 +127,8 @@ class Translation:
         parts = [_base_and_path(url) for url in urls if url]
         if parts:
             self.put("--base-url", *(base for base, _ in parts))
+        if len(parts) > 1:
+            self.put("--balance", BALANCE)
         path = f"/{endpoint.lstrip('/')}" if endpoint else "".join(path for _, path in parts[:1])
         self.put("--backend", api)
         if path and path != PATHS.get(api):

@@ -100,11 +100,10 @@ class Scatter:
         values = self.ys[
             bisect_left(self.xs, at - self.reach) : bisect_right(self.xs, at + self.reach)
         ]
-        return (
-            f"{value_range(*map(scale.written, (min(values), max(values))))} ({len(values)})"
-            if values
-            else ""
-        )
+        if not values:
+            return ""
+        ends = map(scale.written, (min(values), max(values)))
+        return f"{value_range(*ends)} ({len(values)})"
 
 
 @dataclass(frozen=True, slots=True)

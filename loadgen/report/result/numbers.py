@@ -234,6 +234,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         total = None if inputs is None else inputs + outputs
         results = None if settings.generates else counters["results"]
         good = counters["good_sent"] if run.goodput_metrics else None
+        peak = None if settings.disable_stream else throughput.peak_output_rate(snapshot)
         metadata: dict[str, Any] = {}
         for pair in settings.metadata:
             key, _, value = pair.partition("=")
@@ -262,9 +263,7 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             input_throughput=per_second(inputs, snapshot),
             output_throughput=per_second(outputs, snapshot) if settings.generates else None,
             total_token_throughput=per_second(total, snapshot),
-            max_output_tokens_per_s=None
-            if settings.disable_stream
-            else throughput.peak_output_rate(snapshot),
+            max_output_tokens_per_s=peak,
             max_concurrent_requests=throughput.peak_concurrency(snapshot),
             steady_state=SteadyState.of(run),
             **_of_some_runs(run),

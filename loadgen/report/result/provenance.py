@@ -189,8 +189,8 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
 
     saved_settings: Annotated[
         dict[SettingName, Any],
-        "All settings of the run with their final values, without secrets. `loadgen run "
-        "--help-all` explains each.",
+        "All settings of the run with their final values, without secrets. `loadgen help "
+        "run` explains each.",
     ] = msgspec.field(name="settings")
     asked: Annotated[
         dict[SettingName, Any], "The settings that were given and differ from the default."

@@ -77,18 +77,18 @@ class Rates(Struct, frozen=True, kw_only=True):
         snapshot = run.snapshot
         counters = snapshot.counters
         stayed = snapshot.scheduled - ended_by(snapshot.outcomes, Cause.USER)
-        is_judged = is_goodput_known(run.goodput_metrics, snapshot)
-        uncached = counters["input_tokens"] - counters["cached_tokens"]
+        steady = throughput.steady_output_rate(snapshot) if run.settings.streams else None
+        uncached = good = None
+        if counters["cached_counted"]:
+            uncached = counters["input_tokens"] - counters["cached_tokens"]
+        if is_goodput_known(run.goodput_metrics, snapshot):
+            good = counters["good"]
         return cls(
             answers_per_s=throughput.answer_rate(snapshot) if run.schedule.duration_ns else None,
-            steady_output_tokens_per_s=throughput.steady_output_rate(snapshot)
-            if run.settings.streams
-            else None,
-            uncached_input_tokens_per_s=per_second(uncached, snapshot)
-            if counters["cached_counted"]
-            else None,
-            goodput_requests_per_s=per_second(counters["good"], snapshot) if is_judged else None,
-            good_share=counters["good"] / stayed if is_judged and stayed else None,
+            steady_output_tokens_per_s=steady,
+            uncached_input_tokens_per_s=per_second(uncached, snapshot),
+            goodput_requests_per_s=per_second(good, snapshot),
+            good_share=good / stayed if good is not None and stayed else None,
         )
 
 

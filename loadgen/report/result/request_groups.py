@@ -144,28 +144,25 @@ class _Backlog:
     """
 
     def __init__(self, due_ns: Int64s, ended_ns: Int64s) -> None:
-        self._times = np.concatenate((due_ns, ended_ns))
-        order = np.argsort(self._times, kind="stable")
-        self._times = self._times[order]
-        self._after = np.cumsum(
-            np.concatenate((np.ones(len(due_ns)), -np.ones(len(ended_ns))))[order]
-        )
+        times = np.concatenate((due_ns, ended_ns))
+        changes = np.repeat((1, -1), (len(due_ns), len(ended_ns)))
+        order = np.argsort(times, kind="stable")
+        self._times = np.insert(times[order], 0, np.iinfo(np.int64).min)
+        self._after = np.insert(np.cumsum(changes[order]), 0, 0)
 
-    def most(self, start_ns: int, end_ns: int) -> float:
+    def _place(self, at_ns: int) -> int:
+        return int(np.searchsorted(self._times, at_ns, side="right")) - 1
+
+    def most(self, start_ns: int, end_ns: int) -> int:
         """Return the greatest number from `start_ns` to `end_ns`."""
-        inside = (self._times > start_ns) & (self._times < end_ns)
-        return max(self._at(start_ns), float(self._after[inside].max(initial=0.0)))
+        end = int(np.searchsorted(self._times, end_ns))
+        return int(self._after[self._place(start_ns) : end].max())
 
-    def first_at_most(self, number: float, from_ns: int) -> int | None:
+    def first_at_most(self, number: int, from_ns: int) -> int | None:
         """Return when it is first at most `number`, from `from_ns` on; None: never."""
-        if self._at(from_ns) <= number:
-            return from_ns
-        later = np.flatnonzero((self._times > from_ns) & (self._after <= number))
-        return int(self._times[later[0]]) if len(later) else None
-
-    def _at(self, at_ns: int) -> float:
-        place = int(np.searchsorted(self._times, at_ns, side="right"))
-        return float(self._after[place - 1]) if place else 0.0
+        first = self._place(from_ns)
+        places = np.flatnonzero(self._after[first:] <= number)
+        return max(from_ns, int(self._times[first + places[0]])) if len(places) else None
 
 
 def _recovery_s(
@@ -317,8 +314,9 @@ class ClassResult(Struct, frozen=True, kw_only=True):
             run.settings.request_classes, run.snapshot.classes, strict=False
         ):
             limits = slo.parse_goodput(run.settings.of_class(request_class).goodput)
-            left, good = ended_by(part.outcomes, Cause.USER), part.counters["good"]
-            is_judged, stayed = is_goodput_known(limits, run.snapshot), part.ended - left
+            left = ended_by(part.outcomes, Cause.USER)
+            stayed = part.ended - left
+            good = part.counters["good"] if is_goodput_known(limits, run.snapshot) else None
             results.append(
                 cls(
                     name=request_class.name,
@@ -327,10 +325,8 @@ class ClassResult(Struct, frozen=True, kw_only=True):
                     model=request_class.model,
                     left=left,
                     error_rate=part.failures.server_rate,
-                    goodput_requests_per_s=throughput.per_second(good, run.snapshot)
-                    if is_judged
-                    else None,
-                    good_share=good / stayed if is_judged and stayed else None,
+                    goodput_requests_per_s=throughput.per_second(good, run.snapshot),
+                    good_share=good / stayed if good is not None and stayed else None,
                     slo=judge_limits(request_class.slo, part, run.settings.latency_from),
                     **_part_fields(run, part),
                 )

@@ -7,10 +7,10 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import orjson
 
+from loadgen.report.result import SCHEMA, RunFindings
 from loadgen.report.result.latencies import Distribution
 from loadgen.report.result.numbers import PERCENTILE_KEY, SEQUENCE_KEYS, TOKEN_KEYS, RunNumbers
 from loadgen.report.result.provenance import Engine, Prompts
-from loadgen.report.result.run_result import SCHEMA, RunFindings
 from loadgen.report.result.series import BriefFindings, RunBrief, Series
 from loadgen.report.result.sglang_numbers import SglangNumbers
 from loadgen.report.result.timeline import RequestColumns

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from loadgen.checks import Verdict
 from loadgen.config.load import AxisName
+from loadgen.report.result import Counts, RunResult
 from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.latencies import Clock
 from loadgen.report.result.numbers import Rate, RunNumbers
 from loadgen.report.result.outcomes import LimitResult, Outcomes
 from loadgen.report.result.rates import Efficiency
-from loadgen.report.result.run_result import Counts, RunResult
 
 SERIES_SCHEMA: Literal[1] = 1
 SeriesKind = Literal["search", "sweep"]

@@ -319,6 +319,7 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
         prompts, settings = run.header.provenance["prompts"], run.settings
         plan, best = prompts.get("prefix_cache", {}), prefix_cache.BestHits.of(prompts)
         rate, source = prefix_cache.hit_rate(run) or (None, None)
+        warmed = sum(worker.cache_warmed for worker in run.workers)
         unknown = plan.get(
             "unknown", "no --cache was given, and the server's metrics do not describe a cache"
         )
@@ -328,9 +329,7 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
             protocol=settings.cache,
             salt=prompts.get("salt"),
             warm_requests=plan.get("warm_requests"),
-            warmed=sum(worker.cache_warmed for worker in run.workers)
-            if settings.cache == WARM
-            else None,
+            warmed=warmed if settings.cache == WARM else None,
             warmed_by=plan.get("warmed_by"),
             block_size=plan.get("block_size"),
             block_size_from=plan.get("block_size_from"),

@@ -349,9 +349,11 @@ def scatter_panel(
     if not ok:
         return None
     lines, far = limits_in_panel(metric, result, (value for _, value in ok))
-    marks: list[Mark] = [*lines, _scatter(metric.upper(), ok, reach), *curves]
+    sent_s, times_ms = zip(*ok, strict=True)
+    marks: list[Mark] = [*lines, Scatter(metric.upper(), sent_s, times_ms, reach), *curves]
     if failed:
-        marks.append(_scatter("failed, by the time it took", failed, reach, failed=True))
+        sent_s, times_ms = zip(*failed, strict=True)
+        marks.append(Scatter("failed, by the time it took", sent_s, times_ms, reach, failed=True))
     scale = scale_for([*(value for _, value in ok), *(limit.y for limit in lines)])
     shown, requests = len(sample.sent_s), "each request"
     if shown != sample.requests:
@@ -414,10 +416,3 @@ def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
             *((at, value - error, value + error) for at, value, error in points), strict=True
         )
         yield Band(name, xs, lows, highs)
-
-
-def _scatter(
-    name: str, points: list[tuple[float, float]], reach: float, *, failed: bool = False
-) -> Scatter:
-    xs, ys = zip(*points, strict=True)
-    return Scatter(name, xs, ys, reach, failed)

@@ -124,11 +124,9 @@ def pareto_chart(series: Series) -> Chart | None:
     places = []
     for row in shown:
         speed = row.efficiency
-        gpu = (
-            speed.output_tokens_per_s_per_gpu
-            if speed and per_gpu
-            else row.throughput("output_throughput")
-        )
+        gpu = row.throughput("output_throughput")
+        if speed and per_gpu:
+            gpu = speed.output_tokens_per_s_per_gpu
         if speed and speed.output_tokens_per_s_per_user and gpu:
             places.append(_Place(speed.output_tokens_per_s_per_user, gpu, row))
     if len(places) < 2:
@@ -222,14 +220,9 @@ def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Valu
     )
     if bounded is None or limit is None:
         usual = name.replace("median", "p50")
-        return _Value(
-            row,
-            row.runs[0].latency_ms.named(usual)
-            if usual in (*SWEEP_LATENCIES, *WHOLE_LATENCIES)
-            else None,
-            None,
-            row.judged.met,
-        )
+        is_kept = usual in (*SWEEP_LATENCIES, *WHOLE_LATENCIES)
+        value = row.runs[0].latency_ms.named(usual) if is_kept else None
+        return _Value(row, value, None, row.judged.met)
     ends = tuple(math.inf if end is None else factor * end for end in (bounded.low, bounded.high))
     value = (
         factor * bounded.value if bounded.value is not None else math.inf if row.failed else None
@@ -296,19 +289,8 @@ def _marks(places: Sequence[_Place], front: Sequence[_Place], scale: Linear) -> 
     )
     for name, look, alike in kinds:
         if alike:
-            labels = (
-                [level_text(place.row.level) for place in alike]
-                if len(places) <= MAX_LABELS
-                else ()
-            )
-            texts = [
-                f"{level_text(place.row.level)}: {scale.written(place.gpu)}" for place in alike
-            ]
-            yield Dots(
-                name,
-                [place.user for place in alike],
-                [place.gpu for place in alike],
-                look,
-                labels,
-                texts,
-            )
+            users, gpus, shown = zip(*alike, strict=True)
+            levels = [level_text(row.level) for row in shown]
+            written = zip(levels, map(scale.written, gpus), strict=True)
+            labels = levels if len(places) <= MAX_LABELS else ()
+            yield Dots(name, users, gpus, look, labels, list(map(": ".join, written)))

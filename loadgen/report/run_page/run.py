@@ -1,13 +1,12 @@
 """Run: the page of one result, from top to bottom."""
 
-import dataclasses
 import json
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from loadgen.config import slo
-from loadgen.config.option import OUTPUT, flag
+from loadgen.config.option import OUTPUT, flag, options
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
 from loadgen.document import (
@@ -31,8 +30,17 @@ from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.run_page import charts
 from loadgen.report.run_state import answer_rate
-from loadgen.report.sections import client, groups, latencies, outcomes, server, tokens, verdict
-from loadgen.report.sections.glossary import term
+from loadgen.report.sections import (
+    client,
+    groups,
+    latencies,
+    next_step,
+    outcomes,
+    server,
+    term,
+    tokens,
+    verdict,
+)
 from loadgen.report.summary_line import answer_badge, belief_parts, state_parts
 from loadgen.report.tool_block import tool_block
 from loadgen.util.number_format import latency_unit, three_digits
@@ -84,6 +92,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     badge = _badge(result)
     yield Paragraph.of(load_line.full_text(result))
     yield badge
+    yield from next_step.blocks(next_step.after_run(result))
     answer = "".join(span.text for span in badge.text)
     yield from map(Paragraph.of, verdict.slo_lines(result, answer))
     yield _headline(result)
@@ -136,11 +145,10 @@ def command(changes: Mapping[str, Any]) -> str:
         changes: The settings that differ from the defaults, as provenance has them.
     """
     settings = restored(changes)
-    fields = (
-        field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT
-    )
     unnamed: dict[str, Any] = {
-        field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS
+        name: option.default
+        for name, option in options(RunSettings).items()
+        if option.group == OUTPUT and name not in KEPT_OUTPUT_SETTINGS
     }
     unnamed |= {"api_key": None, "api_key_command": None}
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)

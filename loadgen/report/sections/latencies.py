@@ -10,7 +10,7 @@ from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Errors
-from loadgen.report.sections.glossary import term
+from loadgen.report.sections import term
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import bounds, four_digits, in_table
 

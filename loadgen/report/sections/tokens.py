@@ -78,10 +78,10 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Paragraph.of("No request succeeded.")
         return
     tokens = result.tokens
+    settings, cached = result.provenance.settings, tokens.cached_tokens
+    requested = None if settings.no_max_tokens else tokens.planned_output_tokens
     output = {
-        "output, as it was requested": None
-        if result.provenance.settings.no_max_tokens
-        else tokens.planned_output_tokens,
+        "output, as it was requested": requested,
         f"output, counted by {tokens.output_counted_by}": tokens.output_tokens,
         "of that, events of reasoning": tokens.reasoning_events or None,
         "events with tokens": tokens.token_events,
@@ -92,9 +92,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
         "input, as the data set planned it": tokens.planned_input_tokens,
         "input, as the server was expected to count it": tokens.predicted_server_input_tokens,
         "input, as it was counted": None if tokens.unknown_input else tokens.input_tokens,
-        "of that, from the server's prefix cache": tokens.cached_tokens
-        if tokens.cached_counted
-        else None,
+        "of that, from the server's prefix cache": cached if tokens.cached_counted else None,
         **(output if result.generates else {"embeddings or scores": tokens.results}),
     }
     shown = ((what, f"{count}") for what, count in rows.items() if count is not None)

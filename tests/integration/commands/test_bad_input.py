@@ -238,7 +238,7 @@ def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(
         "--rate",
         "100",
     ]
-    done = loadgen("run", *flags, "--json", "--quiet", cwd=tmp_path)
+    done = loadgen("run", "--engine", "sim", *flags, "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "s.json: the file is truncated; its 2 complete conversations are used" in done.stderr
     result = json.loads(done.stdout)
@@ -304,7 +304,7 @@ def test_closed_standard_streams_are_no_crash() -> None:
         "2",
         "--rate",
         "20",
-        "--random-output",
+        "--random-output-len",
         "2",
         "--quiet",
     ]

@@ -14,7 +14,7 @@ from loadgen.cli.flags import run_parser
 from loadgen.cli.translate import TOOLS
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import wants_engine
+from loadgen.config.target import check_server
 from loadgen.workload.target import Target, base_url
 from tests.helpers.compat_lines import read, refusal
 from tests.helpers.documents import found_between
@@ -236,7 +236,7 @@ def test_the_pages_commands_run_with_three_words_replaced(
 ) -> None:
     settings = read(compat_flags + flags)
     assert base_url(settings) == "http://127.0.0.1:8000"
-    assert not wants_engine(settings)
+    check_server(settings)
     assert settings.backend == "openai-chat"
     assert Target.from_settings(settings, "m").url == "http://127.0.0.1:8000/v1/chat/completions"
     if "random" in flags:

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from loadgen.cli import compat
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import wants_engine
+from loadgen.config.target import check_server
 from loadgen.errors import BadInput
 from loadgen.report.files import result_path
 from loadgen.report.result import RunResult
@@ -199,10 +199,11 @@ def test_release_defaults_are_applied(flags: str, implied: dict[str, Any]) -> No
     assert {name: getattr(settings, name) for name in implied} == implied
 
 
-def test_with_compat_no_server_named_is_vllms_own_address_and_not_the_simulator() -> None:
-    assert wants_engine(read(""))
+def test_with_compat_no_server_named_is_vllms_own_address_and_else_an_error() -> None:
+    with pytest.raises(BadInput, match="no server is named"):
+        check_server(read(""))
     settings = read("--compat vllm-0.32")
-    assert not wants_engine(settings)
+    check_server(settings)
     assert base_url(settings) == "http://127.0.0.1:8000"
     assert base_url(read("--compat vllm-0.32 --base-url http://a:1")) == "http://a:1"
 

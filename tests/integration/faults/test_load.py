@@ -166,8 +166,22 @@ async def test_a_worker_that_is_left_alone_while_it_connects_ends(
             await work(alone, commands, PipeWriter(nowhere.fileno()))
 
 
-async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:
-    runner, given = LoopRunner(), job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3)
+async def test_a_warm_up_by_time_is_sent_before_the_run_and_not_measured(
+    faulty: Faulty, tmp_path: Path
+) -> None:
+    given = job(faulty.url, tmp_path, 5, warmup=0.3, request_rate=50.0)
+    snapshot = (await run(given)).snapshot
+    assert snapshot.outcomes == {"ok": 5}
+    assert 5 < faulty.requests <= 5 + 15
+
+
+@pytest.mark.parametrize(
+    "warm_up", [{"num_warmups": 3}, {"warmup": 60.0, "max_concurrency": 2}], ids=["count", "time"]
+)
+async def test_an_abort_ends_warm_ups_that_hang(
+    faulty: Faulty, tmp_path: Path, warm_up: dict[str, Any]
+) -> None:
+    runner, given = LoopRunner(), job(faulty.url, tmp_path, 5, "stall:1", **warm_up)
     running = asyncio.create_task(carried_out(runner, given))
     await faulty.came(1)
     assert runner.progress().phase == "warming up"

@@ -9,7 +9,7 @@ import pytest
 import loadgen
 from loadgen.cli import exit_codes
 
-RUN = loadgen.RunSettings(random_input_len=32, random_output_len=16)
+RUN = loadgen.RunSettings(engine="sim", random_input_len=32, random_output_len=16)
 
 
 async def test_two_workers_share_a_concurrency_profile() -> None:

@@ -11,7 +11,7 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.workload.draws import EarlyEndDraws
 
 SMALL = loadgen.RunSettings(
-    request_rate=100, num_prompts=60, random_input_len=8, random_output_len=40
+    engine="sim", request_rate=100, num_prompts=60, random_input_len=8, random_output_len=40
 )
 
 

@@ -13,7 +13,7 @@ import loadgen
 from tests.helpers.repeated import Repeated
 
 SMALL = loadgen.RunSettings(
-    request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3
+    engine="sim", request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3
 )
 
 

@@ -9,7 +9,7 @@ from tests.helpers.response_bytes import answer, streamed
 from tests.helpers.scripted_server import chatting, serving
 
 SMALL = loadgen.RunSettings(
-    request_rate=50, num_prompts=50, random_input_len=8, random_output_len=3
+    engine="sim", request_rate=50, num_prompts=50, random_input_len=8, random_output_len=3
 )
 
 

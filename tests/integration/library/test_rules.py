@@ -21,6 +21,7 @@ async def test_a_run_by_the_rule_of_benchmark_runner_gets_every_recorded_length(
         json.dumps([{"id": str(number), "conversations": turns} for number in range(3)])
     )
     settings = loadgen.RunSettings(
+        engine="sim",
         dataset_name="sharegpt",
         dataset_path=str(path),
         dataset_rule="benchmark-runner",

@@ -13,7 +13,7 @@ STALL_S, EVERY_S = 0.01, 0.02  # one send of six is more than 5 ms late
 
 async def test_a_loop_that_stalls_for_10_ms_every_20_ms_is_named() -> None:
     settings = loadgen.RunSettings(
-        request_rate=20, num_prompts=60, random_input_len=8, random_output_len=16
+        engine="sim", request_rate=20, num_prompts=60, random_input_len=8, random_output_len=16
     )
     for _ in range(3):  # where other processes hold up the machine, the check may not know
         result = await stalled(settings)

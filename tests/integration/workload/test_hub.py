@@ -183,7 +183,10 @@ def test_sharegpt_without_a_path_is_the_published_file(hub, prompts):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["run", "--tokenizer", "own/model"], "run: --tokenizer: own/model is not a path"),
+        (
+            ["run", "--engine", "sim", "--tokenizer", "own/model"],
+            "run: --tokenizer: own/model is not a path",
+        ),
         (
             [
                 "dataset",

@@ -39,6 +39,8 @@ def test_result_with_every_option_fits_the_schema(tmp_path: Path) -> None:
     ]
     result = printed(
         "run",
+        "--engine",
+        "sim",
         "--num-prompts",
         "20",
         "--rate",
@@ -56,7 +58,8 @@ def test_result_with_every_option_fits_the_schema(tmp_path: Path) -> None:
 
 def test_result_of_several_targets_and_workers_fits_the_schema() -> None:
     with served() as (one, _), served() as (other, _):
-        result = printed("run", "--base-url", one, "--base-url", other, "--workers", "2", *FEW)
+        both = ["--base-url", one, "--base-url", other, "--balance", "round-robin"]
+        result = printed("run", *both, "--workers", "2", *FEW)
     assert len(result["loadgen"]["targets"]) == len(result["loadgen"]["workers"]) == 2
     assert problems(result) == []
 
@@ -105,6 +108,16 @@ def test_results_of_sweep_and_search_fit_the_schema() -> None:
 
 def test_result_of_sessions_fits_the_schema() -> None:
     result = printed(
-        "run", "--dataset-name", "multi_turn", "--turns", "2", "--num-prompts", "5", "--rate", "50"
+        "run",
+        "--engine",
+        "sim",
+        "--dataset-name",
+        "multi_turn",
+        "--turns",
+        "2",
+        "--num-prompts",
+        "5",
+        "--rate",
+        "50",
     )
     assert problems(result) == []

@@ -14,6 +14,8 @@ TOKENIZER = str(ROOT / "engines" / "sim" / "tokenizer.json")
 def test_a_run_is_captured_and_measured_again_from_its_file(tmp_path: Path) -> None:
     done = loadgen(
         "run",
+        "--engine",
+        "sim",
         "--num-prompts",
         "5",
         "--rate",
@@ -43,13 +45,13 @@ def test_a_run_is_captured_and_measured_again_from_its_file(tmp_path: Path) -> N
         flags += ["--num-prompts", "5", "--rate", "100", "--full", *SHORT]
         again = loadgen("run", *flags, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert " | 5/5 ok | " in again.stdout.splitlines()[-1]
+    assert " | 5/5 ok | " in again.stdout.splitlines()[-2]
     assert re.search(r"output, counted by usage +20\n", again.stdout)
 
 
 def test_a_capture_that_cannot_be_written_is_refused_before_anything_is_sent(
     tmp_path: Path,
 ) -> None:
-    done = loadgen("run", "--capture", "nowhere/c.jsonl", cwd=tmp_path)
+    done = loadgen("run", "--engine", "sim", "--capture", "nowhere/c.jsonl", cwd=tmp_path)
     assert done.returncode == 2
     assert "--capture: nowhere/c.jsonl cannot be written" in done.stderr

@@ -44,7 +44,9 @@ def test_bad_paths_are_refused_before_anything_is_sent(
 
 
 def test_a_search_has_no_gate(tmp_path: Path) -> None:
-    done = loadgen("search", "--slo", "ttft_p50<1s", "--junit", "s.xml", cwd=tmp_path)
+    done = loadgen(
+        "search", "--engine", "sim", "--slo", "ttft_p50<1s", "--junit", "s.xml", cwd=tmp_path
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("loadgen search: --junit: ")
 

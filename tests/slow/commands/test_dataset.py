@@ -238,7 +238,7 @@ def test_the_help_says_what_else_there_is() -> None:
     assert "loadgen dataset fetch sharegpt" in loadgen("dataset", "--help").stdout
     done = loadgen("dataset", "--help-all")
     assert done.returncode == 0
-    assert "--random-range-ratio" in done.stdout
+    assert "--random-prefix-len" in done.stdout
     assert not re.search(r"^ +--request-rate", done.stdout, re.MULTILINE)
     assert max(map(len, done.stdout.splitlines())) <= 100
 

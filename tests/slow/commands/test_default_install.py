@@ -35,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     other = ["--save-result", "--result-filename", "other.json"]
     commands = [
-        ["run", *FEW, *saved],
-        ["run", *FEW, *other],
+        ["run", "--engine", "sim", *FEW, *saved],
+        ["run", "--engine", "sim", *FEW, *other],
         ["import", STUDY, PAGE, "--store", "theirs"],
     ]
     assert [code for code, _ in several(commands, made)] == [0, 0, 0]
@@ -107,7 +107,11 @@ MISSING = [
     ),
     (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
     (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
-    (["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"], "--ray", "ray"),
+    (
+        ["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"],
+        "--ray",
+        "ray",
+    ),
     (["run", "--engine", "llamacpp", "--model", "./model.gguf"], "--model", "gguf"),
 ]
 

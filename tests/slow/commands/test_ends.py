@@ -105,7 +105,17 @@ def test_an_interrupted_run_has_a_partial_report_and_records(
 
 
 def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:
-    run = start("run", "--rate", "10", "--random-input-len", "100000", "--num-prompts", "3000")
+    run = start(
+        "run",
+        "--engine",
+        "sim",
+        "--rate",
+        "10",
+        "--random-input-len",
+        "100000",
+        "--num-prompts",
+        "3000",
+    )
     hear(run, lambda line: "preparing" in line)
     # Two seconds later, while the workers have long connected.
     assert "preparing" in hear(run, lambda line: True)
@@ -215,13 +225,18 @@ def test_a_killed_run_with_records_of_the_users_leaves_those_alone(
 
 
 def test_run_that_ends_normally_leaves_no_journal(state: Path) -> None:
-    assert loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT).returncode == 0
+    assert (
+        loadgen(
+            "run", "--engine", "sim", "--num-prompts", "3", "--max-concurrency", "1", *SHORT
+        ).returncode
+        == 0
+    )
     assert not journals(state)
 
 
 def test_records_that_were_asked_for_are_the_only_ones(tmp_path: Path, state: Path) -> None:
     flags = ["--num-prompts", "3", "--max-concurrency", "1", "--records", "r.jsonl"]
-    done = loadgen("run", *flags, *SHORT, cwd=tmp_path)
+    done = loadgen("run", "--engine", "sim", *flags, *SHORT, cwd=tmp_path)
     assert not journals(state)
     assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == report_of(done.stdout)
 
@@ -233,7 +248,7 @@ def test_the_latest_journals_are_kept(state: Path) -> None:
     for age, path in enumerate(left):
         path.touch()
         os.utime(path, (1000 - age, 1000 - age))
-    loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
+    loadgen("run", "--engine", "sim", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
     assert sorted(journals(state)) == left[:9]
 
 
@@ -241,14 +256,14 @@ def test_a_state_folder_that_cannot_be_written_stops_no_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
-    done = loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
+    done = loadgen("run", "--engine", "sim", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
     assert done.returncode == 0, done.stderr
     assert "no crash journal: /dev/null/state/loadgen cannot be written" in done.stderr
 
 
 def test_a_journal_without_records_is_not_the_latest(tmp_path: Path, state: Path) -> None:
     flags = ["--num-prompts", "3", "--max-concurrency", "1", "--records", "r.jsonl"]
-    loadgen("run", *flags, *SHORT, cwd=tmp_path)
+    loadgen("run", "--engine", "sim", *flags, *SHORT, cwd=tmp_path)
     state.mkdir(parents=True, exist_ok=True)
     older, empty = (state / f"2026010{day}-000000-{2**22 + 1}.journal" for day in (1, 2))
     older.write_bytes((tmp_path / "r.jsonl").read_bytes())
@@ -272,6 +287,8 @@ def test_without_a_journal_report_asks_for_a_file(state: Path) -> None:
 def test_result_is_saved_though_stdout_is_closed(tmp_path: Path) -> None:
     run = start(
         "run",
+        "--engine",
+        "sim",
         "--num-prompts",
         "3",
         "--max-concurrency",
@@ -294,7 +311,17 @@ def test_result_is_saved_though_stdout_is_closed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output", ["stdout", "stderr"])
 def test_slo_exit_code_holds_though_an_output_is_closed(tmp_path: Path, output: str) -> None:
-    run = start("run", "--num-prompts", "3", "--slo", "ttft_max<0.001ms", *SHORT, cwd=tmp_path)
+    run = start(
+        "run",
+        "--engine",
+        "sim",
+        "--num-prompts",
+        "3",
+        "--slo",
+        "ttft_max<0.001ms",
+        *SHORT,
+        cwd=tmp_path,
+    )
     left = {"stdout": run.stdout, "stderr": run.stderr}
     gone, read = left.pop(output), left.popitem()[1]
     assert gone is not None
@@ -319,7 +346,7 @@ def test_a_result_that_cannot_be_saved_is_printed_and_its_records_are_kept(
         "r.json",
     ]
     (tmp_path / "r.json").symlink_to("/dev/full")
-    command = [*LOADGEN, "run", *flags, *SHORT]
+    command = [*LOADGEN, "run", "--engine", "sim", *flags, *SHORT]
     done = subprocess.run(
         command,
         cwd=tmp_path,

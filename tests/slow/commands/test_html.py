@@ -17,14 +17,24 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
 @pytest.mark.parametrize(
     ("flags", "field"),
     [
-        (["run", "--html", "page.htm"], "run: --html: "),
-        (["run", "--html", "nowhere/page.html"], "run: --html: "),
-        (["run", "--html", "r.html", "--records", "./r.html"], "run: --html: "),
+        (["run", "--engine", "sim", "--html", "page.htm"], "run: --html: "),
+        (["run", "--engine", "sim", "--html", "nowhere/page.html"], "run: --html: "),
+        (["run", "--engine", "sim", "--html", "r.html", "--records", "./r.html"], "run: --html: "),
         (
-            ["run", "--dataset-name", "jsonl", "--dataset-path", "p.jsonl", "--records", "p.jsonl"],
+            [
+                "run",
+                "--engine",
+                "sim",
+                "--dataset-name",
+                "jsonl",
+                "--dataset-path",
+                "p.jsonl",
+                "--records",
+                "p.jsonl",
+            ],
             "run: --records: ",
         ),
-        (["search", "--slo", "ttft_p90<1s", "--html", "x"], "search: --html: "),
+        (["search", "--engine", "sim", "--slo", "ttft_p90<1s", "--html", "x"], "search: --html: "),
         (["report", "r.json", "--html", "r.json"], "report: --html: "),
         (
             ["report", "none.json", "--html", "r.html"],

@@ -28,16 +28,19 @@ command()
 """
 
 
+SIMULATED = ["--engine", "sim"]
+
+
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
         ("loadgen.cli.main", ["--version"]),
-        ("loadgen.cli.commands.run", ["run"]),
-        ("loadgen.config.load", ["run"]),
-        ("loadgen.util.forked_child", ["run"]),
-        ("loadgen.cli.live.view", ["run"]),
-        ("numpy", ["run"]),
-        ("numpy", ["search", "--slo", "ttft_p99<1s"]),
+        ("loadgen.cli.commands.run", ["run", *SIMULATED]),
+        ("loadgen.config.load", ["run", *SIMULATED]),
+        ("loadgen.util.forked_child", ["run", *SIMULATED]),
+        ("loadgen.cli.live.view", ["run", *SIMULATED]),
+        ("numpy", ["run", *SIMULATED]),
+        ("numpy", ["search", "--slo", "ttft_p99<1s", *SIMULATED]),
         ("numpy", ["tune", "run", "study.yaml"]),
         ("numpy", ["tune", "status", "a.store"]),
         ("numpy", ["tune", "report", "a.store"]),

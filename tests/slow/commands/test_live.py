@@ -210,7 +210,9 @@ def test_a_port_in_use_is_one_line_before_anything_is_sent(tmp_path: Path) -> No
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         place = str(taken.getsockname()[1])
-        done = loadgen("run", "--rate", "10", "--prometheus", place, cwd=tmp_path)
+        done = loadgen(
+            "run", "--engine", "sim", "--rate", "10", "--prometheus", place, cwd=tmp_path
+        )
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(

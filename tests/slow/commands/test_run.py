@@ -62,7 +62,9 @@ VLLM_KEYS = [
 
 
 def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
-    done = loadgen("run", "--rate", "200", "--num-prompts", "200", "--json", *SHORT)
+    done = loadgen(
+        "run", "--engine", "sim", "--rate", "200", "--num-prompts", "200", "--json", *SHORT
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert not [key for key in VLLM_KEYS if key not in result]
@@ -78,7 +80,7 @@ def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
     assert own["tokens"]["output_counted_by"] == "usage"
     assert own["tokens"]["input_as_planned"] == 200
     assert "Serving Benchmark Result" in done.stderr
-    assert done.stderr.splitlines()[-1].endswith(" | simulated engine")
+    assert done.stderr.splitlines()[-2].endswith(" | simulated engine")
 
 
 def test_saved_result_is_rendered_identically(tmp_path: Path) -> None:
@@ -92,7 +94,18 @@ def test_saved_result_is_rendered_identically(tmp_path: Path) -> None:
         "--hlog",
         "r.hlog",
     ]
-    done = loadgen("run", "--rate", "100", "--num-prompts", "50", *flags, *SHORT, cwd=tmp_path)
+    done = loadgen(
+        "run",
+        "--engine",
+        "sim",
+        "--rate",
+        "100",
+        "--num-prompts",
+        "50",
+        *flags,
+        *SHORT,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     again = loadgen("report", "r.json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
@@ -140,7 +153,16 @@ def test_results_are_appended_one_a_line(tmp_path: Path) -> None:
             "arm=a",
         ]
         done = loadgen(
-            "run", "--num-prompts", "5", "--max-concurrency", "2", *flags, *SHORT, cwd=tmp_path
+            "run",
+            "--engine",
+            "sim",
+            "--num-prompts",
+            "5",
+            "--max-concurrency",
+            "2",
+            *flags,
+            *SHORT,
+            cwd=tmp_path,
         )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
@@ -151,7 +173,16 @@ def test_results_are_appended_one_a_line(tmp_path: Path) -> None:
 
 def test_a_cap_closes_the_loop_and_says_so() -> None:
     done = loadgen(
-        "run", "--max-concurrency", "4", "--num-prompts", "40", "--json", "--full", *SHORT
+        "run",
+        "--engine",
+        "sim",
+        "--max-concurrency",
+        "4",
+        "--num-prompts",
+        "40",
+        "--json",
+        "--full",
+        *SHORT,
     )
     result = json.loads(done.stdout)
     assert result["max_concurrent_requests"] == 4
@@ -160,7 +191,9 @@ def test_a_cap_closes_the_loop_and_says_so() -> None:
 
 
 def test_a_duration_bounds_a_closed_loop() -> None:
-    done = loadgen("run", "--max-concurrency", "2", "--duration", "1", "--json", *SHORT)
+    done = loadgen(
+        "run", "--engine", "sim", "--max-concurrency", "2", "--duration", "1", "--json", *SHORT
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert 1 < result["completed"] == result["num_prompts"]
@@ -169,7 +202,18 @@ def test_a_duration_bounds_a_closed_loop() -> None:
 
 def test_the_same_seed_asks_the_same_at_the_same_times() -> None:
     def origin(*flags: str) -> tuple[str, str]:
-        done = loadgen("run", "--rate", "500", "--num-prompts", "20", "--json", *SHORT, *flags)
+        done = loadgen(
+            "run",
+            "--engine",
+            "sim",
+            "--rate",
+            "500",
+            "--num-prompts",
+            "20",
+            "--json",
+            *SHORT,
+            *flags,
+        )
         found = json.loads(done.stdout)["loadgen"]["provenance"]
         return found["schedule"]["sha256"], found["prompts"]["sha256"]
 
@@ -186,7 +230,7 @@ def test_the_same_seed_asks_the_same_at_the_same_times() -> None:
 def test_dataset_and_run_have_the_same_prompt_hash() -> None:
     flags = ["--tokenizer", TOKENIZER, "--num-prompts", "20", "--json", *SHORT]
     shown = json.loads(loadgen("dataset", *flags).stdout)["hashes"]["prompts"]
-    done = loadgen("run", "--rate", "500", *flags)
+    done = loadgen("run", "--engine", "sim", "--rate", "500", *flags)
     assert json.loads(done.stdout)["loadgen"]["provenance"]["prompts"]["sha256"] == shown
 
 
@@ -194,7 +238,17 @@ def test_settings_come_from_a_file_and_flags_win(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(
         "rate: 300\nnum-prompts: 30\nrandom_input_len: 8\nrandom_output_len: 2\n"
     )
-    done = loadgen("run", "--config", "c.yaml", "--num-prompts", "10", "--json", cwd=tmp_path)
+    done = loadgen(
+        "run",
+        "--engine",
+        "sim",
+        "--config",
+        "c.yaml",
+        "--num-prompts",
+        "10",
+        "--json",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["request_rate"], result["num_prompts"]) == (300, 10)
@@ -241,6 +295,8 @@ def test_slo_and_goodput_are_judged() -> None:
     flags = ["--rate", "100", "--num-prompts", "20", "--json", *SHORT]
     done = loadgen(
         "run",
+        "--engine",
+        "sim",
         *flags,
         "--slo",
         "ttft_p99<1us,error_rate<1%",
@@ -318,14 +374,14 @@ def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:
     )
     installed = Path(sys.executable).with_name("loadgen")
     done = subprocess.run(
-        [installed, "run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT],
+        [installed, "run", "--engine", "sim", "--num-prompts", "3", *SHORT],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
 def test_more_requests_than_open_files_are_refused() -> None:
-    command = f"ulimit -n 100; exec {sys.executable} -m loadgen run --num-prompts 500"
+    command = f"ulimit -n 100; exec {sys.executable} -m loadgen run --engine sim --num-prompts 500"
     done = subprocess.run(
         ["bash", "-c", command],
         env=environment(),

@@ -50,7 +50,7 @@ def test_settings_that_cannot_be_searched_are_refused(
     flags: list[str], field: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In this process, for they are many; the one below is refused as a user calls."""
-    assert dispatch(["search", *flags]) == 2
+    assert dispatch(["search", "--engine", "sim", *flags]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -85,7 +85,7 @@ def test_search_whose_lowest_level_fails_keeps_its_runs(tmp_path: Path) -> None:
         "No concurrency meets ttft_p90 < 1 us | the lowest that was tried, 1 request in "
         "flight, misses it"
     )
-    assert done.stdout.splitlines()[-1].startswith(answer)
+    assert done.stdout.splitlines()[-2].startswith(answer)
     kept = json.loads((tmp_path / "s.json").read_text())
     assert [(point["level"], point["met"]) for point in kept["points"]] == [
         (4, False),
@@ -171,7 +171,7 @@ def test_a_server_that_fails_from_then_on_ends_the_search_and_is_no_slow_one(
         done = loadgen("search", "--base-url", url, *flags, *FEW, *saved, cwd=tmp_path)
     assert done.returncode in (3, 5), done.stderr
     answer = "At least 2 requests in flight meet e2el_p90 < 60 s | the search ended early"
-    assert done.stdout.splitlines()[-1].startswith(answer)
+    assert done.stdout.splitlines()[-2].startswith(answer)
     kept = json.loads((tmp_path / "s.json").read_text())
     assert kept["points"][0]["met"] is True
     assert kept["found"]["end"] == "early"
@@ -201,7 +201,7 @@ def test_an_interrupt_keeps_every_point(tmp_path: Path, state: Path) -> None:
     assert code == 130, err
     assert "PARTIAL: interrupted." in out
     answer = "At least 60 requests/s meets ttft_p90 < 60 s | the search ended early"
-    assert out.splitlines()[-1].startswith(answer)
+    assert out.splitlines()[-2].startswith(answer)
     told = [(point["level"], point["met"], point["why"]) for point in kept["points"]]
     # Whatever turned out too short before.
     assert told[-2:] == [(60, True, None), (120, None, "interrupted")]
@@ -211,7 +211,9 @@ def test_an_interrupt_keeps_every_point(tmp_path: Path, state: Path) -> None:
 
 
 def test_an_interrupt_before_anything_was_measured_says_so() -> None:
-    search = start("search", *SLO, "--num-prompts", "5000", "--random-input-len", "50000")
+    search = start(
+        "search", "--engine", "sim", *SLO, "--num-prompts", "5000", "--random-input-len", "50000"
+    )
     hear(search, lambda line: "preparing" in line)
     search.send_signal(signal.SIGINT)
     _, err = search.communicate(timeout=30)
@@ -243,7 +245,7 @@ def test_a_search_says_that_it_sends_all_at_once_first(tmp_path: Path) -> None:
     assert "the first sends 100 requests at once" in said_first(tmp_path)
 
 
-def test_the_simulator_is_searched_where_no_server_is_named(tmp_path: Path) -> None:
+def test_the_simulator_is_searched(tmp_path: Path) -> None:
     flags = [
         "--slo",
         "ttft_p90<1us",
@@ -257,7 +259,7 @@ def test_the_simulator_is_searched_where_no_server_is_named(tmp_path: Path) -> N
         "100",
         *SHORT,
     ]
-    done = loadgen("search", *flags, cwd=tmp_path, timeout_s=110)
+    done = loadgen("search", "--engine", "sim", *flags, cwd=tmp_path, timeout_s=110)
     assert done.returncode == 6, done.stderr
     assert "SIMULATED ENGINE" in done.stdout
     assert (tmp_path / "s.svg").read_text().startswith("<svg xmlns=")

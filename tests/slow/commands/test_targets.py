@@ -8,6 +8,7 @@ from tests.helpers.command_line import SHORT, TOKENIZER, loadgen, served
 from tests.helpers.console_lines import report_of, section, unwrapped
 from tests.integration.commands.test_bad_input import refused
 
+SHARED = ["--balance", "round-robin"]
 FLAGS = [
     "--backend",
     "openai-chat",
@@ -31,6 +32,7 @@ def test_two_servers_share_a_run_and_each_has_its_line(tmp_path: Path) -> None:
             one,
             "--base-url",
             other,
+            *SHARED,
             "--save-result",
             "--result-filename",
             "r.json",
@@ -55,7 +57,7 @@ def test_target_that_is_down_is_refused_by_its_url() -> None:
     with served("--served-model-name", "m") as (one, _), socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         down = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        line = refused("run", "--base-url", one, "--base-url", down, *FLAGS)
+        line = refused("run", "--base-url", one, "--base-url", down, *SHARED, *FLAGS)
     assert down in line
     assert one not in line
 
@@ -65,15 +67,17 @@ def test_target_without_the_model_is_refused_by_its_url() -> None:
         served("--served-model-name", "m") as (one, _),
         served("--served-model-name", "n") as (other, _),
     ):
-        line = refused("run", "--base-url", one, "--base-url", other, "--model", "m", *FLAGS)
+        both = ["--base-url", one, "--base-url", other, *SHARED]
+        line = refused("run", *both, "--model", "m", *FLAGS)
         assert other in line
         assert "'m'" in line
-        assert "--model" in refused("run", "--base-url", one, "--base-url", other, *FLAGS)
+        assert "--model" in refused("run", *both, *FLAGS)
 
 
 def test_target_given_twice_is_refused() -> None:
     line = refused(
-        "run", "--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/", *FLAGS
+        *("run", "--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/"),
+        *(*SHARED, *FLAGS),
     )
     assert "http://127.0.0.1:1 is given twice" in line
 

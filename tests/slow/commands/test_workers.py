@@ -55,6 +55,8 @@ def workers(pid: int) -> list[psutil.Process]:
 def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) -> None:
     done = loadgen(
         "run",
+        "--engine",
+        "sim",
         "--rate",
         "200",
         "--num-prompts",
@@ -137,14 +139,25 @@ def test_a_killed_command_leaves_what_its_workers_have_written(state: Path) -> N
     ],
 )
 def test_settings_that_workers_cannot_share_are_refused(given: list[str], said: str) -> None:
-    done = loadgen("run", *given)
+    done = loadgen("run", "--engine", "sim", *given)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert said in line
 
 
 def test_more_than_there_are_cores_is_warned_of_in_one_line() -> None:
-    done = loadgen("run", "--num-prompts", "8", "--max-concurrency", "8", "--workers", "8", *SHORT)
+    done = loadgen(
+        "run",
+        "--engine",
+        "sim",
+        "--num-prompts",
+        "8",
+        "--max-concurrency",
+        "8",
+        "--workers",
+        "8",
+        *SHORT,
+    )
     assert done.returncode == 0, done.stderr
     assert len([line for line in done.stderr.splitlines() if "processes share" in line]) == int(
         usable_cores() < 8

@@ -6,7 +6,7 @@ import re
 from textwrap import fill
 
 from loadgen.core.outcome import Outcome
-from loadgen.report.sections.glossary import ABOUT, DUE, SENT
+from loadgen.report.sections import ABOUT, DUE, SENT
 from tests.helpers.documents import between, list_item
 from tests.helpers.source import ROOT
 

@@ -2,6 +2,7 @@
 that they have.
 """
 
+import argparse
 import re
 import shlex
 from functools import cache
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.cli.commands.help import with_topics
 from loadgen.cli.translate import TOOLS
 from tests.helpers.command_line import loadgen
 from tests.helpers.source import ROOT
@@ -17,14 +19,16 @@ from tests.slow.docs.blocks import blocks, pages
 # Words behind the name of a command that choose another help.
 CHOOSING = {"serve": 1, "tune": 1, "benchmark-runner": 2}
 SUBCOMMANDS = {"dataset": ("fetch", "cache")}
-WITH_TOPICS = (("run",), ("search",), ("dataset",))  # whose --help does not show all flags
 INLINE = re.compile(r"`(loadgen [^`]+)`")
 
 
 @cache
 def flags(*command: str) -> frozenset[str]:
-    """The flags that the help of a command names."""
-    done = loadgen(*command, "--help-all" if command in WITH_TOPICS else "--help")
+    """The flags that the pages of a command's help name."""
+    if (parser := with_topics([*command])) is not None:
+        actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]
+        return frozenset(word for action in actions for word in action.option_strings)
+    done = loadgen(*command, "--help")
     assert done.returncode == 0, f"loadgen {' '.join(command)} --help: {done.stderr}"
     return frozenset(re.findall(r"--[a-z][\w-]*", done.stdout)) | {"--help"}
 

@@ -1,8 +1,7 @@
 """docs/numbers.md defines each printed number once, as the page of a run does."""
 
 from loadgen.metrics.snapshot import LATENCIES
-from loadgen.report.sections import latencies
-from loadgen.report.sections.glossary import ABOUT, term
+from loadgen.report.sections import ABOUT, latencies, term
 from tests.helpers.documents import found_between
 from tests.slow.docs.numbers import BEGIN, DOCUMENT, END, GROUPS, definitions
 

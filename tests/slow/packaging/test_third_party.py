@@ -85,7 +85,7 @@ def measured(
 @pytest.mark.timeout(300)
 def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
     files = {DATASET.name: DATASET.read_text(), "pyproject.toml": PROJECT}
-    flags = "--dataset-name sums --num-prompts 5 --rate 100 --dataset-arg digits=9"
+    flags = "--engine sim --dataset-name sums --num-prompts 5 --rate 100 --dataset-arg digits=9"
     result = measured(installed(files, tmp_path), tmp_path, *flags.split())
     assert result["completed"] == 5
     assert result["loadgen"]["provenance"]["settings"]["dataset_arg"] == ["digits=9"]

@@ -13,7 +13,7 @@ pytest.importorskip("mypy")
 RIGHT = """
 import loadgen
 
-result = loadgen.run_sync(loadgen.RunSettings(num_prompts=5))
+result = loadgen.run_sync(loadgen.RunSettings(engine="sim", num_prompts=5))
 verdict: loadgen.Verdict = result.verdict
 p99: float | None = result.ttft.p99_ms
 names: list[str] = [check.name for check in result.checks if check.ok is False]
@@ -33,7 +33,7 @@ WRONG = {
     "loadgen.RunSettings(requst_rate=3)": "Unexpected keyword argument",
     "loadgen.RunSettings().replace(requst_rate=3)": "Unexpected keyword argument",
     'loadgen.RunSettings().replace(request_rate="fast")': "incompatible type",
-    "loadgen.run_sync(server=None)": "Unexpected keyword argument",
+    "loadgen.run_sync(loadgen.RunSettings(), server=None)": "Unexpected keyword argument",
     "loadgen.load('a.json').snapshot": "has no attribute",
 }
 
