@@ -9,7 +9,7 @@ ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycach
 MARKED = $(sort $(shell grep -rlE 'real_data|mark\.slow' --include='test_*.py' tests/integration $(filter-out tests/workload/,$(ROOMS)))) tests/workload/
 # What is measured or tried by hand before a release: never by `make test` or `make test-all`.
 RELEASE := accuracy or browser or engines or rehearsal or release
-BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
+BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal release-check
 
 # Tests that run servers and commands mostly wait for them, so more of them than there are cores go on at once. Their files
 # begin in the order of the folders: the longest first, and the unit tests, which need the cores, at the end.
@@ -19,7 +19,7 @@ WAITING := -n 3 --dist loadfile --no-loadscope-reorder
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
 
-.PHONY: demo unit test test-all qa docs bytecode test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize wheels clean
+.PHONY: demo unit test test-all qa docs bytecode test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize release-wheels image release-check clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -126,8 +126,14 @@ sanitize: $(VENV)/.all  ## the address and undefined-behaviour sanitizers over a
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
 		$(abspath $(BIN))/python -m pytest --quiet --capture=sys --timeout 300 $(SANITIZED)
 
-wheels: $(VENV)/.all  ## a wheel for each CPython at hand of those that are wanted, installed by itself and tried
-	$(BIN)/python -m tests.slow.packaging.wheels
+release-wheels: $(VENV)/release/.installed  ## wheels for all platforms and the source distribution, into dist/
+	$(VENV)/release/bin/python -m deploy.wheels $(FLAGS)
+
+image: release-wheels  ## OCI archives of an image with the wheel, and of one that has Ray too, into dist/
+	$(VENV)/release/bin/python -m deploy.image $(FLAGS)
+
+release-check: $(VENV)/.all image  ## the gate of a release, as root: what release-wheels and image made is installed, run and validated
+	$(BIN)/python -m pytest -m release --timeout 1800 tests/qa/release
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
@@ -168,6 +174,11 @@ $(VENV)/.browser: $(VENV)/.all
 
 $(VENV)/.check: $(VENV)/.test
 	@$(call installed,'loadgen[check]')
+	@touch $@
+
+$(VENV)/release/.installed: deploy/requirements.txt
+	$(PYTHON) -m venv $(VENV)/release
+	$(VENV)/release/bin/pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run

@@ -16,6 +16,11 @@ READ_LOOP = "loadgen/core/read_loop.pyx"
 ARRIVALS = "loadgen/core/arrivals.pyx"
 CONNECTION, STATISTIC = "loadgen/core/stamped_connection.pyx", "loadgen/metrics/statistic.py"
 STAMPS = "tests/integration/faults/test_kernel_stamps.py"
+PLAIN = "loadgen/client/aiohttp_transport.py"
+AGREEMENT = (
+    "tests/integration/faults/test_aiohttp_transport.py::"
+    "test_both_transports_agree_where_the_truth_is_known"
+)
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/core/pacer.pyx"
 READING = "tests/qa/accuracy/test_stalls.py"
 STALLS = (
@@ -410,14 +415,20 @@ LIES = (
         Test("tests/checks/test_distortion.py::test_cores_that_others_take_from_a_local_server_are_red"),
     ),
     Mutant(
+        "call times of reading exact",
+        (Edit(PLAIN, "min(max(record.sent, since_ns), at_ns)", "at_ns"),),
+        Test(AGREEMENT),
+    ),
+    Mutant(
+        "read an answer once it has ended",
+        (Edit(PLAIN, "async for data in response.content.iter_any()",
+              "for data in [await response.content.read()]"),),
+        Test(AGREEMENT),
+    ),
+    Mutant(
         "count the children of a server as others",
-        (
-            Edit(
-                "loadgen/metrics/client_cpu_usage.py",
-                "return family(self._server_pids)",
-                "return {*self._server_pids}",
-            ),
-        ),
+        (Edit("loadgen/metrics/client_cpu_usage.py", "return family(self._server_pids)",
+              "return {*self._server_pids}"),),
         Test("tests/integration/library/test_neighbours.py::test_children_of_a_server_are_no_others"),
     ),
     Mutant(
@@ -427,13 +438,8 @@ LIES = (
     ),
     Mutant(
         "read the last line of an event alone",
-        (
-            Edit(
-                "loadgen/core/sse.pyx",
-                "and not self.has_data and not self.at_first_line",
-                "and not self.at_first_line",
-            ),
-        ),
+        (Edit("loadgen/core/sse.pyx", "and not self.has_data and not self.at_first_line",
+              "and not self.at_first_line"),),
         Test("tests/core/test_sse.py::test_event_stream_follows_the_standard"),
     ),
     *COMPARE_LIES,

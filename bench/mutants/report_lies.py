@@ -28,6 +28,11 @@ REPORT_LIES = (
         Test(f"{STATES}test_a_mark_of_the_table_is_in_the_line_that_quotes_the_figure[1,000]"),
     ),
     Mutant(
+        "name a knee of three requests a level",
+        (Edit("loadgen/report/series.py", "MIN_FOR_KNEE = 100", "MIN_FOR_KNEE = 3"),),
+        Test("tests/report/test_series.py::TestKnee::test_a_level_of_few_requests_leaves_it_open"),
+    ),
+    Mutant(
         "let an SLO on a percentile of too few requests pass",
         (Edit("loadgen/cli/exit_codes.py", " or has_too_few(result):", ":"),),
         Test(f"{STATES}test_the_exit_code_follows_from_the_state[1,000]"),

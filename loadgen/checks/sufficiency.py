@@ -193,7 +193,8 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     about = "value" if seen[scarcest] == 1 else "values"
     about += f", and {', '.join(few)}" if few else ""
     least = Bound(least_samples(scarcest), comparison=">=")
-    return least.check(name, seen[scarcest], about, "send more requests", counts_too)
+    advice = f"send {least.allowed:g} requests or more"
+    return least.check(name, seen[scarcest], about, advice, counts_too)
 
 
 def _steady(run: RunData) -> Check:

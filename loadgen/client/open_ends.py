@@ -7,8 +7,8 @@ all. The answer does not wait for it.
 import asyncio
 from collections.abc import Callable
 
+from loadgen.client.timeouts import Carrier
 from loadgen.core.record import Record
-from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import NS_PER_S, now_ns
 
 # So long a response may stay open after [DONE], or a finish reason and usage. Servers write the end
@@ -22,26 +22,26 @@ class OpenEnds:
     """Ends responses that stay open after the last event of their answer.
 
     Args:
-        end: Called with each connection of such a response.
+        end: Called with what carries each such response.
         guarded: Calls back, and says who is told of an exception.
     """
 
-    def __init__(self, end: Callable[[Connection], None], guarded: Callable[..., None]) -> None:
+    def __init__(self, end: Callable[[Carrier], None], guarded: Callable[..., None]) -> None:
         self._end = end
         self._guarded = guarded
-        self._waiting: list[tuple[int, Connection, Record]] = []
+        self._waiting: list[tuple[int, Carrier, Record]] = []
         self._alarm: asyncio.Handle | None = None
         self._alarm_ns = 0
 
-    def add(self, connection: Connection, is_complete: bool) -> None:
+    def add(self, carrier: Carrier, is_complete: bool) -> None:
         """Wait for the end of a response whose answer is complete.
 
         Args:
-            connection: That of the response.
+            carrier: What carries it.
             is_complete: Whether nothing more is expected; else only the finish reason has come.
         """
         until_ns = now_ns() + (TAIL_NS if is_complete else FINISHED_NS)
-        self._waiting.append((until_ns, connection, connection.record))
+        self._waiting.append((until_ns, carrier, carrier.record))
         if self._alarm is None or until_ns < self._alarm_ns:
             self._wait(until_ns)
 
@@ -63,12 +63,12 @@ class OpenEnds:
         at_ns = now_ns()
         self._alarm = None
         waiting, self._waiting = self._waiting, []
-        for until_ns, connection, record in waiting:
-            if connection.complete or connection.record is not record:
+        for until_ns, carrier, record in waiting:
+            if carrier.complete or carrier.record is not record:
                 continue
             if until_ns > at_ns:
-                self._waiting.append((until_ns, connection, record))
+                self._waiting.append((until_ns, carrier, record))
             else:
-                self._end(connection)
+                self._end(carrier)
         if self._waiting:
             self._wait(min(until_ns for until_ns, _, _ in self._waiting))

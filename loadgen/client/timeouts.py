@@ -4,20 +4,19 @@ all, and who ends it.
 
 import asyncio
 from collections.abc import Callable, Collection
-from typing import Self
+from typing import Protocol, Self
 
 from msgspec import Struct
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.core.stamped_connection import Connection
 from loadgen.metrics.failures import SILENCE_NS
 from loadgen.util.clock import NS_PER_S, now_ns
 
 NEVER_NS = 1 << 62
 MIN_PAUSE_NS = 20_000_000  # between two looks
-LOOKED_AT_ONCE = 200  # connections: a tenth of a millisecond
+LOOKED_AT_ONCE = 200  # requests: a tenth of a millisecond
 
 
 class Timeouts(Struct, frozen=True):
@@ -84,13 +83,32 @@ class Timeouts(Struct, frozen=True):
         return left, outcome
 
 
+class Carrier(Protocol):
+    """What carries one request at a time: a connection, or an exchange over one."""
+
+    @property
+    def record(self) -> Record:
+        """That of the request."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether its response has ended."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests its connection has carried."""
+
+    def abandon(self, outcome: Outcome, detail: str, at_ns: int) -> None:
+        """End the response from the client's side."""
+
+
 class LimitWatch:
     """Looks at requests in flight no more often than one of them can pass a limit.
 
     Args:
-        active: The connections with a request in flight, at any time.
+        active: What carries a request, at any time.
         timeouts: The limits.
-        abandon: Called as abandon(connection, outcome, detail) to end a request.
+        abandon: Called as abandon(carrier, outcome, detail) to end a request.
         guarded: Calls back, and says who is told of an exception.
 
     Attributes:
@@ -100,9 +118,9 @@ class LimitWatch:
 
     def __init__(
         self,
-        active: Collection[Connection],
+        active: Collection[Carrier],
         timeouts: Timeouts,
-        abandon: Callable[[Connection, Outcome, str], None],
+        abandon: Callable[[Carrier, Outcome, str], None],
         guarded: Callable[..., None],
     ) -> None:
         self._active = active
@@ -129,24 +147,24 @@ class LimitWatch:
         """
         self._look(list(self._active), now_ns() + self._timeouts.smallest, {})
 
-    def _look(self, among: list[Connection], again_ns: int, silent: dict[int, int]) -> None:
-        """Look at a few connections in this turn of the loop, so that no token waits, at the rest
-        in those after it.
+    def _look(self, among: list[Carrier], again_ns: int, silent: dict[int, int]) -> None:
+        """Look at a few requests in this turn of the loop, so that no token waits, at the rest in
+        those after it.
 
         Args:
-            among: Those that are left; emptied.
+            among: What carries those that are left; emptied.
             again_ns: When the first of the others may pass a limit.
             silent: Silent streams among the others.
         """
         at_ns = now_ns()
-        for connection in among[-LOOKED_AT_ONCE:]:
-            if connection not in self._active:  # it has ended since
+        for carrier in among[-LOOKED_AT_ONCE:]:
+            if carrier not in self._active:  # it has ended since
                 continue
-            record = connection.record
+            record = carrier.record
             left_ns, outcome = self._timeouts.left(record, at_ns)
             if left_ns <= 0:
                 self._abandon(
-                    connection,
+                    carrier,
                     outcome,
                     f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time",
                 )

@@ -134,7 +134,7 @@ class OutputSettings:
         tier=EVERYDAY,
     )
     quiet: bool = output_option(
-        False, "show no progress, and only the last line of the report", tier=EVERYDAY
+        False, "show no progress, and only the answer of the report", tier=EVERYDAY
     )
     brief: bool = output_option(
         False, "print the report without the `vllm bench serve` block", instead="print str(result)"

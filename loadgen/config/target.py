@@ -21,6 +21,7 @@ from loadgen.config.option import (
 )
 from loadgen.errors import BadInput, setting
 
+Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
@@ -46,6 +47,7 @@ OPTIONAL = (
 # Sixteen accelerators, each split into seven, are the most in one machine.
 MAX_REPLICAS = 128
 NO_HEADER = "none"  # value of --session-header
+AIOHTTP: Transport = "aiohttp"
 BALANCE: Balance = "round-robin"  # the default
 SIMULATOR = "sim"
 FROM_ENVIRONMENT = "env"  # value of --proxy
@@ -197,6 +199,11 @@ class TargetSettings:
         metavar="PATH",
         excludes=("proxy", "source_address", "ray"),
         why="is for a server on this machine",
+    )
+    transport: Transport = target_option(
+        "compiled",
+        "what sends and reads: compiled, with the kernel's times, or aiohttp, with times of "
+        "reading, which also reads compressed answers and needs no CONNECT of a proxy",
     )
     server_metrics: tuple[str, ...] = target_option(
         (),

@@ -242,7 +242,6 @@ cdef class Tally:
         self.sojourn_ns += record.closed - record.sent
         self.early += lag < -EARLY_NS
         self.late_connections += record.connect_ns != 0
-        self.by_reader += record.by_reader
         self.window_filled += record.window_filled
         if lag >= 0 and not record.is_ordered():  # one sent early is counted as that
             self.disordered += 1
@@ -303,8 +302,7 @@ cdef class Tally:
         self.token_reads += record.reads
         self.inexact_events += record.get_inexact()
         self.late_events += record.get_late()
-        # aiohttp's reader decodes when it gets to it: how late that is is not known
-        is_unbounded = record.by_reader or record.user_stamped == UNBOUNDED
+        is_unbounded = record.user_stamped == UNBOUNDED
         self.user_stamped_events += record.events if is_unbounded else record.user_stamped
         self.reordered_events += record.reordered
         self.unbounded_events += record.events if is_unbounded else 0

@@ -17,7 +17,7 @@ cpdef enum:
     BY_USAGE = 2   # usage in each event
 
 
-cdef enum Finish:
+cpdef enum Finish:
     # What of the end of an answer has come.
     UNFINISHED
     FINISHED  # its finish reason: its usage may follow
@@ -53,7 +53,7 @@ cdef class Answer:
     cdef public object finish_reason
     cdef public object matched_stop  # the stop word or token id that ended the answer, or None
     cdef public bint done_seen  # whether [DONE] came
-    cdef Finish finish  # what of its end has come
+    cdef readonly Finish finish  # what of its end has come
     # what of the answer no rule took: its name, how often it came, and an example; or None
     cdef public object unread
     cdef TextSoFar text_so_far

@@ -1,5 +1,14 @@
 """Answer: the events of one answer, what they say, and which of them bear tokens."""
 
+from enum import IntEnum
+
+class Finish(IntEnum):
+    """What of the end of an answer has come."""
+
+    UNFINISHED = 0
+    FINISHED = 1
+    COMPLETE = 2
+
 BY_EVENTS: int
 BY_IDS: int
 BY_USAGE: int

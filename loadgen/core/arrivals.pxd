@@ -31,7 +31,6 @@ cdef class Arrivals:
     cdef int open(self, int fd) except -1
     cdef int begin_response(self, int64_t sent_ns) except -1
     cdef int64_t add(self, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, bint emptied) except? -1
-    cdef int add_decoded(self, int64_t read_ns) except -1
     cdef bint fills_window(self, Py_ssize_t n) except -1
     cdef int bound(self, Record record, bint ends_event, bint by_loop) except -1
     cdef int end_read(self) except -1

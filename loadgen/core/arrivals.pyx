@@ -21,8 +21,6 @@
 - The end of a chunk belongs to its event. A read that ends between the two shows a server that
   writes them apart; from then on TCP_INFO is asked for each event that is followed by the end of
   its chunk. To ask for every event would cost a tenth of it.
-- What aiohttp's reader decodes has no bound: such a token waits for two turns of the event loop,
-  and the probe measures one. Up to 5 % of them came before a bound of one turn.
 - A bound is stored only where it differs from the time, so exact streams take no more memory.
 
 Budget per read: one stamp is converted and compared.
@@ -99,12 +97,6 @@ cdef class Arrivals:
         # the read before may have had no stamp, and so a later time
         self.latest_ns = max(self.latest_ns, read_ns if is_reordered else at_ns)
         return self.latest_ns
-
-    cdef int add_decoded(self, int64_t read_ns) except -1:
-        """Take bytes that aiohttp's reader has decoded: they have no stamp."""
-        self.at_ns = self.read_ns = read_ns
-        self.is_stamped = self.is_reordered = self.emptied = False
-        return 0
 
     cdef bint fills_window(self, Py_ssize_t n) except -1:
         """Whether the n bytes of the last read may have filled the receive window."""

@@ -22,7 +22,9 @@ cdef class Connections:
     """The connections to one server: sends each request on one of them, and takes it back once the
     response has ended.
 
-    The subclass opens and closes connections, and does what few requests need.
+    The subclass opens and closes connections, and does what few requests need: `refused(connection)`
+    ends a request whose connection was closed before a byte of a response, and
+    `ends_early(connection)` one so long after it was sent, unless its response has ended.
 
     Args:
         read_loop: Reads the connections.
@@ -101,14 +103,6 @@ cdef class Connections:
 
     def sent_first(self, record):
         """Take note of the first request of a connection."""
-        raise NotImplementedError
-
-    def refused(self, connection):
-        """End a request whose connection was closed before a byte of a response."""
-        raise NotImplementedError
-
-    def ends_early(self, connection):
-        """End a request so long after it was sent, unless its response has ended."""
         raise NotImplementedError
 
 

@@ -18,13 +18,12 @@ cdef enum Phase:
     CHUNK         # inside a chunk
     CHUNK_END     # the line end after a chunk
     TRAILER       # fields after the last chunk
-    READER        # aiohttp's reader has taken over
     ENDED
 
 
 cdef class Response:
     cdef readonly Record record
-    cdef readonly bint complete, keep_alive, wants_reader
+    cdef readonly bint complete, keep_alive
     cdef readonly int64_t keep_alive_ns
     cdef Phase phase
     cdef SseReader events
@@ -33,11 +32,9 @@ cdef class Response:
     cdef int64_t max_events  # of the answer
     cdef int64_t free_events  # up to so many, no limit can be passed
     cdef ResponseHead head
-    # A head, a line before or after a chunk, or all that aiohttp's reader must decode.
-    cdef Buffer undecoded
+    cdef Buffer undecoded  # a head, or a line before or after a chunk
     cdef Buffer body  # of a response that is no stream
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
-    cdef bint _count_received(self, Py_ssize_t n) except -1
     cdef int _clear_head(self) except -1
     cdef Py_ssize_t _read_head(self, const char *p, Py_ssize_t n) except -1
     cdef int _start_body(self) except -1

@@ -2,8 +2,7 @@
 """Response: the bytes of an HTTP/1.1 response in, stamps and an Outcome out, without I/O.
 
 It gets what a socket gave and when, in slices of any size, and fills one Record. It removes the
-framing; an SseReader reads the stream inside. Bodies that are compressed are left to aiohttp's
-reader.
+framing; an SseReader reads the stream inside. A body that is compressed fails.
 
 Budget per read: one comparison with the size limit, and for each chunk one memchr and a parsed
 size; no Python object.
@@ -13,6 +12,7 @@ from libc.string cimport memchr
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.answer cimport COMPLETE, FINISHED, Finish
+from loadgen.core.c.events cimport USER
 from loadgen.core.c.memory cimport (
     BYTES, COUNTING, RESPONSES, append_bytes, count_objects, free_buffer, live_count,
 )
@@ -33,6 +33,8 @@ MAX_HEAD = 64 * 1024
 MAX_RESPONSE = 1 << 30
 MAX_EVENTS = 1 << 18  # of an answer, and EVENTS_PER_TOKEN more for each token that was asked for
 EVENTS_PER_TOKEN = 16
+CUT_OFF = "connection closed inside the stream"
+COMPRESSED = "the body is compressed (Content-Encoding), and --transport aiohttp alone reads it"
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
 cdef int64_t max_response = MAX_RESPONSE, max_events = MAX_EVENTS
 cdef int64_t events_per_token = EVENTS_PER_TOKEN
@@ -57,7 +59,6 @@ cdef class Response:
         complete: Whether the response has ended and the record has its outcome.
         keep_alive: Whether the connection may carry another request.
         keep_alive_ns: For how long it may be idle, if the server says so; else 0.
-        wants_reader: Whether aiohttp's reader must decode the body: give it the bytes of `raw()`.
     """
 
     def __cinit__(self):
@@ -88,18 +89,29 @@ cdef class Response:
         """Read the next bytes of the connection, which arrived at `at_ns`."""
         self.feed_raw(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at_ns)
 
-    def feed_body(self, bytes data not None, int64_t at_ns):
-        """Read the next bytes of a body that aiohttp's reader has decoded."""
-        self.at_ns = at_ns
-        if self._count_received(PyBytes_GET_SIZE(data)):
-            self._read_body(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+    def feed_unstamped(
+        self, bytes data, int64_t earliest_ns, int64_t read_ns, str error=None
+    ):
+        """Read the next bytes of the connection, which have no stamp of the kernel.
 
-    def raw(self):
-        """Return all bytes so far of a response that `wants_reader`."""
-        return self.undecoded.data[:self.undecoded.size]
+        Args:
+            data: The bytes; None: it has ended, as by `eof`.
+            earliest_ns: When they can have come at the earliest.
+            read_ns: When they were read.
+            error: As of `eof`.
+        """
+        cdef Record record = self.record
+        record.events_before = record.events
+        if data is None:
+            self.eof(read_ns, error)
+        else:
+            self.feed(data, read_ns)
+        if record.events > record.events_before:
+            record.set_source(record.events_before, USER)
+            record.set_earliest(record.events_before, record.events, earliest_ns)
 
     def eof(self, int64_t at_ns, str error=None):
-        """End the response with its connection, or with the body that aiohttp's reader has decoded.
+        """End the response with its connection.
 
         Args:
             at_ns: When it ended.
@@ -107,14 +119,14 @@ cdef class Response:
         """
         self.at_ns = at_ns
         self.keep_alive = False
-        if error is None and (self.phase == UNTIL_CLOSE or self.phase == READER):
+        if error is None and self.phase == UNTIL_CLOSE:
             self._end()
         elif self.phase == HEAD and self.undecoded.size == 0 and self.record.first_byte == 0:
             self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
         elif self.phase == HEAD:
             self._fail(Outcome.PROTOCOL_ERROR, "connection closed inside the response head")
         elif self.phase != IDLE and self.phase != ENDED:
-            self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
+            self._fail(Outcome.TRUNCATED, error or CUT_OFF)
 
     def abandon(self, outcome, detail, int64_t at_ns):
         """End the response from the client's side: a timeout, an interrupt. If its answer is
@@ -146,8 +158,10 @@ cdef class Response:
         self.at_ns = at_ns
         if n > 0 and self.phase == HEAD and self.record.first_byte == 0:
             self.record.first_byte = at_ns
-        if not self._count_received(n):
-            return 0
+        self.received += n
+        if self.received > max_response and self.phase != IDLE and self.phase != ENDED:
+            return self._fail(Outcome.PROTOCOL_ERROR,
+                              f"the response is larger than {max_response >> 20} MiB")
         while n > 0:
             if self.phase == CHUNK or self.phase == LENGTH:
                 assert self.body_left > 0
@@ -182,28 +196,14 @@ cdef class Response:
             elif self.phase == UNTIL_CLOSE:
                 self._read_body(p, n)
                 return 0
-            elif self.phase == READER:
-                append_bytes(&self.undecoded, p, n)
-                return 0
             else:  # bytes that no request asked for: this connection cannot be trusted with another
                 self.keep_alive = False
                 return 0
         return 0
 
-    cdef bint _count_received(self, Py_ssize_t n) except -1:
-        """Count n further bytes of a response; return False if it has become too large, and has
-        failed.
-        """
-        self.received += n
-        if self.received > max_response and self.phase != IDLE and self.phase != ENDED:
-            self._fail(Outcome.PROTOCOL_ERROR,
-                       f"the response is larger than {max_response >> 20} MiB")
-            return False
-        return True
-
     cdef int _clear_head(self) except -1:
         clear_head(&self.head)
-        self.keep_alive, self.keep_alive_ns, self.wants_reader = True, 0, False
+        self.keep_alive, self.keep_alive_ns = True, 0
         self.body_left = -1
         self.is_stream = True
         return 0
@@ -242,7 +242,7 @@ cdef class Response:
         if self.record.keeps_head:
             self.record.response_head = self.undecoded.data[:end - self.undecoded.data]
         self._start_body()
-        return n if self.phase == READER else size - before
+        return size - before
 
     cdef int _start_body(self) except -1:
         """Choose how the body is read, by the head."""
@@ -252,11 +252,11 @@ cdef class Response:
         if self.head.status == 204 or self.head.status == 304 or is_empty:
             self.undecoded.size = 0
             return self._end()
-        if self.head.is_encoded:
-            self.wants_reader = True
-            self.phase = READER
-            return 0
         self.undecoded.size = 0
+        if self.head.is_encoded:
+            self.keep_alive = False
+            is_status = not is_success(self.head.status)
+            return self._end(Outcome.STATUS if is_status else Outcome.PROTOCOL_ERROR, COMPRESSED)
         if self.head.is_chunked:
             self.phase = CHUNK_SIZE
         elif self.body_left > 0:
@@ -358,7 +358,6 @@ cdef class Response:
                 outcome, detail = self._read_outcome()
         self.phase = ENDED
         self.complete = True
-        self.wants_reader = False
         record.end(outcome, detail, self.at_ns)
         if record.events < events:  # an event that proved to bear no token came behind the last
             self.events.tail += 1

@@ -23,8 +23,7 @@ cdef class SendHook:
     cdef public int64_t due_ns, late_ns, handled_ns, alarm_ns, stalled_ns
     cdef public object callback, on_fault
     cdef public bint probed, is_sparse
-    cdef readonly int64_t reads, tokens, sends
-    cdef public int64_t loop_bounded_reads
+    cdef public int64_t reads, tokens, sends, loop_bounded_reads
 
 
 @cython.final
@@ -62,7 +61,7 @@ cdef class ReadLoop:
     cdef int forget(self, int fd) except -1
     cdef int look_again(self, int fd) except -1
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept
-    cdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept
+    cpdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept
     cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept
     cdef bint _set_ready(self) noexcept
     cdef int _wait(self, void *events) except -2

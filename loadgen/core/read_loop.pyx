@@ -237,7 +237,7 @@ cdef class ReadLoop:
         self.longest_delay_ns = max(self.longest_delay_ns, self.asked_before_ns - at_ns)
         return self.asked_before_ns - self.longest_delay_ns
 
-    cdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept:
+    cpdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept:
         """Return when a socket that is read now became readable at the earliest, ns.
 
         Where that woke this thread, the kernel says for how long the thread then waited for a

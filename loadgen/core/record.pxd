@@ -46,7 +46,6 @@ cdef class Record(Answer):
     cdef public int64_t first_byte
     cdef public int64_t closed  # the end of the response
     cdef public bint reused  # whether its connection had carried a request before
-    cdef public bint by_reader  # whether aiohttp's reader read it
     # whether so much was unread at once that the server may have had to wait
     cdef public bint window_filled
     cdef public int status  # of HTTP

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
+from loadgen.core.answer import Finish
 from loadgen.core.outcome import Outcome
 
 UNPLANNED: int
@@ -74,7 +75,7 @@ class Record:
         reused: Whether its connection had carried a request before.
         window_filled: Whether so much was unread at once that the server may have had to wait.
         done_seen: Whether [DONE] came.
-        by_reader: Whether aiohttp's reader read the answer.
+        finish: What of the end of the answer has come.
     """
 
     index: int
@@ -138,7 +139,7 @@ class Record:
     reused: bool
     window_filled: bool
     done_seen: bool
-    by_reader: bool
+    finish: Finish
     def end(self, outcome: Outcome, detail: str | None, at_ns: int) -> None: ...
     def earliest_at(self, event: int) -> int: ...
     events: int

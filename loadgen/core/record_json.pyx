@@ -189,7 +189,6 @@ def record_line(Record record not None, int64_t start_ns, *, bint answer=False, 
         put_optional(&out, b',"last_token":', record.last_token - due, record.last_token != 0)
         put_optional(&out, b',"closed":', record.closed - due, record.closed != 0)
         put_bool(&out, b',"reused":', record.reused)
-        put_bool(&out, b',"by_reader":', record.by_reader)
         put_bool(&out, b',"window_filled":', record.window_filled)
         put_number(&out, b',"reads":', record.reads)
         put_number(&out, b',"content_events":', record.content_events)

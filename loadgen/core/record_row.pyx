@@ -47,7 +47,7 @@ cdef struct Fields:
     int64_t content_events, reasoning_events, other_events, nan_events, reads
     int64_t user_stamped, reordered, counted_by, results, is_whole, done_seen
     # How it was delivered.
-    int64_t status, attempts, retried_ns, first_status, connect_ns, reused, by_reader, window_filled
+    int64_t status, attempts, retried_ns, first_status, connect_ns, reused, window_filled
 
 
 cdef Fields no_fields
@@ -167,7 +167,7 @@ cdef int put_row(Buffer *out, Record record, bytes texts) except -1:
         is_whole=record.is_whole, done_seen=record.done_seen,
         status=record.status, attempts=record.attempts, retried_ns=record.retried_ns,
         first_status=record.first_status, connect_ns=record.connect_ns, reused=record.reused,
-        by_reader=record.by_reader, window_filled=record.window_filled,
+        window_filled=record.window_filled,
     )
     append_bytes(out, <char *>&head, sizeof(Head))
     append_bytes(out, <char *>&fields, sizeof(Fields))

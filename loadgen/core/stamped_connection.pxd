@@ -11,13 +11,13 @@ from loadgen.core.read_loop cimport ReadLoop, SendHook
 
 @cython.final
 cdef class Connection(KeptConnection):
-    cdef public object transport, owner, tap, forward
+    cdef public object transport, owner, tap
     cdef public bint lost
     cdef readonly ReadLoop read_loop
     cdef SendHook hook
     cdef int socket_fd
     cdef int fd  # the same while the read loop reads it, else -1
-    cdef bint is_readable  # the read loop can read it, since aiohttp's reader has not taken over
+    cdef bint is_readable  # the read loop can read it
     cdef bint uses_loop  # the event loop reads it
     cdef object error
     cdef object tls  # decrypts what is read and encrypts what is sent; None: neither

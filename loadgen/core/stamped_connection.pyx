@@ -19,7 +19,7 @@ from loadgen.core.c.kernel cimport (
     MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_RDWR, ask_for_stamps, now_ns, receive, recv, send, shutdown,
     stamp_of_sent,
 )
-from loadgen.core.http1 cimport CHUNK_END, CHUNK_SIZE, IDLE, READER, Response
+from loadgen.core.http1 cimport CHUNK_END, CHUNK_SIZE, IDLE, Response
 from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, ReadLoop
@@ -60,9 +60,8 @@ cdef class Connection(KeptConnection):
     Args:
         owner: Has `ended(connection)`, called once per response; `finished(connection,
             is_complete)`, called when more of the end of an answer has come and its response is
-            still open; `reader(connection)`, called when aiohttp's reader must decode a response;
-            and `dropped(connection, error)`, called when the peer or the network has ended the
-            connection.
+            still open; and `dropped(connection, error)`, called when the peer or the network has
+            ended the connection.
         transport: The asyncio transport.
         read_loop: The loop that reads the socket; its hook counts reads, tokens and sends.
         tls: A `TlsStream` after its handshake; None: the connection has no TLS.
@@ -71,8 +70,6 @@ cdef class Connection(KeptConnection):
 
     Attributes:
         tap: None, or an object that gets what is sent and all that arrives, before it is parsed.
-        forward: None, or the asyncio protocol of aiohttp's reader, which gets all that arrives
-            instead.
         lost: Whether the connection has ended.
     """
 
@@ -151,26 +148,6 @@ cdef class Connection(KeptConnection):
         if self.tap is not None:
             self.tap.sent(record)
 
-    def raw(self):
-        """Return all bytes so far of a response that aiohttp's reader must decode."""
-        return self.response.raw()
-
-    def feed_body(self, bytes data not None, int64_t at_ns):
-        """Read the next bytes of a body that aiohttp's reader has decoded."""
-        cdef Record record = self.response.record
-        cdef int64_t counted = record.counted
-        record.events_before = record.events
-        self.response.feed_body(data, at_ns)
-        if record.index >= 0:
-            self.hook.tokens += record.counted - counted
-        if record.events > record.events_before:
-            self.arrivals.add_decoded(at_ns)
-            self.arrivals.bound(record, False, self.uses_loop)
-
-    def eof(self, int64_t at_ns):
-        """End a response whose body aiohttp's reader has decoded to its end."""
-        self.response.eof(at_ns)
-
     def abandon(self, outcome, detail, int64_t at_ns):
         """End the response from the client's side: a timeout, an interrupt."""
         self.response.abandon(outcome, detail, at_ns)
@@ -179,11 +156,6 @@ cdef class Connection(KeptConnection):
 
     def data_received(self, bytes data not None):
         """Read what the event loop has read."""
-        if self.forward is not None:
-            if self.tls is not None:
-                data = self._decrypt(data, PyBytes_GET_SIZE(data))
-            self.forward.data_received(data)
-            return
         self._read(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns(), 0, False)
         if self.uses_loop and self.is_readable:
             # one that came late would wake the event loop again and again
@@ -206,22 +178,13 @@ cdef class Connection(KeptConnection):
 
     def eof_received(self):
         """Let the transport close itself."""
-        if self.forward is not None:
-            self.forward.eof_received()
         return False
 
     def connection_lost(self, exc):
-        """End the response, if one is under way, and tell the owner; or let aiohttp's reader do
-        so.
-        """
+        """End the response, if one is under way, and tell the owner."""
         self.hook.guarded(self._lost, exc)
 
     def _lost(self, exc):
-        if self.forward is not None:
-            self.lost = True
-            self.release()
-            self.forward.connection_lost(exc)
-            return
         cdef int64_t at_ns = now_ns()
         cdef bint was_open = self.response.phase != IDLE and not self.response.complete
         exc = self.error or exc
@@ -241,7 +204,7 @@ cdef class Connection(KeptConnection):
 
     def resume_writing(self):
         """Read the socket directly again once the rest of a large request has been written."""
-        if self.uses_loop and self.is_readable and self.forward is None:
+        if self.uses_loop and self.is_readable:
             self._read_directly()
 
     cdef int _take_stamp_of_sent(self, Record record) except -1:
@@ -344,11 +307,7 @@ cdef class Connection(KeptConnection):
             if record.events > record.events_before:
                 arrivals.bound(record, self._ends_event(), self.uses_loop)
         arrivals.end_read()
-        if response.wants_reader and response.phase == READER:
-            self._fall_back_to_loop()
-            self.is_readable = False
-            self.owner.reader(self)
-        elif not response.complete:
+        if not response.complete:
             if record is not None and record.finish != was_finished:
                 self.owner.finished(self, record.finish == COMPLETE)
         elif not was_complete:

@@ -106,7 +106,6 @@ REQUESTS = (
     "sojourn_ns",  # sent to closed, of all requests that were sent
     # so much of whose answer was unread at once that the server may have had to wait
     "window_filled",
-    "by_reader",  # whose responses aiohttp's reader has read
     "late_ends",  # ok requests whose responses were open for over 50 ms after the last token
     "tail_ns",  # for how long these were
     "unnamed_ends",  # ok requests whose answers ended with [DONE] and without a finish reason

@@ -20,7 +20,7 @@ from loadgen.report import gate, load_line, run_page
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
-from loadgen.report.sections import latencies, verdict
+from loadgen.report.sections import latencies, next_step, verdict
 from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import four_digits, in_table, three_digits
 
@@ -80,6 +80,7 @@ def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
 def opening(result: RunResult) -> Iterator[Block]:
     """Write the answer, the load and the banners of a run."""
     yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
+    yield from next_step.blocks(next_step.after_run(result))
     yield Paragraph.of(load_line.full_text(result))
     for banner in verdict.banners(result):
         yield Note("warning", banner, ())

@@ -10,7 +10,7 @@ from loadgen.document import Block, Cell, Items, Line, Paragraph, line, terminal
 from loadgen.report import load_line, run_state, series_answer
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
-from loadgen.report.sections import groups, latencies, outcomes, verdict
+from loadgen.report.sections import groups, latencies, next_step, outcomes, verdict
 from loadgen.report.summary_line import caveats, join_parts, state_parts, summary_line
 from loadgen.report.tool_block import tool_block
 from loadgen.util.terminal_text import PLAIN, Screen, printable
@@ -39,10 +39,10 @@ def render(
         return f"{last}\n"
     first = join_parts(chain(state_parts(result), caveats(result)), screen)
     blocks = list(_full(result) if form == "full" else _short(result, form))
-    gap = [""] if isinstance(blocks[0], terminal_writer.APART) else []
     rows = terminal_writer.lines(blocks, width(screen))
+    following = next_step.lines(next_step.after_run(result), screen)
     files = (f"Saved: {printable(path)}" for path in saved)
-    return "\n".join([first, *gap, *rows, *files, last]) + "\n"
+    return "\n".join([first, *rows, *files, last, *following]) + "\n"
 
 
 def render_series(
@@ -60,8 +60,9 @@ def render_series(
 
     rows = terminal_writer.lines(list(series.short(runs, is_brief=is_brief)), width(screen))
     answer = join_parts(series_answer.parts(runs), screen)
+    following = next_step.lines(series_answer.after_series(runs), screen)
     files = (f"Saved: {printable(path)}" for path in saved)
-    return "\n".join([*rows, *files, answer]) + "\n"
+    return "\n".join([*rows, *files, answer, *following]) + "\n"
 
 
 def width(screen: Screen) -> int:
@@ -96,7 +97,8 @@ def _short(result: RunResult, form: Form) -> Iterator[Block]:
     yield from map(Paragraph.of, latencies.marks(result, named))
     yield from groups.blocks(result, groups.MAX_TURNS)
     limits = map(line, verdict.slo_lines(result))
-    yield from _items(chain(interruptions, limits, verdict.failed(result)))
+    checks = verdict.failed(result, said=next_step.after_run(result))
+    yield from _items(chain(interruptions, limits, checks))
     yield Paragraph.of(f"Load: {load_line.full_text(result)}")
 
 
@@ -107,12 +109,15 @@ def _items(items: Iterable[Line | Cell]) -> Iterator[Items]:
 
 
 def _why_failed(result: RunResult) -> Iterator[Cell]:
-    """Write what else is wrong, what the servers said of requests that failed, and what to do."""
-    told = run_state.PROBLEMS.get(run_state.state_of(result), (PAST_THE_END,))
+    """Write what else is wrong, what the servers said of requests that failed, and what to do as
+    far as the next step does not say it.
+    """
+    said = next_step.after_run(result)
+    told = next_step.PROBLEMS.get(run_state.state_of(result), (PAST_THE_END,))
     for check in result.checks:
         if check.name in told and check.ok is False:
-            yield verdict.finding_cell(check)
+            yield verdict.finding_cell(check, said)
     examples = list(islice(outcomes.examples(result, 1), MAX_LINES))
-    advice = [run_state.advice_on(name) for name, _ in examples]
+    advice = [next_step.advice_on(name) for name, _ in examples]
     for (_, example), text, following in zip(examples, advice, [*advice[1:], ""], strict=False):
-        yield (example, verdict.advice_line(text)) if text and text != following else (example,)
+        yield (example, *(verdict.advice_lines(text, said) if text != following else ()))

@@ -21,6 +21,17 @@ def text_of_settings(settings: RunSettings) -> str:
     return ", ".join(filter(None, (pace(settings), cap(settings))))
 
 
+def requested(settings: RunSettings) -> str:
+    """Describe the requests that settings ask for, and the load."""
+    lengths = f"{settings.random_input_len} tokens in and {settings.random_output_len} out"
+    parts = (
+        "" if settings.num_prompts is None else plural(settings.num_prompts, "request"),
+        lengths if settings.dataset_name == "random" else f"data set {settings.dataset_name}",
+        text_of_settings(settings),
+    )
+    return ", ".join(filter(None, parts))
+
+
 def full_text(result: RunResult) -> str:
     """Describe requests, prompts, data set, arrivals, how long the run took, and the label."""
     settings = result.provenance.settings

@@ -2,7 +2,7 @@
 
 from enum import IntEnum, StrEnum
 
-from loadgen.checks import PAST_THE_END, PILE_UP, TOO_FEW_FOR_SLO
+from loadgen.checks import TOO_FEW_FOR_SLO
 from loadgen.core.outcome import is_failure
 from loadgen.metrics.failures import Failures
 from loadgen.report.result import RunResult
@@ -61,31 +61,6 @@ COLOURS = {
     State.SUSPECT: Colour.YELLOW,
     State.OK: Colour.GREEN,
 }
-
-
-# What to do about each outcome, by the beginning of its name; the first that fits.
-ADVICE = {
-    "status(401)": "give the API key with --api-key, or in OPENAI_API_KEY",
-    "status(403)": "give an API key that may use this model with --api-key",
-    "status(404)": "check --base-url, --endpoint, --backend and --model",
-    "status(429)": "the server limits the rate: lower --rate, or send again with --retry",
-    "status(5": "read the log of the server",
-    "status": "the server says why: see above",
-    "refused": "check that the server runs, and --base-url",
-    "dns_error": "check the host in --base-url",
-    "connect_timeout": "check that the host can be reached, and --base-url",
-    "tls_error": "check the certificate of the server and --ca-cert, or give --insecure",
-    "timeout_first_token": "raise --first-token-timeout, or lower the load",
-    "timeout": "raise --timeout, or lower the load",
-    "stalled": "read the log of the server",
-    "truncated": "read the log of the server, and of any proxy in between",
-    "protocol_error": "check --endpoint and --backend",
-    "client_error": "see the message; `loadgen doctor` names the limits of this machine",
-}
-
-
-# Checks that say what is wrong, and what to do, where a run is in a state.
-PROBLEMS = {State.OVERLOADED: (PAST_THE_END, PILE_UP)}
 
 
 def state_of(result: RunResult) -> State:
@@ -169,11 +144,6 @@ def missed_limits(result: RunResult) -> str:
         for row in rows
     ]
     return first_of(texts, MAX_NAMED)
-
-
-def advice_on(outcome: str) -> str:
-    """Say what to do where requests ended in this way; empty if nothing is known."""
-    return next((text for begin, text in ADVICE.items() if outcome.startswith(begin)), "")
 
 
 def _way(name: str) -> str:

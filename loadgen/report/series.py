@@ -34,6 +34,7 @@ from loadgen.util.number_format import bounds, fixed, percent
 
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"
+MIN_FOR_KNEE = 100  # requests at a level: the throughput of fewer varies by more than a tenth
 REPEATED = (
     "several runs had the same prompts, since the data set has no others: where the server has a "
     "prefix cache, the later ones were helped by it"
@@ -111,21 +112,28 @@ def knee_candidate(points: Sequence[Point]) -> Point | None:
     At the last level it is no knee: what comes after it is not known.
 
     Returns:
-        None where there are fewer than three levels, or one has no throughput or no latency.
+        None where there are fewer than three levels, or one has too few requests, no throughput or
+        no latency.
     """
-    judgeable = _judgeable(points)
+    judgeable = judgeable_points(points)
     if len({point.level for point in judgeable}) < 3 or not all(map(_power, judgeable)):
         return None
-    return max(judgeable, key=_power)
+    return max(judgeable, key=_power) if fewest_requests(judgeable) >= MIN_FOR_KNEE else None
 
 
-def _judgeable(points: Sequence[Point]) -> list[Point]:
+def fewest_requests(points: Sequence[Point]) -> int:
+    """Return how many requests succeeded at the level that has the fewest; points is not empty."""
+    return min(point.result.numbers.completed for point in points)
+
+
+def judgeable_points(points: Sequence[Point]) -> list[Point]:
+    """List the runs at a finite level that measured the server."""
     return [point for point in points if point.level != "inf" and point.verdict != "INVALID"]
 
 
 def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
     """Tell whether no run that can be judged had a higher level."""
-    return level_of(best) == max(map(level_of, _judgeable(points)))
+    return level_of(best) == max(map(level_of, judgeable_points(points)))
 
 
 def _power(point: Point) -> float:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from loadgen.client.balancer import Balancer
+from loadgen.client.compiled_transport import CompiledTransport
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Warmup
 from loadgen.config.load import WARM
-from loadgen.config.target import BALANCE
+from loadgen.config.target import AIOHTTP, BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.features.capture import Capture
@@ -86,7 +87,13 @@ class Opened:
         settings = self.job.settings
         addresses = source_address.parse(settings.source_address)
         sources = SourceAddresses(addresses, self.job.partition)
-        return Transport(target, Timeouts.from_settings(settings), self.read_loop, sources)
+        arguments = (target, Timeouts.from_settings(settings), self.read_loop, sources)
+        if settings.transport == AIOHTTP:
+            # imports aiohttp, which takes most of the time that a worker needs to start
+            from loadgen.client.aiohttp_transport import AiohttpTransport
+
+            return AiohttpTransport(*arguments)
+        return CompiledTransport(*arguments)
 
 
 class Prepared:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import (
+    AIOHTTP,
     EXTENSIONS,
     IGNORE_EOS,
     MAX_COMPLETION_TOKENS,
@@ -40,6 +41,7 @@ MAX_WORDS, MAX_PAGE = 160, 2000  # characters of a server's words that are shown
 END_TOKENS = 1  # that some engines count beyond a limit
 MAX_REQUESTS = 4  # to one API: as it is, without extensions, without all, and with the other limit
 ANYWAY = "--no-preflight sends the load all the same"
+IDENTITY = "identity"  # a content coding that changes nothing
 USUAL = ("invalid_request_error", "None")  # types of errors that tell nothing
 TAG = re.compile(r"<(style|script).*?</\1>|<[^>]*>", re.S)
 
@@ -200,6 +202,7 @@ class Preflight:
             answer = await self._answer(target, body)
             if not isinstance(answer, Refusal):
                 self.answered = True
+                self._take_aiohttp(answer)
                 self._limit_by_max_tokens(answer, body)
                 return
             if not answer.lasts:
@@ -247,6 +250,15 @@ class Preflight:
             elapsed_s = time.monotonic() - self._begun
             self._on_progress(Progress("waiting", elapsed_s, note=f"{target.url}: {refusal}"))
             await asyncio.sleep(min(1.0, limit_s / 10))
+
+    def _take_aiohttp(self, reply: Reply) -> None:
+        """Have aiohttp read the answers of a server that compresses them."""
+        coding = reply.headers.get("Content-Encoding", IDENTITY)
+        if coding != IDENTITY and self.settings.transport != AIOHTTP:
+            self.settings = self.settings.replace(transport=AIOHTTP)
+            self.changes.append(
+                f"--transport aiohttp: the server compresses its answers ({coding})"
+            )
 
     def _take_chat(self, refusal: Refusal, number: int) -> None:
         """Take chat in place of completions: with OpenAI's fields if the server speaks of chat,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.settings import RunSettings
-from loadgen.config.target import BALANCE, IGNORE_EOS
+from loadgen.config.target import AIOHTTP, BALANCE, IGNORE_EOS
 from loadgen.errors import BadInput, EngineError, Unreachable, setting
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.preflight import (
@@ -332,10 +332,12 @@ def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:
         problem = f"the servers have different APIs: {_listed(backends)}"
         raise BadInput(setting.backend, problem, "name one that all of them have")
     omit = tuple(dict.fromkeys(name for server in servers for name in server.settings.omit))
+    compressed = any(server.settings.transport == AIOHTTP for server in servers)
     resolved = servers[0].settings.replace(
         base_url=settings.base_url,
         balance=settings.balance or BALANCE,
         continuous_usage=continuous_usage,
+        transport=AIOHTTP if compressed else settings.transport,
         omit=omit,
         ignore_eos=False if IGNORE_EOS in omit else servers[0].settings.ignore_eos,
     )

@@ -148,10 +148,6 @@ class _Stream(Response):
             self._next += 1
         else:
             self.eof(at_ns, self._reply.error)
-        if self.wants_reader:
-            raise ValueError(
-                "encoded bodies are read by aiohttp, which the memory network does not have"
-            )
         if self.complete:
             self._owner.ended(self)
         else:

@@ -1,7 +1,8 @@
 """Dialer: opens connections to one server by its route, and says why where it cannot.
 
 A name is looked up once. Through a proxy, CONNECT asks for a tunnel to the server, also where the
-server has no TLS: what goes through the tunnel is the same as without a proxy.
+server has no TLS, unless the route says otherwise: what goes through the tunnel is the same as
+without a proxy.
 """
 
 import asyncio
@@ -83,6 +84,7 @@ class Dialer:
     Attributes:
         tls: The context of TLS sessions with the server; None: it has no TLS.
         tls_name: The name that its certificate must have.
+        tunnels: Whether its connections are tunnels through a proxy.
         advice: What to do where it closes a connection without a word, from its "; " on.
 
     Raises:
@@ -107,6 +109,7 @@ class Dialer:
         self._look_up: asyncio.Future[Any] | None = None
         self._turn = 0
         self.tls = route.tls_context() if parts.scheme == "https" else None
+        self.tunnels = self._proxy is not None and (route.tunnels or self.tls is not None)
         self.tls_name = route.server_name or host.removesuffix(".")
         self.advice = ""
         if self.tls is not None:
@@ -138,7 +141,7 @@ class Dialer:
                     step = CONNECTING
                     connection = await _connect_unix(self._socket_path)
                 bytes_read = 0
-                if self._proxy is not None:
+                if self.tunnels and self._proxy is not None:
                     step = TUNNELLING
                     bytes_read = await self._tunnel(connection, self._proxy)
                 step = TLS_HANDSHAKE

@@ -141,10 +141,28 @@ def create_private(field: str, path: str | Path) -> BinaryIO:
         raise BadInput(field, f"{path}: {error.strerror}", "name a writable file") from error
 
 
+def user_folder(variable: str, default: str) -> Path:
+    """Return a folder of loadgen by the XDG base directory specification. It need not exist.
+
+    Args:
+        variable: The environment variable that names the folder of all programs.
+        default: That folder in the home folder, where the variable is not set.
+
+    Raises:
+        BadInput: The variable is not set, and the user has no home folder.
+    """
+    named = os.environ.get(variable, "")
+    try:
+        return (Path(named) if os.path.isabs(named) else Path.home() / default) / "loadgen"
+    except RuntimeError as error:
+        raise BadInput(
+            "HOME", "this user has no home folder", f"set HOME or {variable} to a writable folder"
+        ) from error
+
+
 def state_folder() -> Path:
-    """Return the state folder of loadgen, by the XDG base directory specification."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "loadgen"
+    """Return the folder of what lasts longer than a run; see `user_folder`."""
+    return user_folder("XDG_STATE_HOME", ".local/state")
 
 
 class TailReader:

@@ -161,7 +161,7 @@ async def _exchange(
 
     advice = ""
     try:
-        connector = RouteConnector(url, route)
+        connector = RouteConnector(url, route, force_close=True)
         advice = connector.advice
         place = URL(url, encoded=True)
         user = place.raw_authority.rpartition("@")[0]
@@ -169,10 +169,11 @@ async def _exchange(
         async with (
             aiohttp.ClientSession(
                 connector=connector,
+                proxy=connector.proxy,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
                 skip_auto_headers=("User-Agent", "Content-Type"),
                 # compression would cost the server CPU time
-                headers={"Accept-Encoding": "identity"},
+                headers={"Accept-Encoding": "identity"} | connector.headers,
             ) as session,
             session.request(
                 method,

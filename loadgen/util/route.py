@@ -36,6 +36,8 @@ class Route(WithCredentials, frozen=True):
         client_key: A PEM file with its key; None: it is in `client_cert`.
         server_name: The name to ask for in TLS, and to verify; None: the host of the URL.
         proxy: The URL of an HTTP proxy that connects to the server; None: none.
+        tunnels: Whether that is asked for a tunnel to a server without TLS, too; else it is asked
+            for the whole URL, and forwards the request.
         unix_socket: The path of the server's Unix socket; None: it is reached over TCP.
     """
 
@@ -45,6 +47,7 @@ class Route(WithCredentials, frozen=True):
     client_key: str | None = None
     server_name: str | None = None
     proxy: str | None = None
+    tunnels: bool = True
     unix_socket: str | None = None
 
     def tls_context(self) -> "ssl.SSLContext":

@@ -11,6 +11,7 @@ from loadgen.config import server_url
 from loadgen.config.request_class import CLASS, RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import (
+    AIOHTTP,
     FROM_ENVIRONMENT,
     MAX_COMPLETION_TOKENS,
     MAX_TOKENS,
@@ -169,14 +170,6 @@ class Target(WithCredentials, frozen=True):
         """Whether it takes the messages of a chat."""
         return self.api.takes_messages
 
-    @property
-    def may_be_compressed(self) -> bool:
-        """Whether a header of the user's lets the server compress its responses."""
-        headers = (header for target in self.each_class for header in target.headers.items())
-        return any(
-            name.lower() == "accept-encoding" and value != "identity" for name, value in headers
-        )
-
     def head(self, run: str = "") -> bytes:
         """Return the head of the requests up to the number of each, which is followed by its
         Content-Length and the lines that it alone has.
@@ -319,6 +312,7 @@ def route(settings: RunSettings, url: str | None = None) -> Route:
         client_key=settings.client_key,
         server_name=settings.server_name if is_server else None,
         proxy=proxy,
+        tunnels=settings.transport != AIOHTTP,
         unix_socket=settings.unix_socket if is_server else None,
     )
 

@@ -1,7 +1,6 @@
 """Distortion checks fail, naming the cause, where the client changed what it measured."""
 
 import pytest
-from msgspec import structs
 
 from loadgen.checks import distortion
 from loadgen.config.settings import RunSettings
@@ -241,21 +240,6 @@ def test_gaps_inside_a_read_are_not_counted_a_second_time():
 def test_answers_in_one_read_have_no_gaps_and_no_tokens_no_reads():
     assert of([together(reads=((20, 3),))])["gaps below 50 us"].ok is None
     assert of([failed()])["events read together"].ok is None
-
-
-# -- the slow reader
-
-
-def test_responses_read_by_the_slow_reader_are_red():
-    def run(slow):
-        snapshot = measured(GREEN)
-        return structs.replace(snapshot, counters=snapshot.counters | {"by_reader": slow})
-
-    assert failed_checks(of(run(1))) == []
-    checks = of(run(2))
-    assert failed_checks(checks) == ["read by the slow reader"]
-    value = "2% of the responses (2 of 100) read by the slow reader"
-    assert checks["read by the slow reader"].value == value
 
 
 def test_every_check_has_one_line_value_limit_and_advice():

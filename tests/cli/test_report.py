@@ -24,15 +24,16 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["r.json", "sweep.json"])
-def test_last_line_ends_between_parts_on_a_terminal(
+def test_the_answer_ends_between_parts_on_a_terminal_and_the_next_step_between_words(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Screen, "of", lambda stream: Screen(columns=60))
     assert dispatch(["report", name]) == 0
     *_, last_parts = capsys.readouterr().out.rpartition("\nSaved")[2].split("\n\n")
     lines = last_parts.splitlines()
-    assert any(line.endswith(" |") for line in lines[-4:])
-    assert len(lines[-1]) <= 60
+    begin = next(number for number, line in enumerate(lines) if line.startswith("next: "))
+    assert any(line.endswith(" |") for line in lines[begin - 4 : begin])
+    assert max(map(len, lines[begin:])) <= 60
 
 
 def test_markdown_is_that_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:

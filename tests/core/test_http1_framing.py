@@ -190,16 +190,40 @@ def test_bytes_of_no_protocol_are_a_protocol_error(wire: bytes, detail: str) -> 
 
 
 @pytest.mark.parametrize("header", [b"Content-Encoding: gzip", b"Transfer-Encoding: gzip, chunked"])
-def test_encoded_body_is_left_to_aiohttp_whole(header: bytes) -> None:
-    wire = HEAD + header + b"\r\n\r\nzipped bytes"
+@pytest.mark.parametrize(
+    ("status", "outcome"), [(b"200 OK", Outcome.PROTOCOL_ERROR), (b"503 No", Outcome.STATUS)]
+)
+def test_encoded_body_fails_and_names_the_transport_that_reads_it(
+    header: bytes, status: bytes, outcome: Outcome
+) -> None:
+    wire = b"HTTP/1.1 %b\r\n%b\r\n\r\nzipped bytes" % (status, header)
     for step in (1, len(wire)):
         response, record = read(slices(wire, step))
-        assert response.wants_reader
-        assert response.raw() == wire
-        assert not response.complete
-    response.feed_body(TWO, 9_000_000)
-    response.eof(10_000_000)
+        assert (record.outcome, record.status) == (outcome, int(status[:3]))
+        assert "--transport aiohttp" in (record.detail or "")
+        assert (response.complete, response.keep_alive) == (True, False)
+
+
+def test_bytes_without_a_stamp_lie_between_two_times() -> None:
+    response, record = Response(), Record(due=1)
+    response.begin(record)
+    response.feed_unstamped(HEAD + b"\r\n", 2, 3)
+    response.feed_unstamped(TWO, 4, 5)
+    response.feed_unstamped(None, 6, 7)
     assert facts(record)[:3] == (Outcome.OK, 200, 2)
+    assert (record.stamps, record.read_times) == ([5, 5], [5, 5])
+    assert (record.earliest, record.user_stamped) == ([4, 4], 2)
+
+
+def test_an_answer_in_one_piece_without_a_stamp_came_before_its_end() -> None:
+    response, record = Response(), Record(due=1)
+    record.is_whole = True
+    response.begin(record)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+    body = b'{"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}'
+    response.feed_unstamped(head + body, 2, 3)
+    response.feed_unstamped(None, 2, 3)
+    assert (record.outcome, record.stamps, record.earliest) == (Outcome.OK, [3], [2])
 
 
 def test_a_response_head_is_kept_only_where_it_is_asked_for() -> None:

@@ -24,7 +24,7 @@ from tests.helpers.run_facts import MS, START, S, answered
 
 NUMBERS = st.integers(-(2**62), 2**62)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
-BOOLS = ("is_whole", "done_seen", "reused", "by_reader", "window_filled")
+BOOLS = ("is_whole", "done_seen", "reused", "window_filled")
 SHORT = ("target", "class_number", "status", "first_status", "counted_by")
 FLAGS = [CHOICE | CONTENT, CHOICE | FINISH, USAGE]
 

@@ -220,16 +220,6 @@ def test_hook_counts_tokens_of_failed_requests_too() -> None:
     assert read_loop.hook.tokens == 5
 
 
-def test_hook_counts_tokens_that_aiohttp_decoded() -> None:
-    connection, _, _ = connected(read_loop := ReadLoop())
-    connection.send(b"request", Record())
-    connection.data_received(
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n"
-    )
-    connection.feed_body(answer("a", "b"), now_ns())
-    assert read_loop.hook.tokens == 2
-
-
 # -- stamps of the kernel
 
 TOKEN = chunk(delta(content="x"))

@@ -46,10 +46,6 @@ def compare(
     for number, (start, stop) in enumerate(pairwise(edges), 1):
         response.feed(wire[start:stop], number * MS)
     told = read(wire, end, dialect)
-    assert response.wants_reader == (told.reader_from >= 0)
-    if response.wants_reader:
-        assert response.raw() == wire[told.reader_from :]
-        return told
     if end is not None and not response.complete:
         response.eof(len(edges) * MS, end or None)
 

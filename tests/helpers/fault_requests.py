@@ -1,4 +1,4 @@
-"""Sends requests through a real Transport, some of which meet a fault, and collects their
+"""Sends requests through a real transport, some of which meet a fault, and collects their
 Records.
 """
 
@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+from loadgen.client.aiohttp_transport import AiohttpTransport
+from loadgen.client.compiled_transport import CompiledTransport
 from loadgen.client.timeouts import Timeouts
-from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.request_encoder import RequestEncoder
@@ -19,6 +20,9 @@ from loadgen.workload.endpoints.generation import CHAT
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
 
+Kind = type[CompiledTransport] | type[AiohttpTransport]
+
+KINDS = (CompiledTransport, AiohttpTransport)
 TOKENS = 6
 UNVERIFIED = Route(verify=False)
 PROMPT = Prompt("Hello there", 2, TOKENS, "test/0")
@@ -51,9 +55,10 @@ class Sender:
         *,
         route: Route = DIRECT,
         api: Api = CHAT,
+        transport: Kind = CompiledTransport,
     ) -> None:
         self.url, self.target = url, target(url, route=route, api=api)
-        self.transport = Transport(self.target, timeouts or Timeouts(connect=10 * S))
+        self.transport = transport(self.target, timeouts or Timeouts(connect=10 * S))
         self.transport.on_end = self._ended
         self.records: list[Record] = []
         self.sent = 0

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loadgen.document import Block, Drawing, Items, Line, Table
+from loadgen.document import Block, Drawing, Items, Line, Note, Table
 from loadgen.document.charts.chart import Chart, Curve
 from tests.helpers.html_page import Page
 from tests.helpers.saved_json import document, html
@@ -54,3 +54,10 @@ def listed(items: Items) -> list[str]:
 def words(line: Line) -> str:
     """Return the text of a line."""
     return "".join(span.text for span in line)
+
+
+def folds(result: dict[str, Any]) -> dict[str, Note]:
+    """Return the folded notes by their titles."""
+    return {
+        block.title: block for block in blocks(result) if isinstance(block, Note) and block.folded
+    }

@@ -45,7 +45,6 @@ class Facts:
     text_kinds: int = 0
     text_events: int = 0
     closed: int = -1
-    reader_from: int = -1  # where the head begins of a response that is left to aiohttp's reader
     keep_alive: bool = True
     rest_s: int = 0  # how long the connection may lie idle, 0 where the server does not say
 

@@ -79,7 +79,7 @@ def read(wire: bytes, end: str | None = None, dialect: Dialect | None = None) ->
             head_end = found.end()
             headers = Headers(wire[start : found.start()], head_end - 1)
             if headers.status >= 200:
-                _final(wire, start, head_end, headers, end, facts)
+                _final(wire, head_end, headers, end, facts)
                 return facts
             start = head_end
     except Broken as broken:
@@ -145,9 +145,7 @@ def _list(value: bytes) -> list[bytes]:
     return [token.strip(b" \t") for token in value.split(b",")]
 
 
-def _final(
-    wire: bytes, start: int, head_end: int, headers: Headers, end: str | None, facts: Facts
-) -> None:
+def _final(wire: bytes, head_end: int, headers: Headers, end: str | None, facts: Facts) -> None:
     facts.status, facts.keep_alive, facts.rest_s = (
         headers.status,
         headers.keep_alive,
@@ -155,7 +153,9 @@ def _final(
     )
     bodiless = headers.status in (204, 304) or (headers.length == 0 and not headers.chunked)
     if headers.encoded and not bodiless:
-        facts.reader_from = start
+        failed = not _is_success(headers.status)
+        facts.ended(Outcome.STATUS if failed else Outcome.PROTOCOL_ERROR, head_end - 1)
+        facts.keep_alive = False
         return
     body = Body()
     if bodiless:

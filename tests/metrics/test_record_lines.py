@@ -66,7 +66,6 @@ def test_times_count_from_due_and_due_from_the_start():
         "last_token": 50 * MS,
         "closed": 60 * MS,
         "reused": False,
-        "by_reader": False,
         "window_filled": False,
         "reads": 2,
         "content_events": 1,

@@ -3,9 +3,9 @@
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.recorder import Recorder
 from tests.helpers.console_lines import section
+from tests.helpers.console_reports import below, split, value
 from tests.helpers.run_facts import START, failed, measured, result, steady
 from tests.helpers.saved_json import render
-from tests.report.test_console import below, split, value
 
 
 def test_failures_are_named_in_the_last_line():
@@ -15,7 +15,7 @@ def test_failures_are_named_in_the_last_line():
     rows, lines = split(render(made))
     assert value(rows, "Failed requests:") == "1"
     assert made["loadgen"]["error_rate"] == 2 / 3
-    assert lines[-1].startswith(
+    assert lines[-2].startswith(
         "FAILED: 2 of 3 requests failed (503: 1, never sent after a failed turn: 1) | "
     )
 

@@ -1,4 +1,4 @@
-"""The console report: the block of `vllm bench serve`, row for row, and loadgen's rows below it."""
+"""The console report: loadgen's own rows below the block of `vllm bench serve`."""
 
 import re
 
@@ -7,293 +7,14 @@ import pytest
 from loadgen.checks import PILE_UP, TOO_FEW_FOR_SLO, Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from tests.helpers.console_lines import cells, section, table, unwrapped
+from tests.helpers.console_lines import cells, section, table
+from tests.helpers.console_reports import (
+    RUN,
+    below,
+    red,
+)
 from tests.helpers.run_facts import answered, failed, measured, per_event, result, steady
 from tests.helpers.saved_json import render
-
-# As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics
-# ttft,tpot,itl,e2el --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks
-# that fill each row up to 51.
-RECORDED = """\
-============ Serving Benchmark Result ============
-Successful requests:                     24
-Failed requests:                         0
-Maximum request concurrency:             4
-Benchmark duration (s):                  2.25
-Total input tokens:                      1728
-Total generated tokens:                  768
-Request throughput (req/s):              10.65
-Output token throughput (tok/s):         340.69
-Peak output token throughput (tok/s):    339.00
-Peak concurrent requests:                16.00
-Total token throughput (tok/s):          1107.25
----------------Time to First Token----------------
-Mean TTFT (ms):                          22.77
-Median TTFT (ms):                        22.13
-P50 TTFT (ms):                           22.13
-P90 TTFT (ms):                           28.24
-P99 TTFT (ms):                           30.37
------Time per Output Token (excl. 1st token)------
-Mean TPOT (ms):                          11.32
-Median TPOT (ms):                        11.31
-P50 TPOT (ms):                           11.31
-P90 TPOT (ms):                           11.82
-P99 TPOT (ms):                           11.84
----------------Inter-token Latency----------------
-Mean ITL (ms):                           11.70
-Median ITL (ms):                         11.43
-P50 ITL (ms):                            11.43
-P90 ITL (ms):                            12.25
-P99 ITL (ms):                            22.98
-----------------End-to-end Latency----------------
-Mean E2EL (ms):                          373.80
-Median E2EL (ms):                        373.01
-P50 E2EL (ms):                           373.01
-P90 E2EL (ms):                           393.22
-P99 E2EL (ms):                           396.57
-==================================================
-""".splitlines()
-
-AS_RECORDED = RunSettings(
-    max_concurrency=4,
-    percentile_metrics="ttft,tpot,itl,e2el",
-    metric_percentiles="50,90,99",
-    backend="openai-chat",
-)
-RUN = [steady(i, due=i * 100, ttft=20 + i, gap=11, n=32) for i in range(24)]
-
-
-def split(report):
-    """The rows of the block, and the lines below it as they were before they were wrapped and
-    indented.
-    """
-    rows = report.splitlines()
-    begin = rows.index(RECORDED[0])
-    end = rows.index("=" * 50) + 1
-    return rows[begin:end], unwrapped(rows[end:])
-
-
-def block(settings=None, records=RUN, **options):
-    return split(render(result(records, settings, **options)))[0]
-
-
-def below(settings=None, records=RUN, **options):
-    return split(render(result(records, settings, **options)))[1]
-
-
-def labels(rows):
-    return [row[:40].rstrip() if row[0] not in "=-" else row for row in rows]
-
-
-def value(rows, label):
-    (row,) = [row for row in rows if row.startswith(label)]
-    return row[41:].rstrip()
-
-
-# -- vLLM's block
-
-
-def test_the_block_has_the_recorded_rows_in_their_order():
-    assert labels(block(AS_RECORDED)) == labels(RECORDED)
-
-
-def test_each_row_has_the_form_of_the_recorded_one():
-    for own, recorded in zip(block(AS_RECORDED), RECORDED, strict=True):
-        assert len(own) == (50 if own[0] in "=-" else 51)
-        form = re.sub(r"\d+", "1", recorded)
-        assert re.sub(r"\d+", "1", own).rstrip() == form
-
-
-def test_an_empty_line_stands_before_the_block_and_after_it():
-    state, gap, begin, *below = render(result(RUN)).splitlines()
-    assert state.startswith("OK")
-    assert (gap, begin) == ("", RECORDED[0])
-    assert below[below.index("=" * 50) + 1] == ""
-
-
-def test_the_rows_show_what_was_measured():
-    rows = block(AS_RECORDED)
-    assert value(rows, "Successful requests:") == "24"
-    assert value(rows, "Total generated tokens:") == "768"
-    assert value(rows, "Benchmark duration (s):") == "2.68"
-    assert value(rows, "Mean TTFT (ms):") == "31.50"
-    assert value(rows, "Mean TPOT (ms):") == "11.00"
-    assert value(rows, "P99 ITL (ms):") == "11.00"
-
-
-def test_by_default_ttft_tpot_and_itl_are_shown_with_their_p99():
-    rows = labels(block())
-    assert [row for row in rows if row.startswith("P")] == [
-        "Peak output token throughput (tok/s):",
-        "Peak concurrent requests:",
-        "P99 TTFT (ms):",
-        "P99 TPOT (ms):",
-        "P99 ITL (ms):",
-    ]
-    assert not [row for row in rows if "E2EL" in row]
-
-
-@pytest.mark.parametrize(
-    ("settings", "after", "row"),
-    [
-        (
-            {"max_concurrency": 7},
-            "Failed requests:",
-            "Maximum request concurrency:             7         ",
-        ),
-        (
-            {"request_rate": 12.5},
-            "Failed requests:",
-            "Request rate configured (RPS):           12.50     ",
-        ),
-        (
-            {"goodput": ("ttft:1000",)},
-            "Request throughput (req/s):",
-            "Request goodput (req/s):                 8.94      ",
-        ),
-    ],
-)
-def test_option_rows_stand_as_in_vllm_if_the_option_is_given(settings, after, row):
-    records, limits = RUN, {"ttft": 10**9} if "goodput" in settings else None
-    with_it, without = block(RunSettings(**settings), records, limits=limits), block()
-    assert row in with_it
-    assert labels(with_it)[with_it.index(row) - 1] == after
-    assert [r for r in labels(with_it) if r not in labels(without)] == labels([row])
-
-
-def test_concurrency_stands_before_the_rate():
-    rows = labels(block(RunSettings(max_concurrency=7, request_rate=5.0)))
-    assert rows.index("Maximum request concurrency:") + 1 == rows.index(
-        "Request rate configured (RPS):"
-    )
-
-
-def test_a_fractional_percentile_keeps_its_fraction_and_a_whole_one_has_none():
-    rows = labels(block(RunSettings(metric_percentiles="50.0,99.9")))
-    assert "P50 TTFT (ms):" in rows
-    assert "P99.9 TTFT (ms):" in rows
-
-
-def test_unmeasured_values_are_n_a_not_zero():
-    rows = block(records=[steady(i, n=1) for i in range(3)])
-    for label in ("Mean TPOT", "Median TPOT", "P99 TPOT", "Mean ITL", "P99 ITL"):
-        assert value(rows, f"{label} (ms):") == "n/a"
-    rows = block(records=[])
-    assert value(rows, "Request throughput (req/s):") == value(rows, "Mean TTFT (ms):") == "n/a"
-    assert value(rows, "Successful requests:") == "0"
-
-
-# -- loadgen's own section
-
-
-def red(group="B", **options):
-    return Check(
-        "rate off schedule",
-        False,
-        "90.00 req/s",
-        "within 0.5%",
-        "free a core",
-        group=group,
-        **options,
-    )
-
-
-def test_the_verdict_counts_the_checks_that_applied():
-    checks = [
-        Check("x", True, "1", "1", "y", group="A"),
-        Check("z", None, "n/a", "capped", "y", group="B"),
-    ]
-    assert (
-        "All checks: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 1 checks "
-        "passed" in below(checks=checks)
-    )
-
-
-def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
-    lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
-    assert section(lines, "Reasons and advice") == [
-        "rate off schedule: 90.00 req/s, limit within 0.5%",
-        "-> free a core",
-    ]
-    assert (
-        "All checks: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
-        "passed" in lines
-    )
-
-
-def test_checks_that_fail_for_one_reason_get_its_advice_once():
-    other = Check("loop stalls", False, "9 ms", "2 ms", "stop the hog", group="C")
-    lines = below(checks=[red(), red(), other])
-    assert [line.partition(":")[0] for line in section(lines, "Reasons and advice")] == [
-        *("rate off schedule", "rate off schedule", "-> free a core"),
-        *("loop stalls", "-> stop the hog"),
-    ]
-    assert any(line.endswith("; 0 of 3 checks passed") for line in lines)
-
-
-def test_notes_come_after_what_failed_and_leave_the_verdict_alone():
-    note = Check(
-        "enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D"
-    )
-    lines = below(checks=[note, Check("x", True, "1", "1", "y", group="A")])
-    assert section(lines, "Bear in mind") == ["enough: 5 values are few", "-> send more"]
-    assert not any(line.startswith("Reasons and advice") for line in lines)
-    assert (
-        "All checks: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
-        "passed, 1 note" in lines
-    )
-    lines = below(checks=[note, note, red()])
-    failed, noted = lines.index("Reasons and advice"), lines.index("Bear in mind")
-    assert failed < noted
-    assert [line.partition(":")[0] for line in section(lines, "Bear in mind")] == [
-        *("enough", "-> send more"),
-        *("enough", "-> send more"),
-    ]
-    assert (
-        "All checks: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks "
-        "passed, 2 notes" in lines
-    )
-
-
-def test_every_check_is_listed_with_what_became_of_it():
-    checks = [
-        red(),
-        Check("x", True, "1", "2", "y", group="A"),
-        Check("z", None, "n/a", "capped", "y", group="B"),
-        Check("few", False, "5", "at least 9", "more", counts=False, group="D"),
-        Check("stalls", False, "9 ms", "2 ms", "go", counts=False, explains=True, group="C"),
-    ]
-    lines = below(checks=checks)
-    head, *rows, about, others = section(lines, "All checks: ")
-    assert cells(head) == ["group", "check", "value", "limit"]
-    assert [cells(row) for row in rows] == [
-        ["B", "rate off schedule", "failed", "90.00 req/s", "within 0.5%"],
-        ["A", "x", "passed", "1", "2"],
-        ["D", "few", "noted", "5", "at least 9"],
-        ["C", "stalls", "explains", "9 ms", "2 ms"],
-    ]
-    assert about == (
-        "Groups: B was everything sent on time?; A accounting; D are there enough values, and was "
-        "the load steady?; C did the client distort the times?"
-    )
-    assert others == "Not applicable: z"
-
-
-def test_the_checks_come_last_before_the_load():
-    *_, before, load, _ = below(checks=[Check("z", None, "n/a", "capped", "y", group="B")])
-    assert (before, load[:6]) == ("", "Load: ")
-    titles = [line for line in below(checks=[red()]) if line.startswith(("The client: ", "All "))]
-    assert [title.partition(":")[0] for title in titles] == ["The client", "All checks"]
-
-
-def test_symptoms_of_the_client_explain_late_sends_and_nothing_else():
-    symptom = Check(
-        "loop stalls", False, "9 ms", "2 ms", "stop the hog", counts=False, explains=True, group="C"
-    )
-    cut = Check("run cut short", False, "5 cancelled", "0", "let it end", group="B")
-    lines = below(checks=[red(), symptom])
-    assert section(lines, "Reasons and advice")[-1] == "explained by: loop stalls 9 ms"
-    assert not any("explained by" in line for line in below(checks=[cut, symptom]))
 
 
 def test_percentiles_of_few_values_are_marked_with_what_they_need():
@@ -364,14 +85,29 @@ def test_outcomes_are_counted_with_an_example_of_each_failure_in_one_line():
 
 @pytest.mark.parametrize("form", ["brief", "block"])
 @pytest.mark.parametrize("answers", [[], [steady(0)]])
-def test_failures_of_a_short_report_are_an_item_each_with_its_advice(form, answers):
+def test_failures_of_a_short_report_are_an_item_each_and_the_next_step_is_their_advice(
+    form, answers
+):
     records = [*answers, failed(1, Outcome.STATUS), failed(2, Outcome.REFUSED)]
-    assert render(result(records), form=form).splitlines()[1:5] == [
+    records.append(failed(3, Outcome.STATUS))  # the most frequent way comes first
+    lines = render(result(records), form=form).splitlines()
+    assert lines[1:3] == [
         "- status(503): request 1, first token: why",
-        "  -> read the log of the server",
         "- refused: request 2, waiting: why",
-        "  -> check that the server runs, and --base-url",
     ]
+    advice = "read the log of the server; check that the server runs, and --base-url"
+    assert lines[-1] == f"next: {advice}"
+
+
+def test_failures_of_a_run_that_did_not_fail_have_their_advice():
+    records = [*RUN, failed(30, Outcome.STATUS)]
+    settings = RunSettings(max_error_rate=0.5, slo="ttft_p50<1ms")
+    lines = render(result(records, settings), form="brief").splitlines()
+    assert lines[1:3] == [
+        "- status(503): request 30, first token: why",
+        "  -> read the log of the server",
+    ]
+    assert lines[-1].startswith("next: lower the load: `loadgen search ")
 
 
 @pytest.mark.parametrize("form", ["brief", "block", "full"])
@@ -392,7 +128,9 @@ def test_an_overloaded_run_says_what_to_do_at_once(form):
     made["loadgen"]["overloaded"] = True
     lines = render(made, form=form).splitlines()
     assert lines[0].startswith("OVERLOADED")
-    assert lines[1:3] == ["- requests pile up: from 3 to 90 in 9 s", "  -> lower the rate"]
+    assert lines[1] == "- requests pile up: from 3 to 90 in 9 s"
+    assert lines[-1] == "next: lower the rate"
+    assert "-> lower the rate" not in "".join(lines)
 
 
 def test_rows_of_a_trace_that_were_left_out_are_counted():
@@ -411,7 +149,7 @@ def test_no_line_is_wider_than_100_columns_and_no_word_is_broken():
     records = [steady(0), failed(1, Outcome.STATUS, detail="many words " * 30)]
     made = result(records, checks=[red()], prompts={"rows_left_out": 3})
     rows = render(made).splitlines()
-    assert max(map(len, rows[:-1])) <= 100  # the last one is for pasting
+    assert max(map(len, rows[:-2])) <= 100  # the last ones are for pasting
     assert "many words " * 10 in " ".join(line.strip() for line in rows)
 
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from loadgen import __version__, report
-from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.document import Badge, Code, Drawing, Facts, Heading, Items, Note, Paragraph, Table
+from loadgen.document import Code, Heading, Items, Note, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
@@ -18,6 +17,7 @@ from tests.helpers.html_page import Page
 from tests.helpers.run_page_parts import (
     blocks,
     charts,
+    folds,
     has,
     listed,
     rows,
@@ -26,31 +26,17 @@ from tests.helpers.run_page_parts import (
     words,
 )
 from tests.helpers.saved_json import document, html
-from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, saved, search, sweep
+from tests.helpers.saved_results import INVALID, SUSPECT, big, ran, saved, sweep
 from tests.report import test_departures, test_sections_groups, test_sessions, test_targets
 
 LIMITED = RunSettings(slo="ttft_p99<1s,e2el_p50<1ms", goodput=("ttft:22",), max_concurrency=4)
-
-# -- the answer
-
-
-def badge(*arguments: Any, **changes: Any) -> tuple[str, str]:
-    """Return the colour and the text of the badge of a result."""
-    (found,) = (block for block in blocks(ran(*arguments, **changes)) if isinstance(block, Badge))
-    return found.kind, words(found.text)
-
-
-def folds(result: dict[str, Any]) -> dict[str, Note]:
-    """Return the folded notes by their titles."""
-    return {
-        block.title: block for block in blocks(result) if isinstance(block, Note) and block.folded
-    }
 
 
 def test_answer_figures_and_two_charts_are_seen_and_all_else_is_folded() -> None:
     page = document([ran(RunSettings(slo="ttft_p99<1s"), SUSPECT)])
     shapes = [block.shape for block in page.blocks]
-    shown = ["paragraph", "badge", "facts", "drawing", "drawing"]  # the first is the load
+    # The load, the answer, the next step.
+    shown = ["paragraph", "badge", "paragraph", "facts", "drawing", "drawing"]
     assert shapes == [*shown, *["note"] * (len(shapes) - len(shown))]
     notes = [block for block in page.blocks if isinstance(block, Note)]
     assert all(note.folded for note in notes)
@@ -80,207 +66,6 @@ def test_last_line_of_each_page_says_when_where_and_with_what_it_was_measured() 
     for results in ([ran(settings)], [runs], [ran(settings), ran(settings)]):
         assert document(results).origin == origin
         assert html(results).count(f"</main>\n<footer>{origin}</footer>\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("checks", "kind", "first"),
-    [
-        ((), "tip", "OK"),
-        ((SUSPECT,), "warning", "SUSPECT: loop stalls (4.1 ms)"),
-        ((INVALID, SUSPECT), "danger", "INVALID: engine lost (killed by SIGKILL), loop stalls"),
-    ],
-)
-def test_badge_has_the_state_in_words_and_in_colour(
-    checks: tuple[Any, ...], kind: str, first: str
-) -> None:
-    assert badge(None, *checks)[0] == kind
-    assert badge(None, *checks)[1].startswith(f"{first} \N{MIDDLE DOT} 60/60 ok \N{MIDDLE DOT} ")
-
-
-@pytest.mark.parametrize(
-    ("changes", "kind", "said"),
-    [
-        (
-            {"failures": 33},
-            "danger",
-            "FAILED: 33 of 60 requests failed (503: 33) \N{MIDDLE DOT} measured VALID",
-        ),
-        ({"failures": 60}, "danger", "FAILED: 60 of 60 requests failed (503: 60)"),
-        ({"overloaded": True}, "warning", "OVERLOADED above 9.96 req/s \N{MIDDLE DOT} 60/60 ok"),
-        ({"partial": "interrupted"}, "warning", "OK \N{MIDDLE DOT} 60/60 ok"),
-        ({"insecure": True}, "warning", "OK \N{MIDDLE DOT} 60/60 ok"),
-        ({"simulated": True}, "info", "OK \N{MIDDLE DOT} 60/60 ok"),
-        ({"simulated": True, "failures": 33}, "danger", "FAILED: 33 of 60"),
-        ({"simulated": True, "overloaded": True}, "warning", "OVERLOADED"),
-    ],
-)
-def test_the_state_leads_the_badge_and_what_is_worst_colours_it(
-    changes: dict[str, Any], kind: str, said: str
-) -> None:
-    found = badge(**changes)
-    assert found[0] == kind
-    assert found[1].startswith(said)
-    assert found[1].endswith("simulated engine") is bool(changes.get("simulated"))
-
-
-@pytest.mark.parametrize(
-    ("limits", "kind", "said"),
-    [
-        ("ttft_p99<1s", "tip", "SLO met"),
-        ("ttft_p99<1s,e2el_p50<1ms", "danger", "SLO MISSED: e2el_p50<1ms (104 ms)"),
-    ],
-)
-def test_badge_names_the_limits_of_the_slo(limits: str, kind: str, said: str) -> None:
-    found = badge(RunSettings(slo=limits))
-    assert found[0] == kind
-    assert said in found[1].split(" \N{MIDDLE DOT} ")
-
-
-def test_few_failures_are_a_doubt_and_no_failure() -> None:
-    kind, text = badge(RunSettings(max_error_rate=0.1), failures=3)
-    assert (kind, text.split(" \N{MIDDLE DOT} ")[:2]) == (
-        "warning",
-        ["OK", "3 of 60 requests failed (503: 3)"],
-    )
-
-
-def test_failed_checks_are_listed_with_their_remedy() -> None:
-    result = ran(None, INVALID, SUSPECT)
-    note = folds(result)["Reasons and advice"]
-    assert note.kind == "danger"
-    page = texts(result)
-    finding = page.index("engine lost")
-    assert page[finding : finding + 6] == [
-        *("engine lost", ": killed by SIGKILL, limit the same process", "-> read the engine's log"),
-        *("loop stalls", ": 4.1 ms, limit 0.8 ms", "-> free a core"),
-    ]
-    assert any(title.endswith("; 2 of 5 checks passed, 1 note") for title in folds(result))
-
-
-def test_notes_are_told_apart_from_what_failed() -> None:
-    assert "Bear in mind" in folds(ran())
-    assert not has("Reasons and advice", ran())
-    assert not has("Bear in mind", ran(checks=[]))
-
-
-def test_every_check_is_there_folded() -> None:
-    (title,) = (title for title in folds(ran(None, SUSPECT)) if title.startswith("All checks"))
-    checks, *rest = folds(ran(None, SUSPECT))[title].blocks
-    assert isinstance(checks, Table)
-    assert checks.head == ("group", "check", "", "value", "limit")
-    assert [[words(cell[0]) for cell in row] for row in checks.rows] == [
-        ["C", "loop stalls", "failed", "4.1 ms", "0.8 ms"],
-        ["A", "requests not ended once", "passed", "60 of 60", "one outcome for each"],
-        ["B", "lag p99", "passed", "0.100 ms", "1.000 ms"],
-        ["D", "too few for percentiles", "noted", "60 values are too few for p99", "662"],
-    ]
-    assert [words(each.text) for each in rest if isinstance(each, Paragraph)] == [
-        "Groups: C did the client distort the times?; A accounting; B was everything sent on "
-        "time?; D are there enough values, and was the load steady?",
-        "Not applicable: targets fail unevenly",
-    ]
-
-
-def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None:
-    typed = Check("sent", False, "1 request", "0", "see what `loadgen doctor` says", group="B")
-    page = Page(html([ran(None, typed)]))
-    assert ("code", "loadgen doctor") in page.texts
-    assert not any("`" in text for tag, text in page.texts if tag == "li")
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"simulated": True}, "SIMULATED ENGINE"),
-        ({"partial": "interrupted"}, "PARTIAL: interrupted."),
-        ({"insecure": True}, "INSECURE"),
-    ],
-)
-def test_reasons_say_what_happened(changes: dict[str, Any], said: str) -> None:
-    (reasons,) = folds(ran(**changes))["Reasons and advice"].blocks
-    assert isinstance(reasons, Items)
-    (reason,) = listed(reasons)
-    assert reason.startswith(said)
-
-
-# -- numbers
-
-
-def test_every_latency_is_a_row_with_its_meaning() -> None:
-    result = ran()
-    table = tables(result)["Latency (ms)"]
-    found = rows(table)
-    ttft = result["loadgen"]["latency_ms"]["ttft_due"]
-    assert table.head == ("Latency (ms)", "mean", "p50", "p90", "p99", "max", "count")
-    assert found["TTFT from due"][:4] == [
-        f"{ttft['mean']:#.4g}",
-        f"{ttft['p50']:#.4g}",
-        f"{ttft['p90']:#.4g}*",
-        f"{ttft['p99']:#.4g}*",
-    ]
-    assert {len(re.sub("[^0-9]", "", cell)) for row in found.values() for cell in row[:5]} == {4}
-    assert found["TTFT from due"][-1] == "60"
-    assert all(row[0][0][0].about for row in table.rows)
-    assert has("* too few requests: p90 needs 64, p99 needs 662", result)
-
-
-def test_row_that_the_client_may_have_moved_is_marked() -> None:
-    result = ran()
-    result["loadgen"]["client_error_ms"]["e2el_sent"] = {"mean": 0.1, "p90": 9.0}
-    assert has("E2EL from sent ~", result)
-    assert has("~ E2EL from sent: client error at most 9 at p90", result)
-    assert not has("E2EL from due ~", result)
-
-
-def test_six_numbers_stand_for_the_run() -> None:
-    result = ran(failures=3)
-    (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
-    assert [fact.name.text for fact in facts.facts] == [
-        *("Requests", "Answers", "Output tokens"),
-        *("TTFT p50", "TPOT p50", "E2EL p50"),
-    ]
-    assert all(fact.name.about for fact in facts.facts)
-    shown = {fact.name.text: (fact.value, fact.beside) for fact in facts.facts}
-    assert shown["Requests"] == ("57 ok", "of 60; 3 failed")
-    assert shown["Answers"][1] == "requested: 10 req/s"
-    assert shown["TTFT p50"] == ("23 ms", "p99 26 ms (few values)")
-
-
-def test_client_error_stands_beside_a_number_that_it_may_spoil() -> None:
-    errors = {"mean": 0.1, "p50": 0.1, "p90": 5.0, "p99": 9.0}
-    result = ran()
-    result["loadgen"]["client_error_ms"]["ttft_due"] = errors
-    (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
-    assert [fact.beside for fact in facts.facts if "client" in fact.beside] == [
-        "p99 26 ms (few values); client error at most 9 at p99"
-    ]
-
-
-def test_units_are_not_mixed_beside_a_number() -> None:
-    result = ran()
-    result["loadgen"]["latency_ms"]["ttft_due"] |= {"p50": 9693.0, "p99": 18500.0}
-    (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
-    (ttft,) = (fact for fact in facts.facts if fact.name.text == "TTFT p50")
-    assert (ttft.value, ttft.beside) == ("9.69 s", "p99 18.5 s (few values)")
-
-
-def test_limits_that_are_not_met_are_seen_below_the_badge_and_all_are_among_the_checks() -> None:
-    limits = [f"e2el_p{p}<1ms" for p in (50, 60, 70, 80, 90)]
-    result = ran(RunSettings(slo=",".join(["ttft_p99<1s", *limits])))
-    seen = document([result]).blocks
-    badge = next(words(block.text) for block in seen if isinstance(block, Badge))
-    below = [words(block.text) for block in seen[2:] if isinstance(block, Paragraph)]
-    assert [line.partition(":")[0] for line in below] == [
-        f"SLO {limit}" for limit in limits if f"{limit} " not in badge
-    ]
-    assert below
-    (checks,) = (note for title, note in folds(result).items() if title.startswith("All checks"))
-    items, *_ = checks.blocks
-    assert isinstance(items, Items)
-    assert [line.split(" (")[0] for line in listed(items)] == [
-        "SLO ttft_p99<1s: met",
-        *(f"SLO {limit}: MISSED" for limit in limits),
-    ]
 
 
 def test_rates_stand_among_the_tokens() -> None:
@@ -334,9 +119,6 @@ def test_definitions_are_reached_by_keyboard() -> None:
     shown = {value for _, name, value in page.attributes if name == "aria-describedby"}
     assert shown <= {value for _, name, value in page.attributes if name == "id"}
     assert not [each for each in page.attributes if each[1] == "title"]
-
-
-# -- what became of requests and tokens
 
 
 def test_every_outcome_is_told_in_words() -> None:
@@ -418,10 +200,7 @@ def test_page_contains_the_block_of_vllm_as_it_is_printed() -> None:
     (code,) = folds(ran())["What vllm bench serve prints"].blocks
     assert isinstance(code, Code)
     assert code.text.startswith("============ Serving Benchmark Result ============\n")
-    assert f"\n\n{code.text}\n\n" in saved_json.render(ran())
-
-
-# -- the whole
+    assert f"\n{code.text}\n\n" in saved_json.render(ran())
 
 
 def test_page_loads_no_resource_and_runs_one_script() -> None:
@@ -470,85 +249,3 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
     assert [row[3][0][0].text for row in table.rows] == ["VALID", "INVALID", "1 run"]
     ids = [value for _, name, value in Page(html([ran(), ran()])).attributes if name == "id"]
     assert len(ids) == len(set(ids))
-
-
-# -- several runs
-
-
-def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
-    data = sweep(
-        (1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), knee=2.0, partial="interrupted"
-    )
-    page = document([data])
-    about, of_load, badge, drawing, pareto, table, legend, remarks, runs = page.blocks
-    assert page.title == "2 requests/s meets ttft_p99 < 500 ms"
-    assert isinstance(about, Paragraph)
-    assert words(about.text).startswith("org/tiny, sweep over the request rate, ")
-    assert isinstance(of_load, Paragraph)
-    assert words(of_load.text).startswith("Load: ")
-    assert isinstance(badge, Badge)
-    assert badge.kind == "warning"
-    assert words(badge.text).split(" \N{MIDDLE DOT} ") == [
-        "measured VALID",
-        "partial: interrupted",
-        "4 misses it",
-    ]
-    assert isinstance(drawing, Drawing)
-    assert isinstance(pareto, Drawing)
-    assert isinstance(table, Table)
-    assert table.head[:4] == ("rate", "SLO", "TTFT p50", "TTFT p99")
-    assert table.numbers[:3] == (False, False, True)
-    assert [(first, rest[0]) for first, rest in rows(table).items()] == [
-        ("1", "met"),
-        ("2", "met"),
-        ("4", "MISSED"),
-    ]
-    assert isinstance(legend, Paragraph)
-    assert words(legend.text).startswith("Latencies are in ms, from due")
-    assert isinstance(remarks, Note)
-    assert has("Knee at 2 requests/s, the highest ratio of tokens/s to mean E2EL", data)
-    assert isinstance(runs, Note)
-    assert (runs.title, runs.folded) == ("Every run", True)
-    (each,) = runs.blocks
-    assert isinstance(each, Table)
-    assert each.head[:5] == ("run", "rate", "verdict", "why", "kept in")
-    links = [value for _, name, value in Page(html([data])).attributes if name == "href"]
-    assert [link for link in links if link and not link.startswith("#")] == [
-        "r-01.html",
-        "r-02.html",
-        "r-03.html",
-    ]
-
-
-def test_columns_of_a_series_are_in_one_order_whatever_the_slo_limits() -> None:
-    data = sweep((1.0, 20.0, True)) | {"slo": "ttft_p90<500ms,tpot_mean<9ms"}
-    latencies = [name for name in tables(data)["rate"].head if name[:4] in ("TTFT", "TPOT")]
-    assert latencies == [
-        *("TTFT p50", "TTFT p90", "TTFT p99"),
-        *("TPOT mean", "TPOT p50", "TPOT p99"),
-    ]
-
-
-def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:
-    data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 450.0, None))
-    assert document([data]).title == "2 requests/s meets ttft_p99 < 500 ms, the highest rate found"
-    assert has("4 could not be confirmed", data)
-    table = rows(tables(data)["rate"])
-    assert table["4"][:3] == ["not confirmed", "450.0", "405.0 to 540.0"]
-    whole = "4 requests/s could not be confirmed: 1 run has too few requests to show it;"
-    assert has(whole, data)
-    assert has("would halve the intervals", data)
-
-
-def test_a_search_that_finds_nothing_is_red() -> None:
-    data = sweep((1.0, 900.0, False)) | {"kind": "search"}
-    data |= {"found": {"level": None, "fails": 1.0, "end": "none", "last": 1.0}}
-    (badge,) = (block for block in blocks(data) if isinstance(block, Badge))
-    assert badge.kind == "danger"
-
-
-def test_a_series_in_which_no_run_had_an_answer_has_a_page() -> None:
-    data = sweep((1.0, 20.0, None))
-    data["points"][0]["latency_ms"] = dict.fromkeys(data["points"][0]["latency_ms"])
-    data["points"][0]["slo"] = []
-    assert charts(data) == {}

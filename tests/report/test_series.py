@@ -8,8 +8,8 @@ import pytest
 from loadgen.checks import Check
 from loadgen.report import render_series
 from loadgen.report.result.series import Series
-from loadgen.report.series import REPEATED, TOO_FEW, rows, table
-from loadgen.report.series_answer import parts, slo_text
+from loadgen.report.series import MIN_FOR_KNEE, REPEATED, TOO_FEW, rows, table
+from loadgen.report.series_answer import after_series, parts, slo_text
 from loadgen.report.summary_line import Colour
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
@@ -31,8 +31,13 @@ def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
 
 def swept(level: float, e2el_ms: float) -> dict[str, Any]:
     """A point of which all but the mean E2EL is the same."""
-    point = result(level, 20)
+    point = enough(result(level, 20))
     return point | {"latency_ms": point["latency_ms"] | {"e2el_mean": e2el_ms}}
+
+
+def enough(point: dict[str, Any]) -> dict[str, Any]:
+    """The point with as many requests as a knee needs."""
+    return point | {"result": point["result"] | {"completed": MIN_FOR_KNEE}}
 
 
 def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dict[str, Any]:
@@ -42,6 +47,13 @@ def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dic
         data["found"] = {"level": None, "fails": None, "last": None} | found
     saved_json.conclude(data)
     return data
+
+
+def answer_line(data: dict[str, Any]) -> str:
+    """The line of the answer, which the next step follows."""
+    *_, answer, following = saved_json.render(data).splitlines()
+    assert following.startswith("next: ")
+    return answer
 
 
 def columns(series: Series, *, with_bounds: bool = False) -> list[tuple[str, list[str]]]:
@@ -181,7 +193,7 @@ def test_run_that_sent_all_at_once_is_a_remark_of_a_search_and_a_row_of_a_sweep(
         for line in lines
     )
     swept_lines = saved_json.render(together(burst, result(2.0, 20), kind="sweep")).splitlines()[
-        :-1
+        :-2
     ]
     assert [line.split()[0] for line in swept_lines if line.strip().startswith(("2 ", "inf "))] == [
         "2",
@@ -236,14 +248,14 @@ def test_answer_of_a_search_is_the_last_line(
     found: dict[str, Any], answer: str, bound: str
 ) -> None:
     points = [result(4.0, 20), result(4.125, 200, met=False)]
-    last = saved_json.render(together(*points, **found)).splitlines()[-1]
+    last = answer_line(together(*points, **found))
     assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
 
 
 def test_level_that_too_few_requests_judge_could_not_be_confirmed() -> None:
     points = [result(4.0, 20), result(4.125, 200, met=None, why=TOO_FEW)]
-    said = saved_json.render(together(*points, end="edge", level=4.0, fails=4.125))
-    assert "4.125 could not be confirmed" in said.splitlines()[-1]
+    data = together(*points, end="edge", level=4.0, fails=4.125)
+    assert "4.125 could not be confirmed" in answer_line(data)
 
 
 @pytest.mark.parametrize(
@@ -253,14 +265,14 @@ def test_answer_of_a_concurrency_is_singular_or_plural(level: float, answer: str
     data = together(result(level, 20), end="edge", level=level, fails=level + 1) | {
         "over": "concurrency"
     }
-    assert saved_json.render(data).splitlines()[-1].startswith(f"{answer} ttft_p99 < 100 ms")
+    assert answer_line(data).startswith(f"{answer} ttft_p99 < 100 ms")
 
 
 def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal() -> None:
     data = Series.from_dict(
         together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"}
     )
-    *lines, last = render_series(
+    *lines, last, _ = render_series(
         data, screen=Screen(has_colours=True), saved=["a.json"]
     ).splitlines()
     assert last.startswith("\x1b[32mAt least 4 requests/s meets")
@@ -285,7 +297,7 @@ def test_highest_level_of_valid_runs_is_named_where_the_answer_is_of_suspect_one
     assert "VALID runs" not in saved_json.render(data)
     data["points"][1]["verdict"] = "SUSPECT"
     data["points"][1]["result"]["loadgen"]["reasons"] = ["late sends: 3 ms"]
-    *lines, last = saved_json.render(data).splitlines()
+    *lines, last, _ = saved_json.render(data).splitlines()
     assert last.endswith(" | measured SUSPECT: late sends")
     assert "The highest level that meets the SLO in VALID runs alone is 1 request/s" in "\n".join(
         lines
@@ -306,7 +318,7 @@ def test_reasons_stand_once_with_their_levels() -> None:
         "SUSPECT in all runs: lag p99",
         "SUSPECT at 2 requests/s: stall",
     ]
-    assert "measured SUSPECT" in lines[-1]
+    assert "measured SUSPECT" in lines[-2]
     assert "verdict" not in "".join(lines)  # the same in all rows
     points[0]["verdict"] = "VALID"
     assert "verdict" in saved_json.render(together(*points, kind="sweep"))
@@ -317,7 +329,7 @@ class TestKnee:
         """Twice the tokens/s for half as much latency again are worth it; a quarter more for
         twice the latency not.
         """
-        one = result(1.0, 20.0)
+        one = enough(result(1.0, 20.0))
         points = [
             one
             | {
@@ -334,13 +346,25 @@ class TestKnee:
         assert saved_json.strongest(points[:2]) is None
         assert saved_json.strongest([*points[:2], points[2] | {"verdict": "INVALID"}]) is None
 
+    def test_a_level_of_few_requests_leaves_it_open(self) -> None:
+        levels = ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))
+        *others, last = [swept(level, e2el) for level, e2el in levels]
+        few = last | {"result": last["result"] | {"completed": MIN_FOR_KNEE - 1}}
+        data = together(*others, few, kind="sweep") | {"slo": None}
+        assert data["knee"] is None
+        assert answer_line(data).startswith(
+            "TOO FEW requests for a knee | 99 at a level, and it needs 100 | "
+        )
+        said = saved_json.render(data).splitlines()[-1]
+        assert said == "next: send more requests at each level: `--num-prompts 100`"
+
     def test_a_sweep_says_it_and_a_search_has_another_answer(self) -> None:
         points = [swept(level, e2el) for level, e2el in ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))]
         data = together(*points, kind="sweep")
         assert data["knee"] == 2.0
         knee = "Knee at 2 requests/s, the highest ratio of tokens/s to mean E2EL"
         assert knee in saved_json.render(data).splitlines()
-        assert knee.replace(", ", " | ") in saved_json.render(data | {"slo": None}).splitlines()[-1]
+        assert knee.replace(", ", " | ") in answer_line(data | {"slo": None})
         assert "Knee" not in saved_json.render(together(*points, end="floor", level=4.0))
 
     @pytest.mark.parametrize("beyond", [[], [("INVALID", 8.0)]])
@@ -370,14 +394,18 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
         ((True, True, True), "4 requests/s meets {}", "no higher level was tried"),
         ((True, False, True), "1, 4 requests/s meet {}", "2 requests/s misses it"),
         ((False, None, False), "No level meets {}", "tried: 1, 2, 4 requests/s"),
-        ((None, None, None), "Knee at 1 request/s", "the highest ratio of tokens/s to mean E2EL"),
+        (
+            (None, None, None),
+            "TOO FEW requests for a knee",
+            f"1 at a level, and it needs {MIN_FOR_KNEE}",
+        ),
     ],
 )
 def test_answer_of_a_sweep_is_which_levels_meet_the_slo(
     met: tuple[bool | None, ...], answer: str, bound: str
 ) -> None:
     points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
-    last = saved_json.render(together(*points, kind="sweep")).splitlines()[-1]
+    last = answer_line(together(*points, kind="sweep"))
     assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
 
 
@@ -391,7 +419,7 @@ def test_a_sweep_says_in_how_many_runs_requests_failed() -> None:
 def test_series_of_no_judged_runs_says_what_was_run() -> None:
     points = [result(rate, 20) for rate in (1.0, 2.0)]
     data = together(*points, kind="sweep") | {"slo": None}
-    assert saved_json.render(data).splitlines()[-1] == "2 runs at 1, 2 requests/s | measured VALID"
+    assert answer_line(data) == "2 runs at 1, 2 requests/s | measured VALID"
 
 
 def test_a_series_in_which_nothing_succeeded_has_failed() -> None:
@@ -434,3 +462,63 @@ def test_an_answer_from_runs_that_are_not_valid_is_not_green() -> None:
     )
     assert next(parts(Series.from_dict(good)))[1] is Colour.GREEN
     assert next(parts(Series.from_dict(doubtful)))[1] is Colour.YELLOW
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (
+            {"end": "edge", "level": 4.0, "fails": 4.125},
+            "load the server with at most 4 requests/s; to confirm it: `loadgen run --request-rate "
+            '4 --num-runs 3 --slo "ttft_p99<100ms,e2el_p95<1s"`, with ',
+        ),
+        ({"end": "none", "fails": 4.0}, "loosen ttft_p99<100ms, or make the server faster"),
+        ({"end": "client", "last": 8.0}, "search again on a faster machine: `loadgen doctor` "),
+        ({"end": "early"}, "search again, to the end"),
+    ],
+)
+def test_next_step_of_a_search_is_the_load_to_use_or_what_to_change(
+    found: dict[str, Any], told: str
+) -> None:
+    data = together(result(4.0, 200 if found["end"] == "none" else 20), **found)
+    assert after_series(Series.from_dict(data)).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("met", "told"),
+    [
+        (
+            (True, True, False),
+            "load the server with at most 2 requests/s, or find the limit above it: `loadgen "
+            'search --request-rate 2 --slo "ttft_p99<100ms,e2el_p95<1s"`, with ',
+        ),
+        ((True, False, True), "repeat it with more requests, `--num-prompts 4`: the levels "),
+        ((False, False, False), "try lower loads: `loadgen search --request-rate 0.5 --slo "),
+    ],
+)
+def test_next_step_of_a_sweep_is_the_load_to_use_or_where_to_look(
+    met: tuple[bool, ...], told: str
+) -> None:
+    points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
+    data = together(*points, kind="sweep")
+    assert after_series(Series.from_dict(data)).startswith(told)
+
+
+def test_next_step_of_a_sweep_without_limits_follows_from_its_knee() -> None:
+    def told(*levels: tuple[float, float]) -> str:
+        points = [swept(level, e2el) for level, e2el in levels]
+        return after_series(Series.from_dict(together(*points, kind="sweep") | {"slo": None}))
+
+    assert told((1.0, 200.0), (2.0, 100.0), (4.0, 900.0)).startswith(
+        "load the server with at most 2 requests/s, or choose limits: `loadgen search "
+    )
+    assert told((1.0, 300.0), (2.0, 150.0), (4.0, 75.0)) == (
+        "try higher levels: `--request-rate 8,16`"
+    )
+    assert told((1.0, 300.0), (2.0, 150.0)).startswith("give three levels or more for a knee")
+
+
+def test_a_quiet_sweep_of_five_levels_takes_ten_lines() -> None:
+    points = [swept(level, 300.0) for level in (1.0, 2.0, 4.0, 8.0, 16.0)]
+    data = Series.from_dict(together(*points, kind="sweep"))
+    assert len(render_series(data, is_brief=True).splitlines()) <= 10

@@ -175,11 +175,6 @@ def test_a_reply_whose_times_are_out_of_order_is_refused():
             Reply(**reply)
 
 
-def test_an_encoded_body_is_refused():
-    with pytest.raises(ValueError, match="encoded bodies"):
-        timed(answer_to)(at_ms((1, HEAD + b"Content-Encoding: gzip\r\n\r\n")))
-
-
 async def test_memory_network_works_on_the_kernel_clock():
     client = Client(planned(lambda index: [MS, 2 * MS]), KERNEL)
     record = client.send()

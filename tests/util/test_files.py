@@ -20,6 +20,18 @@ from loadgen.util.files import (
 )
 
 
+def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    with pytest.raises(BadInput, match=r"HOME: .* no home folder; set HOME or XDG_STATE_HOME"):
+        files.state_folder()
+    monkeypatch.setenv("XDG_STATE_HOME", "/var/tmp")
+    assert files.state_folder() == Path("/var/tmp/loadgen")
+
+
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")

@@ -62,11 +62,13 @@ class Answer:
         word: Its first word.
         parts: The parts of its line; the first is the title.
         quoted: The rows whose figures it states.
+        next_step: What to do, in one sentence.
     """
 
     word: Word
     parts: tuple[Part, ...]
     quoted: tuple[Row, ...]
+    next_step: str
 
     @property
     def title(self) -> str:
@@ -120,7 +122,37 @@ def answer(comparison: Comparison, candidate: CandidateRows) -> Answer:
     quoted += open_rows
     parts += [(meaning, Colour.YELLOW) for meaning in meanings_of_marks(quoted)]
     parts += _caveats(comparison, candidate)
-    return Answer(statements[0].word, tuple(parts), tuple(quoted))
+    word = statements[0].word
+    return Answer(word, tuple(parts), tuple(quoted), _next_step(comparison, candidate, word))
+
+
+def _next_step(comparison: Comparison, candidate: CandidateRows, word: Word) -> str:
+    base, new = comparison.baseline, candidate.candidate
+    unusable = [side.name for side in comparison.sides if side.unusable_runs]
+    if unusable:
+        return f"measure {' and '.join(unusable)} again, to the end"
+    if comparison.clashes:
+        return "measure both with one load: other requests alone may explain a difference"
+    if word in (Word.MORE_ERRORS, Word.FEWER_ERRORS) or candidate.unanswered:
+        failed = base if base.has_unanswered_run or word is Word.FEWER_ERRORS else new
+        file = failed.starts[0].where
+        return f"see why requests of {failed.name} failed: `loadgen report {file}`"
+    if not any(basis.is_of_starts for basis in candidate.bases):
+        return (
+            f"before you conclude, measure {MIN_STARTS} starts of each, in turn, and compare the "
+            "folders of their results: a restart alone may change as much"
+        )
+    match word:
+        case Word.FASTER:
+            return f"adopt {new.name} for this load; compare your other loads as well"
+        case Word.SLOWER:
+            return f"keep {base.name}; look for the cause in what differs, since it is no chance"
+        case Word.MIXED:
+            return "decide which of them your users notice, and set limits on it: `--fail-if`"
+        case Word.SAME:
+            return f"take either: at this load {new.name} is neither slower nor faster"
+    starts = 4 * min(len(base.starts), len(new.starts))
+    return f"conclude nothing: {starts} starts of each would make the intervals half as wide"
 
 
 def _statements(
@@ -244,7 +276,7 @@ def _basis(baseline: Side, candidate: CandidateRows) -> Part:
     if Basis.NOISE in bases:
         return f"{CONFIDENCE_TEXT} intervals from the noise of other starts", Colour.NONE
     if bases:
-        return f"{UNKNOWN_NOISE}: give {MIN_STARTS} starts of each", Colour.YELLOW
+        return UNKNOWN_NOISE, Colour.YELLOW
     return "no intervals: this may be chance", Colour.YELLOW
 
 

@@ -35,6 +35,7 @@ from loadgen.document.charts.chart import Chart, Curve, Dots, Mark, Panel, Whisk
 from loadgen.document.charts.scale import Linear, Names
 from loadgen.report.console import width
 from loadgen.report.run_page import run
+from loadgen.report.sections import next_step
 from loadgen.report.summary_line import answer_badge, join_parts
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import PLAIN, Screen
@@ -83,12 +84,15 @@ def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
         comparison: What was compared.
         screen: Where it is shown.
     """
-    shown = tuple(_on_terminal(page(comparison).blocks))
-    answers = (
-        join_parts(answer(comparison, candidate).parts, screen)
-        for candidate in comparison.candidates
-    )
-    return "\n".join([terminal_writer.text(shown, width(screen)), *answers]) + "\n"
+    answers: list[str] = []
+    shown = page(comparison).blocks
+    for candidate in comparison.candidates:
+        about = answer(comparison, candidate)
+        answers += [join_parts(about.parts, screen), *next_step.lines(about.next_step, screen)]
+        following = list(next_step.blocks(about.next_step))
+        shown = tuple(block for block in shown if block not in following)
+    text = terminal_writer.text(tuple(_on_terminal(shown)), width(screen))
+    return "\n".join([text, *answers]) + "\n"
 
 
 def _on_terminal(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -158,11 +162,13 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
     if not is_alone:
         yield from _warnings(comparison)
     for candidate in comparison.candidates:
-        (title, colour), *others = answer(comparison, candidate).parts
+        about = answer(comparison, candidate)
+        (title, colour), *others = about.parts
         if not is_alone:
             yield Heading(2, title)
             yield from map(Paragraph.of, _differs(candidate))
         yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
+        yield from next_step.blocks(about.next_step)
         if is_alone:
             yield from _warnings(comparison)
         yield from _candidate_blocks(comparison, candidate)

@@ -30,8 +30,9 @@ from loadgen.document import (
 )
 from loadgen.lab.audit.finding import Finding, FindingGroup, Place
 from loadgen.lab.audit.kinds import KINDS, ORDER, link
+from loadgen.report.sections import next_step
 from loadgen.util.number_format import plural
-from loadgen.util.terminal_text import printable, wrap
+from loadgen.util.terminal_text import PLAIN, printable, wrap
 
 MAX_LINE = 160  # characters of what is wrong, in two lines for a cause
 MAX_COMMAND = 44  # characters of a command in it
@@ -50,8 +51,10 @@ def document(groups: Sequence[FindingGroup], files: int, folder: Path) -> Docume
         "tip" if not groups else "warning" if all(group.note for group in groups) else "danger"
     )
     badge = Badge(kind, line(_counted(groups, files)))
-    blocks = _blocks(groups, _short_names(groups), folder)
-    return Document("Audit of published results", (badge, *blocks))
+    names = _short_names(groups)
+    following = next_step.blocks(_after_audit(groups, names))
+    blocks = _blocks(groups, names, folder)
+    return Document("Audit of published results", (badge, *following, *blocks))
 
 
 def full_text(groups: Sequence[FindingGroup], files: int, columns: int) -> str:
@@ -63,8 +66,9 @@ def full_text(groups: Sequence[FindingGroup], files: int, columns: int) -> str:
         columns: How long a line may be.
     """
     paths = {group.worst.place.file: group.worst.place.file for group in groups}
-    blocks = (*_blocks(groups, paths, Path()), Note("info", _counted(groups, files), ()))
-    return terminal_writer.text(blocks, columns)
+    following = next_step.blocks(_after_audit(groups, paths))
+    count = Paragraph.of(_counted(groups, files))
+    return terminal_writer.text((*_blocks(groups, paths, Path()), count, *following), columns)
 
 
 def text(groups: Sequence[FindingGroup], files: int, columns: int | None = None) -> str:
@@ -88,7 +92,9 @@ def text(groups: Sequence[FindingGroup], files: int, columns: int | None = None)
         if finding.rule not in linked:
             linked.add(finding.rule)
             lines.append(f"  see {link(finding.rule)}")
-    shown = [printable(line) for line in (*lines, _counted(groups, files))]
+    lines.append(_counted(groups, files))
+    lines += next_step.lines(_after_audit(groups, names), PLAIN)
+    shown = list(map(printable, lines))
     if columns is not None:
         shown = list(chain.from_iterable(wrap(line, columns, "      ") for line in shown))
     return "".join(f"{line}\n" for line in shown)
@@ -139,6 +145,17 @@ def _finding(group: FindingGroup, name: str, path: str) -> Iterator[Block]:
 def _counted(groups: Sequence[FindingGroup], files: int) -> str:
     notes = [group for group in groups if group.note]
     return f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes"
+
+
+def _after_audit(groups: Sequence[FindingGroup], names: Mapping[str, str]) -> str:
+    """Say where to begin: at the worst finding, which is the first."""
+    if not groups:
+        return "draft a study of the page, to measure it again: `loadgen import --make-study`"
+    first = groups[0].worst
+    where = f"{names[first.place.file]}:{first.place.line} ({KINDS[first.rule].title})"
+    if groups[0].note:
+        return f"nothing contradicts; begin with {where} before you rely on a comparison"
+    return f"begin with {where}: have it corrected, or do not rely on its numbers"
 
 
 def _severity(group: FindingGroup) -> str:

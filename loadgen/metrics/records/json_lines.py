@@ -20,7 +20,7 @@ COUNTS = {  # keys of a line, and the attributes of a Record that are -1 where t
 }
 COPIED = (
     *("content_events", "reasoning_events", "other_events", "reads", "counted_by"),
-    *("reused", "by_reader", "detail", "source", "finish_reason"),
+    *("reused", "detail", "source", "finish_reason"),
 )
 OPTIONAL: dict[str, tuple[str, Any]] = {  # keys, attributes, and their values without the key
     "total_tokens": ("total_tokens", -1),
@@ -88,6 +88,8 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
     answer = data.get("answer", "")
     read_late = data.get("read_late")
     record.restore(stamps, data["tokens_per_event"], runs, answer, earliest, read_late)
+    if data.get("by_reader"):  # a compressed answer, in older files
+        record.user_stamped = UNBOUNDED
     return record
 
 

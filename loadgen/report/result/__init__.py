@@ -160,7 +160,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     client_error_ms: Annotated[
         ClientErrors | None,
         "How far each mean and percentile can be from the truth because of the client, ms; null: "
-        "unknown, as of compressed answers.",
+        "unknown.",
     ] = None
     unfinished: Unfinished
     tpot_token_weighted_ms: Annotated[

@@ -84,7 +84,6 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
         "was killed.",
     ]
     late_connections: Annotated[int, "Requests that waited for a connection while the clock ran."]
-    by_reader: Annotated[int, "Responses that aiohttp's reader read."] = 0
     early: Annotated[int, "Requests sent more than 50 us before they were due."] = 0
 
     @classmethod
@@ -93,7 +92,7 @@ class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
         usage, counters = run.client, run.snapshot.counters
         counts = {
             "warm_connections": counters["warm_connections"] if usage.known else None,
-            **{name: counters[name] for name in ("late_connections", "by_reader", "early")},
+            **{name: counters[name] for name in ("late_connections", "early")},
         }
         return from_json_values(structs.asdict(usage) | counts, cls)
 

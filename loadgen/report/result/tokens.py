@@ -93,8 +93,8 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ] = 0
     unbounded_events: Annotated[
         int,
-        "Events whose times are those of reading, without a bound: of compressed answers, or "
-        "of records that do not say how late they were read.",
+        "Events whose times are those of reading, without a bound: of records that do not say how "
+        "late they were read.",
     ] = 0
     content_events: Annotated[int, "Events with content."]
     reasoning_events: Annotated[int, "Events with reasoning."]

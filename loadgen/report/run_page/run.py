@@ -34,6 +34,7 @@ from loadgen.report.sections import (
     client,
     groups,
     latencies,
+    next_step,
     outcomes,
     server,
     term,
@@ -91,6 +92,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     badge = _badge(result)
     yield Paragraph.of(load_line.full_text(result))
     yield badge
+    yield from next_step.blocks(next_step.after_run(result))
     answer = "".join(span.text for span in badge.text)
     yield from map(Paragraph.of, verdict.slo_lines(result, answer))
     yield _headline(result)

@@ -25,7 +25,7 @@ from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
 from loadgen.report.run_state import Colour
-from loadgen.report.sections import verdict
+from loadgen.report.sections import next_step, verdict
 from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import (
     FEW_VALUES,
@@ -39,7 +39,7 @@ from loadgen.report.series import (
     table,
     word,
 )
-from loadgen.report.series_answer import is_simulated, load, parts, remarks
+from loadgen.report.series_answer import after_series, is_simulated, load, parts, remarks
 from loadgen.report.series_answer import title as kind_of
 from loadgen.report.summary_line import answer_badge
 from loadgen.util.number_format import fixed, in_table, percent, plural
@@ -81,6 +81,7 @@ def blocks(runs: Series) -> Iterator[Block]:
         # Coloured parts come first: the verdict, and why the series is partial.
         others.sort(key=lambda part: part[1] is Colour.NONE)
         yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
+    yield from next_step.blocks(after_series(runs))
     if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)
     if (chart := pareto_chart(runs)) is not None:

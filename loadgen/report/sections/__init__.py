@@ -31,7 +31,7 @@ ABOUT = {  # where a text says {clock}, the number is counted from due and from 
     "answer_rate": "Ok answers per second from the end of the first to the end of the last: (n - "
     "1) / the time between them. It is near the requested rate if the server keeps up, and else "
     "the server's capacity, because the wait for the last answers does not lower it. The page and "
-    "the last line of a run show it, and the table of a sweep or search over rates. With fewer "
+    "the answer of a run show it, and the table of a sweep or search over rates. With fewer "
     "than 10 ok answers there is none. Closed loops and bursts show the request throughput "
     "instead, because their answers end in waves.",
     "loop_stall": "How late the client's event loop read data that had arrived. Tokens without a "

@@ -79,24 +79,30 @@ def checks(result: RunResult) -> Note:
     return Note.fold(f"{what}: {_verdict_summary(result)}", *blocks)
 
 
-def failed(result: RunResult) -> Iterator[Cell]:
-    """Write each check that failed, those of one advice with it, and what explains them."""
+def failed(result: RunResult, said: str = "") -> Iterator[Cell]:
+    """Write each check that failed, those of one advice with it, and what explains them.
+
+    Args:
+        result: The result.
+        said: The advice that is given elsewhere, and not repeated.
+    """
     useless = (TOO_FEW_FOR_SLO,) if has_failed(result) else ()  # more requests would fail as well
     told = (check for check in result.failed_checks if check.name not in useless)
     for advice, checks in groupby(told, lambda check: check.advice):
-        yield cell(*map(_finding, checks), advice_line(advice))
+        yield (*map(_finding, checks), *advice_lines(advice, said))
     if because := ", ".join(f"{check.name} {check.value}" for check in result.explanations):
         yield cell(f"explained by: {because}")
 
 
-def advice_line(advice: str) -> Line:
-    """Write what to do."""
-    return line("-> ", *prose(advice))
+def advice_lines(advice: str, said: str) -> Iterator[Line]:
+    """Write what to do; nothing if it is said elsewhere."""
+    if advice not in said:
+        yield line("-> ", *prose(advice))
 
 
-def finding_cell(check: Check) -> Cell:
-    """Write what a check found, and what to do."""
-    return cell(_finding(check, check.value), advice_line(check.advice))
+def finding_cell(check: Check, said: str = "") -> Cell:
+    """Write what a check found, and what to do if that is not said elsewhere."""
+    return (_finding(check, check.value), *advice_lines(check.advice, said))
 
 
 def _finding(check: Check, what: str = "") -> Line:

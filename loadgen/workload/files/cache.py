@@ -40,11 +40,8 @@ _made_here: set[str] = set()  # hashes of the tokenizers whose facts this proces
 
 
 def folder() -> Path:
-    """Return the cache folder, by the XDG base directory specification. It need not exist."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (
-        (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "loadgen" / "datasets"
-    )
+    """Return the cache folder; see `files.user_folder`."""
+    return files.user_folder("XDG_CACHE_HOME", ".cache") / "datasets"
 
 
 def limit() -> int:

@@ -60,7 +60,8 @@ def test_one_run_of_each_decides_tpot_in_these_runs_alone() -> None:
     assert found.parts[0][1] is Colour.YELLOW
     (maybe,) = (text for text, _ in found.parts if text.startswith("maybe: "))
     assert maybe.startswith("maybe: TTFT p50 +90.3% (")
-    assert ("noise between restarts unknown: give 3 starts of each", Colour.YELLOW) in found.parts
+    assert ("noise between restarts unknown", Colour.YELLOW) in found.parts
+    assert found.next_step.startswith("before you conclude, measure 3 starts of each, in turn, ")
 
 
 def test_results_alone_decide_nothing() -> None:
@@ -126,3 +127,30 @@ def test_an_invalid_side_leaves_all_undecided() -> None:
     assert found.word is Word.UNDECIDED
     assert found.title == "new is UNDECIDED: new is INVALID"
     assert any(text.startswith("maybe: TTFT p50 -50.1% (") for text, _ in found.parts)
+
+
+def test_next_step_follows_from_what_is_sure() -> None:
+    fast, slow = (10.0, 10.1, 9.9), (20.0, 20.2, 19.9)
+    near = (20.0, 20.0, 21.0)
+    told = [
+        answered(starts(Path(f"a{number}"), *slow), starts(Path(f"b{number}"), *other)).next_step
+        for number, other in enumerate((fast, (40.0, 40.4, 39.8), near))
+    ]
+    assert told == [
+        "adopt new for this load; compare your other loads as well",
+        "keep base; look for the cause in what differs, since it is no chance",
+        "conclude nothing: 12 starts of each would make the intervals half as wide",
+    ]
+
+
+def test_next_step_after_runs_that_cannot_be_compared_mends_them_first() -> None:
+    good, other = saved(Path("a.json")), saved(Path("c.json"), settings=FEW.replace(seed=9))
+    invalid = saved(Path("i.json"), ttft=21.0, verdict="INVALID")
+    assert answered(good, invalid).next_step == "measure new again, to the end"
+    failing = saved(Path("f.json"), ttft=22.0, error_rate=0.5)
+    told = answered(good, failing).next_step
+    assert told == "see why requests of new failed: `loadgen report f.json`"
+    assert answered(good, other).next_step.startswith("before you conclude, measure 3 starts ")
+    load = saved(Path("l.json"), ttft=23.0, settings=FEW.replace(request_rate=40.0))
+    told = answered(good, load, anyway=True).next_step
+    assert told.startswith("measure both with one load: ")

@@ -44,7 +44,7 @@ def names_of(table: Table) -> list[str]:
 def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
     document = page(of_starts())
     assert document.title.startswith("new is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), ")
-    about, badge, drawing, table, *_ = document.blocks
+    about, badge, following, drawing, table, *_ = document.blocks
     assert isinstance(about, Paragraph)
     assert words(about.text).startswith(
         "new compared with base. Load of each run: 20 requests, 10 tokens in"
@@ -55,6 +55,8 @@ def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
         "undecided: Requests/s +2.8% (-2.9 to +8.8) \N{MIDDLE DOT} 95 % intervals from 3 runs of "
         "each \N{MIDDLE DOT} all VALID"
     )
+    assert isinstance(following, Paragraph)
+    assert words(following.text).startswith("next: adopt new for this load")
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Table)
 

@@ -14,7 +14,6 @@ APIS = {"responses": (RESPONSES, "max_output_tokens"), "messages": (MESSAGES, "m
 # what the record says.
 FAULTS = [
     ("none", Outcome.OK, TOKENS, TOKENS, None),
-    ("gzip", Outcome.OK, TOKENS, TOKENS, None),
     ("byte-by-byte", Outcome.OK, TOKENS, TOKENS, None),
     ("cut-chunking", Outcome.OK, TOKENS, TOKENS, None),
     ("cr", Outcome.OK, TOKENS, TOKENS, None),

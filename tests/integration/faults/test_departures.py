@@ -34,14 +34,6 @@ async def test_a_user_leaves_a_stream_after_some_tokens(faulty: Faulty) -> None:
         await until(lambda: faulty.open == 0)
 
 
-async def test_a_user_leaves_a_stream_that_aiohttps_reader_decodes(faulty: Faulty) -> None:
-    async with Sender(faulty.url) as sender:
-        sender.leave = (0, 50 * MS)
-        record = await sender.one("endless-gzip")
-        assert record.outcome is Outcome.DISCONNECTED
-        await until(lambda: faulty.open == 0)
-
-
 async def test_a_user_leaves_over_tls() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from loadgen.client.compiled_transport import CompiledTransport
 from loadgen.client.timeouts import Timeouts
-from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
@@ -450,7 +450,7 @@ async def test_read_loop_does_not_linger_if_others_wait(
 
 async def test_new_connection_does_not_wait_for_the_read_loop() -> None:
     read_loop, ended = ReadLoop(linger_ns=60 * S), asyncio.Event()
-    transport = Transport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), read_loop)
+    transport = CompiledTransport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), read_loop)
     transport.on_end = lambda record: ended.set()
     await transport.open()
     record = Record()

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from asyncio import selector_events
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,6 +16,7 @@ from tests.helpers.fault_requests import Sender
 from tests.helpers.response_bytes import DONE, delta, streamed
 from tests.helpers.scripted_server import answering, read_request, serving
 
+AIOHTTP = str(Path(aiohttp.__file__).parent)
 LONG_PROMPT = b" word" * 50_000
 STREAMS, EVENTS = 8, 60
 SIXTY_KB = "x" * 60_000
@@ -57,15 +59,15 @@ async def test_at_a_context_of_50k_tokens_the_client_never_stops_reading(
             sender.transport.send(record, LONG_PROMPT)
         records = await sender.ended(STREAMS)
         # Those of ours are paused because a poll reads them, which stops for nothing.
-        assert [where for where in paused if "aiohttp" in where] == []
+        assert [where for where in paused if where.startswith(AIOHTTP)] == []
         async with aiohttp.ClientSession() as session, session.post(url, data=LONG_PROMPT) as reply:
             assert (await reply.content.readany())[:1]
             while not any(
-                "aiohttp" in where for where in paused
+                where.startswith(AIOHTTP) for where in paused
             ):  # what stops reading would have been seen
                 await asyncio.sleep(0.01)
-    assert [(record.outcome, record.events, record.by_reader) for record in records] == [
-        (Outcome.OK, EVENTS, False)
+    assert [(record.outcome, record.events) for record in records] == [
+        (Outcome.OK, EVENTS)
     ] * STREAMS
     assert arrived == [len(LONG_PROMPT)] * (STREAMS + 1)
 
@@ -84,4 +86,4 @@ async def test_an_event_of_a_megabyte_is_an_event() -> None:
     )
     async with serving(answering(streamed(body, 1 << 22))) as url, Sender(url) as sender:
         record = await sender.one()
-    assert (record.outcome, record.events, record.by_reader) == (Outcome.OK, 2, False)
+    assert (record.outcome, record.events) == (Outcome.OK, 2)

@@ -44,7 +44,8 @@ def test_a_finding_is_two_lines_and_the_link_of_its_kind_comes_once(
         "ratio, 1798.45 / 1580.36 - 1, with another sign",
         "  see docs/audit.md#percent",
     ]
-    assert lines[-1].startswith("2 files: ")
+    assert lines[-2].startswith("2 files: ")
+    assert lines[-1].startswith("next: begin with qwen3-32b-a100.md:12 (recommendation not ")
     assert max(map(len, lines)) <= 162
     links = [line for line in lines if line.startswith("  see ")]
     assert len(links) == len(set(links)) > 8
@@ -69,7 +70,8 @@ def test_full_findings_are_the_page_with_whole_paths_commands_and_all_places(
     assert ["note", "unequal", "work", "1", "2"] in summary
     assert max(map(len, lines)) <= 100
     assert not any(line.endswith(" ...") for line in lines)
-    assert lines[-1] == "1 file: 6 inconsistent, 7 notes"
+    count = lines.index("1 file: 6 inconsistent, 7 notes")
+    assert lines[count + 1].startswith(f"next: begin with {FLAWED}:12 (")
 
 
 def test_files_of_one_name_keep_their_folders(
@@ -115,12 +117,15 @@ def test_notes_leave_the_exit_code_alone(
     clean: str, noted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["audit", clean]) == 0
-    assert capsys.readouterr().out == "1 file: 0 inconsistent, 0 notes\n"
+    study = "draft a study of the page, to measure it again: `loadgen import --make-study`"
+    assert capsys.readouterr().out == f"1 file: 0 inconsistent, 0 notes\nnext: {study}\n"
     assert dispatch(["audit", noted]) == 0
     out = capsys.readouterr().out
     name = Path(noted).name
     assert f"note: too many requests in flight: {name}:16\n  mean TPOT 10 ms: " in out
-    assert out.endswith("1 file: 0 inconsistent, 1 notes\n")
+    count, following = out.splitlines()[-2:]
+    assert count == "1 file: 0 inconsistent, 1 notes"
+    assert following.startswith(f"next: nothing contradicts; begin with {name}:16 (")
 
 
 def test_readable_files_are_listed_beside_unreadable_ones(
@@ -128,7 +133,7 @@ def test_readable_files_are_listed_beside_unreadable_ones(
 ) -> None:
     assert dispatch(["audit", str(tmp_path / "none"), noted, str(tmp_path)]) == 2
     out, err = capsys.readouterr()
-    assert out.endswith("1 file: 0 inconsistent, 1 notes\n")
+    assert "\n1 file: 0 inconsistent, 1 notes\nnext: " in out
     assert [line.rpartition("; ")[0].rpartition(": ")[2] for line in err.splitlines()] == [
         "No such file or directory",
         "Is a directory",

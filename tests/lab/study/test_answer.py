@@ -24,16 +24,22 @@ def page(findings: Findings, tmp_path: Path) -> str:
     return written(findings, tmp_path, {"source": "run"})["small.md"]
 
 
-def last_line(findings: Findings) -> str:
-    *_, last = findings_text.as_text(findings)
-    return last
+def last_lines(findings: Findings) -> tuple[str, str]:
+    """The answer, and the next step."""
+    *_, last, following = findings_text.as_text(findings)
+    return last, following
 
 
 def test_a_gain_without_doubts_is_confirmed(tmp_path: Path) -> None:
     assert answer(found()).text == "gain confirmed"
     text = page(found(), tmp_path)
-    assert text.startswith('# small: gain confirmed\n\n!!! tip "gain confirmed"\n')
-    assert last_line(found()).endswith(": gain confirmed")
+    following = "adopt quantization/fp8: serve Qwen/Qwen3-8B-FP8"
+    assert text.startswith(
+        f'# small: gain confirmed\n\n!!! tip "gain confirmed"\n\n**next:** {following}\n'
+    )
+    last, next_line = last_lines(found())
+    assert last.endswith(": gain confirmed")
+    assert next_line == f"next: {following}"
 
 
 def test_doubts_are_in_the_title_the_badge_and_the_last_line(tmp_path: Path) -> None:
@@ -42,7 +48,9 @@ def test_doubts_are_in_the_title_the_badge_and_the_last_line(tmp_path: Path) -> 
     headline = f"gain confirmed, but {runs} of {runs} runs are SUSPECT"
     text = page(findings, tmp_path)
     assert text.startswith(f'# small: {headline}\n\n!!! warning "{headline}: {SHARE}"\n')
-    assert last_line(findings).endswith(f": {headline}: {SHARE}")
+    last, following = last_lines(findings)
+    assert last.endswith(f": {headline}: {SHARE}")
+    assert following.startswith("next: adopt quantization/fp8, after a repeat on an idle machine: ")
 
 
 def test_an_unfinished_study_has_no_doubts_yet(tmp_path: Path) -> None:
@@ -53,7 +61,10 @@ def test_an_unfinished_study_has_no_doubts_yet(tmp_path: Path) -> None:
 def test_no_gain_is_an_answer_too() -> None:
     alike = found(truth({}), stages=STAGES[:1])
     assert answer(alike).text == "no arm was better than the baseline"
-    assert last_line(alike) == "No arm was better than the baseline"
+    assert last_lines(alike) == (
+        "No arm was better than the baseline",
+        "next: keep the baseline, or give the study other arms",
+    )
 
 
 def test_the_legend_has_the_sign_of_the_results(tmp_path: Path) -> None:

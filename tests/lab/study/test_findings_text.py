@@ -1,5 +1,6 @@
 """The findings of a study as lines of text."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,15 @@ def test_an_arm_is_told_with_its_gain_its_value_and_what_decided() -> None:
     row = next(line for line in lines if line.startswith("  fp8 "))
     assert row.startswith("  fp8       adopted, +25.0% (+24.")
     assert row.endswith("%), 5,002.5 tok/s in 2 starts")  # four fit into the box
-    assert lines[-1].startswith("Winner quantization/fp8: +25.0%")
-    assert lines[-1].endswith(" over the baseline, in fresh starts of both: gain confirmed")
+    assert lines[-2].startswith("Winner quantization/fp8: +25.0%")
+    assert lines[-2].endswith(" over the baseline, in fresh starts of both: gain confirmed")
+
+
+def test_the_opening_has_the_metric_in_words_and_the_load() -> None:
+    lines = list(findings_text.as_text(walked(study(QUANTIZED), gained)))
+    opening = " ".join(line.strip() for line in lines[: lines.index("")])
+    assert "(input and output tokens/s, of as many servers as the box holds) on the" in opening
+    assert re.search(r" Load of short: \d+ requests, \d+ tokens in and \d+ out, \S", opening)
 
 
 def test_noise_is_told_before_a_stage() -> None:
@@ -62,7 +70,7 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
 
 def test_study_without_a_better_arm_says_so() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda request: 1000.0)
-    assert list(findings_text.as_text(found))[-1] == "No arm was better than the baseline"
+    assert list(findings_text.as_text(found))[-2] == "No arm was better than the baseline"
     assert study_runs.code(found) == exit_codes.DONE
 
 
@@ -72,7 +80,10 @@ def test_a_winner_that_fails_in_fresh_starts_was_not_confirmed() -> None:
         return Failure("oom_load", "no memory", transient=False) if fails else gained(request)
 
     lines = list(findings_text.as_text(walked(study(QUANTIZED, **TWICE), came)))
-    assert lines[-1] == "quantization/fp8 (failed, oom_load: no memory): gain not confirmed"
+    assert lines[-2:] == [
+        "quantization/fp8 (failed, oom_load: no memory): gain not confirmed",
+        "next: keep the baseline",
+    ]
 
 
 def test_infeasible_study_names_the_closest_arm_and_exit_code() -> None:
@@ -91,10 +102,10 @@ def test_a_baseline_that_fails_is_an_engine_that_failed() -> None:
     found = walked(
         study(QUANTIZED, **TWICE), lambda request: Failure("oom_load", "no memory", transient=False)
     )
-    remedy = "correct that, and run the study in another store (--store)"
-    assert f"Not finished: noise: baseline fails, oom_load: no memory; {remedy}" in list(
-        findings_text.as_text(found)
-    )
+    assert list(findings_text.as_text(found))[-2:] == [
+        "Not finished: noise: baseline fails, oom_load: no memory",
+        "next: correct what failed, and run the study in another store (`--store`)",
+    ]
     assert study_runs.code(found) == exit_codes.INTERNAL
 
 

@@ -73,7 +73,8 @@ def test_status_says_that_the_author_adopted_and_nothing_confirmed() -> None:
         "confirmation (not run: results of the baseline, and of the arm that the author chose)"
         in lines
     )
-    assert lines[-1] == "engine/sglang: chosen by the author, not confirmed"
+    assert lines[-2] == "engine/sglang: chosen by the author, not confirmed"
+    assert lines[-1].startswith("next: measure it yourself: `loadgen tune run` ")
 
 
 def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() -> None:
@@ -81,7 +82,7 @@ def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() ->
     failing = {"total": 1200.0, "completed": 514}
     trials = [one(of, "engine", "vllm", 1000.0, 0), one(of, "engine", "sglang", failing, 1)]
     findings = publications.published_findings(of, trials)
-    *_, last = findings_text.as_text(findings)
+    *_, last, _ = findings_text.as_text(findings)
     assert findings.confirmed is False
     assert last.startswith("engine/sglang (infeasible, success rate 51.4%, ")
     assert "): the author's choice is not allowed by its results" in last

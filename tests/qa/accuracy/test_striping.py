@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bench.accuracy.measuring import Finding, Short, Watch, best_of, ms
+from loadgen.client.compiled_transport import CompiledTransport
 from loadgen.client.load_loop import Load
 from loadgen.client.timeouts import Timeouts
-from loadgen.client.transport import Transport
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.recorder import Recorder
 from loadgen.runner.coordinator import LEAD_NS
@@ -45,7 +45,7 @@ async def send_striped(url: str, schedule: Schedule, stripes: int, folder: Path)
     request_store.write(
         folder, data.prompts(schedule.count), target.body, data.provenance, schedule.count
     )
-    transports = [Transport(target, Timeouts(connect=10**10)) for _ in range(stripes)]
+    transports = [CompiledTransport(target, Timeouts(connect=10**10)) for _ in range(stripes)]
     with Requests(folder) as bodies:
         try:
             for transport in transports:

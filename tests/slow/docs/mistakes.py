@@ -83,7 +83,7 @@ class Told:
 
 
 # The first line, which has no rate, what the server says, and what to do.
-FAILED = (r"^FAILED: (?!.* req/s)", r"^[\w()]+: request 0,", "^-> ")
+FAILED = (r"^FAILED: (?!.* req/s)", r"^[\w()]+: request 0,", "^next: ")
 MISTAKES = (
     Mistake("No command", "loadgen --rate 10"),
     Mistake("The command of `vllm bench serve`", "loadgen bench serve --num-prompts 10"),

@@ -61,17 +61,6 @@ async def test_every_response_is_kept_byte_for_byte_and_the_rehearsal_is_not(
     assert all(0 <= response.due_ns <= response.sent_ns for response in responses)
 
 
-async def test_a_body_that_aiohttp_reads_is_kept_as_it_came(tmp_path: Path) -> None:
-    zipped = gzip.compress(answer("Hello", " world"))
-    encoded = (
-        HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(zipped, 20)
-    )
-    async with serving(answering(encoded)) as url:
-        (response,) = await captured(url, tmp_path)
-    assert whole(response) == encoded
-    assert response.end is End.RESPONSE
-
-
 @pytest.mark.parametrize(
     "first", [b"", HEAD + b"\r\n" + delta(content="a")], ids=["before any byte", "in mid-stream"]
 )
@@ -116,7 +105,7 @@ ODD = [
 
 def facts(path: Path) -> list[dict[str, Any]]:
     """What each request brought, in order, without when."""
-    names = ["outcome", "detail", "finish_reason", "status", "events", "by_reader"]
+    names = ["outcome", "detail", "finish_reason", "status", "events"]
     names += ["prompt_tokens", "completion_tokens"]
     return [{name: getattr(record, name) for name in names} for record in recorded(path)]
 

@@ -1,8 +1,6 @@
-"""Building: the package as it is given to others, made in a copy of the source, so that the
-source stays as it is.
-"""
+"""Building: wheels of the compiler of this machine, and programs that look at what is built."""
 
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,34 +8,11 @@ from pathlib import Path
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 
-PARTS = ("loadgen", "engines", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
-SDIST = "from setuptools import build_meta; print(build_meta.build_sdist({to!r}))"
 MAX_S = 900
 
 
 class Failed(Exception):
     """A command did not do what was asked; says what it said."""
-
-
-def sdist(folder: Path) -> Path:
-    """The source distribution, made in a folder.
-
-    Raises:
-        Failed: It cannot be made.
-    """
-    source = folder / "source"
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, source / part, symlinks=True, ignore=BUILT)
-        else:
-            shutil.copy(ROOT / part, source / part)
-    for translated in source.rglob("*.c"):  # which setup.py would make anew, and leaves out
-        translated.touch()
-    called(sys.executable, "-c", SDIST.format(to=str(folder)), cwd=source)
-    shutil.rmtree(source)
-    (made,) = folder.glob("*.tar.gz")
-    return made
 
 
 def wheel(python: str, source: Path, folder: Path, *options: str) -> tuple[Path, str]:
@@ -64,6 +39,11 @@ def wheel(python: str, source: Path, folder: Path, *options: str) -> tuple[Path,
     )
     (made,) = folder.glob("*.whl")
     return made, said
+
+
+def warnings(said: str) -> list[str]:
+    """What a build warned of: compilers', Cython's and setuptools' words."""
+    return [line.strip() for line in said.splitlines() if re.search(r"\bwarning\b|Warning:", line)]
 
 
 def called(*command: str, cwd: Path | None = None) -> str:

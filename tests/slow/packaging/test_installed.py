@@ -8,15 +8,15 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from deploy import wheels
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
-from tests.slow.packaging import building, wheels
+from tests.slow.packaging import building
 from tests.slow.packaging.smoke import COMPILED
 
 BIN = Path(sys.executable).parent
@@ -34,7 +34,7 @@ print(loadgen.__file__)
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return building.sdist(tmp_path_factory.mktemp("sdist"))
+    return wheels.sdist(tmp_path_factory.mktemp("sdist"))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def wheel(built: tuple[Path, str]) -> Path:
 @pytest.mark.timeout(400)
 def test_modules_of_the_wheel_are_compiled_without_a_warning(built: tuple[Path, str]) -> None:
     _, printed = built
-    assert [line for line in wheels.warnings(printed) if PLACE.search(line)] == []
+    assert [line for line in building.warnings(printed) if PLACE.search(line)] == []
 
 
 def test_modules_of_this_environment_are_translated_without_a_warning() -> None:
@@ -69,7 +69,7 @@ def test_modules_of_this_environment_are_translated_without_a_warning() -> None:
         pytest.skip(f"make has not built this environment: there is no {BUILD_LOG}")
     printed = BUILD_LOG.read_text()
     assert "Cythonizing" in printed
-    assert [line for line in wheels.warnings(printed) if PLACE.search(line)] == []
+    assert [line for line in building.warnings(printed) if PLACE.search(line)] == []
 
 
 @pytest.mark.timeout(400)
@@ -165,16 +165,6 @@ def test_source_distribution_has_sources_and_no_build_output(source: Path) -> No
     assert not [name for name in names if name.endswith((".c", ".so"))]
 
 
-def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> None:
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
-    named = [
-        match[1]
-        for line in told
-        if (match := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line))
-    ]
-    assert wheels.wanted() == named
-
-
 @pytest.mark.parametrize(
     ("line", "is_one"),
     [
@@ -186,7 +176,7 @@ def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> 
     ],
 )
 def test_build_warnings_are_detected(line: str, is_one: bool) -> None:
-    assert wheels.warnings(line) == ([line.strip()] if is_one else [])
+    assert building.warnings(line) == ([line.strip()] if is_one else [])
 
 
 def output(*command: str, **variables: str) -> str:
@@ -235,7 +225,7 @@ def test_image_is_built_from_the_source_of_a_wheel_and_nothing_else() -> None:
         if not line.startswith("#")
     ]
     assert lines[0] == "*"
-    assert {line[1:] for line in lines if line.startswith("!")} == {*building.PARTS}
+    assert {line[1:] for line in lines if line.startswith("!")} == {*wheels.PARTS}
     assert "**/*.so" in lines  # compiled for this machine's interpreter
 
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from loadgen.document import NoteKind
 from loadgen.lab.study.execute.arm_result import Verdict
-from loadgen.lab.study.execute.findings import Findings
+from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings
+from loadgen.lab.study.report.arm_text import changed_parameters
+from loadgen.report.run_state import MAX_NAMED
+from loadgen.util.number_format import first_of
+
+REMEDIES = {
+    NOT_YET: "`loadgen tune run` resumes it",
+    BUDGET: "raise `budget` in the study, and run `loadgen tune run` again",
+}
+NEW_STORE = "correct what failed, and run the study in another store (`--store`)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,29 @@ def answer(findings: Findings) -> Answer:
     doubt = f"{len(doubtful)} of {len(runs)} runs are SUSPECT"
     shown: NoteKind = "danger" if kind == "danger" else "warning"
     return Answer(shown, outcome, doubt, first.partition(", limit ")[0])
+
+
+def after_study(findings: Findings) -> str:
+    """Say what to do after a study, or to go on with it, in one sentence."""
+    if findings.open:
+        return REMEDIES.get(findings.open, NEW_STORE)
+    if findings.nothing_feasible:
+        return "loosen the limits of the study, or give it other arms"
+    if findings.published:
+        return "measure it yourself: `loadgen tune run` runs the same study on your hardware"
+    undecided = [arm.name for step in findings.steps for arm in step.arms if arm.undecided]
+    also = f"; undecided: {first_of(undecided, MAX_NAMED)}" if undecided else ""
+    rival, last = findings.finalist, findings.confirmation
+    if rival is None or last is None:
+        return f"keep the baseline, or give the study other arms{also}"
+    if rival.verdict is Verdict.NOT_SIGNIFICANT:
+        return f"keep the baseline, or allow more starts (`decision.repeats` in the study){also}"
+    if not findings.confirmed:
+        return f"keep the baseline{also}"
+    baseline = last.arm(last.reference).planned
+    change = changed_parameters(rival.planned, baseline)
+    after = ", after a repeat on an idle machine" if answer(findings).doubt else ""
+    return f"adopt {rival.name}{after}: {change}{also}"
 
 
 def _outcome(findings: Findings) -> tuple[NoteKind, str]:

@@ -67,6 +67,22 @@ def serving_command(
 
 def parameters(planned: PlannedArm) -> Code:
     """Return what an arm adds to the bare command of its engine, one flag a line."""
+    return Code("\n".join(_parameter_lines(planned)) or "# none", "bash")
+
+
+def changed_parameters(planned: PlannedArm, reference: PlannedArm) -> str:
+    """Say what has to change to serve an arm in place of another: "set `--max-num-seqs 64`"."""
+    after, before = _parameter_lines(planned), _parameter_lines(reference)
+    names = {line.split()[0] for line in after}
+    changed = [f"`{line}`" for line in after if line not in before]
+    dropped = [f"`{line}`" for line in before if line.split()[0] not in names]
+    parts = [f"serve {planned.model}"] if planned.model != reference.model else []
+    parts += [f"set {' '.join(changed)}"] if changed else []
+    parts += [f"leave out {' '.join(dropped)}"] if dropped else []
+    return ", ".join(parts)
+
+
+def _parameter_lines(planned: PlannedArm) -> list[str]:
     words = _words(planned)
     lines = _variables(planned)
     for word in words[words.index(planned.model) + 1 :] if planned.model in words else words:
@@ -74,7 +90,7 @@ def parameters(planned: PlannedArm) -> Code:
             lines.append(shlex.quote(word))
         else:
             lines[-1] += f" {shlex.quote(word)}"
-    return Code("\n".join(lines) or "# none", "bash")
+    return lines
 
 
 def result_block(run: WorkloadRun) -> Code:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from loadgen.document import Badge, Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.lab.study.execute.arm_result import ArmResult
-from loadgen.lab.study.report.answer import answer
+from loadgen.lab.study.report.answer import after_study, answer
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
     TONES,
@@ -17,6 +17,7 @@ from loadgen.lab.study.report.arm_text import (
 )
 from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
+from loadgen.report.sections import next_step
 from loadgen.util.number_format import first_of, percent, plural, signed
 
 COMMAND = "Serving Command"
@@ -31,6 +32,7 @@ def warnings(model: ReportModel) -> Iterator[Block]:
         yield Note("danger", "SIMULATED ENGINE", (Paragraph.of(text),))
     found = answer(model.findings)
     yield Badge(found.kind, line(found.text))
+    yield from next_step.blocks(after_study(model.findings))
     if model.published:
         text = (
             "These results are imported, one run of each arm on each workload. Differences have no "

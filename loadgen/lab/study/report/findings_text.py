@@ -7,6 +7,7 @@ kept a study from its decisions when the budget was spent.
 import itertools
 import math
 import statistics
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -16,12 +17,15 @@ from loadgen.document import Note, Paragraph, Table, terminal_writer
 from loadgen.lab.study.execute import publications
 from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
 from loadgen.lab.study.execute.disturbance import disturbance
-from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings, StepResult
+from loadgen.lab.study.execute.findings import BUDGET, Findings, StepResult
 from loadgen.lab.study.execute.trial import Trial
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
-from loadgen.lab.study.report.answer import answer
+from loadgen.lab.study.report.answer import after_study, answer
 from loadgen.lab.study.spec.study import METRICS, Study
+from loadgen.lab.study.spec.workloads import loads
+from loadgen.report import load_line
 from loadgen.report.console import USUAL_WIDTH
+from loadgen.report.sections import next_step
 from loadgen.report.sections.verdict import SIMULATED
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
@@ -32,11 +36,6 @@ from loadgen.util.number_format import brief, duration, fixed, percent, plural, 
 TWICE = " (twice min_effect: no arm has gained more than min_effect so far)"
 MEASURED = " (the largest so far)"
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author chose"
-REMEDIES = {
-    NOT_YET: "`loadgen tune run` resumes",
-    BUDGET: "raise it in the study, and run that again",
-}
-NEW_STORE = "correct that, and run the study in another store (--store)"
 
 
 def as_text(findings: Findings, columns: int = USUAL_WIDTH) -> Iterator[str]:
@@ -44,9 +43,10 @@ def as_text(findings: Findings, columns: int = USUAL_WIDTH) -> Iterator[str]:
     conclusion.
     """
     study = findings.study
-    objective = f"{study.objective.metric} of the workload {study.objective.workload}"
+    metric = f"{study.objective.metric} ({METRICS[study.objective.metric].text})"
     engines = ", ".join(study.engines)
-    opening = [Paragraph.of(f"Study {study.name}: {objective}; {engines}")]
+    about = f"Study {study.name}: {metric} on the workload {study.objective.workload}; {engines}"
+    opening = [Paragraph.of(about), Paragraph.of(_load(study))]
     if SIMULATOR in study.engines:
         opening.append(Paragraph.of(SIMULATED))
     yield from terminal_writer.lines(opening, columns)
@@ -55,6 +55,13 @@ def as_text(findings: Findings, columns: int = USUAL_WIDTH) -> Iterator[str]:
         yield from step_lines(step, study, columns, published=findings.published)
         yield ""
     yield from conclusion(findings)
+    yield from terminal_writer.lines(list(next_step.blocks(after_study(findings))), sys.maxsize)
+
+
+def _load(study: Study) -> str:
+    """Describe the load of the workload that decides."""
+    name = study.objective.workload
+    return f"Load of {name}: {load_line.requested(loads(study)[name])}"
 
 
 def step_lines(
@@ -118,7 +125,7 @@ def conclusion(findings: Findings) -> Iterator[str]:
     sentence = f"{found.text[0].upper()}{found.text[1:]}"
     rival = findings.finalist
     if findings.open:
-        yield f"{sentence}; {REMEDIES.get(findings.open, NEW_STORE)}"
+        yield sentence
         yield from shortfall(findings)
     if findings.nothing_feasible and findings.closest is not None:
         step, arm = findings.closest

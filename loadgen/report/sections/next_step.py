@@ -1,0 +1,181 @@
+"""Next step: what to do after a result, in one sentence.
+
+Every form of every result has it in one place: a line after the answer that begins with `NEXT`.
+"""
+
+import math
+import sys
+from collections.abc import Iterator, Mapping
+
+from loadgen.checks import PAST_THE_END, PILE_UP, TOO_FEW_FOR_SLO, Check
+from loadgen.config import slo
+from loadgen.config.option import flag
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import is_failure
+from loadgen.document import Block, Paragraph, Span, Tone, prose, terminal_writer
+from loadgen.report.result import RunResult
+from loadgen.report.run_state import MAX_NAMED, State, state_of
+from loadgen.report.sections.latencies import request_count
+from loadgen.stats.percentile_confidence_interval import least_samples
+from loadgen.util.number_format import percentile
+from loadgen.util.terminal_text import Screen
+
+NEXT = "next"
+FLAGS = "the other flags as they were"  # of a command that is to be given
+LEVELS = {"rate": "request_rate", "concurrency": "max_concurrency"}  # the settings of a level
+# What to do about each outcome, by the beginning of its name; the first that fits.
+ADVICE = {
+    "status(401)": "give the API key with --api-key, or in OPENAI_API_KEY",
+    "status(403)": "give an API key that may use this model with --api-key",
+    "status(404)": "check --base-url, --endpoint, --backend and --model",
+    "status(429)": "the server limits the rate: lower --rate, or send again with --retry",
+    "status(5": "read the log of the server",
+    "status": "read the message of the server above, and change the request",
+    "refused": "check that the server runs, and --base-url",
+    "dns_error": "check the host in --base-url",
+    "connect_timeout": "check that the host can be reached, and --base-url",
+    "tls_error": "check the certificate of the server and --ca-cert, or give --insecure",
+    "timeout_first_token": "raise --first-token-timeout, or lower the load",
+    "timeout": "raise --timeout, or lower the load",
+    "stalled": "read the log of the server",
+    "truncated": "read the log of the server, and of any proxy in between",
+    "protocol_error": "check --endpoint and --backend",
+    "client_error": "see the message; `loadgen doctor` names the limits of this machine",
+}
+# Checks that say what is wrong, and what to do, where a run is in a state.
+PROBLEMS = {State.OVERLOADED: (PAST_THE_END, PILE_UP)}
+
+
+def blocks(sentence: str) -> Iterator[Block]:
+    """Write a next step, in which `backticks` mark code; nothing if it is empty."""
+    if sentence:
+        yield Paragraph((Span(f"{NEXT}:", Tone.STRONG), Span(" "), *prose(sentence)))
+
+
+def lines(sentence: str, screen: Screen) -> Iterator[str]:
+    """Write a next step for a terminal; elsewhere in one line, which can be pasted."""
+    return terminal_writer.lines(list(blocks(sentence)), screen.columns or sys.maxsize)
+
+
+def after_run(result: RunResult) -> str:
+    """Say what to do after a run; empty if nothing would be both true and useful."""
+    match state_of(result):
+        case State.FAILED:
+            return _after_failure(result)
+        case State.OVERLOADED:
+            problem = _failed(result, *PROBLEMS[State.OVERLOADED])
+            return problem.advice if problem else "lower the rate"
+        case State.TOO_FEW:
+            few = _failed(result, TOO_FEW_FOR_SLO)
+            return f"{few.advice}: {_requests_flag(result, int(few.allowed or 0))}" if few else ""
+        case State.SLO_MISSED:
+            return _after_a_miss(result)
+        case State.SUSPECT if _values(result) < least_samples(50):
+            return _after_success(result)
+        case State.INVALID | State.SUSPECT:
+            wrong = next(iter(result.failed_checks), None)
+            return wrong.advice if wrong else "free a core, which makes the client error smaller"
+        case State.OK:
+            return _after_success(result)
+
+
+def on_failures(outcomes: Mapping[str, int]) -> str:
+    """Say what to do about requests that failed, the most frequent way first; empty if nothing is
+    known.
+
+    Args:
+        outcomes: Requests by how they ended.
+    """
+    ways = sorted(filter(is_failure, outcomes), key=lambda name: -outcomes[name])
+    return "; ".join(list(dict.fromkeys(filter(None, map(advice_on, ways))))[:MAX_NAMED])
+
+
+def advice_on(outcome: str) -> str:
+    """Say what to do where requests ended in this way; empty if nothing is known."""
+    return next((text for begin, text in ADVICE.items() if outcome.startswith(begin)), "")
+
+
+def search_command(limits: str, over: str, first: float | None = None) -> str:
+    """Write the command that finds the highest load within limits.
+
+    Args:
+        limits: The SLO.
+        over: rate or concurrency.
+        first: The level to begin with; None: the search chooses it.
+    """
+    flags = " --over concurrency" if over == "concurrency" else ""
+    if first is not None:
+        flags += f" {flag(LEVELS[over])} {first:g}"
+    return f'`loadgen search{flags} --slo "{limits}"`, with {FLAGS}'
+
+
+def _failed(result: RunResult, *names: str) -> Check | None:
+    """Return the first check of these names that failed."""
+    return next(
+        (check for check in result.checks if check.ok is False and check.name in names), None
+    )
+
+
+def _requests_flag(result: RunResult, needed: int) -> str:
+    """Write the flag that sends as many requests as a percentile needs."""
+    duration_s = result.provenance.settings.duration
+    if duration_s is None:
+        return f"`--num-prompts {needed}`"
+    return f"`--duration {math.ceil(duration_s * needed / max(_values(result), 1))}`"
+
+
+def _after_failure(result: RunResult) -> str:
+    gone_s = result.no_answer_since_s
+    if gone_s is not None and result.numbers.completed:
+        return f"read the log of the server at {gone_s:.1f} s of the run, and start it again"
+    return on_failures(result.outcomes) or "let a run go on until requests end"
+
+
+def _after_a_miss(result: RunResult) -> str:
+    if any(row.beyond for row in result.slo) and (advice := on_failures(result.outcomes)):
+        return advice
+    settings = result.provenance.settings
+    if not settings.slo or not _is_searchable(settings):
+        return "lower the load, or make the server faster"
+    what, command = _search(settings, settings.slo)
+    return f"lower the load: {command}, finds the highest {what} that meets the SLO"
+
+
+def _after_success(result: RunResult) -> str:
+    settings = result.provenance.settings
+    needs = {p: least_samples(p) for p in (50, 99) if _values(result) < least_samples(p)}
+    if needs:
+        why = ", ".join(f"{percentile(p)} needs {needed}" for p, needed in needs.items())
+        return f"send more requests, since {why}: {_requests_flag(result, needs[99])}"
+    if result.simulated:
+        return "measure your own server: `loadgen run --base-url URL`"
+    if not _is_searchable(settings):
+        return ""
+    metric = "ttft" if result.streams else "e2el"
+    what, command = _search(settings, settings.slo or f"{metric}_p99<500ms")
+    return f"{command}, finds the highest {what} within such limits"
+
+
+def _values(result: RunResult) -> int:
+    """Count the values from which the percentiles of the run are taken."""
+    metric = "ttft" if result.streams else "e2el"
+    return request_count(slo.distribution(metric, result.latency_from), result)
+
+
+def _search(settings: RunSettings, limits: str) -> tuple[str, str]:
+    """Name what a search would find, and write its command."""
+    is_closed = math.isinf(settings.request_rate) and settings.max_concurrency is not None
+    over = "concurrency" if is_closed else "rate"
+    return over, search_command(limits, over)
+
+
+def _is_searchable(settings: RunSettings) -> bool:
+    """Whether the load is one level, which a search may vary."""
+    return not (
+        settings.rate_changes
+        or settings.keeps_trace_times
+        or settings.timed_by_data
+        or settings.users is not None
+        or settings.random_batch_size > 1
+        or any(request_class.slo for request_class in settings.request_classes)
+    )

@@ -1,0 +1,107 @@
+"""The wheels in dist/, which `make release-wheels` made: their tags are true, an index would take
+them, and they measure the simulator on each version of CPython.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from deploy import pythons
+from deploy.wheels import DIST, OLDEST, VERSIONS, WHEELS, Wheel
+from tests.helpers.command_line import environment
+from tests.slow.packaging import smoke
+
+pytestmark = [pytest.mark.release, pytest.mark.timeout(900)]
+
+TOOLS = Path(sys.prefix) / "release/bin"
+X86_64, AARCH64 = "manylinux_2_17_x86_64", "manylinux_2_17_aarch64"
+LINUX = [wheel for wheel in WHEELS if "linux" in wheel.name]
+# What has a wheel, and a Python to run it: its name, and the version.
+RUNS = [
+    *((f"cp{version.replace('.', '')}-{X86_64}", version) for version in VERSIONS),
+    *((f"abi3-{X86_64}", version) for version in (OLDEST, VERSIONS[-1])),
+    (f"cp{OLDEST.replace('.', '')}-{AARCH64}", OLDEST),
+    (f"abi3-{AARCH64}", VERSIONS[-1]),
+]
+
+
+def told(tool: str, *arguments: str | Path) -> str:
+    """What a tool prints; the test fails if the tool does."""
+    done = subprocess.run(
+        [TOOLS / tool, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env=environment() | {"UV_SYSTEM_CERTS": "1"},
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def file(wheel: Wheel) -> Path:
+    """The file of a wheel."""
+    python, abi, _ = wheel.tags[0].split("-")
+    (path,) = DIST.glob(f"loadgen-*-{python}-{abi}-*{wheel.platform.tags[-1]}*.whl")
+    return path
+
+
+def named(name: str) -> Wheel:
+    """The wheel of a name."""
+    (wheel,) = [wheel for wheel in WHEELS if wheel.name == name]
+    return wheel
+
+
+def installed(name: str, version: str, folder: Path) -> pythons.Python:
+    """Put a wheel and what it needs into `site` of a folder, of wheels alone: nothing is compiled.
+
+    Returns:
+        A Python that runs it.
+    """
+    machine = name.rpartition("_17_")[2]
+    platform = ["--python-version", version, "--python-platform", f"{machine}-manylinux_2_28"]
+    install = ["pip", "install", "--quiet", *platform, "--only-binary", ":all:"]
+    told("uv", *install, "--target", folder / "site", file(named(name)))
+    return pythons.python(version, machine)
+
+
+def test_every_wheel_was_made_and_nothing_else() -> None:
+    assert set(DIST.glob("*.whl")) == {file(wheel) for wheel in WHEELS}
+
+
+@pytest.mark.parametrize("wheel", LINUX, ids=lambda wheel: wheel.name)
+def test_tag_is_what_auditwheel_says(wheel: Wheel) -> None:
+    text = told("auditwheel", "show", file(wheel))
+    assert re.findall(r'"(\w+)"', text)[0] == wheel.platform.tags[-1], text
+
+
+def test_limited_api_is_kept() -> None:
+    for wheel in WHEELS:
+        if wheel.python is None:
+            told("abi3audit", file(wheel))
+
+
+def test_an_index_would_take_all_files() -> None:
+    assert "FAILED" not in told("twine", "check", "--strict", *DIST.glob("loadgen*"))
+
+
+@pytest.mark.parametrize(("name", "version"), RUNS)
+def test_installed_wheel_measures_the_simulator(name: str, version: str, tmp_path: Path) -> None:
+    python = installed(name, version, tmp_path)
+    script = shutil.copy(smoke.__file__, tmp_path)
+    assert f"loadgen runs on Python {version}." in python.run(tmp_path, script)
+
+
+def test_demo_takes_under_half_a_minute_in_a_root_with_nothing_but_python(tmp_path: Path) -> None:
+    newest = VERSIONS[-1]
+    python = installed(f"cp{newest.replace('.', '')}-{X86_64}", newest, tmp_path)
+    assert python.root != Path("/"), "this machine has the newest Python: no root was tried"
+    begin = time.monotonic()
+    printed = python.run(tmp_path, "-m", "loadgen", "demo")
+    assert time.monotonic() - begin < 30
+    assert "1,000" in printed or "1000" in printed

@@ -1,0 +1,121 @@
+"""The next step after a run: one sentence that is true and can be done."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from loadgen.checks import PILE_UP, TOO_FEW_FOR_SLO, Check
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
+from loadgen.report.run_state import State, state_of
+from loadgen.report.sections.next_step import ADVICE, after_run, lines, on_failures
+from loadgen.util.terminal_text import PLAIN, Screen
+from tests.helpers import saved_json
+from tests.helpers.run_facts import due_at, failed, result, steady
+from tests.report.test_run_state import random_result
+
+FEW = Check(
+    TOO_FEW_FOR_SLO, False, "3 values", "at least 662", "send 662 requests or more", allowed=662.0
+)
+PILE = Check(PILE_UP, False, "from 1 to 90", "a rise of 9", "lower the rate below 9 requests/s")
+LATE = Check("late sends", False, "9 %", "1 %", "free a core")
+ENOUGH = 662  # requests, for a p99
+AS_THEY_WERE = "with the other flags as they were"
+
+
+def ok(count: int) -> list[Record]:
+    return [steady(index, due=index * 100) for index in range(count)]
+
+
+def step(
+    records: Iterable[Record] = (), *checks: Check, overloaded: bool = False, **settings: Any
+) -> str:
+    """The next step after a run of some records at 10 requests/s."""
+    requests = list(records)
+    times = due_at(*range(0, 100 * max(len(requests), 1), 100))
+    asked = RunSettings(request_rate=10.0).replace(**settings)
+    data = result(requests, asked, checks=checks, schedule=times)
+    data["loadgen"]["overloaded"] = overloaded
+    return after_run(saved_json.result(data))
+
+
+def test_a_failed_run_has_the_advice_on_its_failures_the_most_frequent_first() -> None:
+    assert on_failures({"ok": 9, "status(503)": 1, "status(401)": 50}) == (
+        f"{ADVICE['status(401)']}; {ADVICE['status(5']}"
+    )
+    assert step([failed(0, Outcome.REFUSED)]) == ADVICE["refused"]
+    assert step() == "let a run go on until requests end"
+
+
+def test_an_overloaded_run_is_told_its_capacity() -> None:
+    assert step(ok(3), PILE, overloaded=True) == "lower the rate below 9 requests/s"
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [({}, "`--num-prompts 662`"), ({"duration": 30.0}, "`--duration 6620`")],
+)
+def test_too_few_requests_are_told_how_many_are_needed(flags: dict[str, Any], named: str) -> None:
+    told = step(ok(3), FEW, slo="ttft_p99<1s", **flags)
+    assert told == f"send 662 requests or more: {named}"
+
+
+def test_a_run_of_few_requests_is_told_what_each_percentile_needs() -> None:
+    assert step(ok(3), LATE) == (
+        "send more requests, since p50 needs 11, p99 needs 662: `--num-prompts 662`"
+    )
+    assert step(ok(20)) == "send more requests, since p99 needs 662: `--num-prompts 662`"
+
+
+@pytest.mark.parametrize(
+    ("settings", "command"),
+    [
+        ({}, '`loadgen search --slo "ttft_mean<1ms"`'),
+        (
+            {"request_rate": float("inf"), "max_concurrency": 1},
+            '`loadgen search --over concurrency --slo "ttft_mean<1ms"`',
+        ),
+    ],
+)
+def test_a_missed_slo_names_the_search_that_finds_the_load(
+    settings: dict[str, Any], command: str
+) -> None:
+    told = step(ok(20), slo="ttft_mean<1ms", **settings)
+    assert told.startswith(f"lower the load: {command}, {AS_THEY_WERE}, finds the highest ")
+
+
+def test_a_load_that_no_search_can_vary_is_only_lowered() -> None:
+    told = step(ok(20), slo="ttft_mean<1ms", rate_profile="1@5s,2@5s")
+    assert told == "lower the load, or make the server faster"
+
+
+def test_a_doubtful_run_has_the_advice_of_the_first_check_that_failed() -> None:
+    assert step(ok(20), LATE, PILE) == "free a core"
+
+
+def test_a_good_run_is_told_how_to_find_the_limit_and_the_simulator_that_it_is_one() -> None:
+    assert step(ok(ENOUGH)) == (
+        f'`loadgen search --slo "ttft_p99<500ms"`, {AS_THEY_WERE}, finds the highest rate within '
+        "such limits"
+    )
+    assert '--slo "tpot_mean<1s"' in step(ok(ENOUGH), slo="tpot_mean<1s")
+    data = result(ok(ENOUGH), RunSettings(), simulated=True)
+    told = after_run(saved_json.result(data))
+    assert told == "measure your own server: `loadgen run --base-url URL`"
+
+
+def test_every_state_but_ok_has_a_next_step() -> None:
+    for number in range(300):
+        made = random_result(number)
+        if state_of(made) is not State.OK:
+            assert after_run(made), number
+
+
+def test_it_is_one_line_in_a_file_and_wrapped_on_a_terminal() -> None:
+    sentence = "send more requests: `--num-prompts 662` " * 4
+    (line,) = lines(sentence, PLAIN)
+    assert line.startswith("next: send more requests: `--num-prompts 662`")
+    assert len(list(lines(sentence, Screen(columns=60)))) > 2
+    assert list(lines("", PLAIN)) == []
