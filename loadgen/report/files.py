@@ -19,10 +19,9 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, public
 from loadgen.core.histogram import Histogram
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, NotWritten, setting
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import SCHEMA, RunResult
 from loadgen.report.result.numbers import RunNumbers
@@ -69,7 +68,8 @@ class SavedFiles(Struct, frozen=True):
         try:
             write()
         except OSError as error:
-            self.errors.append(f"{flag(name)} {path} could not be saved: {error.strerror or error}")
+            text = f"{setting(name)} {path} could not be saved: {error.strerror or error}"
+            self.errors.append(str(NotWritten(text)))
         else:
             self.paths.append(str(path))
 
@@ -99,7 +99,8 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
     for name, error in errors.items():
         if path := getattr(settings, name):
             if error:
-                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
+                text = f"{setting(name)} {path} is not complete: {error}"
+                saved.errors.append(str(NotWritten(text)))
             else:
                 saved.paths.append(path)
     if summary := settings.markdown:
@@ -239,7 +240,7 @@ def load(path: str) -> list[dict[str, Any]]:
         text = Path(path).read_bytes()
     except OSError as error:
         raise BadInput(
-            "FILE",
+            (),
             f"{path}: {error.strerror}",
             "name a result that `loadgen run --save-result` wrote",
         ) from error
@@ -259,7 +260,7 @@ def load(path: str) -> list[dict[str, Any]]:
             is_complete = False
         if not is_complete:
             raise BadInput(
-                "FILE",
+                (),
                 f"{where} is not a loadgen result, or not a whole one",
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
@@ -297,7 +298,7 @@ def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False)
         write_atomic(Path(path), to_json(data) + "\n", files.private_opener if private else None)
     except OSError as error:
         raise BadInput(
-            "FILE", f"{path} cannot be written ({error.strerror})", "name another"
+            (), f"{path} cannot be written ({error.strerror})", "name another"
         ) from error
 
 
@@ -348,7 +349,9 @@ def write_hlog(
     for tag, histogram in histograms.items():
         if not tag or SEPARATORS.intersection(tag):
             raise BadInput(
-                "--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space"
+                setting.hlog,
+                f"{tag!r} cannot be a tag",
+                "use a name without commas and white space",
             )
         max_ms = (histogram.max or 0) / NS_PER_MS
         log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
