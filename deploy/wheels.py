@@ -29,7 +29,7 @@ BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.c", "*.egg-info")
 SDIST = "from setuptools import build_meta; build_meta.build_sdist({!r})"
 MODULES = (
     "import setuptools; from distutils.core import run_setup\n"
-    "for each in run_setup('setup.py', ['--quiet'], 'init').ext_modules:\n"
+    "for each in run_setup('setup.py', stop_after='init').ext_modules:\n"
     "    print(each.name, *each.sources)"
 )
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
